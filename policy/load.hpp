@@ -1,0 +1,40 @@
+// Where policies come from: files (user's, then site's) and FP32_MATMUL_* variables, joined into one Policy.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/diagnostic.hpp"
+#include "policy/policy.hpp"
+
+namespace fp32shim::policy {
+
+/// A policy and everything that is wrong with it. Where `errors` is not empty, nothing of the broken file or
+/// variable is in `policy`; a floor of the environment still is. Warnings leave the policy as it is.
+struct Loaded {
+    Policy policy;
+    std::vector<Diagnostic> errors;
+    std::vector<Diagnostic> warnings;
+};
+
+/// Reads one policy text. `file` is used in messages only.
+Loaded read_policy(std::string_view text, const std::string& file);
+
+/// Reads one policy file; a file that cannot be opened is an error like any other.
+Loaded read_policy_file(const std::string& path);
+
+/// One `NAME=value` list, as in `environ`; entries that do not begin with FP32_MATMUL_ are skipped.
+using Environment = std::vector<std::string_view>;
+
+struct LoadOptions {
+    std::string site_policy = "/etc/fp32shim/policy.toml";  ///< empty: none; absent file: none
+    bool elevated = false;  ///< setuid and the like: the environment is ignored
+};
+
+/// The policy of a process: environment over user's file over site's file, with the strictest floor of them all.
+/// `on_error` of the result is resolved: FP32_MATMUL_ON_ERROR, else `abort` where a floor is set, else `continue`.
+Loaded load(const Environment& environment, const LoadOptions& options);
+
+}  // namespace fp32shim::policy

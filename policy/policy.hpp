@@ -1,0 +1,83 @@
+// A policy: what should happen, from whichever file or variable it came. Plain data; read_policy makes it, decide reads it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policy/matmul_call.hpp"
+#include "policy/precision.hpp"
+
+namespace fp32shim::policy {
+
+/// An inclusive range of sizes; a condition holds where any of its ranges contains the size.
+struct Range {
+    double lowest;
+    double highest;
+};
+
+/// One `when` or `unless` table. An empty list asks for nothing; lists are alternatives, keys must all hold.
+struct Conditions {
+    std::vector<std::string> function, caller, executable, command, host, scope;  ///< globs
+    std::optional<Device> device;
+    std::vector<Dtype> dtype;
+    std::vector<Range> compute_capability;  ///< in units of 10·major + minor
+    std::vector<Range> m, n, k, batch, min_dim, max_dim, flops;
+
+    bool empty() const;
+    /// Whether any condition looks at the sizes of a call, so that decisions cannot be cached by call site alone.
+    bool looks_at_sizes() const;
+};
+
+struct Rule {
+    std::string name;  ///< as written; `rule 3` where it has none
+    Precision precision = Precision::native;
+    bool assume_aligned = false;  ///< allows lowering pointer-array batches on CUDA
+    Conditions when;
+    Conditions unless;
+    std::string file;  ///< where it was written, for messages
+    int line = 0;
+};
+
+enum class OnError : std::uint8_t { continue_untouched, highest, abort };
+enum class LogLevel : std::uint8_t { unset, summary, calls };
+enum class OnFull : std::uint8_t { drop, overwrite };
+enum class AuditAction : std::uint8_t { log, pin };
+
+struct Policy {
+    std::string name;      ///< empty when none
+    std::string revision;  ///< empty when none
+    std::string file;      ///< path that it was read from; empty when none
+    std::string sha256;    ///< of the file's bytes, lower-case hex; empty when none
+
+    Precision default_precision = Precision::native;
+    Source default_source = Source::native;  ///< environment, file or native
+    Floor floor = Floor::none;               ///< the strictest of all files and the environment
+    bool allow_bf16x9 = false;               ///< [limits]: BF16x9 counts as FP32
+
+    CpuMode cpu_mode = CpuMode::off;
+    Tf32Rounding tf32_rounding = Tf32Rounding::away;
+
+    std::int32_t min_compute_capability = 80;
+    bool pedantic = false;
+
+    std::string log_path;  ///< not yet expanded; `stderr`, `NAME.jsonl` or `NAME.fp32rec`; empty when none
+    LogLevel log_level = LogLevel::unset;
+    std::uint64_t log_max_size = 1ULL << 30;  ///< bytes
+    OnFull log_on_full = OnFull::drop;
+
+    double audit_sample = 0;  ///< fraction of calls, 0 to 1
+    double audit_tolerance = 1e-2;
+    AuditAction audit_action = AuditAction::log;
+
+    OnError on_error = OnError::continue_untouched;
+    bool disabled = false;  ///< FP32_MATMUL_DISABLE=1
+
+    std::vector<Rule> rules;  ///< in the order in which they are tried: user's file, then the site's
+
+    /// Whether any rule looks at the sizes of a call.
+    bool looks_at_sizes() const;
+};
+
+}  // namespace fp32shim::policy

@@ -1,0 +1,74 @@
+// The vocabulary: what may be asked for, what was done, and the order between them.
+// First step of everything; includes nothing of the project.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace fp32shim::policy {
+
+/// What a user asks for (`requested`).
+enum class Precision : std::uint8_t {
+    native,     ///< as the program called it
+    highest,    ///< full FP32; aliases `ieee`, `fp32`
+    high,       ///< TF32; alias `tf32`
+    medium,     ///< BF16; alias `bf16`
+    automatic,  ///< spelt `auto`: high where the hardware (or emulation) has it, else native
+    bf16x9,     ///< FP32 accuracy from nine BF16 products; rules only
+};
+
+/// What was done (`applied`): the lowest format that the call permits.
+enum class Applied : std::uint8_t {
+    fp32,
+    tf32,
+    bf16,
+    fp16,
+    bf16x9,
+    unchanged,  ///< only forwarded: the shim cannot know
+};
+
+/// Nothing runs below this. Ordered from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`.
+enum class Floor : std::uint8_t { none, fp16, bf16, tf32, bf16x9, fp32 };
+
+/// What a product on the CPU does with a lower precision.
+enum class CpuMode : std::uint8_t { off, emulate, accelerate };
+
+/// How emulation rounds a tie to TF32.
+enum class Tf32Rounding : std::uint8_t { away, even };
+
+/// Where a setting came from, strongest first.
+enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
+
+/// Why what was done differs from what was asked for, or `as_requested`. A closed list:
+/// docs/log-format.md gives each code's meaning.
+enum class Reason : std::uint8_t {
+    as_requested,             ///< done as asked, or nothing was asked
+    cpu_mode_off,             ///< a lower precision was asked for, the CPU mode is `off`
+    cpu_accelerate_not_built, ///< the CPU mode is `accelerate`, which this version does not have
+    compute_capability,       ///< the GPU is older than `min_compute_capability`
+    floor,                    ///< a floor forbids what was asked for
+    pinned,                   ///< the audit pinned this call site
+    not_governable,           ///< recognised and counted; this function offers no way to be governed
+    observed,                 ///< narrower inputs (FP16, BF16, FP8): counted, never altered
+    invalid_arguments,        ///< the library will report them; forwarded untouched
+    no_product,               ///< m, n, k, batch count or alpha is zero: nothing is multiplied
+    width_unknown,            ///< the provider's integer width could not be determined
+    scratch_limit,            ///< operands too large for the scratch memory, even in blocks
+    bf16x9_unavailable,       ///< not on this device or library
+};
+
+std::optional<Precision> parse_precision(std::string_view text);
+std::optional<Floor> parse_floor(std::string_view text);
+std::optional<CpuMode> parse_cpu_mode(std::string_view text);
+std::optional<Tf32Rounding> parse_tf32_rounding(std::string_view text);
+
+std::string_view to_string(Precision precision);
+std::string_view to_string(Applied applied);
+std::string_view to_string(Floor floor);
+std::string_view to_string(CpuMode mode);
+std::string_view to_string(Tf32Rounding rounding);
+std::string_view to_string(Source source);
+std::string_view to_string(Reason reason);
+
+}  // namespace fp32shim::policy

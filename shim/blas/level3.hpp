@@ -1,0 +1,47 @@
+// One level-3 BLAS product, its arguments by role instead of by position: what `describe` makes of a call,
+// and what the emulation works on. Operands as the BLAS reference names them.
+#pragma once
+
+#include <cstdint>
+
+namespace fp32shim::blas {
+
+enum class Operation : std::uint8_t {
+    gemm,   ///< C := alpha op(A) op(B) + beta C
+    gemmt,  ///< the same, only the `uplo` triangle of the n×n C
+    symm,   ///< C := alpha A B + beta C (side 'L') or alpha B A + beta C ('R'), A symmetric, `uplo` stored
+    hemm,   ///< the same, A Hermitian
+    syrk,   ///< C := alpha A A^T + beta C (trans 'N') or alpha A^T A + beta C, `uplo` of the n×n C
+    herk,   ///< the same with A^H; alpha and beta are real
+    syr2k,  ///< C := alpha A B^T + alpha B A^T + beta C, or transposed
+    her2k,  ///< the same with ^H; alpha complex, beta real
+    trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; out of place where C is given
+    trsm,   ///< B := alpha op(A)^-1 B: recognised, never altered
+};
+
+/// Where a role does not exist for an operation its field is 0 (characters: '\0').
+/// Characters are upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one).
+/// Pointers belong to the program; `c` is written by the library only.
+struct Level3 {
+    Operation operation = Operation::gemm;
+    bool is_complex = false;  ///< complex64 elements: pairs of float32
+    bool row_major = false;   ///< CBLAS only
+    char side = 0;            ///< 'L' or 'R': symm, hemm, trmm, trsm
+    char uplo = 0;            ///< 'U' or 'L'
+    char trans_a = 0;         ///< 'N', 'T', 'C'; gemm also 'R' (conjugate, no transpose) where the library has it
+    char trans_b = 0;
+    char diag = 0;            ///< 'U' or 'N': trmm, trsm
+    std::int64_t m = 0;       ///< rows of C (of B for trmm, trsm); absent for gemmt and the rank-k updates
+    std::int64_t n = 0;
+    std::int64_t k = 0;       ///< summed dimension; absent for symm, hemm, trmm, trsm
+    const void* alpha = nullptr;  ///< one element of the dtype (real float32 for herk)
+    const void* a = nullptr;
+    std::int64_t lda = 0;
+    const void* b = nullptr;  ///< in-place trmm and trsm write through it
+    std::int64_t ldb = 0;
+    const void* beta = nullptr;
+    void* c = nullptr;
+    std::int64_t ldc = 0;
+};
+
+}  // namespace fp32shim::blas
