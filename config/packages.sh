@@ -1,0 +1,45 @@
+# The Debian and Ubuntu packages that the project needs, and how scripts install them: only what is missing, and only
+# after asking. Sourced by examples/demo.sh and tests/run.sh. Names hold for Debian 12 and 13, Ubuntu 22.04 and 24.04.
+# shellcheck shell=bash disable=SC2034
+
+packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libfmt-dev)
+packages_for_examples=(libopenblas-dev)
+
+# missing_packages NAME...: those that are not installed, one a line.
+missing_packages() {
+    local package
+    for package; do
+        dpkg-query --show --showformat='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
+            echo "$package"
+    done
+}
+
+# require_packages ask|yes NAME...: returns when all are installed; exits with status 2 where nobody can be asked,
+# 1 where the answer was no or the installation failed.
+require_packages() {
+    local consent=$1 missing answer as_root=()
+    shift
+    if ! command -v dpkg-query apt-get >/dev/null; then
+        echo "No apt on this system: going on without a check. Needed, by their Debian names: $*"
+        return
+    fi
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0
+
+    ((EUID == 0)) || as_root=(sudo)
+    local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
+        apt-get install --yes --no-install-recommends "${missing[@]}")
+    echo "Missing packages: ${missing[*]}"
+    echo "To install them: ${as_root[*]} apt-get update && ${install[*]}" | tr -s ' '
+    if [[ $consent != yes ]]; then
+        if [[ ! -t 0 ]]; then
+            echo "Nobody to ask here: run that, or this script again with --yes." >&2
+            exit 2
+        fi
+        read -r -p "Install them now? [y/N] " answer
+        [[ $answer == [yY]* ]] || exit 1
+    fi
+    # A mirror that does not answer need not matter: the install says whether it does.
+    "${as_root[@]}" apt-get update || echo "apt-get update failed: going on with the package lists at hand." >&2
+    "${install[@]}" || exit 1
+}

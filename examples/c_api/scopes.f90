@@ -1,0 +1,47 @@
+!> Scopes in Fortran: the same program as scopes.c and scopes.py, with or without the shim.
+program scopes
+    use fp32shim
+    implicit none
+    integer, parameter :: n = 64
+    integer :: status
+    external :: sgemm
+
+    if (.not. fp32shim_active()) print '(a)', "fp32shim is not loaded: scopes do nothing"
+    call multiply("(no scope)")
+
+    status = fp32shim_push_scope("model", precision="high")
+    call multiply("model")
+
+    status = fp32shim_push_scope("solver", floor="fp32") ! the floor wins over the scope around it
+    call multiply("model/solver")
+    status = fp32shim_pop_scope()
+
+    status = fp32shim_pop_scope()
+
+contains
+
+    !> One product of fixed numbers, and how far it is from the same in double precision.
+    subroutine multiply(part)
+        character(*), intent(in) :: part
+        real :: a(n, n), b(n, n), c(n, n)
+        double precision :: exact(n, n)
+        character(FP32SHIM_NAME_SIZE) :: precision, source, floor
+        integer :: i
+
+        a = sin(reshape([(real(i), i = 0, n * n - 1)], [n, n]))
+        b = cos(reshape([(real(i), i = 0, n * n - 1)], [n, n]))
+        call sgemm("N", "N", n, n, n, 1.0, a, n, b, n, 0.0, c, n)
+        exact = matmul(dble(a), dble(b))
+
+        precision = "-"
+        source = "-"
+        floor = "-"
+        if (fp32shim_active()) then
+            status = fp32shim_get_precision(precision, source)
+            status = fp32shim_get_floor(floor)
+        end if
+        print '(a24, "  asked ", a8, " by ", a12, "  floor ", a5, "  relative error ", es7.1)', &
+            [character(24) :: part], precision, source, floor, norm2(c - exact) / norm2(exact)
+    end subroutine
+
+end program

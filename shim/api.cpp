@@ -1,0 +1,179 @@
+// The public C API: see include/fp32shim/fp32shim.h for what each function promises.
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "fp32shim/fp32shim.h"
+#include "policy/decide.hpp"
+#include "shim/settings.hpp"
+#include "shim/thread_context.hpp"
+
+static_assert(FP32SHIM_MAX_SCOPES == fp32shim::scope_depth_limit);
+static_assert(FP32SHIM_MAX_SCOPE_PATH == fp32shim::scope_label_limit);
+
+namespace fp32shim {
+namespace {
+
+using policy::Floor;
+using policy::Precision;
+using policy::Source;
+
+/// The API keeps errno, as its header promises.
+class ErrnoKeeper {
+  public:
+    ErrnoKeeper() : saved_(errno) {}
+    ~ErrnoKeeper() { errno = saved_; }
+    ErrnoKeeper(const ErrnoKeeper&) = delete;
+    ErrnoKeeper& operator=(const ErrnoKeeper&) = delete;
+
+  private:
+    int saved_;
+};
+
+bool is_active() { return !settings().forward_everything; }
+
+/// A precision that a program may ask for: every one but bf16x9, which is for rules.
+std::optional<Precision> precision_of(const char* text) {
+    const std::optional<Precision> precision = policy::parse_precision(text);
+    return precision == Precision::bf16x9 ? std::nullopt : precision;
+}
+
+/// Copies a name; false where the buffer is too small. A buffer that is not wanted (NULL, 0) always fits.
+bool give(std::string_view text, char* buffer, std::size_t size) {
+    if (buffer == nullptr) return size == 0;
+    if (text.size() >= size) return false;
+    std::memcpy(buffer, text.data(), text.size());
+    buffer[text.size()] = '\0';
+    return true;
+}
+
+void clear(char* buffer, std::size_t size) {
+    if (buffer != nullptr && size > 0) buffer[0] = '\0';
+}
+
+struct Setting {
+    Precision precision;
+    Source source;
+};
+
+/// What this thread would be asked to run at now, rules aside.
+Setting setting_in_force() {
+    if (const ThreadContext* context = existing_thread_context(); context != nullptr && context->scope().precision >= 0)
+        return {static_cast<Precision>(context->scope().precision), Source::thread};
+    if (const auto precision = process_precision()) return {*precision, Source::process};
+    const policy::Policy& policy = settings().policy;
+    return {policy.default_precision, policy.default_source};
+}
+
+Floor floor_in_force() {
+    Floor floor = std::max(settings().policy.floor, process_floor());
+    if (const ThreadContext* context = existing_thread_context()) floor = std::max(floor, context->scope().floor);
+    return floor;
+}
+
+int push(const char* label, const char* precision, const char* floor) {
+    std::optional<Precision> wanted_precision;
+    std::optional<Floor> wanted_floor;
+    if (precision != nullptr && !(wanted_precision = precision_of(precision))) return FP32SHIM_INVALID_ARGUMENT;
+    if (floor != nullptr && !(wanted_floor = policy::parse_floor(floor))) return FP32SHIM_INVALID_ARGUMENT;
+    ThreadContext* context = thread_context();
+    if (context == nullptr || context->depth == scope_depth_limit) return FP32SHIM_SCOPE_DEPTH;
+
+    Scope inner = context->scope();
+    const std::string_view text = label == nullptr ? std::string_view{} : std::string_view{label};
+    if (!text.empty()) {
+        const std::size_t separator = inner.label_size > 0 ? 1 : 0;
+        const std::size_t size = inner.label_size + separator + text.size();
+        if (size >= scope_label_limit) return FP32SHIM_SCOPE_DEPTH;
+        if (separator > 0) context->labels[inner.label_size] = '/';
+        std::memcpy(context->labels.data() + inner.label_size + separator, text.data(), text.size());
+        inner.label_size = static_cast<std::uint16_t>(size);
+    }
+    if (wanted_precision) inner.precision = static_cast<std::int8_t>(*wanted_precision);
+    if (wanted_floor) inner.floor = std::max(inner.floor, *wanted_floor);
+    context->scopes[static_cast<std::size_t>(++context->depth)] = inner;
+    note_scopes_in_use();
+    return FP32SHIM_OK;
+}
+
+}  // namespace
+}  // namespace fp32shim
+
+using namespace fp32shim;
+
+int fp32shim_abi_version(void) { return FP32SHIM_ABI_VERSION; }
+
+const char* fp32shim_version(void) { return FP32SHIM_VERSION; }
+
+const char* fp32shim_status_string(int status) {
+    switch (status) {
+        case FP32SHIM_OK: return "ok";
+        case FP32SHIM_INVALID_ARGUMENT: return "invalid argument";
+        case FP32SHIM_NOT_ACTIVE: return "fp32shim is not active in this process";
+        case FP32SHIM_SCOPE_MISMATCH: return "pop without push";
+        case FP32SHIM_SCOPE_DEPTH: return "too many scopes, or their labels are too long";
+        case FP32SHIM_POLICY_ERROR: return "the policy has errors";
+        default: return "unknown status";
+    }
+}
+
+int fp32shim_set_precision(const char* precision) {
+    const ErrnoKeeper keep;
+    if (!is_active()) return FP32SHIM_NOT_ACTIVE;
+    std::optional<Precision> wanted;
+    if (precision != nullptr && !(wanted = precision_of(precision))) return FP32SHIM_INVALID_ARGUMENT;
+    set_process_precision(wanted);
+    return FP32SHIM_OK;
+}
+
+int fp32shim_get_precision(char* precision, size_t precision_size, char* source, size_t source_size) {
+    const ErrnoKeeper keep;
+    clear(precision, precision_size);
+    clear(source, source_size);
+    if (!is_active()) return FP32SHIM_NOT_ACTIVE;
+    const Setting setting = setting_in_force();
+    if (give(policy::to_string(setting.precision), precision, precision_size) &&
+        give(policy::to_string(setting.source), source, source_size))
+        return FP32SHIM_OK;
+    clear(precision, precision_size);
+    clear(source, source_size);
+    return FP32SHIM_INVALID_ARGUMENT;
+}
+
+int fp32shim_set_floor(const char* floor) {
+    const ErrnoKeeper keep;
+    if (!is_active()) return FP32SHIM_NOT_ACTIVE;
+    const std::optional<Floor> wanted = floor == nullptr ? std::nullopt : policy::parse_floor(floor);
+    if (!wanted) return FP32SHIM_INVALID_ARGUMENT;
+    raise_process_floor(*wanted);
+    return FP32SHIM_OK;
+}
+
+int fp32shim_get_floor(char* floor, size_t size) {
+    const ErrnoKeeper keep;
+    clear(floor, size);
+    if (!is_active()) return FP32SHIM_NOT_ACTIVE;
+    if (floor == nullptr) return FP32SHIM_INVALID_ARGUMENT;
+    return give(policy::to_string(floor_in_force()), floor, size) ? FP32SHIM_OK : FP32SHIM_INVALID_ARGUMENT;
+}
+
+int fp32shim_push_scope(const char* label, const char* precision, const char* floor) {
+    const ErrnoKeeper keep;
+    if (!is_active()) return FP32SHIM_NOT_ACTIVE;
+    return push(label, precision, floor);
+}
+
+int fp32shim_pop_scope(void) {
+    const ErrnoKeeper keep;
+    if (!is_active()) return FP32SHIM_NOT_ACTIVE;
+    ThreadContext* context = existing_thread_context();
+    if (context == nullptr || context->depth == 0) return FP32SHIM_SCOPE_MISMATCH;
+    --context->depth;
+    return FP32SHIM_OK;
+}
+
+int fp32shim_reload_policy(void) {
+    const ErrnoKeeper keep;
+    if (!is_active()) return FP32SHIM_NOT_ACTIVE;
+    return reload_settings() ? FP32SHIM_OK : FP32SHIM_POLICY_ERROR;
+}

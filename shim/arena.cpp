@@ -1,0 +1,56 @@
+#include "shim/arena.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "record/stderr_line.hpp"
+
+namespace fp32shim {
+namespace {
+
+constexpr std::size_t chunk_size = 1 << 18;
+constexpr std::size_t alignment = 64;
+
+// A chunk begins with its own fill mark; a full chunk is left behind.
+struct Chunk {
+    std::atomic<std::size_t> used;
+};
+
+constinit std::atomic<Chunk*> current{nullptr};
+
+void* map_pages(std::size_t size) {
+    void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+        record::stderr_line("fp32shim: out of memory (mmap failed); ending the process");
+        _exit(127);
+    }
+    return pages;
+}
+
+}  // namespace
+
+void* arena_allocate(std::size_t size) {
+    size = (size + alignment - 1) & ~(alignment - 1);
+    if (size > chunk_size / 4) return map_pages(size);
+    for (;;) {
+        Chunk* chunk = current.load(std::memory_order_acquire);
+        if (chunk != nullptr) {
+            const std::size_t offset = chunk->used.fetch_add(size, std::memory_order_relaxed);
+            if (offset + size <= chunk_size) return reinterpret_cast<char*>(chunk) + offset;
+        }
+        auto* fresh = static_cast<Chunk*>(map_pages(chunk_size));
+        fresh->used.store(alignment, std::memory_order_relaxed);
+        if (!current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel)) munmap(fresh, chunk_size);
+    }
+}
+
+std::string_view arena_copy(std::string_view text) {
+    auto* copy = static_cast<char*>(arena_allocate(text.size() + 1));
+    for (std::size_t i = 0; i < text.size(); ++i) copy[i] = text[i];
+    return {copy, text.size()};
+}
+
+}  // namespace fp32shim

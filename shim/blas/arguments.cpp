@@ -1,0 +1,90 @@
+// The argument checks of the BLAS and CBLAS reference. Where implementations differ the stricter one holds: a call
+// that fails here is forwarded untouched, and the library says what it thinks of it.
+#include <algorithm>
+#include <string_view>
+
+#include "shim/blas/emulate.hpp"
+#include "shim/blas/operand.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+bool one_of(char value, std::string_view allowed) {
+    return value != '\0' && allowed.find(value) != std::string_view::npos;
+}
+
+bool has_uplo(Operation operation) { return operation != Operation::gemm; }
+
+bool has_side(Operation operation) {
+    return operation == Operation::symm || operation == Operation::hemm || operation == Operation::trmm ||
+           operation == Operation::trsm;
+}
+
+bool is_hermitian(Operation operation) {
+    return operation == Operation::hemm || operation == Operation::herk || operation == Operation::her2k;
+}
+
+bool is_triangular(Operation operation) { return operation == Operation::trmm || operation == Operation::trsm; }
+
+bool has_b(Operation operation) { return operation != Operation::syrk && operation != Operation::herk; }
+
+bool has_c(const Level3& product) { return !is_triangular(product.operation) || product.c != nullptr; }
+
+bool trans_is_valid(const Level3& product) {
+    switch (product.operation) {
+        case Operation::gemm: {
+            const std::string_view allowed = product.is_complex ? "NTCR" : "NTC";
+            return one_of(product.trans_a, allowed) && one_of(product.trans_b, allowed);
+        }
+        case Operation::gemmt:
+            return one_of(product.trans_a, "NTC") && one_of(product.trans_b, "NTC");
+        case Operation::syrk:
+        case Operation::syr2k:
+            return one_of(product.trans_a, product.is_complex ? "NT" : "NTC");
+        case Operation::herk:
+        case Operation::her2k:
+            return one_of(product.trans_a, "NC");
+        case Operation::trmm:
+        case Operation::trsm:
+            return one_of(product.trans_a, "NTC");
+        case Operation::symm:
+        case Operation::hemm:
+            return true;
+    }
+    return false;
+}
+
+bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }
+
+bool is_zero(const Level3& product) {
+    const float* const alpha = static_cast<const float*>(product.alpha);
+    const bool is_pair = product.is_complex && product.operation != Operation::herk;
+    return alpha[0] == 0.0F && (!is_pair || alpha[1] == 0.0F);
+}
+
+}  // namespace
+
+bool arguments_are_valid(const Level3& product) {
+    const Operation operation = product.operation;
+    if (is_hermitian(operation) && !product.is_complex) return false;
+    if (has_side(operation) && !one_of(product.side, "LR")) return false;
+    if (has_uplo(operation) && !one_of(product.uplo, "UL")) return false;
+    if (is_triangular(operation) && !one_of(product.diag, "UN")) return false;
+    if (!trans_is_valid(product)) return false;
+    if (product.m < 0 || product.n < 0 || product.k < 0) return false;
+    return ld_is_valid(operand_a(product)) && (!has_b(operation) || ld_is_valid(operand_b(product))) &&
+           (!has_c(product) || ld_is_valid(operand_c(product)));
+}
+
+bool multiplies(const Level3& product) {
+    const Matrix a = operand_a(product);
+    const Matrix b = operand_b(product);
+    if (a.rows == 0 || a.columns == 0) return false;
+    if (has_b(product.operation) && (b.rows == 0 || b.columns == 0 || b.data == nullptr)) return false;
+    // A call without these would end in the library: let it end there.
+    const bool updates_c = !is_triangular(product.operation);
+    if (updates_c && (product.c == nullptr || product.beta == nullptr)) return false;
+    return product.alpha != nullptr && a.data != nullptr && !is_zero(product);
+}
+
+}  // namespace fp32shim::blas

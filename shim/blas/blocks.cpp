@@ -1,0 +1,358 @@
+#include "shim/blas/blocks.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "shim/blas/operand.hpp"
+#include "shim/blas/scratch.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+/// Streamed panels need not be wider: the library packs a kept panel anew for each of them, and at this width that
+/// costs little beside the product.
+constexpr std::int64_t ample_width = 256;
+
+/// The largest count in [1, most] with bytes(count) <= limit, or 0. `bytes` does not fall.
+template <typename Bytes>
+std::int64_t largest_fit(std::int64_t most, std::size_t limit, Bytes bytes) {
+    std::int64_t fits = 0;
+    std::int64_t exceeds = most + 1;
+    while (exceeds - fits > 1) {
+        const std::int64_t middle = fits + (exceeds - fits) / 2;
+        (bytes(middle) <= limit ? fits : exceeds) = middle;
+    }
+    return fits;
+}
+
+std::int64_t largest_panel(const Factor& factor, std::int64_t most, std::size_t limit) {
+    return largest_fit(std::min(most, factor.length()), limit,
+                       [&](std::int64_t count) { return panel_bytes(factor, count); });
+}
+
+std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value - 1) / by + 1; }
+
+float* behind(float* scratch, std::size_t bytes) { return scratch + bytes / sizeof(float); }
+
+void set_c(Level3& call, const Level3& product, std::int64_t row, std::int64_t column) {
+    call.c = const_cast<float*>(operand_c(product).at(row, column));
+}
+
+void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
+    call.a = a.data;
+    call.lda = a.ld;
+    call.b = b.data;
+    call.ldb = b.ld;
+}
+
+// --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
+
+/// Each panel of one factor is kept while all panels of the other are streamed past it.
+struct GemmPlan {
+    std::int64_t kept = 0;  ///< panel widths; 0: not even single rows and columns fit
+    std::int64_t streamed = 0;
+    double rounded_elements = 0;
+};
+
+GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit) {
+    GemmPlan plan;
+    plan.streamed = std::max<std::int64_t>(1, largest_panel(streamed, ample_width, limit / 2));
+    const std::size_t streamed_bytes = panel_bytes(streamed, plan.streamed);
+    if (streamed_bytes >= limit) return plan;
+    plan.kept = largest_panel(kept, kept.length(), limit - streamed_bytes);
+    if (plan.kept == 0) return plan;
+    const std::int64_t passes = divide_up(kept.length(), plan.kept);
+    plan.kept = divide_up(kept.length(), passes);
+    plan.streamed = largest_panel(streamed, streamed.length(), limit - panel_bytes(kept, plan.kept));
+    const auto elements = [](const Matrix& m) {
+        return static_cast<double>(m.rows) * static_cast<double>(m.columns);
+    };
+    plan.rounded_elements = elements(kept.stored) + static_cast<double>(passes) * elements(streamed.stored);
+    return plan;
+}
+
+/// `call`: a gemm with everything in place but the operands, the sizes of the block and C.
+EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& right, Routine routine,
+                               const Blocking& blocking) {
+    const GemmPlan keeping_left = plan_gemm(left, right, blocking.scratch_limit);
+    const GemmPlan keeping_right = plan_gemm(right, left, blocking.scratch_limit);
+    const bool keeps_left = keeping_right.kept == 0 || (keeping_left.kept != 0 && keeping_left.rounded_elements <=
+                                                                                      keeping_right.rounded_elements);
+    const GemmPlan& plan = keeps_left ? keeping_left : keeping_right;
+    if (plan.kept == 0 || routine.call == nullptr) return EmulationResult::scratch_limit;
+    const Factor& kept = keeps_left ? left : right;
+    const Factor& streamed = keeps_left ? right : left;
+    const std::size_t kept_bytes = panel_bytes(kept, plan.kept);
+    const Scratch scratch = take_scratch(kept_bytes + panel_bytes(streamed, plan.streamed), blocking.scratch_limit);
+    if (scratch.data == nullptr) return EmulationResult::scratch_limit;
+
+    const Level3 product = call;
+    for (std::int64_t i = 0; i < kept.length(); i += plan.kept) {
+        const std::int64_t i_count = std::min(plan.kept, kept.length() - i);
+        const Factor kept_copy = rounded_panel(kept, i, i_count, scratch.data, blocking.kernel);
+        for (std::int64_t j = 0; j < streamed.length(); j += plan.streamed) {
+            const std::int64_t j_count = std::min(plan.streamed, streamed.length() - j);
+            const Factor streamed_copy =
+                rounded_panel(streamed, j, j_count, behind(scratch.data, kept_bytes), blocking.kernel);
+            call.m = keeps_left ? i_count : j_count;
+            call.n = keeps_left ? j_count : i_count;
+            set_operands(call, (keeps_left ? kept_copy : streamed_copy).stored,
+                         (keeps_left ? streamed_copy : kept_copy).stored);
+            set_c(call, product, keeps_left ? i : j, keeps_left ? j : i);
+            routine.call(routine.context, call);
+        }
+    }
+    give_back(scratch);
+    return EmulationResult::done;
+}
+
+Factor left_factor(const Level3& product) {
+    return {operand_a(product), product.trans_a == 'N' || product.trans_a == 'R'};
+}
+
+Factor right_factor(const Level3& product) {
+    return {operand_b(product), product.trans_b == 'T' || product.trans_b == 'C'};
+}
+
+// --- gemmt and the rank-k updates: the blocks of a triangle ---
+
+/// What the rectangle of C beside the diagonal is made of: one gemm per term. Scalars are complex, since gemm's are
+/// where herk's and her2k's are real.
+struct Term {
+    Factor left;
+    Factor right;
+    std::array<float, 2> alpha{};
+    std::array<float, 2> beta{};
+};
+
+struct Terms {
+    std::array<Term, 2> of{};
+    int count = 1;
+    /// The right factors are the left ones, in reverse order: their panels on the diagonal are there already.
+    bool same_factors = true;
+    char trans_a = 'N';
+    char trans_b = 'N';
+};
+
+std::array<float, 2> scalar(const Level3& product, const void* value, bool is_real) {
+    const auto* const parts = static_cast<const float*>(value);
+    return {parts[0], product.is_complex && !is_real ? parts[1] : 0.0F};
+}
+
+Terms terms_of(const Level3& product) {
+    const Operation operation = product.operation;
+    const bool hermitian = operation == Operation::herk || operation == Operation::her2k;
+    Terms terms;
+    Term& first = terms.of[0];
+    first.alpha = scalar(product, product.alpha, operation == Operation::herk);
+    first.beta = scalar(product, product.beta, hermitian);
+    first.left = left_factor(product);
+    terms.trans_a = product.trans_a;
+    if (operation == Operation::gemmt) {
+        first.right = right_factor(product);
+        terms.same_factors = false;
+        terms.trans_b = product.trans_b;
+        return terms;
+    }
+    const char transposed = hermitian ? 'C' : 'T';
+    terms.trans_b = product.trans_a == 'N' ? transposed : 'N';
+    first.right = first.left;
+    if (operation == Operation::syr2k || operation == Operation::her2k) {
+        terms.count = 2;
+        first.right.stored = operand_b(product);
+        terms.of[1] = {first.right, first.left, first.alpha, {1.0F, 0.0F}};
+        if (hermitian) terms.of[1].alpha[1] = -first.alpha[1];
+    }
+    return terms;
+}
+
+/// Left panels of `kept` rows of C are kept while right panels of `streamed` columns pass. `kept` is a multiple of
+/// `streamed`, so that a streamed panel is either on the diagonal of the kept one or beside it.
+struct TrianglePlan {
+    std::int64_t kept = 0;
+    std::int64_t streamed = 0;
+    std::size_t kept_bytes = 0;
+    std::size_t bytes = 0;
+};
+
+TrianglePlan plan_triangle(const Terms& terms, std::int64_t n, std::size_t limit) {
+    const auto bytes_of = [&](std::int64_t count, Factor Term::*side) {
+        std::size_t bytes = 0;
+        for (int t = 0; t < terms.count; ++t)
+            if (__builtin_add_overflow(bytes, panel_bytes(terms.of[t].*side, std::min(count, n)), &bytes))
+                return SIZE_MAX;
+        return bytes;
+    };
+    const auto both = [&](std::int64_t kept, std::int64_t streamed) {
+        std::size_t bytes = 0;
+        return __builtin_add_overflow(bytes_of(kept, &Term::left), bytes_of(streamed, &Term::right), &bytes)
+                   ? SIZE_MAX
+                   : bytes;
+    };
+    TrianglePlan plan;
+    plan.streamed = std::min(n, ample_width);
+    while (plan.streamed > 0 && both(plan.streamed, plan.streamed) > limit) plan.streamed /= 2;
+    if (plan.streamed == 0) return plan;
+    const std::int64_t multiple = largest_fit(divide_up(n, plan.streamed), limit,
+                                              [&](std::int64_t t) { return both(t * plan.streamed, plan.streamed); });
+    plan.kept = std::min(n, multiple * plan.streamed);
+    plan.kept_bytes = bytes_of(plan.kept, &Term::left);
+    plan.bytes = both(plan.kept, plan.streamed);
+    return plan;
+}
+
+struct Span {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t count() const { return end - begin; }
+};
+
+using Panels = std::array<Factor, 2>;
+
+/// The block of C on the diagonal: the program's own routine on panels of its operands.
+void call_diagonal(const Level3& product, const Panels& left, const Panels& right, Span span, Routine same) {
+    Level3 call = product;
+    call.n = span.count();
+    set_operands(call, left[0].stored, right[0].stored);
+    if (product.b == nullptr) {  // a rank-k update: its right factor is A once more
+        call.b = nullptr;
+        call.ldb = 0;
+    }
+    set_c(call, product, span.begin, span.begin);
+    same.call(same.context, call);
+}
+
+void call_rectangle(const Level3& product, const Terms& terms, const Panels& left, const Panels& right, Span rows,
+                    Span columns, Routine gemm) {
+    Level3 call = product;
+    call.operation = Operation::gemm;
+    call.uplo = '\0';
+    call.trans_a = terms.trans_a;
+    call.trans_b = terms.trans_b;
+    call.m = rows.count();
+    call.n = columns.count();
+    set_c(call, product, rows.begin, columns.begin);
+    for (int t = 0; t < terms.count; ++t) {
+        call.alpha = terms.of[t].alpha.data();
+        call.beta = terms.of[t].beta.data();
+        set_operands(call, left[t].stored, right[t].stored);
+        gemm.call(gemm.context, call);
+    }
+}
+
+Panels sub_panels(const Panels& panels, std::int64_t first, std::int64_t count) {
+    Panels result = panels;
+    for (Factor& factor : result) factor.stored = factor.panel(first, count);
+    return result;
+}
+
+EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocking) {
+    const Terms terms = terms_of(product);
+    const std::int64_t n = product.n;
+    const TrianglePlan plan = plan_triangle(terms, n, blocking.scratch_limit);
+    if (plan.kept == 0 || blocking.gemm.call == nullptr) return EmulationResult::scratch_limit;
+    const Scratch scratch = take_scratch(plan.bytes, blocking.scratch_limit);
+    if (scratch.data == nullptr) return EmulationResult::scratch_limit;
+    float* const streamed_to = behind(scratch.data, plan.kept_bytes);
+
+    const auto copy_panels = [&](Factor Term::*side, Span span, float* to) {
+        Panels panels;
+        for (int t = 0; t < terms.count; ++t) {
+            const Factor& factor = terms.of[t].*side;
+            panels[t] = rounded_panel(factor, span.begin, span.count(), to, blocking.kernel);
+            to = behind(to, panel_bytes(factor, span.count()));
+        }
+        return panels;
+    };
+    const bool upper = product.uplo == 'U';
+    for (std::int64_t i = 0; i < n; i += plan.kept) {
+        const Span rows{i, std::min(n, i + plan.kept)};
+        const Panels kept = copy_panels(&Term::left, rows, scratch.data);
+        const Span triangle = upper ? Span{rows.begin, n} : Span{0, rows.end};
+        for (std::int64_t j = triangle.begin; j < triangle.end; j += plan.streamed) {
+            const Span columns{j, std::min(triangle.end, j + plan.streamed)};
+            const bool on_diagonal = columns.begin >= rows.begin && columns.end <= rows.end;
+            Panels right;
+            Span beside = rows;
+            if (on_diagonal) {
+                const Panels left = sub_panels(kept, columns.begin - rows.begin, columns.count());
+                if (terms.same_factors)
+                    right = {left[terms.count - 1], left[0]};
+                else
+                    right = copy_panels(&Term::right, columns, streamed_to);
+                call_diagonal(product, left, right, columns, blocking.same);
+                (upper ? beside.end : beside.begin) = upper ? columns.begin : columns.end;
+            } else {
+                right = copy_panels(&Term::right, columns, streamed_to);
+            }
+            if (beside.count() > 0)
+                call_rectangle(product, terms, sub_panels(kept, beside.begin - rows.begin, beside.count()), right,
+                               beside, columns, blocking.gemm);
+        }
+    }
+    give_back(scratch);
+    return EmulationResult::done;
+}
+
+// --- symm, hemm and trmm out of place: A is square and of one side, the rest of B and C is independent ---
+
+/// A is kept whole and B streamed past it, through the program's own routine. scratch_limit: does not fit with panels
+/// of B of at least `least` rows or columns.
+EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const Blocking& blocking) {
+    const Matrix a = operand_a(product);
+    const Factor b{operand_b(product), product.side == 'R'};
+    const std::size_t a_bytes = copy_bytes(a);
+    if (a_bytes >= blocking.scratch_limit) return EmulationResult::scratch_limit;
+    const std::int64_t width = largest_panel(b, b.length(), blocking.scratch_limit - a_bytes);
+    if (width < std::min(least, b.length())) return EmulationResult::scratch_limit;
+    const Scratch scratch = take_scratch(a_bytes + panel_bytes(b, width), blocking.scratch_limit);
+    if (scratch.data == nullptr) return EmulationResult::scratch_limit;
+
+    Level3 call = product;
+    const Matrix a_copy = rounded_copy(a, part_of_a(product), scratch.data, blocking.kernel);
+    for (std::int64_t first = 0; first < b.length(); first += width) {
+        const std::int64_t count = std::min(width, b.length() - first);
+        const Factor b_copy = rounded_panel(b, first, count, behind(scratch.data, a_bytes), blocking.kernel);
+        set_operands(call, a_copy, b_copy.stored);
+        call.m = b_copy.stored.rows;
+        call.n = b_copy.stored.columns;
+        set_c(call, product, b.cut_rows ? first : 0, b.cut_rows ? 0 : first);
+        blocking.same.call(blocking.same.context, call);
+    }
+    give_back(scratch);
+    return EmulationResult::done;
+}
+
+/// The symmetric factor's panels are filled in and multiplied as any other's.
+EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
+    const bool a_is_left = product.side == 'L';
+    const Factor a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm};
+    const Factor b{operand_b(product), !a_is_left};
+    Level3 call = product;
+    call.operation = Operation::gemm;
+    call.side = call.uplo = '\0';
+    call.trans_a = call.trans_b = 'N';
+    call.k = a_is_left ? product.m : product.n;
+    return gemm_in_blocks(call, a_is_left ? a : b, a_is_left ? b : a, blocking.gemm, blocking);
+}
+
+}  // namespace
+
+EmulationResult emulate_in_blocks(const Level3& product, const Blocking& blocking) {
+    switch (product.operation) {
+        case Operation::gemm:
+            return gemm_in_blocks(product, left_factor(product), right_factor(product), blocking.same, blocking);
+        case Operation::symm:
+        case Operation::hemm: {
+            const std::int64_t least = blocking.gemm.call == nullptr ? 1 : ample_width;
+            if (side_in_blocks(product, least, blocking) == EmulationResult::done) return EmulationResult::done;
+            return symm_as_gemm(product, blocking);
+        }
+        case Operation::trmm:
+            return side_in_blocks(product, 1, blocking);
+        default:
+            return triangle_in_blocks(product, blocking);
+    }
+}
+
+}  // namespace fp32shim::blas

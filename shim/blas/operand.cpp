@@ -1,0 +1,204 @@
+#include "shim/blas/operand.hpp"
+
+#include <algorithm>
+
+namespace fp32shim::blas {
+namespace {
+
+bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
+
+Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int64_t rows, std::int64_t columns) {
+    return {static_cast<const float*>(data), rows, columns, ld, product.row_major, product.is_complex ? 2 : 1};
+}
+
+/// The leading dimension of a copy with this inner size: columns start on cache lines, and not all in the same cache
+/// sets, which happens when they are a multiple of 4096 bytes apart. Short columns are packed: padding them would
+/// cost more memory traffic than it saves.
+std::int64_t copy_ld(std::int64_t inner, int width) {
+    constexpr std::int64_t shortest_padded = 64;
+    constexpr std::int64_t longest_padded = std::int64_t{1} << 30;  // beyond, padding may not fit a 32-bit interface
+    if (inner < shortest_padded || inner > longest_padded) return inner;
+    const std::int64_t line = 16 / width;
+    const std::int64_t page = 1024 / width;
+    const std::int64_t padded = (inner + line - 1) / line * line;
+    return padded % page == 0 ? padded + line : padded;
+}
+
+float* writable(const float* copy) { return const_cast<float*>(copy); }
+
+struct Range {
+    std::int64_t begin;
+    std::int64_t end;
+};
+
+/// Whether the stored part has the elements with inner <= outer; else those with inner >= outer.
+bool inner_up_to_outer(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
+
+/// The inner indices that the stored part has at this outer index.
+Range stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
+    if (part == Part::whole) return {0, matrix.inner()};
+    if (inner_up_to_outer(matrix, part)) return {0, std::min(outer + 1, matrix.inner())};
+    return {std::min(outer, matrix.inner()), matrix.inner()};
+}
+
+/// Elements [begin, end) along the inner dimension at `outer`, read from their mirror images across the diagonal.
+void mirror(const Factor& factor, Range range, std::int64_t outer, float* to) {
+    const Matrix& from = factor.stored;
+    const std::int64_t step = from.ld * from.width;
+    const float* image = from.data + range.begin * step + outer * from.width;
+    for (std::int64_t i = range.begin; i < range.end; ++i, image += step) {
+        *to++ = image[0];
+        if (from.width == 2) *to++ = factor.hermitian ? -image[1] : image[1];
+    }
+}
+
+}  // namespace
+
+Matrix operand_a(const Level3& product) {
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    switch (product.operation) {
+        case Operation::gemm:
+        case Operation::gemmt:
+        case Operation::syrk:
+        case Operation::herk:
+        case Operation::syr2k:
+        case Operation::her2k:
+            rows = product.operation == Operation::gemm ? product.m : product.n;
+            columns = product.k;
+            if (transposes(product.trans_a)) std::swap(rows, columns);
+            break;
+        case Operation::symm:
+        case Operation::hemm:
+        case Operation::trmm:
+        case Operation::trsm:
+            rows = columns = product.side == 'L' ? product.m : product.n;
+            break;
+    }
+    return stored(product, product.a, product.lda, rows, columns);
+}
+
+Matrix operand_b(const Level3& product) {
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    switch (product.operation) {
+        case Operation::gemm:
+        case Operation::gemmt:
+            rows = product.k;
+            columns = product.n;
+            if (transposes(product.trans_b)) std::swap(rows, columns);
+            break;
+        case Operation::syr2k:
+        case Operation::her2k:
+            rows = product.n;
+            columns = product.k;
+            if (transposes(product.trans_a)) std::swap(rows, columns);
+            break;
+        case Operation::symm:
+        case Operation::hemm:
+        case Operation::trmm:
+        case Operation::trsm:
+            rows = product.m;
+            columns = product.n;
+            break;
+        case Operation::syrk:
+        case Operation::herk:
+            return {};
+    }
+    return stored(product, product.b, product.ldb, rows, columns);
+}
+
+Matrix operand_c(const Level3& product) {
+    switch (product.operation) {
+        case Operation::trmm:
+        case Operation::trsm:
+            if (product.c == nullptr) return {};
+            [[fallthrough]];
+        case Operation::gemm:
+        case Operation::symm:
+        case Operation::hemm:
+            return stored(product, product.c, product.ldc, product.m, product.n);
+        default:
+            return stored(product, product.c, product.ldc, product.n, product.n);
+    }
+}
+
+Part part_of_a(const Level3& product) {
+    switch (product.operation) {
+        case Operation::symm:
+        case Operation::hemm:
+        case Operation::trmm:
+        case Operation::trsm:
+            return product.uplo == 'U' ? Part::upper : Part::lower;
+        default:
+            return Part::whole;
+    }
+}
+
+std::size_t copy_bytes(const Matrix& matrix) {
+    constexpr std::size_t line = 64;
+    std::size_t bytes = 0;
+    const auto column = static_cast<std::size_t>(copy_ld(matrix.inner(), matrix.width));
+    if (__builtin_mul_overflow(column, static_cast<std::size_t>(matrix.outer()), &bytes) ||
+        __builtin_mul_overflow(bytes, sizeof(float) * static_cast<std::size_t>(matrix.width), &bytes) ||
+        bytes > SIZE_MAX - line)
+        return SIZE_MAX;
+    return (bytes + line - 1) / line * line;
+}
+
+Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel kernel) {
+    Matrix copy = from;
+    copy.data = to;
+    copy.ld = copy_ld(from.inner(), from.width);
+    const auto floats = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * from.width); };
+    if (part == Part::whole && from.ld == from.inner() && copy.ld == from.ld) {
+        kernel(from.data, to, floats(from.inner() * from.outer()));
+        return copy;
+    }
+    for (std::int64_t outer = 0; outer < from.outer(); ++outer) {
+        const auto [begin, end] = stored_range(from, part, outer);
+        kernel(from.data + (begin + outer * from.ld) * from.width, to + (begin + outer * copy.ld) * from.width,
+               floats(end - begin));
+    }
+    return copy;
+}
+
+void round_in_place(const Matrix& matrix, RoundingKernel kernel) {
+    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
+        float* const column = writable(matrix.data + outer * matrix.ld * matrix.width);
+        kernel(column, column, static_cast<std::size_t>(matrix.inner() * matrix.width));
+    }
+}
+
+std::size_t panel_bytes(const Factor& factor, std::int64_t count) { return copy_bytes(factor.panel(0, count)); }
+
+Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to, RoundingKernel kernel) {
+    const Matrix& from = factor.stored;
+    if (factor.part == Part::whole)
+        return {rounded_copy(factor.panel(first, count), Part::whole, to, kernel), factor.cut_rows};
+
+    Matrix copy = factor.panel(first, count);
+    copy.data = to;
+    copy.ld = copy_ld(copy.inner(), copy.width);
+    // The panel's position in the square, along the leading dimension and across it.
+    const bool cut_inner = factor.cut_rows != from.row_major;
+    const Range inner = cut_inner ? Range{first, first + count} : Range{0, from.inner()};
+    const Range outer = cut_inner ? Range{0, from.outer()} : Range{first, first + count};
+    for (std::int64_t j = outer.begin; j < outer.end; ++j) {
+        float* const column = to + (j - outer.begin) * copy.ld * copy.width;
+        const auto place = [&](std::int64_t i) { return column + (i - inner.begin) * copy.width; };
+        const Range whole = stored_range(from, factor.part, j);
+        const Range direct{std::clamp(whole.begin, inner.begin, inner.end),
+                           std::clamp(whole.end, inner.begin, inner.end)};
+        const float* const source = from.data + (direct.begin + j * from.ld) * from.width;
+        std::copy(source, source + (direct.end - direct.begin) * from.width, place(direct.begin));
+        mirror(factor, {inner.begin, direct.begin}, j, place(inner.begin));
+        mirror(factor, {direct.end, inner.end}, j, place(direct.end));
+        // The imaginary part of a Hermitian diagonal is taken as zero, whatever is stored there.
+        if (factor.hermitian && inner.begin <= j && j < inner.end) place(j)[1] = 0.0F;
+        kernel(column, column, static_cast<std::size_t>(copy.inner() * copy.width));
+    }
+    return {copy, factor.cut_rows};
+}
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,310 @@
+#include "shim/blas/product.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+/// Reads arguments by role, in either convention and either integer width.
+class ArgumentReader {
+  public:
+    ArgumentReader(const Site& site, const Frame& frame)
+        : positions_(site.function->positions()),
+          frame_(frame),
+          is_cblas_(site.function->convention == Convention::cblas),
+          is_wide_(site.width == IntegerWidth::bits64) {}
+
+    bool has(Role role) const { return positions_.of(role) >= 0; }
+    std::int64_t word(Role role) const { return frame_.word(positions_.of(role)); }
+    const void* pointer(Role role) const { return has(role) ? reinterpret_cast<const void*>(word(role)) : nullptr; }
+    bool is_cblas() const { return is_cblas_; }
+    const Positions& positions() const { return positions_; }
+
+    std::int64_t integer_at(const void* address, std::int64_t index = 0) const {
+        return is_wide_ ? static_cast<const std::int64_t*>(address)[index]
+                        : static_cast<const std::int32_t*>(address)[index];
+    }
+
+    /// A size: by value in CBLAS, by reference in Fortran. `fallback` where the function has none.
+    std::int64_t integer(Role role, std::int64_t fallback = 0) const {
+        if (!has(role)) return fallback;
+        if (!is_cblas_) return integer_at(pointer(role));
+        return is_wide_ ? word(role) : static_cast<std::int32_t>(word(role));
+    }
+
+    /// An option as the upper-case letter of the BLAS reference; '?' for a value that it does not know.
+    char option(Role role) const {
+        if (!has(role)) return 0;
+        return is_cblas_ ? letter_of(static_cast<std::int32_t>(word(role)))
+                         : upper(*static_cast<const char*>(pointer(role)));
+    }
+    /// The same, from an array with one entry per group.
+    char option(Role role, std::int64_t group) const {
+        if (!has(role)) return 0;
+        return is_cblas_ ? letter_of(static_cast<const std::int32_t*>(pointer(role))[group])
+                         : upper(static_cast<const char*>(pointer(role))[group]);
+    }
+
+    std::int64_t integer_of_group(Role role, std::int64_t group) const {
+        return has(role) ? integer_at(pointer(role), group) : 0;
+    }
+
+    /// Whether all integer-class arguments that are passed by reference are there.
+    bool all_references_present() const {
+        constexpr Role references[] = {
+            Role::side, Role::uplo,     Role::trans_a,     Role::trans_b,     Role::diag,      Role::m,
+            Role::n,    Role::k,        Role::lda,         Role::stride_a,    Role::ldb,       Role::stride_b,
+            Role::ldc,  Role::stride_c, Role::batch_count, Role::group_count, Role::group_size};
+        for (Role role : references)
+            if (has(role) && !is_plausible_pointer(word(role))) return false;
+        return true;
+    }
+
+    static bool is_plausible_pointer(std::int64_t word) {
+        // The first page is never mapped; user space ends below the sign bit on both architectures.
+        return word >= 4096;
+    }
+
+  private:
+    static char upper(char letter) {
+        return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
+    }
+
+    /// The enums of cblas.h.
+    static char letter_of(std::int32_t value) {
+        switch (value) {
+            case 111:
+                return 'N';
+            case 112:
+                return 'T';
+            case 113:
+                return 'C';
+            case 114:
+                return 'R';  // OpenBLAS: conjugate, not transposed
+            case 121:
+                return 'U';  // uplo
+            case 122:
+                return 'L';
+            case 131:
+                return 'N';  // diag
+            case 132:
+                return 'U';
+            case 141:
+                return 'L';  // side
+            case 142:
+                return 'R';
+            default:
+                return '?';
+        }
+    }
+
+    const Positions& positions_;
+    const Frame& frame_;
+    bool is_cblas_;
+    bool is_wide_;
+};
+
+constexpr std::int32_t row_major_layout = 101;
+constexpr std::int32_t column_major_layout = 102;
+
+std::size_t element_size(const Level3& level3) { return level3.is_complex ? 8 : 4; }
+
+void read_options(const ArgumentReader& arguments, Level3& level3) {
+    level3.side = arguments.option(Role::side);
+    level3.uplo = arguments.option(Role::uplo);
+    level3.trans_a = arguments.option(Role::trans_a);
+    level3.trans_b = arguments.option(Role::trans_b);
+    level3.diag = arguments.option(Role::diag);
+}
+
+void read_single(const ArgumentReader& arguments, const Frame& frame, Product& product) {
+    Level3& level3 = product.level3;
+    read_options(arguments, level3);
+    level3.m = arguments.integer(Role::m);
+    level3.n = arguments.integer(Role::n);
+    level3.k = arguments.integer(Role::k);
+    level3.lda = arguments.integer(Role::lda);
+    level3.ldb = arguments.integer(Role::ldb);
+    level3.ldc = arguments.integer(Role::ldc);
+    level3.a = arguments.pointer(Role::a);
+    level3.b = arguments.pointer(Role::b);
+    level3.c = const_cast<void*>(arguments.pointer(Role::c));
+    const Positions& positions = arguments.positions();
+    if (positions.alpha_float >= 0) {
+        product.alpha_value = frame.real(positions.alpha_float);
+        level3.alpha = &product.alpha_value;
+    } else {
+        level3.alpha = arguments.pointer(Role::alpha);
+    }
+    if (positions.beta_float >= 0) {
+        product.beta_value = frame.real(positions.beta_float);
+        level3.beta = &product.beta_value;
+    } else {
+        level3.beta = arguments.pointer(Role::beta);
+    }
+    product.stride_a = arguments.integer(Role::stride_a);
+    product.stride_b = arguments.integer(Role::stride_b);
+    product.stride_c = arguments.integer(Role::stride_c);
+}
+
+/// The sizes that a policy sees: m×n is C, k the summed dimension.
+void set_sizes(const Level3& level3, policy::MatmulCall& call) {
+    call.trans_a = level3.trans_a;
+    call.trans_b = level3.trans_b;
+    call.n = level3.n;
+    switch (level3.operation) {
+        case Operation::gemm:
+            call.m = level3.m;
+            call.k = level3.k;
+            break;
+        case Operation::gemmt:
+        case Operation::syrk:
+        case Operation::herk:
+        case Operation::syr2k:
+        case Operation::her2k:
+            call.m = level3.n;
+            call.k = level3.k;
+            break;
+        case Operation::symm:
+        case Operation::hemm:
+        case Operation::trmm:
+        case Operation::trsm:
+            call.m = level3.m;
+            call.k = level3.side == 'R' ? level3.n : level3.m;
+            break;
+    }
+}
+
+void read_groups(const ArgumentReader& arguments, Product& product) {
+    product.group_count = arguments.integer(Role::group_count);
+    product.call.batch = 0;
+    double most_work = -1;
+    for (std::int64_t group = 0; group < product.group_count; ++group) {
+        Level3 single = product.level3;
+        single.m = arguments.integer_of_group(Role::m, group);
+        single.n = arguments.integer_of_group(Role::n, group);
+        single.k = arguments.integer_of_group(Role::k, group);
+        single.side = arguments.option(Role::side, group);
+        single.trans_a = arguments.option(Role::trans_a, group);
+        single.trans_b = arguments.option(Role::trans_b, group);
+        const std::int64_t size = arguments.integer_of_group(Role::group_size, group);
+        if (size > 0) product.call.batch += size;
+        policy::MatmulCall call = product.call;
+        set_sizes(single, call);
+        const double work = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) *
+                            static_cast<double>(size);
+        if (work > most_work) {
+            most_work = work;
+            const std::int64_t batch = product.call.batch;
+            product.call = call;
+            product.call.batch = batch;
+        }
+    }
+}
+
+}  // namespace
+
+bool arguments_look_like_pointers(const Function& function, const Frame& frame) {
+    for (int i = 0; i < function.positions().words; ++i)
+        if (!ArgumentReader::is_plausible_pointer(frame.word(i))) return false;
+    return true;
+}
+
+void describe(const Site& site, const Frame& frame, Product& product) {
+    const Function& function = *site.function;
+    policy::MatmulCall& call = product.call;
+    call.function = function.name;
+    call.caller = site.caller_name;
+    call.dtype = function.family->dtype;
+    product.level3.operation = function.family->operation;
+    product.level3.is_complex = function.family->dtype == policy::Dtype::complex64;
+
+    if (site.width == IntegerWidth::unknown) return;
+    const ArgumentReader arguments(site, frame);
+    if (arguments.is_cblas()) {
+        const auto layout = static_cast<std::int32_t>(arguments.word(Role::layout));
+        product.level3.row_major = layout == row_major_layout;
+        if (layout != row_major_layout && layout != column_major_layout) return;
+        if (function.family->batching == Batching::groups && !arguments.all_references_present()) return;
+    } else if (!arguments.all_references_present()) {
+        return;
+    }
+    product.readable = true;
+    switch (function.family->batching) {
+        case Batching::groups:
+            read_groups(arguments, product);
+            return;
+        case Batching::strided:
+            call.batch = arguments.integer(Role::batch_count);
+            [[fallthrough]];
+        case Batching::single:
+            read_single(arguments, frame, product);
+            set_sizes(product.level3, call);
+            return;
+    }
+}
+
+namespace {
+
+bool for_each_of_groups(const Site& site, const Frame& frame, const Product& product,
+                        bool (*visit)(void*, const Level3&), void* context) {
+    const ArgumentReader arguments(site, frame);
+    const auto* a = static_cast<const void* const*>(arguments.pointer(Role::a));
+    const auto* b = static_cast<const void* const*>(arguments.pointer(Role::b));
+    const auto* c = static_cast<void* const*>(arguments.pointer(Role::c));
+    const auto* alpha = static_cast<const char*>(arguments.pointer(Role::alpha));
+    const auto* beta = static_cast<const char*>(arguments.pointer(Role::beta));
+    std::int64_t index = 0;
+    for (std::int64_t group = 0; group < product.group_count; ++group) {
+        Level3 single = product.level3;
+        const auto scalar = static_cast<std::size_t>(group) * element_size(single);
+        single.side = arguments.option(Role::side, group);
+        single.uplo = arguments.option(Role::uplo, group);
+        single.trans_a = arguments.option(Role::trans_a, group);
+        single.trans_b = arguments.option(Role::trans_b, group);
+        single.diag = arguments.option(Role::diag, group);
+        single.m = arguments.integer_of_group(Role::m, group);
+        single.n = arguments.integer_of_group(Role::n, group);
+        single.k = arguments.integer_of_group(Role::k, group);
+        single.lda = arguments.integer_of_group(Role::lda, group);
+        single.ldb = arguments.integer_of_group(Role::ldb, group);
+        single.ldc = arguments.integer_of_group(Role::ldc, group);
+        single.alpha = alpha == nullptr ? nullptr : alpha + scalar;
+        single.beta = beta == nullptr ? nullptr : beta + scalar;
+        const std::int64_t size = arguments.integer_of_group(Role::group_size, group);
+        for (std::int64_t i = 0; i < size; ++i, ++index) {
+            single.a = a == nullptr ? nullptr : a[index];
+            single.b = b == nullptr ? nullptr : b[index];
+            single.c = c == nullptr ? nullptr : c[index];
+            if (!visit(context, single)) return false;
+        }
+    }
+    return true;
+}
+
+bool for_each_of_stride(const Product& product, bool (*visit)(void*, const Level3&), void* context) {
+    const auto size = static_cast<std::int64_t>(element_size(product.level3));
+    for (std::int64_t i = 0; i < product.call.batch; ++i) {
+        Level3 single = product.level3;
+        single.a = static_cast<const char*>(single.a) + i * product.stride_a * size;
+        if (single.b != nullptr) single.b = static_cast<const char*>(single.b) + i * product.stride_b * size;
+        if (single.c != nullptr) single.c = static_cast<char*>(single.c) + i * product.stride_c * size;
+        if (!visit(context, single)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+bool for_each_product(const Site& site, const Frame& frame, const Product& product,
+                      bool (*visit)(void* context, const Level3& single), void* context) {
+    switch (site.function->family->batching) {
+        case Batching::groups:
+            return for_each_of_groups(site, frame, product, visit, context);
+        case Batching::strided:
+            return for_each_of_stride(product, visit, context);
+        case Batching::single:
+            break;
+    }
+    return visit(context, product.level3);
+}
+
+}  // namespace fp32shim::blas

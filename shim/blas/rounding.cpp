@@ -1,0 +1,168 @@
+#include "shim/blas/rounding.hpp"
+
+#include <bit>
+#include <initializer_list>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+namespace fp32shim::blas {
+namespace {
+
+// Rounding is integer arithmetic on the bits, so that the program's rounding mode, flush-to-zero setting and trapped
+// floating-point exceptions neither change it nor are touched by it:
+//
+//   sign eeeeeeee mmmmmmmmmm|mmmmmmmmmmmmm     TF32 keeps the bits left of the bar (BF16: 16 bits in all)
+//
+// Add half of the last kept bit, cut the rest off; a carry moves into the exponent, and from the largest exponent to
+// infinity, which is what rounding up means there. Ties go to even when the addend is one less than half and the last
+// kept bit itself is added. Only NaN must be left out: a carry would make it a zero, the cut an infinity.
+template <OperandRounding rounding>
+struct Format {
+    static constexpr int cut_bits = rounding == OperandRounding::bf16_even ? 16 : 13;
+    static constexpr bool ties_to_even = rounding != OperandRounding::tf32_away;
+    static constexpr std::uint32_t addend = (1U << (cut_bits - 1)) - (ties_to_even ? 1 : 0);
+    static constexpr std::uint32_t kept = ~((1U << cut_bits) - 1);
+};
+constexpr std::uint32_t magnitude = 0x7fffffff;
+constexpr std::uint32_t infinity = 0x7f800000;
+
+template <OperandRounding rounding>
+void round_plain(const float* from, float* to, std::size_t count) {
+    using F = Format<rounding>;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto bits = std::bit_cast<std::uint32_t>(from[i]);
+        const std::uint32_t last_kept = F::ties_to_even ? (bits >> F::cut_bits) & 1 : 0;
+        const std::uint32_t rounded = (bits + F::addend + last_kept) & F::kept;
+        to[i] = std::bit_cast<float>((bits & magnitude) > infinity ? bits : rounded);
+    }
+}
+
+#if defined(__x86_64__)
+
+template <OperandRounding rounding>
+__attribute__((target("avx2"))) inline __m256i rounded(__m256i bits) {
+    using F = Format<rounding>;
+    __m256i addend = _mm256_set1_epi32(static_cast<int>(F::addend));
+    if constexpr (F::ties_to_even) {
+        const __m256i last_kept = _mm256_and_si256(_mm256_srli_epi32(bits, F::cut_bits), _mm256_set1_epi32(1));
+        addend = _mm256_add_epi32(addend, last_kept);
+    }
+    const __m256i sum = _mm256_add_epi32(bits, addend);
+    const __m256i result = _mm256_and_si256(sum, _mm256_set1_epi32(static_cast<int>(F::kept)));
+    const __m256i size = _mm256_and_si256(bits, _mm256_set1_epi32(static_cast<int>(magnitude)));
+    const __m256i is_nan = _mm256_cmpgt_epi32(size, _mm256_set1_epi32(static_cast<int>(infinity)));
+    return _mm256_blendv_epi8(result, bits, is_nan);
+}
+
+template <OperandRounding rounding>
+__attribute__((target("avx2"))) void round_avx2(const float* from, float* to, std::size_t count) {
+    std::size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), rounded<rounding>(bits));
+    }
+    round_plain<rounding>(from + i, to + i, count - i);
+}
+
+template <OperandRounding rounding>
+__attribute__((target("avx512f"))) inline __m512i rounded(__m512i bits) {
+    using F = Format<rounding>;
+    __m512i addend = _mm512_set1_epi32(static_cast<int>(F::addend));
+    if constexpr (F::ties_to_even) {
+        const __m512i last_kept = _mm512_and_si512(_mm512_srli_epi32(bits, F::cut_bits), _mm512_set1_epi32(1));
+        addend = _mm512_add_epi32(addend, last_kept);
+    }
+    const __m512i sum = _mm512_add_epi32(bits, addend);
+    const __m512i size = _mm512_and_si512(bits, _mm512_set1_epi32(static_cast<int>(magnitude)));
+    const __mmask16 is_number = _mm512_cmple_epi32_mask(size, _mm512_set1_epi32(static_cast<int>(infinity)));
+    return _mm512_mask_and_epi32(bits, is_number, sum, _mm512_set1_epi32(static_cast<int>(F::kept)));
+}
+
+template <OperandRounding rounding>
+__attribute__((target("avx512f"))) void round_avx512(const float* from, float* to, std::size_t count) {
+    std::size_t i = 0;
+    for (; i + 16 <= count; i += 16) _mm512_storeu_si512(to + i, rounded<rounding>(_mm512_loadu_si512(from + i)));
+    // A masked load does not touch what it leaves out, not even where that page does not exist.
+    const auto rest = static_cast<__mmask16>((1U << (count - i)) - 1);
+    if (rest != 0)
+        _mm512_mask_storeu_epi32(to + i, rest, rounded<rounding>(_mm512_maskz_loadu_epi32(rest, from + i)));
+}
+
+bool has_avx2() {
+    __builtin_cpu_init();  // BLAS may be called before libgcc's own constructor has run
+    return __builtin_cpu_supports("avx2") != 0;
+}
+
+bool has_avx512() {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") != 0;
+}
+
+#elif defined(__aarch64__)
+
+template <OperandRounding rounding>
+void round_neon(const float* from, float* to, std::size_t count) {
+    using F = Format<rounding>;
+    std::size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const uint32x4_t bits = vreinterpretq_u32_f32(vld1q_f32(from + i));
+        uint32x4_t addend = vdupq_n_u32(F::addend);
+        if constexpr (F::ties_to_even)
+            addend = vaddq_u32(addend, vandq_u32(vshrq_n_u32(bits, F::cut_bits), vdupq_n_u32(1)));
+        const uint32x4_t result = vandq_u32(vaddq_u32(bits, addend), vdupq_n_u32(F::kept));
+        const uint32x4_t is_nan = vcgtq_u32(vandq_u32(bits, vdupq_n_u32(magnitude)), vdupq_n_u32(infinity));
+        vst1q_f32(to + i, vreinterpretq_f32_u32(vbslq_u32(is_nan, bits, result)));
+    }
+    round_plain<rounding>(from + i, to + i, count - i);
+}
+
+#endif
+
+template <OperandRounding rounding>
+RoundingKernel kernel_for(InstructionSet set) {
+    switch (set) {
+        case InstructionSet::plain:
+            return round_plain<rounding>;
+#if defined(__x86_64__)
+        case InstructionSet::avx2:
+            return has_avx2() ? round_avx2<rounding> : nullptr;
+        case InstructionSet::avx512:
+            return has_avx512() ? round_avx512<rounding> : nullptr;
+#elif defined(__aarch64__)
+        case InstructionSet::neon:
+            return round_neon<rounding>;
+#endif
+        default:
+            return nullptr;
+    }
+}
+
+}  // namespace
+
+RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set) {
+    switch (rounding) {
+        case OperandRounding::tf32_away:
+            return kernel_for<OperandRounding::tf32_away>(set);
+        case OperandRounding::tf32_even:
+            return kernel_for<OperandRounding::tf32_even>(set);
+        case OperandRounding::bf16_even:
+            break;
+    }
+    return kernel_for<OperandRounding::bf16_even>(set);
+}
+
+RoundingKernel best_rounding_kernel(OperandRounding rounding) {
+    for (const InstructionSet set : {InstructionSet::avx512, InstructionSet::avx2, InstructionSet::neon})
+        if (const RoundingKernel kernel = rounding_kernel(rounding, set)) return kernel;
+    return rounding_kernel(rounding, InstructionSet::plain);
+}
+
+void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding) {
+    best_rounding_kernel(rounding)(from, to, count);
+}
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,23 @@
+// The loops behind `round_operand`, one per instruction set: emulate.cpp takes the best once per call, tests take
+// each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/blas/emulate.hpp"
+
+namespace fp32shim::blas {
+
+enum class InstructionSet : std::uint8_t { plain, avx2, avx512, neon };
+
+/// `from` and `to` are the same or do not overlap; neither needs any alignment.
+using RoundingKernel = void (*)(const float* from, float* to, std::size_t count);
+
+/// nullptr: this processor, or this build, does not have the instruction set. Thread-safe.
+RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set);
+
+/// The fastest kernel that this processor has. Thread-safe.
+RoundingKernel best_rounding_kernel(OperandRounding rounding);
+
+}  // namespace fp32shim::blas

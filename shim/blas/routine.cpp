@@ -1,0 +1,200 @@
+#include "shim/blas/routine.hpp"
+
+#include <array>
+
+#include "shim/elf/text.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+// Integer-class and floating-point arguments travel in registers of their own, each class in its own order, on both
+// architectures. So one function type calls every routine: all words, all reals; a callee ignores what lies beyond
+// its last argument.
+using Words = std::array<std::int64_t, max_words>;
+
+template <std::size_t... I>
+std::int64_t call_with(void* address, const std::int64_t* words, float first, float second,
+                       std::index_sequence<I...>) {
+    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., float, float);
+    return reinterpret_cast<Routine>(address)(words[I]..., first, second);
+}
+
+constexpr int few_words = 17;  // sgemm_: 13 arguments and two lengths; strmm_: 11 and four
+
+std::int64_t call_words(void* address, const std::int64_t* words, int count, float first, float second) {
+    if (count <= few_words) return call_with(address, words, first, second, std::make_index_sequence<few_words>{});
+    return call_with(address, words, first, second, std::make_index_sequence<max_words>{});
+}
+
+/// Lengths of character arguments, which Fortran compilers pass behind the last argument. Callers written in C leave
+/// them out, so they are not read from the caller: 1 is what every option is read as.
+constexpr int hidden_lengths = 4;
+
+int append_hidden_lengths(Words& words, int count) {
+    for (int i = 0; i < hidden_lengths; ++i) words[static_cast<std::size_t>(count++)] = 1;
+    return count;
+}
+
+std::int32_t cblas_value(Role role, char letter) {
+    switch (role) {
+        case Role::uplo:
+            return letter == 'U' ? 121 : 122;
+        case Role::diag:
+            return letter == 'N' ? 131 : 132;
+        case Role::side:
+            return letter == 'L' ? 141 : 142;
+        default:
+            return letter == 'N' ? 111 : letter == 'T' ? 112 : letter == 'C' ? 113 : 114;
+    }
+}
+
+/// Arguments made from roles. By-reference ones point into this object: it must not move before the call.
+class ArgumentWriter {
+  public:
+    explicit ArgumentWriter(const Function& function)
+        : positions_(function.positions()),
+          is_cblas_(function.convention == Convention::cblas),
+          in_arrays_(function.family->batching == Batching::groups) {}
+
+    void option(Role role, char letter) {
+        if (positions_.of(role) < 0) return;
+        if (is_cblas_ && !in_arrays_) {
+            put(role, cblas_value(role, letter));
+        } else {
+            put(role, address_of_copy(is_cblas_ ? cblas_value(role, letter) : letter));
+        }
+    }
+
+    void integer(Role role, std::int64_t value) {
+        if (positions_.of(role) < 0) return;
+        const bool by_value = is_cblas_ && (!in_arrays_ || role == Role::group_count);
+        put(role, by_value ? value : address_of_copy(value));
+    }
+
+    void pointer(Role role, const void* value) {
+        if (positions_.of(role) < 0) return;
+        const auto word = reinterpret_cast<std::int64_t>(value);
+        put(role, in_arrays_ ? address_of_copy(word) : word);
+    }
+
+    /// A scalar: real ones by value in CBLAS, else by pointer (which is also an array of one).
+    void scalar(Role role, const void* value) {
+        const int real = role == Role::alpha ? positions_.alpha_float : positions_.beta_float;
+        if (real >= 0) {
+            reals_[static_cast<std::size_t>(real)] = *static_cast<const float*>(value);
+        } else if (positions_.of(role) >= 0) {
+            put(role, reinterpret_cast<std::int64_t>(value));
+        }
+    }
+
+    void layout(bool row_major) {
+        if (is_cblas_) put(Role::layout, row_major ? 101 : 102);
+    }
+
+    void call(void* address) {
+        int count = positions_.words;
+        if (!is_cblas_) count = append_hidden_lengths(words_, count);
+        call_words(address, words_.data(), count, reals_[0], reals_[1]);
+    }
+
+  private:
+    void put(Role role, std::int64_t word) { words_[static_cast<std::size_t>(positions_.of(role))] = word; }
+
+    /// Little-endian: right for characters, 32-bit and 64-bit integers alike.
+    std::int64_t address_of_copy(std::int64_t value) {
+        copies_[copy_count_] = value;
+        return reinterpret_cast<std::int64_t>(&copies_[copy_count_++]);
+    }
+
+    const Positions& positions_;
+    bool is_cblas_;
+    bool in_arrays_;
+    Words words_{};
+    Words copies_{};
+    std::size_t copy_count_ = 0;
+    std::array<float, 2> reals_{};
+};
+
+/// More than any operand of this product spans: what a batch of one gives as its stride.
+std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
+    std::int64_t largest = product.m > product.n ? product.m : product.n;
+    if (product.k > largest) largest = product.k;
+    return leading_dimension * largest;
+}
+
+/// Replaces the family's name in the symbol: `ssyrk_batch` by `sgemm`, in its case.
+FunctionIndex row_with_name(const Function& function, std::string_view replacement) {
+    const std::string_view name = function.name;
+    const std::string_view family = function.family->name;
+    const bool upper = name[0] >= 'A' && name[0] <= 'Z';
+    const auto fold = [upper](char letter) {
+        return upper && letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
+    };
+    for (std::size_t begin = 0; begin + family.size() <= name.size(); ++begin) {
+        std::size_t matched = 0;
+        while (matched < family.size() && name[begin + matched] == fold(family[matched])) ++matched;
+        if (matched < family.size()) continue;
+        char text[64];
+        std::size_t size = 0;
+        if (name.size() + replacement.size() >= sizeof text) return -1;
+        for (std::size_t i = 0; i < begin; ++i) text[size++] = name[i];
+        for (char letter : replacement) text[size++] = fold(letter);
+        for (std::size_t i = begin + family.size(); i < name.size(); ++i) text[size++] = name[i];
+        text[size] = '\0';
+        return find_function(text);
+    }
+    return -1;
+}
+
+}  // namespace
+
+std::int64_t call_with_frame(const Site& site, const Frame& frame) {
+    const Function& function = *site.function;
+    const Positions& positions = function.positions();
+    Words words{};
+    int count = positions.words;
+    for (int i = 0; i < count; ++i) words[static_cast<std::size_t>(i)] = frame.word(i);
+    if (function.convention != Convention::cblas) count = append_hidden_lengths(words, count);
+    return call_words(site.real, words.data(), count, frame.real(0), frame.real(1));
+}
+
+void call_by_role(void* context, const Level3& product) {
+    const auto& routine = *static_cast<const BoundRoutine*>(context);
+    ArgumentWriter arguments(*routine.function);
+    arguments.layout(product.row_major);
+    arguments.option(Role::side, product.side);
+    arguments.option(Role::uplo, product.uplo);
+    arguments.option(Role::trans_a, product.trans_a);
+    arguments.option(Role::trans_b, product.trans_b);
+    arguments.option(Role::diag, product.diag);
+    arguments.integer(Role::m, product.m);
+    arguments.integer(Role::n, product.n);
+    arguments.integer(Role::k, product.k);
+    arguments.scalar(Role::alpha, product.alpha);
+    arguments.pointer(Role::a, product.a);
+    arguments.integer(Role::lda, product.lda);
+    arguments.integer(Role::stride_a, span_of(product.lda, product));
+    arguments.pointer(Role::b, product.b);
+    arguments.integer(Role::ldb, product.ldb);
+    arguments.integer(Role::stride_b, span_of(product.ldb, product));
+    arguments.scalar(Role::beta, product.beta);
+    arguments.pointer(Role::c, product.c);
+    arguments.integer(Role::ldc, product.ldc);
+    arguments.integer(Role::stride_c, span_of(product.ldc, product));
+    arguments.integer(Role::batch_count, 1);
+    arguments.integer(Role::group_count, 1);
+    arguments.integer(Role::group_size, 1);
+    arguments.call(routine.address);
+}
+
+FunctionIndex gemm_row_of(const Function& function) {
+    return row_with_name(function, function.family->dtype == policy::Dtype::complex64 ? "cgemm" : "sgemm");
+}
+
+BoundRoutine gemm_beside(const Site& site) {
+    const FunctionIndex row = gemm_row_of(*site.function);
+    if (row < 0) return {};
+    return {&functions[row], find_in(*site.provider, functions[row].name), site.width};
+}
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,143 @@
+// dlsym, dlvsym and dlclose. A program that asks a library for `cblas_sgemm` by name goes past a preload; here it
+// gets an entry point of ours that stands for exactly that library's function. All other names, and RTLD_NEXT, go on
+// to the real functions by a jump (entry_*.S), since those judge by their caller's address.
+//
+// Everything on the way to the real functions comes from our own reader and calls nothing outside this library:
+// sanitizer runtimes look up their own strcmp through here before it works.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "record/stderr_line.hpp"
+#include "shim/elf/objects.hpp"
+#include "shim/elf/text.hpp"
+#include "shim/functions.hpp"
+#include "shim/provider.hpp"
+#include "shim/site.hpp"
+#include "shim/slots.hpp"
+
+extern "C" {
+
+using DlsymFunction = void* (*)(void* handle, const char* name);
+using DlvsymFunction = void* (*)(void* handle, const char* name, const char* version);
+
+// Read by the entry points' jump.
+__attribute__((visibility("hidden"))) constinit DlsymFunction fp32shim_real_dlsym = nullptr;
+__attribute__((visibility("hidden"))) constinit DlvsymFunction fp32shim_real_dlvsym = nullptr;
+
+int fp32shim_wants_lookup(void* handle, const char* name);
+void* fp32shim_answer_dlsym(void* handle, const char* name, void* unused, std::uintptr_t return_address);
+void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version, std::uintptr_t return_address);
+__attribute__((visibility("default"))) int dlclose(void* handle) noexcept;
+
+}
+
+namespace fp32shim {
+namespace {
+
+/// The next definition after ours in load order: another preload's where there is one (GPU-sharing layers hook dlsym
+/// too), else the C library's. Where we were opened later than the C library, the search goes on from the start.
+ElfW(Addr) next_definition(std::string_view name) {
+    const link_map* own = elf::own_object();
+    const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
+        for (const link_map* map = begin; map != end; map = map->l_next) {
+            if (map == own) continue;
+            const elf::Object object = elf::read_object(map);
+            if (const ElfW(Sym)* symbol = elf::find_definition(object, name, {}))
+                return elf::address_of(object, *symbol);
+        }
+        return 0;
+    };
+    if (own != nullptr) {
+        if (const ElfW(Addr) found = search(own->l_next, nullptr)) return found;
+    }
+    return search(elf::first_object(), own);
+}
+
+void find_real_functions() {
+    if (fp32shim_real_dlsym != nullptr) return;
+    fp32shim_real_dlvsym = reinterpret_cast<DlvsymFunction>(next_definition("dlvsym"));
+    fp32shim_real_dlsym = reinterpret_cast<DlsymFunction>(next_definition("dlsym"));
+}
+
+bool is_own_code(const void* address) {
+    const link_map* own = elf::own_object();
+    return own != nullptr && elf::contains(own, reinterpret_cast<ElfW(Addr)>(address));
+}
+
+void say_no_slot_left(const char* name) {
+    static constinit record::OncePerProcess said;
+    if (!said.first()) return;
+    std::string text = "more functions were asked for by name than there are entry points; not seen: ";
+    text += name;
+    text += " and later ones";
+    record::stderr_line(text);
+}
+
+/// What the program gets for a function that the real lookup found.
+void* entry_point_for(const char* name, void* found) {
+    void* slot = slot_for(find_function(name), found);
+    if (slot == nullptr) say_no_slot_left(name);
+    return slot == nullptr ? found : slot;
+}
+
+/// RTLD_DEFAULT and handles of the whole program find us first: what they would find without us. nullptr, with the
+/// loader's own message in dlerror, where that is nothing.
+void* found_behind_us(const char* name, std::string_view version, std::uintptr_t return_address) {
+    const link_map* caller = elf::object_at(return_address - 1);
+    if (const Binding binding = find_by_name(caller, elf::view(name), version); binding.address != nullptr)
+        return binding.address;
+    return nullptr;
+}
+
+}  // namespace
+}  // namespace fp32shim
+
+int fp32shim_wants_lookup(void* handle, const char* name) {
+    fp32shim::find_real_functions();
+    if (handle == RTLD_NEXT || name == nullptr) return 0;
+    return fp32shim::find_function(name) >= 0 ? 1 : 0;
+}
+
+void* fp32shim_answer_dlsym(void* handle, const char* name, void*, std::uintptr_t return_address) {
+    using namespace fp32shim;
+    void* found = fp32shim_real_dlsym(handle, name);
+    if (found == nullptr) return nullptr;
+    if (is_own_code(found)) {
+        found = found_behind_us(name, {}, return_address);
+        // Nobody else has it: fail as the loader would, dlerror included. RTLD_NEXT from here looks behind us.
+        if (found == nullptr) return fp32shim_real_dlsym(RTLD_NEXT, name);
+    }
+    return entry_point_for(name, found);
+}
+
+void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
+    using namespace fp32shim;
+    void* found = fp32shim_real_dlvsym(handle, name, version);
+    if (found == nullptr) return nullptr;
+    if (is_own_code(found)) {
+        found = found_behind_us(name, elf::view(version), return_address);
+        if (found == nullptr) return fp32shim_real_dlvsym(RTLD_NEXT, name, version);
+    }
+    return entry_point_for(name, found);
+}
+
+int dlclose(void* handle) noexcept {
+    using namespace fp32shim;
+    using DlcloseFunction = int (*)(void*);
+    static constinit std::atomic<DlcloseFunction> real{nullptr};
+    DlcloseFunction real_dlclose = real.load(std::memory_order_relaxed);
+    if (real_dlclose == nullptr) {
+        real_dlclose = reinterpret_cast<DlcloseFunction>(next_definition("dlclose"));
+        real.store(real_dlclose, std::memory_order_relaxed);
+    }
+    const int result = real_dlclose(handle);
+    // What was unloaded may come back at the same address as something else.
+    const int saved_errno = errno;
+    forget_unloaded_providers();
+    forget_unloaded_slots();
+    forget_unloaded_sites();
+    errno = saved_errno;
+    return result;
+}

@@ -1,0 +1,302 @@
+#include "shim/elf/objects.hpp"
+
+#include <elf.h>
+#include <sys/auxv.h>
+
+#include <atomic>
+
+#include "shim/elf/text.hpp"
+
+// Our own dynamic section, which link.h declares: the linker defines it in every shared object. Hidden, so that the
+// name does not bind to the program's.
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+
+namespace fp32shim::elf {
+namespace {
+
+// The loader's list, and each object's search scope.
+//
+// struct link_map has public fields (l_addr, l_name, l_ld, l_next, l_prev) and private ones behind them, among which
+// glibc has kept this order in all versions from 2.17 to 2.41 (include/link.h):
+//     const ElfW(Phdr) *l_phdr; ElfW(Addr) l_entry; ElfW(Half) l_phnum, l_ldnum;
+//     struct r_scope_elem { link_map **r_list; unsigned r_nlist; } l_searchlist;
+// The main program's l_phdr, l_entry and l_phnum are also in the auxiliary vector, so the place is found by value
+// and checked; where the check fails, nothing private is used.
+struct PrivateFields {
+    const ElfW(Phdr) * headers;
+    ElfW(Addr) entry;
+    ElfW(Half) header_count;
+    ElfW(Half) dynamic_count;
+    const link_map* const* search_list;
+    unsigned search_count;
+};
+
+constexpr std::size_t not_searched = ~std::size_t{0};
+constexpr std::size_t not_found = 0;
+constinit std::atomic<std::size_t> private_offset{not_searched};
+
+bool is_in_list(const link_map* wanted) {
+    for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
+        if (map == wanted) return true;
+    return false;
+}
+
+const PrivateFields* fields_at(const link_map* map, std::size_t offset) {
+    return reinterpret_cast<const PrivateFields*>(reinterpret_cast<const char*>(map) + offset);
+}
+
+std::size_t search_private_offset() {
+    const link_map* main_program = first_object();
+    const auto headers = getauxval(AT_PHDR);
+    const auto entry = getauxval(AT_ENTRY);
+    const auto count = getauxval(AT_PHNUM);
+    if (main_program == nullptr || headers == 0) return not_found;
+    for (std::size_t offset = sizeof(link_map); offset < 1536; offset += sizeof(void*)) {
+        const PrivateFields* fields = fields_at(main_program, offset);
+        if (reinterpret_cast<ElfW(Addr)>(fields->headers) != headers || fields->entry != entry) continue;
+        if (fields->header_count != count || fields->search_list == nullptr || fields->search_count == 0) continue;
+        if (fields->search_list[0] != main_program) continue;
+        bool all_known = true;
+        for (unsigned i = 0; i < fields->search_count; ++i) all_known = all_known && is_in_list(fields->search_list[i]);
+        if (all_known) return offset;
+    }
+    return not_found;
+}
+
+/// nullptr where the private fields could not be found.
+const PrivateFields* private_fields(const link_map* map) {
+    std::size_t offset = private_offset.load(std::memory_order_relaxed);
+    if (offset == not_searched) {
+        offset = search_private_offset();
+        private_offset.store(offset, std::memory_order_relaxed);
+    }
+    return offset == not_found ? nullptr : fields_at(map, offset);
+}
+
+template <class T>
+const T* at(ElfW(Addr) base, ElfW(Addr) value) {
+    // glibc adds the base in place, except where the section is read-only (the kernel's vdso).
+    return reinterpret_cast<const T*>(value < base ? base + value : value);
+}
+
+bool contains_segment(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, ElfW(Addr) address) {
+    for (std::size_t i = 0; i < count; ++i) {
+        if (headers[i].p_type != PT_LOAD) continue;
+        const ElfW(Addr) begin = base + headers[i].p_vaddr;
+        if (address >= begin && address < begin + headers[i].p_memsz) return true;
+    }
+    return false;
+}
+
+Scope scope_of(const link_map* map) {
+    const PrivateFields* fields = private_fields(map);
+    if (fields == nullptr || fields->search_list == nullptr) return {};
+    return {fields->search_list, fields->search_count};
+}
+
+const ElfW(Sym) * check_definition(const Object& object, std::size_t index, std::string_view name,
+                                   std::string_view version, const ElfW(Sym) * *fallback) {
+    const ElfW(Sym)& symbol = object.symbols[index];
+    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    const unsigned binding = ELF64_ST_BIND(symbol.st_info);
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) return nullptr;
+    if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE && type != STT_OBJECT) return nullptr;
+    if (binding != STB_GLOBAL && binding != STB_WEAK && binding != STB_GNU_UNIQUE) return nullptr;
+    if (!equal(view(object.strings + symbol.st_name), name)) return nullptr;
+    const Version defined = version_of(object, index);
+    if (version.empty()) {
+        // A reference without version binds to the default version, else to any.
+        if (!defined.hidden) return &symbol;
+        if (*fallback == nullptr) *fallback = &symbol;
+        return nullptr;
+    }
+    // An object that has no versions at all satisfies versioned references (that is how a preload works).
+    if (defined.name.empty() || equal(defined.name, version)) return &symbol;
+    return nullptr;
+}
+
+const ElfW(Sym) * find_by_gnu_hash(const Object& object, std::string_view name, std::string_view version) {
+    const std::uint32_t bucket_count = object.gnu_hash[0];
+    const std::uint32_t first_symbol = object.gnu_hash[1];
+    const std::uint32_t bloom_size = object.gnu_hash[2];
+    const std::uint32_t bloom_shift = object.gnu_hash[3];
+    const auto* bloom = reinterpret_cast<const ElfW(Addr)*>(object.gnu_hash + 4);
+    const auto* buckets = reinterpret_cast<const std::uint32_t*>(bloom + bloom_size);
+    const std::uint32_t* chain = buckets + bucket_count;
+    if (bucket_count == 0) return nullptr;
+
+    const std::uint32_t hash = elf::gnu_hash(name);
+    constexpr std::uint32_t word_bits = 8 * sizeof(ElfW(Addr));
+    const ElfW(Addr) word = bloom[(hash / word_bits) & (bloom_size - 1)];
+    const ElfW(Addr) mask = (ElfW(Addr){1} << (hash % word_bits)) |
+                            (ElfW(Addr){1} << ((hash >> bloom_shift) % word_bits));
+    if ((word & mask) != mask) return nullptr;
+
+    std::uint32_t index = buckets[hash % bucket_count];
+    if (index < first_symbol) return nullptr;
+    const ElfW(Sym)* fallback = nullptr;
+    for (;; ++index) {
+        const std::uint32_t chained = chain[index - first_symbol];
+        if ((chained | 1) == (hash | 1)) {
+            if (const ElfW(Sym)* found = check_definition(object, index, name, version, &fallback)) return found;
+        }
+        if ((chained & 1) != 0) return fallback;
+    }
+}
+
+const ElfW(Sym) * find_by_sysv_hash(const Object& object, std::string_view name, std::string_view version) {
+    const std::uint32_t bucket_count = object.sysv_hash[0];
+    if (bucket_count == 0) return nullptr;
+    std::uint32_t hash = 0;
+    for (char letter : name) {
+        hash = (hash << 4) + static_cast<unsigned char>(letter);
+        const std::uint32_t high = hash & 0xf0000000U;
+        hash = (hash ^ (high >> 24)) & ~high;
+    }
+    const std::uint32_t* chain = object.sysv_hash + 2 + bucket_count;
+    const ElfW(Sym)* fallback = nullptr;
+    for (std::uint32_t index = object.sysv_hash[2 + hash % bucket_count]; index != STN_UNDEF; index = chain[index]) {
+        if (const ElfW(Sym)* found = check_definition(object, index, name, version, &fallback)) return found;
+    }
+    return fallback;
+}
+
+}  // namespace
+
+std::string_view Object::name() const {
+    if (map == nullptr) return {};
+    std::string_view path = view(map->l_name);
+    if (path.empty() && map == first_object()) {
+        const auto* executable = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+        if (executable != nullptr) path = view(executable);
+    }
+    return base_name(path);
+}
+
+Object read_object(const link_map* map) {
+    Object object;
+    object.map = map;
+    object.base = map->l_addr;
+    ElfW(Addr) soname = 0;
+    bool has_soname = false;
+    for (const ElfW(Dyn)* entry = map->l_ld; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+        const ElfW(Addr) value = entry->d_un.d_ptr;
+        switch (entry->d_tag) {
+            case DT_SYMTAB: object.symbols = at<ElfW(Sym)>(object.base, value); break;
+            case DT_STRTAB: object.strings = at<char>(object.base, value); break;
+            case DT_GNU_HASH: object.gnu_hash = at<std::uint32_t>(object.base, value); break;
+            case DT_HASH: object.sysv_hash = at<std::uint32_t>(object.base, value); break;
+            case DT_VERSYM: object.versions = at<ElfW(Half)>(object.base, value); break;
+            case DT_VERDEF: object.version_definitions = at<ElfW(Verdef)>(object.base, value); break;
+            case DT_VERNEED: object.version_needs = at<ElfW(Verneed)>(object.base, value); break;
+            case DT_RELA: object.relocations = at<ElfW(Rela)>(object.base, value); break;
+            case DT_RELASZ: object.relocation_count = value / sizeof(ElfW(Rela)); break;
+            case DT_RELACOUNT: object.relative_count = value; break;
+            case DT_JMPREL: object.plt_relocations = at<ElfW(Rela)>(object.base, value); break;
+            case DT_PLTRELSZ: object.plt_relocation_count = value / sizeof(ElfW(Rela)); break;
+            case DT_SONAME:
+                soname = value;
+                has_soname = true;
+                break;
+            default: break;
+        }
+    }
+    if (has_soname && object.strings != nullptr) object.soname = object.strings + soname;
+    return object;
+}
+
+const link_map* first_object() { return _r_debug.r_map; }
+
+const link_map* own_object() {
+    for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
+        if (map->l_ld == _DYNAMIC) return map;
+    return nullptr;
+}
+
+bool contains(const link_map* map, ElfW(Addr) address) {
+    if (const PrivateFields* fields = private_fields(map)) {
+        return contains_segment(map->l_addr, fields->headers, fields->header_count, address);
+    }
+    if (map == first_object()) {
+        return contains_segment(map->l_addr, reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)),
+                                getauxval(AT_PHNUM), address);
+    }
+    // The file's header is mapped at the base of every shared object that a normal linker made.
+    const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
+    if (header == nullptr || header->e_ident[0] != ELFMAG0 || header->e_ident[1] != ELFMAG1) return false;
+    const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff);
+    return contains_segment(map->l_addr, headers, header->e_phnum, address);
+}
+
+const link_map* object_at(ElfW(Addr) address) {
+    for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
+        if (contains(map, address)) return map;
+    return nullptr;
+}
+
+Version version_of(const Object& object, std::size_t index) {
+    if (object.versions == nullptr) return {};
+    constexpr ElfW(Half) hidden_bit = 0x8000;
+    const ElfW(Half) number = object.versions[index] & static_cast<ElfW(Half)>(~hidden_bit);
+    Version version;
+    version.hidden = (object.versions[index] & hidden_bit) != 0;
+    if (number <= VER_NDX_GLOBAL) return version;
+    if (const ElfW(Verdef)* definition = object.version_definitions) {
+        for (;;) {
+            if (definition->vd_ndx == number) {
+                const auto* auxiliary = reinterpret_cast<const ElfW(Verdaux)*>(
+                    reinterpret_cast<const char*>(definition) + definition->vd_aux);
+                version.name = view(object.strings + auxiliary->vda_name);
+                return version;
+            }
+            if (definition->vd_next == 0) break;
+            definition = reinterpret_cast<const ElfW(Verdef)*>(reinterpret_cast<const char*>(definition) +
+                                                               definition->vd_next);
+        }
+    }
+    if (const ElfW(Verneed)* need = object.version_needs) {
+        for (;;) {
+            const auto* auxiliary =
+                reinterpret_cast<const ElfW(Vernaux)*>(reinterpret_cast<const char*>(need) + need->vn_aux);
+            for (ElfW(Half) i = 0; i < need->vn_cnt; ++i) {
+                if (auxiliary->vna_other == number) {
+                    version.name = view(object.strings + auxiliary->vna_name);
+                    return version;
+                }
+                auxiliary = reinterpret_cast<const ElfW(Vernaux)*>(reinterpret_cast<const char*>(auxiliary) +
+                                                                   auxiliary->vna_next);
+            }
+            if (need->vn_next == 0) break;
+            need = reinterpret_cast<const ElfW(Verneed)*>(reinterpret_cast<const char*>(need) + need->vn_next);
+        }
+    }
+    return version;
+}
+
+const ElfW(Sym) * find_definition(const Object& object, std::string_view name, std::string_view version) {
+    if (object.symbols == nullptr || object.strings == nullptr) return nullptr;
+    if (object.gnu_hash != nullptr) return find_by_gnu_hash(object, name, version);
+    if (object.sysv_hash != nullptr) return find_by_sysv_hash(object, name, version);
+    return nullptr;
+}
+
+ElfW(Addr) address_of(const Object& object, const ElfW(Sym) & symbol) {
+    const ElfW(Addr) address = object.base + symbol.st_value;
+    if (ELF64_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC) return address;
+#if defined(__aarch64__)
+    struct Argument {  // __ifunc_arg_t of sys/ifunc.h
+        unsigned long size, hwcap, hwcap2;
+    } argument{sizeof(Argument), getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
+    constexpr unsigned long has_argument = 1UL << 62;
+    return reinterpret_cast<ElfW(Addr) (*)(unsigned long, const Argument*)>(address)(argument.hwcap | has_argument,
+                                                                                     &argument);
+#else
+    return reinterpret_cast<ElfW(Addr) (*)()>(address)();
+#endif
+}
+
+Scope global_scope() { return scope_of(first_object()); }
+
+Scope own_scope(const link_map* map) { return scope_of(map); }
+
+}  // namespace fp32shim::elf

@@ -1,0 +1,85 @@
+// The loaded objects of this process, read from the loader's own list and each object's own tables.
+//
+// No dl* function is used: the loader's lock can be held by a thread that waits for us (a constructor that joins a
+// thread which multiplies), and `dlsym` itself comes through here. Nothing outside this library is called.
+//
+// The list is read without the loader's lock. Additions are safe (the loader appends, then publishes). A removal
+// while we read is not, so `dlclose` waits for readers (see dl_hooks.cpp).
+#pragma once
+
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace fp32shim::elf {
+
+/// The tables of one loaded object. A copy of pointers into it: valid while the object is loaded.
+struct Object {
+    const link_map* map = nullptr;
+    ElfW(Addr) base = 0;  ///< l_addr: what is added to the addresses in the file
+    const ElfW(Sym)* symbols = nullptr;
+    const char* strings = nullptr;
+    const std::uint32_t* gnu_hash = nullptr;
+    const std::uint32_t* sysv_hash = nullptr;
+    const ElfW(Half)* versions = nullptr;       ///< DT_VERSYM: one per symbol
+    const ElfW(Verdef)* version_definitions = nullptr;
+    const ElfW(Verneed)* version_needs = nullptr;
+    const ElfW(Rela)* relocations = nullptr;
+    std::size_t relocation_count = 0;
+    std::size_t relative_count = 0;  ///< leading entries of `relocations` that name no symbol
+    const ElfW(Rela)* plt_relocations = nullptr;
+    std::size_t plt_relocation_count = 0;
+    const char* soname = nullptr;
+
+    explicit operator bool() const { return map != nullptr; }
+    /// Base name of the file; the program's own for the main program.
+    std::string_view name() const;
+};
+
+/// Reads an object's dynamic section.
+Object read_object(const link_map* map);
+
+/// First object of the loader's list: the main program.
+const link_map* first_object();
+
+/// This library itself.
+const link_map* own_object();
+
+/// Whether the object has segments that contain the address.
+bool contains(const link_map* map, ElfW(Addr) address);
+
+/// The object that contains an address, or nullptr (code made at run time).
+const link_map* object_at(ElfW(Addr) address);
+
+/// The version that an import names or a definition carries; `name` empty: none.
+struct Version {
+    std::string_view name;
+    bool hidden = false;  ///< a definition that only a reference with this version may bind to
+};
+
+/// The version of symbol number `index`: of its definition where it is defined, else of the reference.
+Version version_of(const Object& object, std::size_t index);
+
+/// The definition in this object that a reference to `name` (with `version`, empty for none) binds to: its symbol,
+/// or nullptr. Weak definitions count; undefined, local and hidden-version ones do not.
+const ElfW(Sym)* find_definition(const Object& object, std::string_view name, std::string_view version);
+
+/// The address of a definition; an indirect function (STT_GNU_IFUNC) is asked for its target.
+ElfW(Addr) address_of(const Object& object, const ElfW(Sym)& symbol);
+
+/// The objects in the order in which a reference is looked up, as the loader keeps it.
+struct Scope {
+    const link_map* const* objects = nullptr;
+    std::size_t count = 0;
+};
+
+/// The main program's scope: it, preloaded objects, their dependencies, then whatever was opened RTLD_GLOBAL.
+/// Empty where the loader's records could not be found (not glibc as known); callers then go by load order.
+Scope global_scope();
+
+/// The scope of an object opened by dlopen: it and its dependencies. Empty for an object that came as a dependency.
+Scope own_scope(const link_map* map);
+
+}  // namespace fp32shim::elf

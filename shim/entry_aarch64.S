@@ -1,0 +1,209 @@
+// The entry points, aarch64. As entry_x86_64.S, which says what they do and why.
+//
+// Free to use at a function's entry: x16, x17, flags. The return address is in x30.
+
+#include "shim/entry_layout.h"
+
+#define CACHE_BYTES (FP32SHIM_CACHE_WAYS * 8)
+
+    .section .bss.fp32shim_site_caches, "aw", @nobits
+    .balign 64
+    .hidden fp32shim_site_caches
+    .globl fp32shim_site_caches
+fp32shim_site_caches:
+    .set caches_size, 0
+#define ROW(symbol, family, convention, width) .set caches_size, caches_size + CACHE_BYTES
+#include "shim/functions.def"
+#undef ROW
+    .skip caches_size + FP32SHIM_SLOT_COUNT * CACHE_BYTES
+
+    .text
+    .set entry_index, 0
+
+// The site's return address is loaded with acquire order: its target must not be read before it.
+.macro entry
+    .cfi_startproc
+    hint    #34                     // bti c
+    adrp    x16, fp32shim_site_caches + entry_index * CACHE_BYTES
+    add     x16, x16, :lo12:fp32shim_site_caches + entry_index * CACHE_BYTES
+    ubfx    x17, x30, #2, #4        // calls are 4 bytes apart at least
+    ldr     x16, [x16, x17, lsl #3]
+    cbz     x16, 1f
+    ldar    x17, [x16]
+    cmp     x17, x30
+    b.ne    1f
+    ldr     x17, [x16, #8]
+    br      x17
+1:  mov     w16, #entry_index
+    b       fp32shim_find_site_gate
+    .cfi_endproc
+    .set entry_index, entry_index + 1
+.endm
+
+.macro named_entry name
+    .balign 16
+    .globl  \name
+    .type   \name, %function
+\name:
+    entry
+    .size   \name, . - \name
+.endm
+
+#define ROW(symbol, family, convention, width) named_entry symbol
+#include "shim/functions.def"
+#undef ROW
+
+    .balign 64
+    .hidden fp32shim_slots
+    .globl  fp32shim_slots
+fp32shim_slots:
+    .rept FP32SHIM_SLOT_COUNT
+    .balign FP32SHIM_SLOT_SPACING
+    entry
+    .endr
+    .balign 64
+    .hidden fp32shim_slots_end
+    .globl  fp32shim_slots_end
+fp32shim_slots_end:
+
+// The frame, as shim/gate.hpp reads it:  x29 x30 x8 | q0..q7 | x0..x7 | stack arguments
+#define FRAME_SIZE (32 + 128 + 64)
+.macro save_arguments
+    stp     x29, x30, [sp, #-FRAME_SIZE]!
+    .cfi_def_cfa_offset FRAME_SIZE
+    .cfi_offset x29, -FRAME_SIZE
+    .cfi_offset x30, -FRAME_SIZE + 8
+    mov     x29, sp
+    str     x8, [sp, #16]
+    stp     q0, q1, [sp, #32]
+    stp     q2, q3, [sp, #64]
+    stp     q4, q5, [sp, #96]
+    stp     q6, q7, [sp, #128]
+    stp     x0, x1, [sp, #160]
+    stp     x2, x3, [sp, #176]
+    stp     x4, x5, [sp, #192]
+    stp     x6, x7, [sp, #208]
+.endm
+
+.macro restore_arguments
+    ldr     x8, [sp, #16]
+    ldp     q0, q1, [sp, #32]
+    ldp     q2, q3, [sp, #64]
+    ldp     q4, q5, [sp, #96]
+    ldp     q6, q7, [sp, #128]
+    ldp     x0, x1, [sp, #160]
+    ldp     x2, x3, [sp, #176]
+    ldp     x4, x5, [sp, #192]
+    ldp     x6, x7, [sp, #208]
+    ldp     x29, x30, [sp], #FRAME_SIZE
+    .cfi_restore x30
+    .cfi_restore x29
+    .cfi_def_cfa_offset 0
+.endm
+
+// w16: entry index.
+    .balign 16
+    .type   fp32shim_find_site_gate, %function
+fp32shim_find_site_gate:
+    .cfi_startproc
+    save_arguments
+    mov     w0, w16
+    mov     x1, x30
+    bl      fp32shim_find_site
+    mov     x16, x0
+    restore_arguments
+    ldr     x17, [x16, #8]
+    br      x17
+    .cfi_endproc
+    .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
+
+// x16: site. fp32shim_govern returns the result in x0 and 0 in x1, or in x1 where to go.
+    .balign 64
+    .hidden fp32shim_govern_gate
+    .globl  fp32shim_govern_gate
+    .type   fp32shim_govern_gate, %function
+fp32shim_govern_gate:
+    .cfi_startproc
+    hint    #34
+    save_arguments
+    mov     x0, x16
+    add     x1, sp, #160
+    bl      fp32shim_govern
+    cbnz    x1, 1f
+    ldp     x29, x30, [sp], #FRAME_SIZE
+    .cfi_remember_state
+    .cfi_restore x30
+    .cfi_restore x29
+    .cfi_def_cfa_offset 0
+    ret
+1:  .cfi_restore_state
+    mov     x17, x1
+    restore_arguments
+    br      x17
+    .cfi_endproc
+    .size   fp32shim_govern_gate, . - fp32shim_govern_gate
+
+// void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top)
+    .balign 16
+    .hidden fp32shim_call_on_stack
+    .globl  fp32shim_call_on_stack
+    .type   fp32shim_call_on_stack, %function
+fp32shim_call_on_stack:
+    .cfi_startproc
+    hint    #34
+    stp     x29, x30, [sp, #-16]!
+    .cfi_def_cfa_offset 16
+    .cfi_offset x29, -16
+    .cfi_offset x30, -8
+    mov     x29, sp
+    .cfi_def_cfa_register x29
+    mov     x9, x0
+    mov     x0, x1
+    and     x2, x2, #-16
+    mov     sp, x2
+    blr     x9
+    mov     sp, x29
+    .cfi_def_cfa_register sp
+    ldp     x29, x30, [sp], #16
+    .cfi_restore x30
+    .cfi_restore x29
+    .cfi_def_cfa_offset 0
+    ret
+    .cfi_endproc
+    .size   fp32shim_call_on_stack, . - fp32shim_call_on_stack
+
+.macro lookup_entry name, wants, answers, real
+    .balign 16
+    .globl  \name
+    .type   \name, %function
+\name:
+    .cfi_startproc
+    hint    #34
+    stp     x29, x30, [sp, #-48]!
+    .cfi_def_cfa_offset 48
+    .cfi_offset x29, -48
+    .cfi_offset x30, -40
+    stp     x0, x1, [sp, #16]
+    str     x2, [sp, #32]
+    bl      \wants
+    mov     w16, w0
+    ldp     x0, x1, [sp, #16]
+    ldr     x2, [sp, #32]
+    ldp     x29, x30, [sp], #48
+    .cfi_restore x30
+    .cfi_restore x29
+    .cfi_def_cfa_offset 0
+    cbnz    w16, 1f
+    adrp    x16, \real
+    ldr     x16, [x16, :lo12:\real]
+    br      x16
+1:  mov     x3, x30
+    b       \answers
+    .cfi_endproc
+    .size   \name, . - \name
+.endm
+
+    lookup_entry dlsym, fp32shim_wants_lookup, fp32shim_answer_dlsym, fp32shim_real_dlsym
+    lookup_entry dlvsym, fp32shim_wants_lookup, fp32shim_answer_dlvsym, fp32shim_real_dlvsym
+
+    .section .note.GNU-stack, "", %progbits

@@ -1,0 +1,231 @@
+// The entry points, x86-64. Each exported name looks its call site up by return address and jumps to the site's
+// target with every argument register and the whole stack as the program left them. So a call that nothing governs
+// costs these few instructions, whatever its signature, and exceptions and longjmp pass as if we were not there.
+//
+// Free to use at a function's entry, and all that is used before the jump: r10, r11, flags.
+// shim/site.hpp: return_address at 0, target at 8. shim/gate.hpp says what the gates call.
+
+#include "shim/entry_layout.h"
+
+#define CACHE_WAYS FP32SHIM_CACHE_WAYS
+
+    .section .bss.fp32shim_site_caches, "aw", @nobits
+    .balign 64
+    .hidden fp32shim_site_caches
+    .globl fp32shim_site_caches
+fp32shim_site_caches:
+    .set caches_size, 0
+#define ROW(symbol, family, convention, width) .set caches_size, caches_size + CACHE_WAYS * 8
+#include "shim/functions.def"
+#undef ROW
+    .skip caches_size + FP32SHIM_SLOT_COUNT * CACHE_WAYS * 8
+
+    .text
+    .set entry_index, 0
+
+.macro entry
+    .cfi_startproc
+    endbr64
+    movl    (%rsp), %r11d
+    andl    $(CACHE_WAYS - 1), %r11d
+    leaq    fp32shim_site_caches + entry_index * CACHE_WAYS * 8(%rip), %r10
+    movq    (%r10, %r11, 8), %r11
+    testq   %r11, %r11
+    je      1f
+    movq    (%rsp), %r10
+    cmpq    (%r11), %r10
+    jne     1f
+    jmpq    *8(%r11)
+1:  movl    $entry_index, %r11d
+    jmp     fp32shim_find_site_gate
+    .cfi_endproc
+    .set entry_index, entry_index + 1
+.endm
+
+.macro named_entry name
+    .balign 16
+    .globl  \name
+    .type   \name, @function
+\name:
+    entry
+    .size   \name, . - \name
+.endm
+
+#define ROW(symbol, family, convention, width) named_entry symbol
+#include "shim/functions.def"
+#undef ROW
+
+// Slots for dlsym: equally spaced, so that a slot's address is first + number * spacing.
+    .balign 64
+    .hidden fp32shim_slots
+    .globl  fp32shim_slots
+fp32shim_slots:
+    .rept FP32SHIM_SLOT_COUNT
+    .balign FP32SHIM_SLOT_SPACING
+    entry
+    .endr
+    .balign 64
+    .hidden fp32shim_slots_end
+    .globl  fp32shim_slots_end
+fp32shim_slots_end:
+
+// Saves what a function's caller may have put its arguments into: six integer registers, rax (the number of vector
+// registers of a variadic call), eight vector registers. Their upper halves (ymm, zmm) survive, since this library is
+// compiled for plain SSE, which leaves them alone.
+//
+// The frame, as shim/gate.hpp reads it:  [xmm7..xmm0 below] | rdi rsi rdx rcx r8 r9 | return address | stack arguments
+.macro save_arguments
+    pushq   %r9
+    .cfi_adjust_cfa_offset 8
+    pushq   %r8
+    .cfi_adjust_cfa_offset 8
+    pushq   %rcx
+    .cfi_adjust_cfa_offset 8
+    pushq   %rdx
+    .cfi_adjust_cfa_offset 8
+    pushq   %rsi
+    .cfi_adjust_cfa_offset 8
+    pushq   %rdi
+    .cfi_adjust_cfa_offset 8
+    subq    $(8 * 16 + 24), %rsp
+    .cfi_adjust_cfa_offset 8 * 16 + 24
+    movups  %xmm0, 136(%rsp)
+    movups  %xmm1, 120(%rsp)
+    movups  %xmm2, 104(%rsp)
+    movups  %xmm3, 88(%rsp)
+    movups  %xmm4, 72(%rsp)
+    movups  %xmm5, 56(%rsp)
+    movups  %xmm6, 40(%rsp)
+    movups  %xmm7, 24(%rsp)
+    movq    %rax, 16(%rsp)
+.endm
+
+.macro restore_arguments
+    movups  136(%rsp), %xmm0
+    movups  120(%rsp), %xmm1
+    movups  104(%rsp), %xmm2
+    movups  88(%rsp), %xmm3
+    movups  72(%rsp), %xmm4
+    movups  56(%rsp), %xmm5
+    movups  40(%rsp), %xmm6
+    movups  24(%rsp), %xmm7
+    movq    16(%rsp), %rax
+    addq    $(8 * 16 + 24), %rsp
+    .cfi_adjust_cfa_offset -(8 * 16 + 24)
+    popq    %rdi
+    .cfi_adjust_cfa_offset -8
+    popq    %rsi
+    .cfi_adjust_cfa_offset -8
+    popq    %rdx
+    .cfi_adjust_cfa_offset -8
+    popq    %rcx
+    .cfi_adjust_cfa_offset -8
+    popq    %r8
+    .cfi_adjust_cfa_offset -8
+    popq    %r9
+    .cfi_adjust_cfa_offset -8
+.endm
+
+// r11: entry index. Finds the site (the slow way) and goes on as the entry point would have.
+    .balign 16
+    .type   fp32shim_find_site_gate, @function
+fp32shim_find_site_gate:
+    .cfi_startproc
+    save_arguments
+    movl    %r11d, %edi
+    movq    200(%rsp), %rsi
+    call    fp32shim_find_site
+    movq    %rax, %r11
+    restore_arguments
+    jmpq    *8(%r11)
+    .cfi_endproc
+    .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
+
+// r11: site. A governed call: hands site and arguments to fp32shim_govern, which returns the function's result in rax
+// and 0 in rdx, or in rdx where to go with the arguments untouched.
+    .balign 64
+    .hidden fp32shim_govern_gate
+    .globl  fp32shim_govern_gate
+    .type   fp32shim_govern_gate, @function
+fp32shim_govern_gate:
+    .cfi_startproc
+    endbr64
+    save_arguments
+    movq    %r11, %rdi
+    leaq    152(%rsp), %rsi
+    call    fp32shim_govern
+    testq   %rdx, %rdx
+    jne     1f
+    addq    $(8 * 16 + 24 + 48), %rsp
+    .cfi_remember_state
+    .cfi_adjust_cfa_offset -(8 * 16 + 24 + 48)
+    ret
+1:  .cfi_restore_state
+    movq    %rdx, %r11
+    restore_arguments
+    jmpq    *%r11
+    .cfi_endproc
+    .size   fp32shim_govern_gate, . - fp32shim_govern_gate
+
+// void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top)
+// For the one piece of work that needs more stack than a thread of 16 KB has: reading the policy.
+    .balign 16
+    .hidden fp32shim_call_on_stack
+    .globl  fp32shim_call_on_stack
+    .type   fp32shim_call_on_stack, @function
+fp32shim_call_on_stack:
+    .cfi_startproc
+    endbr64
+    pushq   %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq    %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    movq    %rdx, %rsp
+    andq    $-16, %rsp
+    movq    %rdi, %rax
+    movq    %rsi, %rdi
+    call    *%rax
+    movq    %rbp, %rsp
+    popq    %rbp
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
+    .size   fp32shim_call_on_stack, . - fp32shim_call_on_stack
+
+// void* dlsym(void* handle, const char* name)
+// void* dlvsym(void* handle, const char* name, const char* version)
+// Names outside the table, and RTLD_NEXT (-1), jump on to the real function: it judges by its caller's address.
+.macro lookup_entry name, wants, answers, real
+    .balign 16
+    .globl  \name
+    .type   \name, @function
+\name:
+    .cfi_startproc
+    endbr64
+    pushq   %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq   %rsi
+    .cfi_adjust_cfa_offset 8
+    pushq   %rdx
+    .cfi_adjust_cfa_offset 8
+    call    \wants
+    popq    %rdx
+    .cfi_adjust_cfa_offset -8
+    popq    %rsi
+    .cfi_adjust_cfa_offset -8
+    popq    %rdi
+    .cfi_adjust_cfa_offset -8
+    testl   %eax, %eax
+    jne     1f
+    jmpq    *\real(%rip)
+1:  movq    (%rsp), %rcx
+    jmp     \answers
+    .cfi_endproc
+    .size   \name, . - \name
+.endm
+
+    lookup_entry dlsym, fp32shim_wants_lookup, fp32shim_answer_dlsym, fp32shim_real_dlsym
+    lookup_entry dlvsym, fp32shim_wants_lookup, fp32shim_answer_dlvsym, fp32shim_real_dlvsym
+
+    .section .note.GNU-stack, "", @progbits

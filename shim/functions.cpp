@@ -1,0 +1,55 @@
+#include "shim/functions.hpp"
+
+#include <array>
+
+#include "shim/elf/text.hpp"
+
+namespace fp32shim {
+
+constexpr Function functions[function_count] = {
+#define ROW(symbol, family, convention, width) \
+    {#symbol, &families::family, Convention::convention, Width::width},
+#include "shim/functions.def"
+#undef ROW
+};
+
+namespace {
+
+// Open addressing, built by the compiler, so that nothing has to be initialised before the first `dlsym`.
+constexpr std::uint32_t bucket_count = 2048;
+static_assert(function_count * 3 < bucket_count * 2, "keep the hash table sparse");
+
+constexpr std::array<std::int16_t, bucket_count> make_buckets() {
+    std::array<std::int16_t, bucket_count> buckets{};
+    buckets.fill(-1);
+    for (FunctionIndex index = 0; index < function_count; ++index) {
+        std::uint32_t bucket = elf::gnu_hash(functions[index].name) % bucket_count;
+        while (buckets[bucket] >= 0) bucket = (bucket + 1) % bucket_count;
+        buckets[bucket] = static_cast<std::int16_t>(index);
+    }
+    return buckets;
+}
+
+constexpr std::array<std::int16_t, bucket_count> buckets = make_buckets();
+
+}  // namespace
+
+FunctionIndex find_function(const char* symbol) {
+    const std::string_view name = elf::view(symbol);
+    for (std::uint32_t bucket = elf::gnu_hash(name) % bucket_count; buckets[bucket] >= 0;
+         bucket = (bucket + 1) % bucket_count) {
+        if (elf::equal(functions[buckets[bucket]].name, name)) return buckets[bucket];
+    }
+    return -1;
+}
+
+FunctionIndex underscored(FunctionIndex bare) {
+    char name[64];
+    std::size_t length = 0;
+    for (char letter : functions[bare].name) name[length++] = letter >= 'A' && letter <= 'Z' ? letter + ('a' - 'A') : letter;
+    name[length++] = '_';
+    name[length] = '\0';
+    return find_function(name);
+}
+
+}  // namespace fp32shim

@@ -1,0 +1,133 @@
+#include "shim/provider.hpp"
+
+#include "shim/arena.hpp"
+#include "shim/elf/objects.hpp"
+#include "shim/elf/text.hpp"
+#include "shim/imports.hpp"
+
+namespace fp32shim {
+namespace {
+
+constinit std::atomic<Provider*> providers{nullptr};
+
+Provider* provider_of(const elf::Object& object) {
+    for (Provider* known = providers.load(std::memory_order_acquire); known != nullptr; known = known->next)
+        if (known->map == object.map) return known;
+    auto* provider = arena_new<Provider>();
+    provider->map = object.map;
+    provider->name = arena_copy(object.name());
+    provider->next = providers.load(std::memory_order_relaxed);
+    while (!providers.compare_exchange_weak(provider->next, provider, std::memory_order_release,
+                                            std::memory_order_relaxed)) {
+    }
+    return provider;
+}
+
+/// This library, or another copy of it: never a provider.
+bool is_shim(const elf::Object& object) {
+    static constinit std::atomic<const link_map*> own{nullptr};
+    const link_map* known = own.load(std::memory_order_relaxed);
+    if (known == nullptr) own.store(known = elf::own_object(), std::memory_order_relaxed);
+    return object.map == known || elf::find_definition(object, "fp32shim_abi_version", {}) != nullptr;
+}
+
+/// The binding to this object's definition, if it has one.
+Binding bind_to(const link_map* map, std::string_view name, std::string_view version) {
+    const elf::Object object = elf::read_object(map);
+    const ElfW(Sym)* symbol = elf::find_definition(object, name, version);
+    if (symbol == nullptr || is_shim(object)) return {};
+    return {provider_of(object), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
+}
+
+Binding search(elf::Scope scope, std::string_view name, std::string_view version) {
+    for (std::size_t i = 0; i < scope.count; ++i)
+        if (const Binding found = bind_to(scope.objects[i], name, version); found.address != nullptr) return found;
+    return {};
+}
+
+bool includes(elf::Scope scope, const link_map* map) {
+    for (std::size_t i = 0; i < scope.count; ++i)
+        if (scope.objects[i] == map) return true;
+    return false;
+}
+
+Binding search_in_load_order(std::string_view name, std::string_view version) {
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+        if (const Binding found = bind_to(map, name, version); found.address != nullptr) return found;
+    return {};
+}
+
+/// What a reference in `caller` binds to.
+Binding search_scopes_of(const link_map* caller, std::string_view name, std::string_view version) {
+    const elf::Scope global = elf::global_scope();
+    if (global.count == 0) return search_in_load_order(name, version);
+    if (const Binding found = search(global, name, version); found.address != nullptr) return found;
+    for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
+        const elf::Scope scope = elf::own_scope(root);
+        if (root == elf::first_object() || !includes(scope, caller)) continue;
+        if (const Binding found = search(scope, name, version); found.address != nullptr) return found;
+    }
+    return {};
+}
+
+Binding bind_import(const link_map* importer, std::int32_t symbol, FunctionIndex function) {
+    const elf::Version version = elf::version_of(elf::read_object(importer), static_cast<std::size_t>(symbol));
+    return search_scopes_of(importer, functions[function].name, version.name);
+}
+
+/// What all importers of the function share.
+Binding bind_as_importers_do(FunctionIndex function) {
+    const link_map* own = elf::own_object();
+    Binding shared;
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
+        if (map == own) continue;
+        const std::int32_t symbol = import_of(map, function);
+        if (symbol < 0) continue;
+        const Binding binding = bind_import(map, symbol, function);
+        if (binding.address == nullptr) continue;
+        if (shared.address == nullptr) {
+            shared = binding;
+        } else if (shared.address != binding.address) {
+            shared.ambiguous = true;
+        }
+    }
+    return shared;
+}
+
+}  // namespace
+
+Binding find_binding(const link_map* caller, FunctionIndex function) {
+    if (caller != nullptr) {
+        const std::int32_t symbol = import_of(caller, function);
+        if (symbol >= 0) {
+            if (const Binding found = bind_import(caller, symbol, function); found.address != nullptr) return found;
+        }
+    }
+    if (const Binding shared = bind_as_importers_do(function); shared.address != nullptr) return shared;
+    if (const Binding found = search_scopes_of(caller, functions[function].name, {}); found.address != nullptr)
+        return found;
+    return search_in_load_order(functions[function].name, {});
+}
+
+Binding find_by_name(const link_map* caller, std::string_view name, std::string_view version) {
+    return search_scopes_of(caller, name, version);
+}
+
+void* find_in(const Provider& provider, std::string_view name) {
+    const elf::Object object = elf::read_object(provider.map);
+    const ElfW(Sym)* symbol = elf::find_definition(object, name, {});
+    return symbol == nullptr ? nullptr : reinterpret_cast<void*>(elf::address_of(object, *symbol));
+}
+
+Provider* provider_at(const void* address) {
+    const link_map* map = elf::object_at(reinterpret_cast<ElfW(Addr)>(address));
+    return map == nullptr ? nullptr : provider_of(elf::read_object(map));
+}
+
+void forget_unloaded_providers() {
+    forget_unloaded_imports();
+    for (Provider* known = providers.load(std::memory_order_acquire); known != nullptr; known = known->next)
+        if (known->map != nullptr && !is_loaded(known->map)) known->map = nullptr;
+}
+
+}  // namespace fp32shim

@@ -1,0 +1,262 @@
+#include "shim/settings.hpp"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "policy/load.hpp"
+#include "record/raw_syscall.hpp"
+#include "record/stderr_line.hpp"
+#include "shim/arena.hpp"
+#include "shim/gate.hpp"
+#include "shim/thread_context.hpp"
+
+extern "C" char** environ;
+
+namespace fp32shim {
+namespace {
+
+constinit std::atomic<const Settings*> in_force{nullptr};
+constinit std::atomic<std::int32_t> reader{0};  ///< process id of the thread that reads them; 0: nobody
+constinit std::atomic<std::uint16_t> epoch{1};
+constinit std::atomic<int> process_precision_value{-1};
+constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
+constinit std::atomic<bool> scopes_seen{false};
+
+// Reading a policy needs 12 KB of stack and, for hostile nesting, hundreds; the thread that makes the first call may
+// have 16 KB in all.
+constexpr std::size_t reading_stack_size = 2 << 20;
+
+void on_own_stack(void (*function)(void*), void* argument) {
+    void* stack = mmap(nullptr, reading_stack_size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) {
+        function(argument);
+        return;
+    }
+    fp32shim_call_on_stack(function, argument, static_cast<char*>(stack) + reading_stack_size);
+    munmap(stack, reading_stack_size);
+}
+
+bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
+
+/// The first error, and how many more there are; `fp32shim check` lists them all.
+std::string summary_of(const std::vector<policy::Diagnostic>& errors) {
+    std::string text = errors.front().text();
+    if (errors.size() > 1) text += " (and " + std::to_string(errors.size() - 1) + " more)";
+    return text;
+}
+
+void obey_on_error(policy::Policy& policy) {
+    switch (policy.on_error) {
+        case policy::OnError::abort: std::abort();
+        case policy::OnError::highest:
+            policy.default_precision = policy::Precision::highest;
+            policy.default_source = policy::Source::environment;
+            policy.rules.clear();
+            return;
+        case policy::OnError::continue_untouched:
+            policy.default_precision = policy::Precision::native;
+            policy.default_source = policy::Source::native;
+            policy.rules.clear();
+            return;
+    }
+}
+
+std::string_view consequence_of(policy::OnError on_error) {
+    switch (on_error) {
+        case policy::OnError::abort: return "; ending the process (FP32_MATMUL_ON_ERROR=abort)";
+        case policy::OnError::highest: return "; everything runs at highest (FP32_MATMUL_ON_ERROR=highest)";
+        case policy::OnError::continue_untouched: return "; the program runs as without fp32shim";
+    }
+    return {};
+}
+
+bool ends_with(std::string_view text, std::string_view end) {
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+void open_log(Settings& settings) {
+    const policy::Policy& policy = settings.policy;
+    const std::string& path = policy.log_path;
+    settings.log_every_call = policy.log_level != policy::LogLevel::summary;
+    if (path.empty()) return;
+    if (path == "stderr") {
+        settings.log_to_stderr = true;
+        return;
+    }
+    if (ends_with(path, ".fp32rec")) {
+        record::stderr_line("log '" + path + "': this version does not write recordings; use NAME.jsonl or stderr");
+        return;
+    }
+    auto log = std::make_unique<record::DecisionLog>();
+    auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
+    const std::string problem = log->open(path, settings.facts, record::make_start_event(FP32SHIM_VERSION, policy),
+                                          record::LogBuffer(*buffer));
+    if (!problem.empty()) {
+        record::stderr_line(problem);
+        return;
+    }
+    settings.log = log.release();
+}
+
+struct Reading {
+    bool is_reload = false;
+    Settings* settings = nullptr;  ///< stays nullptr where a reload found errors
+};
+
+void read_settings(Reading& reading) {
+    policy::Environment environment;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) environment.emplace_back(*entry);
+
+    policy::LoadOptions options;
+    options.elevated = has_elevated_rights();
+    policy::Loaded loaded = policy::load(environment, options);
+
+    auto settings = std::make_unique<Settings>();
+    settings->facts = record::gather_process_facts(environment);
+    settings->process = {record::base_name(settings->facts.executable), settings->facts.command,
+                         settings->facts.host};
+    std::string complaint;
+    if (!loaded.errors.empty()) {
+        complaint = summary_of(loaded.errors);
+        if (reading.is_reload) {
+            record::stderr_line(complaint + "; the settings stay as they were");
+            return;
+        }
+        complaint += consequence_of(loaded.policy.on_error);
+        record::stderr_line(complaint);
+        obey_on_error(loaded.policy);
+    }
+    for (const policy::Diagnostic& warning : loaded.warnings) record::stderr_line(warning.text());
+
+    settings->policy = std::move(loaded.policy);
+    settings->forward_everything = settings->policy.disabled || options.elevated;
+    const Settings* previous = in_force.load(std::memory_order_acquire);
+    if (settings->forward_everything) {
+    } else if (previous != nullptr && previous->policy.log_path == settings->policy.log_path) {
+        settings->log = previous->log;
+        settings->log_to_stderr = previous->log_to_stderr;
+        settings->log_every_call = settings->policy.log_level != policy::LogLevel::summary;
+    } else {
+        open_log(*settings);
+    }
+    if (!complaint.empty() && settings->log != nullptr) {
+        auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
+        settings->log->write(record::ErrorEvent{record::ErrorCode::bad_setting, complaint},
+                             record::LogBuffer(*buffer));
+    }
+    reading.settings = settings.release();
+}
+
+void read_settings_or_forward(void* argument) {
+    auto& reading = *static_cast<Reading*>(argument);
+    try {
+        read_settings(reading);
+    } catch (const std::exception&) {
+        record::stderr_line("out of memory while reading the settings; the program runs as without fp32shim");
+    }
+}
+
+/// Nothing could be read at all.
+const Settings* untouched_settings() {
+    auto* settings = arena_new<Settings>();
+    settings->forward_everything = true;
+    return settings;
+}
+
+/// Waits until another thread has read the settings. False: that thread is not of this process (we were forked
+/// while it read) and somebody else has to.
+bool wait_for_reader() {
+    while (in_force.load(std::memory_order_acquire) == nullptr) {
+        const std::int32_t process = reader.load(std::memory_order_acquire);
+        if (process != record::raw::getpid()) return false;
+        const timespec ten_milliseconds{0, 10'000'000};
+        record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAIT_PRIVATE, process,
+                              record::raw::address(&ten_milliseconds));
+    }
+    return true;
+}
+
+const Settings* read_first_settings() {
+    const std::int32_t self = record::raw::getpid();
+    for (;;) {
+        std::int32_t process = reader.load(std::memory_order_acquire);
+        if (process != self && reader.compare_exchange_strong(process, self)) break;
+        if (wait_for_reader()) return in_force.load(std::memory_order_acquire);
+    }
+    const int saved_errno = errno;
+    Reading reading;
+    on_own_stack(read_settings_or_forward, &reading);
+    const Settings* settings = reading.settings != nullptr ? reading.settings : untouched_settings();
+    in_force.store(settings, std::memory_order_release);
+    reader.store(0, std::memory_order_release);
+    record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
+    errno = saved_errno;
+    return settings;
+}
+
+void settings_changed() {
+    if (epoch.fetch_add(1, std::memory_order_acq_rel) == UINT16_MAX) epoch.fetch_add(1);  // 0 means: no verdict
+    refresh_sites();
+}
+
+}  // namespace
+
+const Settings& settings() {
+    const Settings* current = in_force.load(std::memory_order_acquire);
+    return current != nullptr ? *current : *read_first_settings();
+}
+
+std::uint16_t settings_epoch() { return epoch.load(std::memory_order_acquire); }
+
+bool reload_settings() {
+    settings();
+    const int saved_errno = errno;
+    Reading reading{.is_reload = true};
+    on_own_stack(read_settings_or_forward, &reading);
+    errno = saved_errno;
+    if (reading.settings == nullptr) return false;
+    in_force.store(reading.settings, std::memory_order_release);
+    settings_changed();
+    return true;
+}
+
+void set_process_precision(std::optional<policy::Precision> precision) {
+    const int value = precision ? static_cast<int>(*precision) : -1;
+    if (process_precision_value.exchange(value, std::memory_order_acq_rel) != value) settings_changed();
+}
+
+std::optional<policy::Precision> process_precision() {
+    const int value = process_precision_value.load(std::memory_order_acquire);
+    if (value < 0) return std::nullopt;
+    return static_cast<policy::Precision>(value);
+}
+
+void raise_process_floor(policy::Floor floor) {
+    policy::Floor current = process_floor_value.load(std::memory_order_acquire);
+    while (floor > current) {
+        if (process_floor_value.compare_exchange_weak(current, floor)) {
+            settings_changed();
+            return;
+        }
+    }
+}
+
+policy::Floor process_floor() { return process_floor_value.load(std::memory_order_acquire); }
+
+void note_scopes_in_use() {
+    if (!scopes_seen.exchange(true, std::memory_order_acq_rel)) settings_changed();
+}
+
+bool scopes_in_use() { return scopes_seen.load(std::memory_order_acquire); }
+
+}  // namespace fp32shim

@@ -1,0 +1,51 @@
+// What is in force in this process: the policy, the log, and what the C API changed since.
+// Read once, at the first intercepted call; a process that makes none never comes here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "policy/decide.hpp"
+#include "policy/policy.hpp"
+#include "record/decision_log.hpp"
+#include "record/process_facts.hpp"
+
+namespace fp32shim {
+
+/// One reading of environment and policy files. Immutable; a reload makes another and keeps the old one, which
+/// calls in flight may still read.
+struct Settings {
+    policy::Policy policy;
+    policy::Process process;  ///< views of `facts`
+    record::ProcessFacts facts;
+    record::DecisionLog* log = nullptr;  ///< nullptr: no JSON lines
+    bool log_to_stderr = false;
+    bool log_every_call = false;
+    bool forward_everything = false;  ///< FP32_MATMUL_DISABLE=1, or elevated rights
+
+    bool logs() const { return log != nullptr || log_to_stderr; }
+};
+
+/// The settings in force. Reads them on first use, on a stack of its own.
+const Settings& settings();
+
+/// Counts changes of settings, scopes and overrides: a cached decision carries the count that it was made under.
+std::uint16_t settings_epoch();
+
+/// Reads environment and policy files anew. Returns false, and changes nothing, where they are wrong (one line on
+/// stderr says what).
+bool reload_settings();
+
+/// Process-wide settings of the C API. An absent precision: back to environment and file.
+void set_process_precision(std::optional<policy::Precision> precision);
+std::optional<policy::Precision> process_precision();
+/// Floors only rise.
+void raise_process_floor(policy::Floor floor);
+policy::Floor process_floor();
+
+/// From now on a thread may have scopes, so that no call may be judged by its site alone.
+void note_scopes_in_use();
+bool scopes_in_use();
+
+}  // namespace fp32shim

@@ -1,0 +1,50 @@
+// A call site: one place in the program that calls one entry point. Everything that need not be found out per call
+// hangs here. The entry points (entry_*.S) find the site by return address and jump to its target.
+#pragma once
+
+#include <link.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "shim/functions.hpp"
+#include "shim/provider.hpp"
+
+namespace fp32shim {
+
+/// The number of an entry point: a row of the table, or `function_count` + a slot handed out by dlsym.
+using EntryIndex = std::int32_t;
+
+/// Never freed. The first two members are read by assembly without a lock: a site whose caller or provider was
+/// unloaded gets return_address 0, which matches no call.
+struct Site {
+    std::atomic<std::uintptr_t> return_address;  ///< where the call returns to; 0: dead
+    std::atomic<void*> target;                   ///< the real function, or the gate of governed calls
+    void* real;                                  ///< the provider's function
+    const Function* function;
+    Provider* provider;
+    const link_map* caller;        ///< nullptr: code outside every object
+    std::string_view caller_name;  ///< base name; empty when unknown
+    EntryIndex entry;
+    IntegerWidth width;
+    bool loops_over_gemm;               ///< a batch that no library provides: `real` is the provider's plain gemm
+    std::atomic<std::uint64_t> verdict; ///< decision for all calls of this site, see call.cpp; 0: none yet
+    Site* next;
+};
+
+static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry_*.S");
+
+/// The site of a call that entered at `entry` and returns to `return_address`, made on first use: finds caller and
+/// provider and decides whether its calls need the gate. Called by the entry points on a miss.
+/// Does not return where no library provides the function.
+Site* find_site(EntryIndex entry, std::uintptr_t return_address);
+
+/// Sets every site's target anew: the settings changed.
+void refresh_sites();
+
+/// Kills the sites whose caller or provider is no longer loaded.
+void forget_unloaded_sites();
+
+}  // namespace fp32shim

@@ -1,0 +1,25 @@
+// Entry points for functions whose address a program asks for by name: dlsym on a library goes past a preload.
+// Each (function, address) gets an entry point of its own, so that two libraries keep two pointers.
+#pragma once
+
+#include "shim/functions.hpp"
+#include "shim/site.hpp"
+
+namespace fp32shim {
+
+/// The slot's entry point for this function at this address, the same one each time; nullptr when none is left.
+/// Thread-safe, lock-free.
+void* slot_for(FunctionIndex function, void* address);
+
+struct SlotBinding {
+    FunctionIndex function;
+    void* address;
+};
+
+/// What the slot with this entry index stands for.
+SlotBinding slot_binding(EntryIndex entry);
+
+/// Gives back the slots whose library is no longer loaded.
+void forget_unloaded_slots();
+
+}  // namespace fp32shim

@@ -1,0 +1,47 @@
+#include "shim/thread_context.hpp"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <new>
+
+namespace fp32shim {
+namespace {
+
+// Initial-exec: a library with dynamic thread-local storage would enter the allocator on first use in each thread.
+__attribute__((tls_model("initial-exec"))) constinit thread_local ThreadContext* current = nullptr;
+
+void unmap(void* context) {
+    current = nullptr;
+    munmap(context, sizeof(ThreadContext));
+}
+
+/// A key whose destructor unmaps the context; -1 where the process has no key left: contexts then stay until exit.
+int thread_exit_key() {
+    constexpr int not_made = -2;
+    static constinit std::atomic<int> key{not_made};
+    int known = key.load(std::memory_order_acquire);
+    if (known != not_made) return known;
+    pthread_key_t fresh;
+    const int made = pthread_key_create(&fresh, unmap) == 0 ? static_cast<int>(fresh) : -1;
+    if (key.compare_exchange_strong(known, made)) return made;
+    if (made >= 0) pthread_key_delete(fresh);
+    return known;
+}
+
+}  // namespace
+
+ThreadContext* existing_thread_context() { return current; }
+
+ThreadContext* thread_context() {
+    if (current != nullptr) return current;
+    void* pages = mmap(nullptr, sizeof(ThreadContext), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return nullptr;
+    current = new (pages) ThreadContext;
+    const int key = thread_exit_key();
+    if (key >= 0) pthread_setspecific(static_cast<pthread_key_t>(key), current);
+    return current;
+}
+
+}  // namespace fp32shim

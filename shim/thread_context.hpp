@@ -1,0 +1,40 @@
+// What belongs to one thread: its scopes, and the buffer that a log line is written in (a thread may have 16 KB of
+// stack, so neither lives there). Made on first need; unmapped when the thread ends.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "policy/precision.hpp"
+#include "record/decision_log.hpp"
+
+namespace fp32shim {
+
+constexpr int scope_depth_limit = 64;
+constexpr std::size_t scope_label_limit = 1024;  ///< all labels of a thread, joined by '/'
+
+/// One pushed scope. Values are already those in force inside it: the innermost precision, the strictest floor.
+struct Scope {
+    std::int8_t precision = -1;  ///< a policy::Precision; -1: none
+    policy::Floor floor = policy::Floor::none;
+    std::uint16_t label_size = 0;  ///< how much of the thread's `labels` is in force
+};
+
+struct ThreadContext {
+    int depth = 0;
+    std::array<Scope, scope_depth_limit + 1> scopes{};  ///< scopes[0]: outside every scope
+    std::array<char, scope_label_limit> labels{};
+    std::array<char, record::log_buffer_size> log_buffer{};
+
+    const Scope& scope() const { return scopes[static_cast<std::size_t>(depth)]; }
+    std::string_view scope_label() const { return {labels.data(), scope().label_size}; }
+};
+
+/// This thread's context, made on first use; nullptr where there is no memory.
+ThreadContext* thread_context();
+
+/// This thread's context, if it has one.
+ThreadContext* existing_thread_context();
+
+}  // namespace fp32shim

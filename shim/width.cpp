@@ -1,0 +1,81 @@
+// Asking a provider how wide its integers are. The name does not say: Debian's libopenblas64 exports unsuffixed
+// names with 64-bit integers, and MKL's libmkl_rt decides at run time.
+#include <cstdint>
+
+#include "shim/provider.hpp"
+
+namespace fp32shim {
+namespace {
+
+// With n = 0xffffffff00000003, a 32-bit interface sees 3 elements and finds the largest; a 64-bit one sees a negative
+// count and returns 0. (Reference BLAS: "if n < 1, isamax is zero".)
+constexpr std::int64_t three_or_negative = static_cast<std::int64_t>(0xffffffff00000003U);
+// Likewise one element to copy, or none.
+constexpr std::int64_t one_or_negative = static_cast<std::int64_t>(0xffffffff00000001U);
+
+constexpr std::int64_t increment = 1;  // little-endian: right for both widths
+
+bool isamax_sees_32_bits(void* routine, bool by_value) {
+    const float values[3] = {1, 3, 2};
+    if (by_value) {
+        using ByValue = std::int32_t (*)(std::int64_t, const float*, std::int64_t);
+        return reinterpret_cast<ByValue>(routine)(three_or_negative, values, increment) != 0;
+    }
+    using ByReference = std::int32_t (*)(const std::int64_t*, const float*, const std::int64_t*);
+    return reinterpret_cast<ByReference>(routine)(&three_or_negative, values, &increment) != 0;
+}
+
+bool scopy_sees_32_bits(void* routine, bool by_value) {
+    const float from = 1;
+    float to = 0;
+    if (by_value) {
+        using ByValue = void (*)(std::int64_t, const float*, std::int64_t, float*, std::int64_t);
+        reinterpret_cast<ByValue>(routine)(one_or_negative, &from, increment, &to, increment);
+    } else {
+        using ByReference =
+            void (*)(const std::int64_t*, const float*, const std::int64_t*, float*, const std::int64_t*);
+        reinterpret_cast<ByReference>(routine)(&one_or_negative, &from, &increment, &to, &increment);
+    }
+    return to == from;
+}
+
+struct Probe {
+    std::string_view name;
+    bool (*sees_32_bits)(void* routine, bool by_value);
+    bool by_value;
+};
+
+// Unsuffixed names first: a library that has both (MKL) may give its unsuffixed ones another width. Where there are
+// only suffixed ones (the OpenBLAS in NumPy's wheels), its unsuffixed extensions follow them.
+constexpr Probe probes[] = {
+    {"isamax_", isamax_sees_32_bits, false},         {"cblas_isamax", isamax_sees_32_bits, true},
+    {"scipy_isamax_", isamax_sees_32_bits, false},   {"scipy_cblas_isamax", isamax_sees_32_bits, true},
+    {"isamax", isamax_sees_32_bits, false},          {"ISAMAX", isamax_sees_32_bits, false},
+    {"scopy_", scopy_sees_32_bits, false},           {"cblas_scopy", scopy_sees_32_bits, true},
+    {"scipy_scopy_", scopy_sees_32_bits, false},     {"isamax_64_", isamax_sees_32_bits, false},
+    {"isamax_64", isamax_sees_32_bits, false},       {"cblas_isamax64_", isamax_sees_32_bits, true},
+    {"cblas_isamax_64", isamax_sees_32_bits, true},  {"scipy_isamax_64_", isamax_sees_32_bits, false},
+    {"scipy_cblas_isamax64_", isamax_sees_32_bits, true},
+};
+
+IntegerWidth probe(const Provider& provider) {
+    for (const Probe& candidate : probes) {
+        if (void* routine = find_in(provider, candidate.name))
+            return candidate.sees_32_bits(routine, candidate.by_value) ? IntegerWidth::bits32 : IntegerWidth::bits64;
+    }
+    return IntegerWidth::unknown;
+}
+
+}  // namespace
+
+IntegerWidth integer_width(Provider& provider, const Function& function) {
+    if (function.width == Width::ilp64) return IntegerWidth::bits64;
+    IntegerWidth width = provider.width.load(std::memory_order_relaxed);
+    if (width == IntegerWidth::not_probed) {
+        width = probe(provider);
+        provider.width.store(width, std::memory_order_relaxed);
+    }
+    return width;
+}
+
+}  // namespace fp32shim
