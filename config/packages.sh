@@ -4,6 +4,11 @@
 
 packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libfmt-dev)
 packages_for_examples=(libopenblas-dev)
+packages_for_tests=(
+    libgtest-dev libbenchmark-dev gfortran clang python3-pytest python3-numpy python3-scipy python3-venv strace patchelf
+    libopenblas0-pthread libopenblas64-0-pthread libblis4-pthread libblas3 liblapack3 libblas-test
+    libjemalloc2 libtcmalloc-minimal4 faketime heaptrack fakeroot jq)
+packages_for_lint=(clang-format clang-tidy)
 
 # missing_packages NAME...: those that are not installed, one a line.
 missing_packages() {

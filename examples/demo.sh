@@ -116,11 +116,10 @@ show_next() {
     cat <<EOF
 the whole tables           $results/*.txt
 your own program           LD_PRELOAD=\$PWD/$shim FP32_MATMUL_PRECISION=high FP32_MATMUL_CPU=emulate PROGRAM
-                           (on a GPU without FP32_MATMUL_CPU: TF32 is done there, not previewed)
 settings and limits        README.md
 more examples, scopes      examples/README.md
 policies ready for use     config/
-formats and manual pages   docs/
+formats and reference      docs/
 EOF
 }
 

@@ -21,7 +21,7 @@ struct Decision {
     Precision requested = Precision::native;  ///< what the winning source asked for, before floor and device
     Precision precision = Precision::native;  ///< what is to be done: never `automatic`
     Source source = Source::native;
-    std::int32_t rule = -1;  ///< index into Policy::rules, or -1
+    std::int32_t rule = -1;                ///< index into Policy::rules, or -1
     Reason reason = Reason::as_requested;  ///< why `precision` differs from `requested`
 
     bool operator==(const Decision&) const = default;

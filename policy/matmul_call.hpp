@@ -18,7 +18,8 @@ std::string_view to_string(Dtype dtype);
 struct MatmulCall {
     std::string_view function;  ///< the symbol, as the program named it: `cblas_sgemm`
     std::string_view caller;    ///< base name of the calling object; empty when unknown
-    std::string_view scope;     ///< innermost label pushed by this thread, outer labels joined by '/'; empty when none
+    /// The labels that this thread has pushed, outermost first, joined by '/'; empty when none.
+    std::string_view scope;
     Dtype dtype = Dtype::float32;
     Device device = Device::cpu;
     std::int32_t device_index = -1;       ///< CUDA ordinal; -1 on the CPU

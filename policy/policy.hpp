@@ -1,9 +1,10 @@
-// A policy: what should happen, from whichever file or variable it came. Plain data; read_policy makes it, decide reads it.
+// A policy: what should happen, from whichever file or variable it came. Plain data; read_policy makes it, decide
+// reads it.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policy/matmul_call.hpp"
@@ -15,12 +16,14 @@ namespace fp32shim::policy {
 struct Range {
     double lowest;
     double highest;
+
+    bool operator==(const Range&) const = default;
 };
 
 /// One `when` or `unless` table. An empty list asks for nothing; lists are alternatives, keys must all hold.
 struct Conditions {
     std::vector<std::string> function, caller, executable, command, host, scope;  ///< globs
-    std::optional<Device> device;
+    std::vector<Device> device;
     std::vector<Dtype> dtype;
     std::vector<Range> compute_capability;  ///< in units of 10·major + minor
     std::vector<Range> m, n, k, batch, min_dim, max_dim, flops;
@@ -28,6 +31,8 @@ struct Conditions {
     bool empty() const;
     /// Whether any condition looks at the sizes of a call, so that decisions cannot be cached by call site alone.
     bool looks_at_sizes() const;
+
+    bool operator==(const Conditions&) const = default;
 };
 
 struct Rule {
@@ -44,6 +49,11 @@ enum class OnError : std::uint8_t { continue_untouched, highest, abort };
 enum class LogLevel : std::uint8_t { unset, summary, calls };
 enum class OnFull : std::uint8_t { drop, overwrite };
 enum class AuditAction : std::uint8_t { log, pin };
+
+std::string_view to_string(OnError on_error);
+std::string_view to_string(LogLevel level);
+std::string_view to_string(OnFull on_full);
+std::string_view to_string(AuditAction action);
 
 struct Policy {
     std::string name;      ///< empty when none
@@ -66,6 +76,8 @@ struct Policy {
     LogLevel log_level = LogLevel::unset;
     std::uint64_t log_max_size = 1ULL << 30;  ///< bytes
     OnFull log_on_full = OnFull::drop;
+    std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
+    std::string log_group;          ///< group that the log is given to; empty: the process's own
 
     double audit_sample = 0;  ///< fraction of calls, 0 to 1
     double audit_tolerance = 1e-2;

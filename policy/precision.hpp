@@ -43,19 +43,19 @@ enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment
 /// Why what was done differs from what was asked for, or `as_requested`. A closed list:
 /// docs/log-format.md gives each code's meaning.
 enum class Reason : std::uint8_t {
-    as_requested,             ///< done as asked, or nothing was asked
-    cpu_mode_off,             ///< a lower precision was asked for, the CPU mode is `off`
-    cpu_accelerate_not_built, ///< the CPU mode is `accelerate`, which this version does not have
-    compute_capability,       ///< the GPU is older than `min_compute_capability`
-    floor,                    ///< a floor forbids what was asked for
-    pinned,                   ///< the audit pinned this call site
-    not_governable,           ///< recognised and counted; this function offers no way to be governed
-    observed,                 ///< narrower inputs (FP16, BF16, FP8): counted, never altered
-    invalid_arguments,        ///< the library will report them; forwarded untouched
-    no_product,               ///< m, n, k, batch count or alpha is zero: nothing is multiplied
-    width_unknown,            ///< the provider's integer width could not be determined
-    scratch_limit,            ///< operands too large for the scratch memory, even in blocks
-    bf16x9_unavailable,       ///< not on this device or library
+    as_requested,              ///< done as asked, or nothing was asked
+    cpu_mode_off,              ///< a lower precision was asked for, the CPU mode is `off`
+    cpu_accelerate_not_built,  ///< the CPU mode is `accelerate`, which this version does not have
+    compute_capability,        ///< the GPU is older than `min_compute_capability`
+    floor,                     ///< a floor forbids what was asked for
+    pinned,                    ///< the audit pinned this call site
+    not_governable,            ///< recognised and counted; this function offers no way to be governed
+    observed,                  ///< narrower inputs (FP16, BF16, FP8): counted, never altered
+    invalid_arguments,         ///< the library will report them; forwarded untouched
+    no_product,                ///< m, n, k, batch count or alpha is zero: nothing is multiplied
+    width_unknown,             ///< the provider's integer width could not be determined
+    scratch_limit,             ///< operands too large for the scratch memory, even in blocks
+    bf16x9_unavailable,        ///< not on this device or library
 };
 
 std::optional<Precision> parse_precision(std::string_view text);

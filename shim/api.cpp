@@ -58,7 +58,8 @@ struct Setting {
 
 /// What this thread would be asked to run at now, rules aside.
 Setting setting_in_force() {
-    if (const ThreadContext* context = existing_thread_context(); context != nullptr && context->scope().precision >= 0)
+    if (const ThreadContext* context = existing_thread_context();
+        context != nullptr && context->scope().precision >= 0)
         return {static_cast<Precision>(context->scope().precision), Source::thread};
     if (const auto precision = process_precision()) return {*precision, Source::process};
     const policy::Policy& policy = settings().policy;
@@ -107,13 +108,20 @@ const char* fp32shim_version(void) { return FP32SHIM_VERSION; }
 
 const char* fp32shim_status_string(int status) {
     switch (status) {
-        case FP32SHIM_OK: return "ok";
-        case FP32SHIM_INVALID_ARGUMENT: return "invalid argument";
-        case FP32SHIM_NOT_ACTIVE: return "fp32shim is not active in this process";
-        case FP32SHIM_SCOPE_MISMATCH: return "pop without push";
-        case FP32SHIM_SCOPE_DEPTH: return "too many scopes, or their labels are too long";
-        case FP32SHIM_POLICY_ERROR: return "the policy has errors";
-        default: return "unknown status";
+        case FP32SHIM_OK:
+            return "ok";
+        case FP32SHIM_INVALID_ARGUMENT:
+            return "invalid argument";
+        case FP32SHIM_NOT_ACTIVE:
+            return "fp32shim is not active in this process";
+        case FP32SHIM_SCOPE_MISMATCH:
+            return "pop without push";
+        case FP32SHIM_SCOPE_DEPTH:
+            return "too many scopes, or their labels are too long";
+        case FP32SHIM_POLICY_ERROR:
+            return "the policy has errors";
+        default:
+            return "unknown status";
     }
 }
 

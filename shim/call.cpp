@@ -1,9 +1,10 @@
 #include "shim/call.hpp"
 
+#include <ctime>
+
 #include <cerrno>
 #include <optional>
 
-#include "record/raw_syscall.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/decisions_seen.hpp"
@@ -76,8 +77,12 @@ policy::Decision decide_product(Site& site, const Settings& in_force, policy::Ma
     const auto kept = __builtin_bit_cast(Verdict, site.verdict.load(std::memory_order_relaxed));
     if (kept.epoch == epoch) return {kept.requested, kept.precision, kept.source, kept.rule, kept.reason};
     const policy::Decision decision = policy::decide(call, in_force.process, in_force.policy, overrides());
-    const Verdict fresh{epoch, static_cast<std::int16_t>(decision.rule), decision.requested,
-                        decision.precision, decision.source, decision.reason};
+    const Verdict fresh{epoch,
+                        static_cast<std::int16_t>(decision.rule),
+                        decision.requested,
+                        decision.precision,
+                        decision.source,
+                        decision.reason};
     site.verdict.store(__builtin_bit_cast(std::uint64_t, fresh), std::memory_order_relaxed);
     return decision;
 }
@@ -133,6 +138,13 @@ std::int64_t run(Site& site, const Frame& frame, const blas::Product& product, P
 
 // ---- record ------------------------------------------------------------------------------------------------------
 
+/// Monotonic, in nanoseconds; answered by the vdso, without a system call.
+std::int64_t now_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Plan& plan, std::int64_t host_ns) {
     record::DecisionEvent event;
@@ -180,7 +192,8 @@ bool needs_gate(Site& site) {
 extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
     if (is_inner(*site, frame)) return {0, site->real};
-    if (site->function->convention == Convention::bare && !blas::arguments_look_like_pointers(*site->function, *frame))
+    if (site->function->convention == Convention::bare &&
+        !blas::arguments_look_like_pointers(*site->function, *frame))
         return {0, site->real};
 
     const Settings& in_force = settings();
@@ -193,9 +206,8 @@ extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shi
         if (in_force.logs()) record_call(*site, in_force, product.call, decision, plan, -1);
         return {0, site->real};
     }
-    const std::int64_t started = in_force.logs() ? record::this_moment().time_ns : 0;
+    const std::int64_t started = in_force.logs() ? now_ns() : 0;
     const std::int64_t value = run(*site, *frame, product, plan);
-    if (in_force.logs())
-        record_call(*site, in_force, product.call, decision, plan, record::this_moment().time_ns - started);
+    if (in_force.logs()) record_call(*site, in_force, product.call, decision, plan, now_ns() - started);
     return {value, nullptr};
 }

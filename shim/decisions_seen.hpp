@@ -1,4 +1,5 @@
-// Which decisions have been shown already: `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct one once.
+// Which decisions have been shown already: `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct one
+// once.
 #pragma once
 
 #include "record/events.hpp"

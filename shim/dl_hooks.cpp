@@ -7,10 +7,10 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <cerrno>
 
 #include "record/stderr_line.hpp"
 #include "shim/elf/objects.hpp"
+#include "shim/elf/readers.hpp"
 #include "shim/elf/text.hpp"
 #include "shim/functions.hpp"
 #include "shim/provider.hpp"
@@ -29,8 +29,6 @@ __attribute__((visibility("hidden"))) constinit DlvsymFunction fp32shim_real_dlv
 int fp32shim_wants_lookup(void* handle, const char* name);
 void* fp32shim_answer_dlsym(void* handle, const char* name, void* unused, std::uintptr_t return_address);
 void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version, std::uintptr_t return_address);
-__attribute__((visibility("default"))) int dlclose(void* handle) noexcept;
-
 }
 
 namespace fp32shim {
@@ -85,6 +83,7 @@ void* entry_point_for(const char* name, void* found) {
 /// RTLD_DEFAULT and handles of the whole program find us first: what they would find without us. nullptr, with the
 /// loader's own message in dlerror, where that is nothing.
 void* found_behind_us(const char* name, std::string_view version, std::uintptr_t return_address) {
+    const elf::Reading reading;
     const link_map* caller = elf::object_at(return_address - 1);
     if (const Binding binding = find_by_name(caller, elf::view(name), version); binding.address != nullptr)
         return binding.address;
@@ -123,21 +122,25 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
     return entry_point_for(name, found);
 }
 
-int dlclose(void* handle) noexcept {
+extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noexcept {
     using namespace fp32shim;
     using DlcloseFunction = int (*)(void*);
     static constinit std::atomic<DlcloseFunction> real{nullptr};
     DlcloseFunction real_dlclose = real.load(std::memory_order_relaxed);
     if (real_dlclose == nullptr) {
         real_dlclose = reinterpret_cast<DlcloseFunction>(next_definition("dlclose"));
+        if (real_dlclose == nullptr) return -1;  // no C library: cannot be
         real.store(real_dlclose, std::memory_order_relaxed);
     }
-    const int result = real_dlclose(handle);
+    int result = 0;
+    {
+        const elf::Closing closing;
+        result = real_dlclose(handle);
+    }
     // What was unloaded may come back at the same address as something else.
-    const int saved_errno = errno;
+    const elf::Reading reading;
     forget_unloaded_providers();
     forget_unloaded_slots();
     forget_unloaded_sites();
-    errno = saved_errno;
     return result;
 }

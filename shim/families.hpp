@@ -14,11 +14,30 @@ namespace fp32shim {
 
 /// The meaning of one argument, in the terms of the BLAS reference.
 enum class Role : std::uint8_t {
-    layout, side, uplo, trans_a, trans_b, diag, m, n, k,  //
-    alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c,
-    batch_count,              // strided batches
-    group_count, group_size,  // batches of pointer arrays: every other argument is an array, per group or per product
-    other,                    // passed on, not looked at
+    layout,
+    side,
+    uplo,
+    trans_a,
+    trans_b,
+    diag,
+    m,
+    n,
+    k,  //
+    alpha,
+    a,
+    lda,
+    stride_a,
+    b,
+    ldb,
+    stride_b,
+    beta,
+    c,
+    ldc,
+    stride_c,
+    batch_count,  // strided batches
+    group_count,
+    group_size,  // batches of pointer arrays: every other argument is an array, per group or per product
+    other,       // passed on, not looked at
     count
 };
 
@@ -50,7 +69,7 @@ struct Positions {
     std::array<std::int8_t, static_cast<int>(Role::count)> word{};
     std::int8_t alpha_float = -1;  ///< index among the floating-point arguments
     std::int8_t beta_float = -1;
-    std::int8_t words = 0;         ///< number of integer-class arguments
+    std::int8_t words = 0;  ///< number of integer-class arguments
 
     constexpr int of(Role role) const { return word[static_cast<int>(role)]; }
 };
@@ -72,7 +91,8 @@ constexpr Positions positions(std::initializer_list<Role> roles, bool cblas, Sca
     std::int8_t floats = 0;
     if (cblas) result.word[static_cast<int>(Role::layout)] = word++;
     for (Role role : roles) {
-        const bool by_value = cblas && (scalars == Scalars::real || (scalars == Scalars::real_beta && role == Role::beta));
+        const bool by_value =
+            cblas && (scalars == Scalars::real || (scalars == Scalars::real_beta && role == Role::beta));
         if (role == Role::alpha && by_value) {
             result.alpha_float = floats++;
         } else if (role == Role::beta && by_value) {
@@ -91,7 +111,13 @@ constexpr Family family(std::string_view name, blas::Operation operation, policy
                         Treatment treatment = Treatment::governed) {
     // Arrays of scalars arrive by pointer in both conventions.
     if (batching == Batching::groups) scalars = Scalars::by_pointer;
-    return {name, operation, dtype, treatment, batching, positions(roles, false, scalars), positions(roles, true, scalars)};
+    return {name,
+            operation,
+            dtype,
+            treatment,
+            batching,
+            positions(roles, false, scalars),
+            positions(roles, true, scalars)};
 }
 
 // clang-format off

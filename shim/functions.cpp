@@ -7,8 +7,7 @@
 namespace fp32shim {
 
 constexpr Function functions[function_count] = {
-#define ROW(symbol, family, convention, width) \
-    {#symbol, &families::family, Convention::convention, Width::width},
+#define ROW(symbol, family, convention, width) {#symbol, &families::family, Convention::convention, Width::width},
 #include "shim/functions.def"
 #undef ROW
 };
@@ -46,7 +45,8 @@ FunctionIndex find_function(const char* symbol) {
 FunctionIndex underscored(FunctionIndex bare) {
     char name[64];
     std::size_t length = 0;
-    for (char letter : functions[bare].name) name[length++] = letter >= 'A' && letter <= 'Z' ? letter + ('a' - 'A') : letter;
+    for (char letter : functions[bare].name)
+        name[length++] = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + ('a' - 'A')) : letter;
     name[length++] = '_';
     name[length] = '\0';
     return find_function(name);

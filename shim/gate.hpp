@@ -48,5 +48,4 @@ void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack
 extern std::atomic<fp32shim::Site*> fp32shim_site_caches[];  ///< cache_ways per entry index
 extern const char fp32shim_slots[];
 extern const char fp32shim_slots_end[];
-
 }

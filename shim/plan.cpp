@@ -63,9 +63,9 @@ Plan make_plan(const Site& site, const Frame& frame, const blas::Product& produc
         plan.reason = Reason::no_product;
     } else {
         plan.rounds = true;
-        plan.rounding = decision.precision == Precision::medium           ? blas::OperandRounding::bf16_even
+        plan.rounding = decision.precision == Precision::medium       ? blas::OperandRounding::bf16_even
                         : tf32_rounding == policy::Tf32Rounding::even ? blas::OperandRounding::tf32_even
-                                                                          : blas::OperandRounding::tf32_away;
+                                                                      : blas::OperandRounding::tf32_away;
         plan.applied = decision.precision == Precision::medium ? Applied::bf16 : Applied::tf32;
         if (!site.loops_over_gemm) plan.how = record::How::round_operands;
     }

@@ -57,7 +57,8 @@ std::string summary_of(const std::vector<policy::Diagnostic>& errors) {
 
 void obey_on_error(policy::Policy& policy) {
     switch (policy.on_error) {
-        case policy::OnError::abort: std::abort();
+        case policy::OnError::abort:
+            std::abort();
         case policy::OnError::highest:
             policy.default_precision = policy::Precision::highest;
             policy.default_source = policy::Source::environment;
@@ -73,9 +74,12 @@ void obey_on_error(policy::Policy& policy) {
 
 std::string_view consequence_of(policy::OnError on_error) {
     switch (on_error) {
-        case policy::OnError::abort: return "; ending the process (FP32_MATMUL_ON_ERROR=abort)";
-        case policy::OnError::highest: return "; everything runs at highest (FP32_MATMUL_ON_ERROR=highest)";
-        case policy::OnError::continue_untouched: return "; the program runs as without fp32shim";
+        case policy::OnError::abort:
+            return "; ending the process (FP32_MATMUL_ON_ERROR=abort)";
+        case policy::OnError::highest:
+            return "; everything runs at highest (FP32_MATMUL_ON_ERROR=highest)";
+        case policy::OnError::continue_untouched:
+            return "; the program runs as without fp32shim";
     }
     return {};
 }
@@ -100,7 +104,7 @@ void open_log(Settings& settings) {
     auto log = std::make_unique<record::DecisionLog>();
     auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
     const std::string problem = log->open(path, settings.facts, record::make_start_event(FP32SHIM_VERSION, policy),
-                                          record::LogBuffer(*buffer));
+                                          record::LogBuffer(*buffer), policy.log_mode);
     if (!problem.empty()) {
         record::stderr_line(problem);
         return;

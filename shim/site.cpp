@@ -9,6 +9,7 @@
 #include "shim/blas/routine.hpp"
 #include "shim/call.hpp"
 #include "shim/elf/objects.hpp"
+#include "shim/elf/readers.hpp"
 #include "shim/entry_layout.h"
 #include "shim/gate.hpp"
 #include "shim/imports.hpp"
@@ -75,8 +76,9 @@ void say_ambiguous(const Function& function, const Binding& binding, std::string
     text += function.name;
     text += ", called from ";
     text += caller.empty() ? "unknown code" : caller;
-    text += "; if the program was linked with -lfp32shim, link its BLAS behind it with -Wl,--no-as-needed "
-            "(-lfp32shim -Wl,--no-as-needed -lopenblas)";
+    text +=
+        "; if the program was linked with -lfp32shim, link its BLAS behind it with -Wl,--no-as-needed "
+        "(-lfp32shim -Wl,--no-as-needed -lopenblas)";
     record::stderr_line(text);
     _exit(127);
 }
@@ -90,6 +92,7 @@ FunctionIndex gemm_for_missing_batch(const Function& function) {
 }
 
 Site* make_site(EntryIndex entry, std::uintptr_t return_address) {
+    const elf::Reading reading;
     const auto code = static_cast<ElfW(Addr)>(return_address - 1);  // inside the call, also where it ends a function
     const link_map* caller = elf::object_at(code);
     const bool is_slot = entry >= function_count;

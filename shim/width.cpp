@@ -48,13 +48,20 @@ struct Probe {
 // Unsuffixed names first: a library that has both (MKL) may give its unsuffixed ones another width. Where there are
 // only suffixed ones (the OpenBLAS in NumPy's wheels), its unsuffixed extensions follow them.
 constexpr Probe probes[] = {
-    {"isamax_", isamax_sees_32_bits, false},         {"cblas_isamax", isamax_sees_32_bits, true},
-    {"scipy_isamax_", isamax_sees_32_bits, false},   {"scipy_cblas_isamax", isamax_sees_32_bits, true},
-    {"isamax", isamax_sees_32_bits, false},          {"ISAMAX", isamax_sees_32_bits, false},
-    {"scopy_", scopy_sees_32_bits, false},           {"cblas_scopy", scopy_sees_32_bits, true},
-    {"scipy_scopy_", scopy_sees_32_bits, false},     {"isamax_64_", isamax_sees_32_bits, false},
-    {"isamax_64", isamax_sees_32_bits, false},       {"cblas_isamax64_", isamax_sees_32_bits, true},
-    {"cblas_isamax_64", isamax_sees_32_bits, true},  {"scipy_isamax_64_", isamax_sees_32_bits, false},
+    {"isamax_", isamax_sees_32_bits, false},
+    {"cblas_isamax", isamax_sees_32_bits, true},
+    {"scipy_isamax_", isamax_sees_32_bits, false},
+    {"scipy_cblas_isamax", isamax_sees_32_bits, true},
+    {"isamax", isamax_sees_32_bits, false},
+    {"ISAMAX", isamax_sees_32_bits, false},
+    {"scopy_", scopy_sees_32_bits, false},
+    {"cblas_scopy", scopy_sees_32_bits, true},
+    {"scipy_scopy_", scopy_sees_32_bits, false},
+    {"isamax_64_", isamax_sees_32_bits, false},
+    {"isamax_64", isamax_sees_32_bits, false},
+    {"cblas_isamax64_", isamax_sees_32_bits, true},
+    {"cblas_isamax_64", isamax_sees_32_bits, true},
+    {"scipy_isamax_64_", isamax_sees_32_bits, false},
     {"scipy_cblas_isamax64_", isamax_sees_32_bits, true},
 };
 

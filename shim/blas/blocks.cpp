@@ -242,7 +242,8 @@ void call_rectangle(const Level3& product, const Terms& terms, const Panels& lef
 
 Panels sub_panels(const Panels& panels, std::int64_t first, std::int64_t count) {
     Panels result = panels;
-    for (Factor& factor : result) factor.stored = factor.panel(first, count);
+    for (Factor& factor : result)
+        if (factor.stored.data != nullptr) factor.stored = factor.panel(first, count);
     return result;
 }
 

@@ -20,7 +20,7 @@ struct Product {
     float alpha_value = 0;
     float beta_value = 0;
 
-    bool readable = false;  ///< false: the arguments could not be read (null pointers, unknown integer width)
+    bool readable = false;         ///< false: the arguments could not be read (null pointers, unknown integer width)
     std::int64_t group_count = 1;  ///< groups of pointer arrays; 1 otherwise
     std::int64_t stride_a = 0;     ///< strided batches, in elements
     std::int64_t stride_b = 0;

@@ -73,7 +73,9 @@ __attribute__((target("avx512f"))) inline __m512i rounded(__m512i bits) {
     using F = Format<rounding>;
     __m512i addend = _mm512_set1_epi32(static_cast<int>(F::addend));
     if constexpr (F::ties_to_even) {
-        const __m512i last_kept = _mm512_and_si512(_mm512_srli_epi32(bits, F::cut_bits), _mm512_set1_epi32(1));
+        // All lanes by a mask: gcc 12 warns of an uninitialised operand inside its own unmasked shift.
+        const __m512i shifted = _mm512_maskz_srli_epi32(0xffff, bits, F::cut_bits);
+        const __m512i last_kept = _mm512_and_si512(shifted, _mm512_set1_epi32(1));
         addend = _mm512_add_epi32(addend, last_kept);
     }
     const __m512i sum = _mm512_add_epi32(bits, addend);

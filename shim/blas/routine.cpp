@@ -134,14 +134,19 @@ FunctionIndex row_with_name(const Function& function, std::string_view replaceme
         std::size_t matched = 0;
         while (matched < family.size() && name[begin + matched] == fold(family[matched])) ++matched;
         if (matched < family.size()) continue;
-        char text[64];
+        std::array<char, 64> text{};
         std::size_t size = 0;
-        if (name.size() + replacement.size() >= sizeof text) return -1;
-        for (std::size_t i = 0; i < begin; ++i) text[size++] = name[i];
-        for (char letter : replacement) text[size++] = fold(letter);
-        for (std::size_t i = begin + family.size(); i < name.size(); ++i) text[size++] = name[i];
-        text[size] = '\0';
-        return find_function(text);
+        const auto append = [&](std::string_view part) {
+            for (char letter : part)
+                if (size + 1 < text.size()) text[size++] = letter;
+        };
+        append(name.substr(0, begin));
+        for (char letter : replacement) {
+            const char folded = fold(letter);
+            append({&folded, 1});
+        }
+        append(name.substr(begin + family.size()));
+        return find_function(text.data());
     }
     return -1;
 }

@@ -9,7 +9,7 @@
 
 // Our own dynamic section, which link.h declares: the linker defines it in every shared object. Hidden, so that the
 // name does not bind to the program's.
-extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));  // NOLINT(readability-redundant-declaration)
 
 namespace fp32shim::elf {
 namespace {
@@ -57,7 +57,8 @@ std::size_t search_private_offset() {
         if (fields->header_count != count || fields->search_list == nullptr || fields->search_count == 0) continue;
         if (fields->search_list[0] != main_program) continue;
         bool all_known = true;
-        for (unsigned i = 0; i < fields->search_count; ++i) all_known = all_known && is_in_list(fields->search_list[i]);
+        for (unsigned i = 0; i < fields->search_count; ++i)
+            all_known = all_known && is_in_list(fields->search_list[i]);
         if (all_known) return offset;
     }
     return not_found;
@@ -128,8 +129,8 @@ const ElfW(Sym) * find_by_gnu_hash(const Object& object, std::string_view name, 
     const std::uint32_t hash = elf::gnu_hash(name);
     constexpr std::uint32_t word_bits = 8 * sizeof(ElfW(Addr));
     const ElfW(Addr) word = bloom[(hash / word_bits) & (bloom_size - 1)];
-    const ElfW(Addr) mask = (ElfW(Addr){1} << (hash % word_bits)) |
-                            (ElfW(Addr){1} << ((hash >> bloom_shift) % word_bits));
+    const ElfW(Addr) mask =
+        (ElfW(Addr){1} << (hash % word_bits)) | (ElfW(Addr){1} << ((hash >> bloom_shift) % word_bits));
     if ((word & mask) != mask) return nullptr;
 
     std::uint32_t index = buckets[hash % bucket_count];
@@ -182,23 +183,48 @@ Object read_object(const link_map* map) {
     for (const ElfW(Dyn)* entry = map->l_ld; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
         const ElfW(Addr) value = entry->d_un.d_ptr;
         switch (entry->d_tag) {
-            case DT_SYMTAB: object.symbols = at<ElfW(Sym)>(object.base, value); break;
-            case DT_STRTAB: object.strings = at<char>(object.base, value); break;
-            case DT_GNU_HASH: object.gnu_hash = at<std::uint32_t>(object.base, value); break;
-            case DT_HASH: object.sysv_hash = at<std::uint32_t>(object.base, value); break;
-            case DT_VERSYM: object.versions = at<ElfW(Half)>(object.base, value); break;
-            case DT_VERDEF: object.version_definitions = at<ElfW(Verdef)>(object.base, value); break;
-            case DT_VERNEED: object.version_needs = at<ElfW(Verneed)>(object.base, value); break;
-            case DT_RELA: object.relocations = at<ElfW(Rela)>(object.base, value); break;
-            case DT_RELASZ: object.relocation_count = value / sizeof(ElfW(Rela)); break;
-            case DT_RELACOUNT: object.relative_count = value; break;
-            case DT_JMPREL: object.plt_relocations = at<ElfW(Rela)>(object.base, value); break;
-            case DT_PLTRELSZ: object.plt_relocation_count = value / sizeof(ElfW(Rela)); break;
+            case DT_SYMTAB:
+                object.symbols = at<ElfW(Sym)>(object.base, value);
+                break;
+            case DT_STRTAB:
+                object.strings = at<char>(object.base, value);
+                break;
+            case DT_GNU_HASH:
+                object.gnu_hash = at<std::uint32_t>(object.base, value);
+                break;
+            case DT_HASH:
+                object.sysv_hash = at<std::uint32_t>(object.base, value);
+                break;
+            case DT_VERSYM:
+                object.versions = at<ElfW(Half)>(object.base, value);
+                break;
+            case DT_VERDEF:
+                object.version_definitions = at<ElfW(Verdef)>(object.base, value);
+                break;
+            case DT_VERNEED:
+                object.version_needs = at<ElfW(Verneed)>(object.base, value);
+                break;
+            case DT_RELA:
+                object.relocations = at<ElfW(Rela)>(object.base, value);
+                break;
+            case DT_RELASZ:
+                object.relocation_count = value / sizeof(ElfW(Rela));
+                break;
+            case DT_RELACOUNT:
+                object.relative_count = value;
+                break;
+            case DT_JMPREL:
+                object.plt_relocations = at<ElfW(Rela)>(object.base, value);
+                break;
+            case DT_PLTRELSZ:
+                object.plt_relocation_count = value / sizeof(ElfW(Rela));
+                break;
             case DT_SONAME:
                 soname = value;
                 has_soname = true;
                 break;
-            default: break;
+            default:
+                break;
         }
     }
     if (has_soname && object.strings != nullptr) object.soname = object.strings + soname;

@@ -4,7 +4,7 @@
 // thread which multiplies), and `dlsym` itself comes through here. Nothing outside this library is called.
 //
 // The list is read without the loader's lock. Additions are safe (the loader appends, then publishes). A removal
-// while we read is not, so `dlclose` waits for readers (see dl_hooks.cpp).
+// while we read is not: whoever reads holds a Reading (readers.hpp), for which our dlclose waits.
 #pragma once
 
 #include <link.h>
@@ -19,17 +19,17 @@ namespace fp32shim::elf {
 struct Object {
     const link_map* map = nullptr;
     ElfW(Addr) base = 0;  ///< l_addr: what is added to the addresses in the file
-    const ElfW(Sym)* symbols = nullptr;
+    const ElfW(Sym) * symbols = nullptr;
     const char* strings = nullptr;
     const std::uint32_t* gnu_hash = nullptr;
     const std::uint32_t* sysv_hash = nullptr;
-    const ElfW(Half)* versions = nullptr;       ///< DT_VERSYM: one per symbol
-    const ElfW(Verdef)* version_definitions = nullptr;
-    const ElfW(Verneed)* version_needs = nullptr;
-    const ElfW(Rela)* relocations = nullptr;
+    const ElfW(Half) * versions = nullptr;  ///< DT_VERSYM: one per symbol
+    const ElfW(Verdef) * version_definitions = nullptr;
+    const ElfW(Verneed) * version_needs = nullptr;
+    const ElfW(Rela) * relocations = nullptr;
     std::size_t relocation_count = 0;
     std::size_t relative_count = 0;  ///< leading entries of `relocations` that name no symbol
-    const ElfW(Rela)* plt_relocations = nullptr;
+    const ElfW(Rela) * plt_relocations = nullptr;
     std::size_t plt_relocation_count = 0;
     const char* soname = nullptr;
 
@@ -64,10 +64,10 @@ Version version_of(const Object& object, std::size_t index);
 
 /// The definition in this object that a reference to `name` (with `version`, empty for none) binds to: its symbol,
 /// or nullptr. Weak definitions count; undefined, local and hidden-version ones do not.
-const ElfW(Sym)* find_definition(const Object& object, std::string_view name, std::string_view version);
+const ElfW(Sym) * find_definition(const Object& object, std::string_view name, std::string_view version);
 
 /// The address of a definition; an indirect function (STT_GNU_IFUNC) is asked for its target.
-ElfW(Addr) address_of(const Object& object, const ElfW(Sym)& symbol);
+ElfW(Addr) address_of(const Object& object, const ElfW(Sym) & symbol);
 
 /// The objects in the order in which a reference is looked up, as the loader keeps it.
 struct Scope {

@@ -1,0 +1,108 @@
+// What the shim adds to a call, where nothing is governed and nothing is logged: the same product, in the same
+// process, called directly in its library and through the entry point, in alternating rounds.
+//
+// Run under LD_PRELOAD=build/lib/libfp32shim.so. `direct` finds its function with an address computed from the
+// library's own symbol table base, so that it bypasses the shim; `through` is the linked symbol.
+//
+//     LD_PRELOAD=build/lib/libfp32shim.so build/bin/call_overhead [rounds]
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+extern "C" {
+void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
+            const float*, const int*, const float*, float*, const int*);
+void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+}
+
+namespace {
+
+using Fortran = decltype(&sgemm_);
+using Cblas = decltype(&cblas_sgemm);
+
+/// The function in its library, past the shim: the pointer that dlsym gives is an entry point of the shim's, so the
+/// library's own symbol table is read, by dladdr1 on a neighbour that is not intercepted.
+void* direct(const char* name) {
+    void* neighbour = dlsym(RTLD_DEFAULT, "saxpy_");
+    Dl_info info;
+    link_map* map = nullptr;
+    if (neighbour == nullptr || dladdr1(neighbour, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0)
+        return nullptr;
+    const ElfW(Sym)* symbols = nullptr;
+    const char* strings = nullptr;
+    for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
+        if (entry->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(entry->d_un.d_ptr);
+        if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+    }
+    // The string table follows the symbol table in every library that GNU ld made.
+    for (const ElfW(Sym)* symbol = symbols; reinterpret_cast<const char*>(symbol) < strings; ++symbol)
+        if (symbol->st_value != 0 && std::strcmp(strings + symbol->st_name, name) == 0)
+            return reinterpret_cast<void*>(map->l_addr + symbol->st_value);
+    return nullptr;
+}
+
+struct Product {
+    int n;
+    std::vector<float> a, b, c;
+    explicit Product(int size) : n(size), a(static_cast<std::size_t>(std::max(1, size * size)), 1.0F), b(a), c(a) {}
+};
+
+double fortran_ns(Fortran function, Product& p, int calls) {
+    const float alpha = 1, beta = 0;
+    const int ld = std::max(1, p.n);
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i)
+        function("N", "N", &p.n, &p.n, &p.n, &alpha, p.a.data(), &ld, p.b.data(), &ld, &beta, p.c.data(), &ld);
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / calls;
+}
+
+double cblas_ns(Cblas function, Product& p, int calls) {
+    const int ld = std::max(1, p.n);
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i)
+        function(102, 111, 111, p.n, p.n, p.n, 1, p.a.data(), ld, p.b.data(), ld, 0, p.c.data(), ld);
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / calls;
+}
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
+template <class Time, class Function>
+void compare(const char* name, int n, int rounds, Time time, Function direct_function, Function through) {
+    Product product(n);
+    const int calls = n == 0 ? 2'000'000 : n == 1 ? 500'000 : 300'000;
+    std::vector<double> direct_times, through_times, differences;
+    for (int round = 0; round < rounds; ++round) {
+        direct_times.push_back(time(direct_function, product, calls));
+        through_times.push_back(time(through, product, calls));
+        differences.push_back(through_times.back() - direct_times.back());
+    }
+    std::printf("%-12s %dx%dx%d  direct %7.2f ns   shim %7.2f ns   difference %+6.2f ns (medians of %d)\n", name, n,
+                n, n, median(direct_times), median(through_times), median(differences), rounds);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    const int rounds = count > 1 ? std::max(3, std::atoi(arguments[1])) : 15;
+    const auto direct_fortran = reinterpret_cast<Fortran>(direct("sgemm_"));
+    const auto direct_cblas = reinterpret_cast<Cblas>(direct("cblas_sgemm"));
+    if (direct_fortran == nullptr || direct_cblas == nullptr) {
+        std::fprintf(stderr, "call_overhead: no BLAS with sgemm_ and cblas_sgemm is loaded\n");
+        return 1;
+    }
+    if (reinterpret_cast<void*>(direct_fortran) == reinterpret_cast<void*>(&sgemm_))
+        std::fprintf(stderr, "call_overhead: the shim is not preloaded; both columns are direct calls\n");
+    for (int n : {0, 1, 8}) {
+        compare("sgemm_", n, rounds, fortran_ns, direct_fortran, &sgemm_);
+        compare("cblas_sgemm", n, rounds, cblas_ns, direct_cblas, &cblas_sgemm);
+    }
+}

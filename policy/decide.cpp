@@ -1,0 +1,159 @@
+// Three steps: who decides (choose), what the floor allows (clamp), what the device can do (on_cpu, on_cuda).
+#include "policy/decide.hpp"
+
+#include <algorithm>
+
+namespace fp32shim::policy {
+namespace {
+
+struct Outcome {
+    Precision precision;
+    Reason reason;
+};
+
+Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides) {
+    Decision decision;
+    if (overrides.pinned) {
+        decision.requested = Precision::highest;
+        decision.source = Source::guard_pin;
+        return decision;
+    }
+    for (std::size_t i = 0; i < policy.rules.size(); ++i) {
+        if (!matches(policy.rules[i], call, process)) continue;
+        decision.requested = policy.rules[i].precision;
+        decision.source = Source::rule;
+        decision.rule = static_cast<std::int32_t>(i);
+        return decision;
+    }
+    if (overrides.thread) {
+        decision.requested = *overrides.thread;
+        decision.source = Source::thread;
+    } else if (overrides.process) {
+        decision.requested = *overrides.process;
+        decision.source = Source::process;
+    } else {
+        decision.requested = policy.default_precision;
+        decision.source = policy.default_source;
+    }
+    return decision;
+}
+
+/// Unknown capabilities count as too old: what TF32 would do there is not known either.
+bool has_tf32(const MatmulCall& call, const Policy& policy) {
+    return call.compute_capability > 0 && call.compute_capability >= policy.min_compute_capability;
+}
+
+Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
+    const bool possible = call.device == Device::cuda ? has_tf32(call, policy) : policy.cpu_mode == CpuMode::emulate;
+    return possible ? Precision::high : Precision::native;
+}
+
+/// The lowest precision that satisfies the floor where `wanted` does not.
+///
+/// `native` is let through. On the CPU it is FP32, the library's own; on CUDA it is whatever the program asked for,
+/// which only the plan step sees, and which it compares with the floor itself.
+Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
+    const auto strictness = [&] {
+        switch (wanted) {
+            case Precision::medium:
+                return Floor::bf16;
+            case Precision::high:
+                return Floor::tf32;
+            case Precision::bf16x9:
+                return allow_bf16x9 ? Floor::fp32 : Floor::bf16x9;
+            case Precision::highest:
+            case Precision::native:
+            case Precision::automatic:
+                break;
+        }
+        return Floor::fp32;
+    }();
+    if (strictness >= floor) return wanted;
+    switch (floor) {
+        case Floor::none:
+        case Floor::fp16:
+        case Floor::bf16:
+            return Precision::medium;
+        case Floor::tf32:
+            return Precision::high;
+        case Floor::bf16x9:
+            return allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
+        case Floor::fp32:
+            break;
+    }
+    return Precision::highest;
+}
+
+Outcome on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
+    switch (wanted) {
+        case Precision::high:
+        case Precision::medium:
+            if (!has_tf32(call, policy)) return {Precision::highest, Reason::compute_capability};
+            break;
+        case Precision::bf16x9:
+            // cuBLAS emulates FP32 by BF16x9 on Blackwell's data-centre parts (10.0 and 10.3) only.
+            if (call.compute_capability != 100 && call.compute_capability != 103) {
+                return {Precision::highest, Reason::bf16x9_unavailable};
+            }
+            break;
+        case Precision::native:
+        case Precision::highest:
+        case Precision::automatic:
+            break;
+    }
+    return {wanted, Reason::as_requested};
+}
+
+/// As called *is* FP32 on the CPU, so `highest` and everything that cannot be done end in `native`.
+Outcome on_cpu(Precision wanted, CpuMode mode) {
+    switch (wanted) {
+        case Precision::high:
+        case Precision::medium:
+            switch (mode) {
+                case CpuMode::off:
+                    return {Precision::native, Reason::cpu_mode_off};
+                case CpuMode::emulate:
+                    return {wanted, Reason::as_requested};
+                case CpuMode::accelerate:
+                    return {Precision::native, Reason::cpu_accelerate_not_built};
+            }
+            break;
+        case Precision::bf16x9:
+            return {Precision::native, Reason::bf16x9_unavailable};
+        case Precision::native:
+        case Precision::highest:
+        case Precision::automatic:
+            break;
+    }
+    return {Precision::native, Reason::as_requested};
+}
+
+}  // namespace
+
+Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides) {
+    // Settings are about float32 products: narrower ones are counted, and nothing asks anything of them.
+    if (call.dtype != Dtype::float32 && call.dtype != Dtype::complex64) {
+        Decision observed;
+        observed.reason = Reason::observed;
+        return observed;
+    }
+
+    Decision decision = choose(call, process, policy, overrides);
+    const Precision wanted =
+        decision.requested == Precision::automatic ? resolve_automatic(call, policy) : decision.requested;
+    const Precision allowed = clamp(wanted, std::max(policy.floor, overrides.floor), policy.allow_bf16x9);
+    const Outcome outcome =
+        call.device == Device::cuda ? on_cuda(allowed, call, policy) : on_cpu(allowed, policy.cpu_mode);
+
+    decision.precision = outcome.precision;
+    if (decision.source == Source::guard_pin) {
+        decision.reason = Reason::pinned;
+    } else if (allowed != wanted) {
+        decision.reason = Reason::floor;
+    } else {
+        decision.reason = outcome.reason;
+    }
+    return decision;
+}
+
+}  // namespace fp32shim::policy

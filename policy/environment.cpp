@@ -1,0 +1,118 @@
+#include "policy/environment.hpp"
+
+#include <algorithm>
+
+#include "policy/quantity.hpp"
+#include "policy/words.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+constexpr std::string_view prefix = "FP32_MATMUL_";
+
+/// What is wrong with a variable's value; empty where nothing is.
+using Problem = std::string;
+
+/// Sets `target` to the value that `text` names.
+template <class T>
+Problem take_word(std::string_view text, const auto& words, T& target) {
+    const auto value = parse_word(words, text);
+    if (!value) return not_one_of(text, texts_of(words));
+    target = *value;
+    return {};
+}
+
+Problem take_precision(std::string_view text, FromEnvironment& result) {
+    result.settings.default_precision = parse_word(default_precision_words, text);
+    return result.settings.default_precision ? Problem() : not_a_default_precision(text);
+}
+
+Problem take_floor(std::string_view text, FromEnvironment& result) {
+    Problem problem = take_word(text, floor_words, result.settings.floor);
+    result.floor_is_broken = !problem.empty();
+    return problem;
+}
+
+Problem take_policy(std::string_view text, FromEnvironment& result) {
+    result.policy_path = text;
+    return {};
+}
+
+Problem take_log(std::string_view text, FromEnvironment& result) {
+    if (auto problem = problem_of_log_path(text)) return *std::move(problem);
+    result.settings.log_path = text;
+    return {};
+}
+
+Problem take_audit(std::string_view text, FromEnvironment& result) {
+    result.settings.audit_sample = parse_fraction(text);
+    if (result.settings.audit_sample) return {};
+    return "found " + quoted(text) + "; allowed: a fraction of calls from 0 to 1, such as 0.001";
+}
+
+Problem take_disable(std::string_view text, FromEnvironment& result) {
+    if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
+    result.disabled = text == "1";
+    return {};
+}
+
+struct Variable {
+    std::string_view name;  ///< after the prefix
+    Problem (*take)(std::string_view text, FromEnvironment& result);
+};
+
+constexpr Variable variables[] = {
+    {"PRECISION", take_precision},
+    {"FLOOR", take_floor},
+    {"POLICY", take_policy},
+    {"CPU",
+     [](std::string_view text, FromEnvironment& r) { return take_word(text, cpu_mode_words, r.settings.cpu_mode); }},
+    {"LOG", take_log},
+    {"LOG_LEVEL", [](std::string_view text,
+                     FromEnvironment& r) { return take_word(text, log_level_words, r.settings.log_level); }},
+    {"AUDIT", take_audit},
+    {"ON_ERROR",
+     [](std::string_view text, FromEnvironment& r) { return take_word(text, on_error_words, r.on_error); }},
+    {"DISABLE", take_disable},
+};
+
+Diagnostic unknown_variable(std::string_view name) {
+    std::vector<std::string_view> known;
+    for (const Variable& variable : variables) known.push_back(variable.name);
+    std::string message = "unknown variable, ignored";
+    if (const auto near = nearest(name, known)) {
+        message += "; did you mean " + std::string(prefix) + std::string(*near) + '?';
+    } else {
+        message += "; known are FP32_MATMUL_ with " + joined(known);
+    }
+    return {std::string(prefix) + printable(name), message};
+}
+
+}  // namespace
+
+FromEnvironment read_environment(const Environment& environment, std::vector<Diagnostic>& errors,
+                                 std::vector<Diagnostic>& warnings) {
+    FromEnvironment result;
+    std::vector<std::string_view> seen;
+    for (std::string_view entry : environment) {
+        const std::size_t equals = entry.find('=');
+        if (!entry.starts_with(prefix) || equals == std::string_view::npos) continue;
+        const std::string_view name = entry.substr(prefix.size(), equals - prefix.size());
+        const std::string_view value = entry.substr(equals + 1);
+        // Of two variables of one name, getenv() finds the first.
+        if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
+        seen.push_back(name);
+        if (value.empty()) continue;
+
+        const auto* variable = std::find_if(std::begin(variables), std::end(variables),
+                                            [&](const Variable& candidate) { return candidate.name == name; });
+        if (variable == std::end(variables)) {
+            warnings.push_back(unknown_variable(name));
+        } else if (Problem problem = variable->take(value, result); !problem.empty()) {
+            errors.push_back({std::string(prefix) + std::string(name), std::move(problem)});
+        }
+    }
+    return result;
+}
+
+}  // namespace fp32shim::policy

@@ -1,0 +1,66 @@
+// Several sources become one policy.
+#include <algorithm>
+
+#include "policy/settings.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+template <class T>
+void replace(T& target, const std::optional<T>& value) {
+    if (value) target = *value;
+}
+
+/// Puts the scalars of a stronger source over those of the weaker ones before it.
+void overlay(const Settings& settings, Source source, Policy& policy) {
+    if (settings.default_precision) {
+        policy.default_precision = *settings.default_precision;
+        policy.default_source = source;
+    }
+    policy.floor = std::max(policy.floor, settings.floor);
+    replace(policy.cpu_mode, settings.cpu_mode);
+    replace(policy.tf32_rounding, settings.tf32_rounding);
+    replace(policy.min_compute_capability, settings.min_compute_capability);
+    replace(policy.pedantic, settings.pedantic);
+    replace(policy.log_path, settings.log_path);
+    replace(policy.log_level, settings.log_level);
+    replace(policy.log_max_size, settings.log_max_size);
+    replace(policy.log_on_full, settings.log_on_full);
+    replace(policy.log_mode, settings.log_mode);
+    replace(policy.log_group, settings.log_group);
+    replace(policy.audit_sample, settings.audit_sample);
+    replace(policy.audit_tolerance, settings.audit_tolerance);
+    replace(policy.audit_action, settings.audit_action);
+}
+
+/// Allowing BF16x9 loosens a floor, and the site's [limits] always hold: where the site judged it, or set a floor
+/// that BF16x9 could get below, a user's file can only forbid it.
+bool allows_bf16x9(const Settings* site, const Settings* user) {
+    const bool site_judges = site && (site->allow_bf16x9 || site->floor >= Floor::bf16x9);
+    const bool site_allows = !site_judges || site->allow_bf16x9.value_or(false);
+    const bool user_says = user && user->allow_bf16x9.has_value();
+    return user_says ? site_allows && *user->allow_bf16x9 : site_judges && site_allows;
+}
+
+}  // namespace
+
+Policy join(const Settings* site, const Settings* user, const Settings* environment) {
+    Policy policy;
+    if (site) overlay(*site, Source::file, policy);
+    if (user) overlay(*user, Source::file, policy);
+    if (environment) overlay(*environment, Source::environment, policy);
+    policy.allow_bf16x9 = allows_bf16x9(site, user);
+
+    for (const Settings* file : {user, site}) {
+        if (file) policy.rules.insert(policy.rules.end(), file->rules.begin(), file->rules.end());
+    }
+    if (const Settings* file = user ? user : site) {
+        policy.name = file->name;
+        policy.revision = file->revision;
+        policy.file = file->file;
+        policy.sha256 = file->sha256;
+    }
+    return policy;
+}
+
+}  // namespace fp32shim::policy

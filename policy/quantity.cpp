@@ -1,0 +1,171 @@
+#include "policy/quantity.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <span>
+
+#include "policy/words.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+constexpr std::string_view digits = "0123456789";
+constexpr std::string_view operator_characters = "<>=";
+
+/// Digits only: no sign, no spaces; nullopt where the number does not fit.
+std::optional<std::uint64_t> parse_whole(std::string_view text) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+struct Unit {
+    std::string_view text;
+    std::uint64_t value;
+};
+
+constexpr Unit decimal_units[] = {
+    {"", 1}, {"K", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}, {"T", 1'000'000'000'000}};
+
+constexpr Unit byte_units[] = {{"", 1},
+                               {"B", 1},
+                               {"KiB", 1ULL << 10},
+                               {"MiB", 1ULL << 20},
+                               {"GiB", 1ULL << 30},
+                               {"TiB", 1ULL << 40},
+                               {"K", 1'000},
+                               {"KB", 1'000},
+                               {"M", 1'000'000},
+                               {"MB", 1'000'000},
+                               {"G", 1'000'000'000},
+                               {"GB", 1'000'000'000},
+                               {"T", 1'000'000'000'000},
+                               {"TB", 1'000'000'000'000}};
+
+std::optional<std::uint64_t> parse_with_unit(std::string_view text, std::span<const Unit> units) {
+    const std::size_t end = std::min(text.find_first_not_of(digits), text.size());
+    const auto number = parse_whole(text.substr(0, end));
+    const auto unit = parse_word(units, text.substr(end));
+    if (!number || !unit || *number > std::numeric_limits<std::uint64_t>::max() / *unit) return std::nullopt;
+    return *number * *unit;
+}
+
+/// One `>=0.1` of a range or a version constraint; `operation` is empty where only a number is written.
+struct Term {
+    std::string_view operation;
+    std::string_view operand;
+};
+
+/// Takes the first term off `text`; spaces separate terms and may follow an operator.
+Term take_term(std::string_view& text) {
+    const auto take = [&](std::size_t length) {
+        const std::string_view taken = text.substr(0, length);
+        text.remove_prefix(taken.size());
+        return taken;
+    };
+    const auto skip_spaces = [&] { take(std::min(text.find_first_not_of(' '), text.size())); };
+    skip_spaces();
+    const auto operation = take(std::min(text.find_first_not_of(operator_characters), text.size()));
+    skip_spaces();
+    const auto operand = take(std::min(text.find_first_of(" <>="), text.size()));
+    skip_spaces();
+    return {operation, operand};
+}
+
+std::optional<double> parse_operand(std::string_view text, Quantity quantity) {
+    if (quantity == Quantity::compute_capability) return parse_compute_capability(text);
+    return parse_with_unit(text, decimal_units);
+}
+
+using Version = std::array<std::uint64_t, 3>;
+
+std::optional<Version> parse_version(std::string_view text) {
+    Version version = {};
+    for (auto& part : version) {
+        const std::size_t end = std::min(text.find('.'), text.size());
+        const auto number = parse_whole(text.substr(0, end));
+        if (!number) return std::nullopt;
+        part = *number;
+        if (end == text.size()) return version;
+        text.remove_prefix(end + 1);
+    }
+    return std::nullopt;  // a fourth part
+}
+
+}  // namespace
+
+std::optional<Range> parse_range(std::string_view text, Quantity quantity) {
+    Range range = {0, std::numeric_limits<double>::infinity()};
+    do {
+        const auto [operation, operand] = take_term(text);
+        const auto number = parse_operand(operand, quantity);
+        if (!number) return std::nullopt;
+        const bool is_equal = operation.empty() || operation == "=" || operation == "==";
+        if (is_equal || operation == ">=") {
+            range.lowest = std::max(range.lowest, *number);
+        } else if (operation == ">") {
+            range.lowest = std::max(range.lowest, *number + 1);
+        }
+        if (is_equal || operation == "<=") {
+            range.highest = std::min(range.highest, *number);
+        } else if (operation == "<") {
+            range.highest = std::min(range.highest, *number - 1);
+        } else if (operation != ">" && operation != ">=") {
+            return std::nullopt;
+        }
+    } while (!text.empty());
+    return range;
+}
+
+std::optional<std::int32_t> parse_compute_capability(std::string_view text) {
+    const std::size_t dot = text.find('.');
+    const auto major = parse_whole(text.substr(0, dot));
+    if (!major || *major > 99) return std::nullopt;
+    std::uint64_t minor = 0;
+    if (dot != std::string_view::npos) {
+        const auto written = parse_whole(text.substr(dot + 1));
+        if (!written || text.size() != dot + 2) return std::nullopt;
+        minor = *written;
+    }
+    return static_cast<std::int32_t>(10 * *major + minor);
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) { return parse_with_unit(text, byte_units); }
+
+std::optional<double> parse_fraction(std::string_view text) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    // Written so that NaN fails.
+    const bool is_fraction = error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 1;
+    return is_fraction ? std::optional(number) : std::nullopt;
+}
+
+std::optional<bool> version_satisfies(std::string_view version, std::string_view constraint) {
+    const auto present = parse_version(version);
+    if (!present) return std::nullopt;
+    bool satisfied = true;
+    do {
+        const auto [operation, operand] = take_term(constraint);
+        const auto bound = parse_version(operand);
+        if (!bound) return std::nullopt;
+        if (operation == ">=") {
+            satisfied = satisfied && *present >= *bound;
+        } else if (operation == ">") {
+            satisfied = satisfied && *present > *bound;
+        } else if (operation == "<=") {
+            satisfied = satisfied && *present <= *bound;
+        } else if (operation == "<") {
+            satisfied = satisfied && *present < *bound;
+        } else if (operation == "=" || operation == "==") {
+            satisfied = satisfied && *present == *bound;
+        } else {
+            return std::nullopt;
+        }
+    } while (!constraint.empty());
+    return satisfied;
+}
+
+}  // namespace fp32shim::policy

@@ -1,0 +1,224 @@
+#include "policy/read_rules.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "policy/glob.hpp"
+#include "policy/quantity.hpp"
+#include "policy/toml_fields.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+/// Every rule may be tried for every call, and every pair is compared for shadowing.
+constexpr std::size_t most_rules = 1000;
+
+void read_globs(const Entry& entry, std::vector<std::string>& globs, Report& report) {
+    for (const Value* item : one_or_more(entry, report)) {
+        const auto* glob = item->as<std::string>();
+        if (!glob) {
+            report_not_allowed(entry, *item, "a glob such as \"libtorch_*\", or a list of them", report);
+        } else if (!glob_is_well_formed(*glob)) {
+            report.error(item->at, entry.key + ": found " + quoted(*glob) + ", where a [ has no ]");
+        } else {
+            globs.push_back(*glob);
+        }
+    }
+}
+
+void read_devices(const Entry& entry, std::vector<Device>& devices, Report& report) {
+    for (const Value* item : one_or_more(entry, report)) {
+        if (const auto device = read_word(entry, *item, device_words, report)) devices.push_back(*device);
+    }
+}
+
+void read_dtypes(const Entry& entry, std::vector<Dtype>& dtypes, Report& report) {
+    for (const Value* item : one_or_more(entry, report)) {
+        const auto* text = item->as<std::string>();
+        const auto known = text ? parse_word(dtype_words, *text) : std::nullopt;
+        if (known && !parse_word(governed_dtype_words, *text)) {
+            report_not_allowed(entry, *item, "float32, complex64; narrower products are observed, never altered",
+                               report);
+        } else if (const auto dtype = read_word(entry, *item, governed_dtype_words, report)) {
+            dtypes.push_back(*dtype);
+        }
+    }
+}
+
+std::optional<Range> range_of(const Value& item, Quantity quantity) {
+    if (const auto* text = item.as<std::string>()) return parse_range(*text, quantity);
+    const auto* number = item.as<std::int64_t>();
+    if (!number || *number < 0 || quantity != Quantity::size) return std::nullopt;
+    return Range{static_cast<double>(*number), static_cast<double>(*number)};
+}
+
+void read_ranges(const Entry& entry, Quantity quantity, std::vector<Range>& ranges, Report& report) {
+    const std::string_view allowed =
+        quantity == Quantity::size
+            ? "a whole number, a string such as \"<=128\", \">=64 <=256\", \"2G\", or a list of these"
+            : "a string such as \">=8.0\", \"9.0\", or a list of these";
+    for (const Value* item : one_or_more(entry, report)) {
+        const auto range = range_of(*item, quantity);
+        if (!range) {
+            report_not_allowed(entry, *item, allowed, report);
+        } else if (range->lowest > range->highest) {
+            report.error(item->at, entry.key + ": found " + describe(*item) + ", which no number satisfies");
+        } else {
+            ranges.push_back(*range);
+        }
+    }
+}
+
+template <std::vector<std::string> Conditions::*field>
+void read_globs_into(const Entry& entry, Conditions& conditions, Report& report) {
+    read_globs(entry, conditions.*field, report);
+}
+
+template <std::vector<Range> Conditions::*field>
+void read_sizes_into(const Entry& entry, Conditions& conditions, Report& report) {
+    read_ranges(entry, Quantity::size, conditions.*field, report);
+}
+
+constexpr Key<Conditions> condition_keys[] = {
+    {"function", read_globs_into<&Conditions::function>},
+    {"caller", read_globs_into<&Conditions::caller>},
+    {"executable", read_globs_into<&Conditions::executable>},
+    {"command", read_globs_into<&Conditions::command>},
+    {"host", read_globs_into<&Conditions::host>},
+    {"scope", read_globs_into<&Conditions::scope>},
+    {"device", [](const Entry& e, Conditions& c, Report& r) { read_devices(e, c.device, r); }},
+    {"dtype", [](const Entry& e, Conditions& c, Report& r) { read_dtypes(e, c.dtype, r); }},
+    {"compute_capability", [](const Entry& e, Conditions& c,
+                              Report& r) { read_ranges(e, Quantity::compute_capability, c.compute_capability, r); }},
+    {"m", read_sizes_into<&Conditions::m>},
+    {"n", read_sizes_into<&Conditions::n>},
+    {"k", read_sizes_into<&Conditions::k>},
+    {"batch", read_sizes_into<&Conditions::batch>},
+    {"min_dim", read_sizes_into<&Conditions::min_dim>},
+    {"max_dim", read_sizes_into<&Conditions::max_dim>},
+    {"flops", read_sizes_into<&Conditions::flops>},
+};
+
+constexpr Key<Rule> rule_keys[] = {
+    {"name", [](const Entry& e, Rule& rule, Report& r) { rule.name = read_string(e, r).value_or(rule.name); }},
+    {"precision", [](const Entry& e, Rule& rule,
+                     Report& r) { rule.precision = read_word(e, precision_words, r).value_or(rule.precision); }},
+    {"assume_aligned", [](const Entry& e, Rule& rule,
+                          Report& r) { rule.assume_aligned = read_boolean(e, r).value_or(rule.assume_aligned); }},
+    {"when", [](const Entry& e, Rule& rule, Report& r) { read_table(e, condition_keys, rule.when, r); }},
+    {"unless", [](const Entry& e, Rule& rule, Report& r) { read_table(e, condition_keys, rule.unless, r); }},
+};
+
+double lowest(const std::vector<Range>& ranges) {
+    double result = ranges.empty() ? 0 : ranges.front().lowest;
+    for (const Range& range : ranges) result = std::min(result, range.lowest);
+    return result;
+}
+
+double highest(const std::vector<Range>& ranges) {
+    double result = ranges.empty() ? std::numeric_limits<double>::infinity() : 0;
+    for (const Range& range : ranges) result = std::max(result, range.highest);
+    return result;
+}
+
+/// Why no call can satisfy the rule, where that is plain to see; empty otherwise.
+std::string why_never(const Rule& rule) {
+    const Conditions& when = rule.when;
+    if (!rule.unless.empty() && when == rule.unless) return "unless says the same as when";
+    const bool on_cpu_only = when.device == std::vector{Device::cpu};
+    if (on_cpu_only && !when.compute_capability.empty()) return "device is cpu, which has no compute_capability";
+    if (lowest(when.min_dim) > highest(when.max_dim)) return "min_dim and max_dim exclude each other";
+    const std::pair<std::string_view, const std::vector<Range>*> sizes[] = {
+        {"m", &when.m}, {"n", &when.n}, {"k", &when.k}};
+    for (const auto& [name, ranges] : sizes) {
+        if (ranges->empty()) continue;
+        if (lowest(*ranges) > highest(when.max_dim)) return std::string(name) + " and max_dim exclude each other";
+        if (highest(*ranges) < lowest(when.min_dim)) return std::string(name) + " and min_dim exclude each other";
+    }
+    return {};
+}
+
+/// Whether everything that `later` matches has been matched by `earlier`, as far as that is plain to see.
+bool shadows(const Rule& earlier, const Rule& later) {
+    return earlier.when == later.when && (earlier.unless.empty() || earlier.unless == later.unless);
+}
+
+std::string label(const Rule& rule) { return "rule " + quoted(rule.name); }
+
+/// A rule and whether it was read without errors: a rule that was not says nothing about others.
+struct Draft {
+    Rule rule;
+    Position at;
+    Position name_at;
+    bool whole = true;
+};
+
+Draft read_rule(const Value& value, std::size_t number, Report& report) {
+    const std::size_t errors_before = report.count();
+    const auto& table = *value.as<Value::Table>();
+    Draft draft;
+    draft.at = draft.name_at = value.at;
+    draft.rule.name = "rule " + std::to_string(number);
+    draft.rule.file = report.file();
+    draft.rule.line = value.at.line;
+    read_entries(table, "rule", rule_keys, draft.rule, report);
+    if (const Entry* name = find(table, "name")) draft.name_at = name->value.at;
+    if (!find(table, "precision")) {
+        report.error(value.at,
+                     label(draft.rule) + " has no precision; allowed: " + joined(texts_of(precision_words)));
+    }
+    draft.whole = report.count() == errors_before;
+    return draft;
+}
+
+void check_against_earlier(const std::vector<Draft>& drafts, std::size_t index, Report& report) {
+    const Draft& later = drafts[index];
+    bool shadowed = false;
+    for (std::size_t i = 0; i < index; ++i) {
+        const Draft& earlier = drafts[i];
+        const std::string line = std::to_string(earlier.rule.line);
+        if (earlier.rule.name == later.rule.name) {
+            report.error(later.name_at, "name: found " + quoted(later.rule.name) + ", which the rule of line " +
+                                            line + " has already");
+        }
+        if (shadowed || !earlier.whole || !later.whole || earlier.rule.when.empty()) continue;
+        if (!shadows(earlier.rule, later.rule)) continue;
+        report.error(later.at, label(later.rule) + " is never reached: " + label(earlier.rule) + " of line " + line +
+                                   " applies to the same calls");
+        shadowed = true;
+    }
+}
+
+}  // namespace
+
+void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report) {
+    const auto* array = entry.value.as<Value::Array>();
+    const bool tables_only = array && std::all_of(array->begin(), array->end(), [](const Value& item) {
+                                 return item.as<Value::Table>() != nullptr;
+                             });
+    if (!tables_only) {
+        report_not_allowed(entry, "tables that each begin with [[rule]]", report);
+        return;
+    }
+    if (array->size() > most_rules) {
+        report.error(entry.value.at, "found " + std::to_string(array->size()) + " rules; allowed: at most " +
+                                         std::to_string(most_rules));
+        return;
+    }
+
+    std::vector<Draft> drafts;
+    for (const Value& item : *array) drafts.push_back(read_rule(item, drafts.size() + 1, report));
+    for (std::size_t i = 0; i < drafts.size(); ++i) {
+        const Draft& draft = drafts[i];
+        check_against_earlier(drafts, i, report);
+        if (draft.whole && draft.rule.when.empty() && i + 1 < drafts.size()) {
+            report.error(draft.at, label(draft.rule) + " has no when; only the last rule may be without");
+        }
+        if (const std::string why = draft.whole ? why_never(draft.rule) : ""; !why.empty()) {
+            report.error(draft.at, label(draft.rule) + " can never apply: " + why);
+        }
+    }
+    for (Draft& draft : drafts) rules.push_back(std::move(draft.rule));
+}
+
+}  // namespace fp32shim::policy

@@ -1,0 +1,117 @@
+#include "policy/report.hpp"
+
+#include <algorithm>
+
+#include "policy/words.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+constexpr std::size_t longest_quote = 200;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Optimal string alignment distance. Both texts are short: callers compare lengths first.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        before.swap(previous);
+        previous.swap(row);
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+            row[j] = std::min({previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (same ? 0 : 1)});
+            const bool swapped =
+                i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+            if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+        }
+    }
+    return row[b.size()];
+}
+
+bool ends_in_name(std::string_view path, std::string_view extension) {
+    if (!path.ends_with(extension)) return false;
+    path.remove_suffix(extension.size());
+    return !path.empty() && path.back() != '/';
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+    const bool cut = text.size() > longest_quote;
+    if (cut) {
+        std::size_t length = longest_quote;
+        while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;  // inside UTF-8
+        text = text.substr(0, length);
+    }
+    std::string result;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte >= 0x20 && byte != 0x7f) {
+            result += c;
+        } else {
+            result += "\\x";
+            result += "0123456789abcdef"[byte >> 4];
+            result += "0123456789abcdef"[byte & 0xf];
+        }
+    }
+    return cut ? result + "…" : result;
+}
+
+std::string quoted(std::string_view text) { return '"' + printable(text) + '"'; }
+
+std::string joined(const std::vector<std::string_view>& names) {
+    std::string result;
+    for (const auto& name : names) {
+        if (!result.empty()) result += ", ";
+        result += name;
+    }
+    return result;
+}
+
+std::optional<std::string_view> nearest(std::string_view name, const std::vector<std::string_view>& candidates) {
+    std::optional<std::string_view> best;
+    std::size_t best_distance = 0;
+    for (const std::string_view candidate : candidates) {
+        const std::size_t allowed = std::max<std::size_t>(1, std::min(name.size(), candidate.size()) / 3);
+        const std::size_t longer = std::max(name.size(), candidate.size());
+        const std::size_t shorter = std::min(name.size(), candidate.size());
+        if (shorter < 2 || longer - shorter > allowed) continue;
+        const std::size_t distance = edit_distance(name, candidate);
+        if (distance > allowed || (best && distance >= best_distance)) continue;
+        best = candidate;
+        best_distance = distance;
+    }
+    return best;
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates) {
+    const auto candidate = nearest(name, candidates);
+    return candidate ? "; did you mean " + quoted(*candidate) + '?' : "";
+}
+
+std::string not_one_of(std::string_view found, const std::vector<std::string_view>& allowed) {
+    return "found " + quoted(found) + "; allowed: " + joined(allowed) + did_you_mean(found, allowed);
+}
+
+std::string not_a_default_precision(std::string_view found) {
+    std::string message = not_one_of(found, texts_of(default_precision_words));
+    if (equal_ignoring_case(found, name_of(precision_words, Precision::bf16x9)))
+        message += "; bf16x9 is for rules only";
+    return message;
+}
+
+std::optional<std::string> problem_of_log_path(std::string_view path) {
+    for (std::size_t i = path.find('%'); i != std::string_view::npos; i = path.find('%', i + 2)) {
+        const std::string_view placeholder = path.substr(i, 2);
+        if (placeholder.size() == 2 && std::string_view("phrjt%").find(placeholder[1]) != std::string_view::npos)
+            continue;
+        return "found " + quoted(path) + ", where " + quoted(placeholder) +
+               " stands for nothing; allowed: %p (pid), %h (host), %r (rank), %j (job), %t (start time), %%";
+    }
+    if (path == "stderr" || ends_in_name(path, ".jsonl") || ends_in_name(path, ".fp32rec")) return std::nullopt;
+    return "found " + quoted(path) + "; allowed: stderr, NAME.jsonl, NAME.fp32rec";
+}
+
+}  // namespace fp32shim::policy

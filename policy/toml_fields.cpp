@@ -1,0 +1,54 @@
+#include "policy/toml_fields.hpp"
+
+namespace fp32shim::policy {
+
+void report_not_allowed(const Entry& entry, const Value& element, std::string_view allowed, Report& report) {
+    report.error(element.at, entry.key + ": found " + describe(element) + "; allowed: " + std::string(allowed));
+}
+
+void report_not_allowed(const Entry& entry, std::string_view allowed, Report& report) {
+    report_not_allowed(entry, entry.value, allowed, report);
+}
+
+void report_unknown_key(const Entry& entry, std::string_view section, const std::vector<std::string_view>& known,
+                        Report& report) {
+    const std::string place = section.empty() ? "" : " in " + std::string(section);
+    report.error(entry.at, "unknown key " + quoted(entry.key) + place + "; allowed: " + joined(known) +
+                               did_you_mean(entry.key, known));
+}
+
+std::optional<std::string> read_string(const Entry& entry, Report& report) {
+    const auto* text = entry.value.as<std::string>();
+    if (text && !text->empty()) return *text;
+    report_not_allowed(entry, "a string that is not empty", report);
+    return std::nullopt;
+}
+
+std::optional<bool> read_boolean(const Entry& entry, Report& report) {
+    if (const auto* boolean = entry.value.as<bool>()) return *boolean;
+    report_not_allowed(entry, "true, false", report);
+    return std::nullopt;
+}
+
+std::optional<double> read_number(const Entry& entry, Range range, std::string_view allowed, Report& report) {
+    const auto* integer = entry.value.as<std::int64_t>();
+    const auto* fraction = entry.value.as<double>();
+    if (integer || fraction) {
+        const double number = integer ? static_cast<double>(*integer) : *fraction;
+        if (range.lowest <= number && number <= range.highest) return number;
+    }
+    report_not_allowed(entry, allowed, report);
+    return std::nullopt;
+}
+
+std::vector<const Value*> one_or_more(const Entry& entry, Report& report) {
+    const auto* array = entry.value.as<Value::Array>();
+    if (!array) return {&entry.value};
+    std::vector<const Value*> items;
+    for (const Value& item : *array) items.push_back(&item);
+    // Whether nothing or everything is meant by an empty list is anybody's guess.
+    if (items.empty()) report.error(entry.value.at, entry.key + ": found an empty list; leave the key out instead");
+    return items;
+}
+
+}  // namespace fp32shim::policy

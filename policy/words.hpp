@@ -1,0 +1,101 @@
+// The spelling of every setting's values, once: parsing, printing and error messages read these tables.
+// The first text of a value is its name, later ones are aliases; case does not matter when parsing.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "policy/policy.hpp"
+
+namespace fp32shim::policy {
+
+template <class T>
+struct Word {
+    std::string_view text;
+    T value;
+};
+
+inline constexpr Word<Precision> precision_words[] = {
+    {"native", Precision::native}, {"highest", Precision::highest}, {"high", Precision::high},
+    {"medium", Precision::medium}, {"auto", Precision::automatic},  {"ieee", Precision::highest},
+    {"fp32", Precision::highest},  {"tf32", Precision::high},       {"bf16", Precision::medium},
+    {"bf16x9", Precision::bf16x9},
+};
+
+/// What a default may be: everything but `bf16x9`, the last, which is for rules only.
+inline constexpr std::span<const Word<Precision>> default_precision_words =
+    std::span(precision_words).first(std::size(precision_words) - 1);
+
+inline constexpr Word<Applied> applied_words[] = {
+    {"fp32", Applied::fp32}, {"tf32", Applied::tf32},     {"bf16", Applied::bf16},
+    {"fp16", Applied::fp16}, {"bf16x9", Applied::bf16x9}, {"unchanged", Applied::unchanged},
+};
+
+inline constexpr Word<Floor> floor_words[] = {
+    {"none", Floor::none}, {"fp16", Floor::fp16},     {"bf16", Floor::bf16},
+    {"tf32", Floor::tf32}, {"bf16x9", Floor::bf16x9}, {"fp32", Floor::fp32},
+};
+
+inline constexpr Word<CpuMode> cpu_mode_words[] = {
+    {"off", CpuMode::off}, {"emulate", CpuMode::emulate}, {"accelerate", CpuMode::accelerate}};
+
+inline constexpr Word<Tf32Rounding> tf32_rounding_words[] = {{"away", Tf32Rounding::away},
+                                                             {"even", Tf32Rounding::even}};
+
+inline constexpr Word<Device> device_words[] = {{"cpu", Device::cpu}, {"cuda", Device::cuda}};
+
+inline constexpr Word<Dtype> dtype_words[] = {
+    {"float32", Dtype::float32},   {"complex64", Dtype::complex64}, {"float16", Dtype::float16},
+    {"bfloat16", Dtype::bfloat16}, {"float8", Dtype::float8},
+};
+
+/// The types of the products that are governed; the others are only observed.
+inline constexpr std::span<const Word<Dtype>> governed_dtype_words = std::span(dtype_words).first(2);
+
+inline constexpr Word<OnError> on_error_words[] = {
+    {"continue", OnError::continue_untouched}, {"highest", OnError::highest}, {"abort", OnError::abort}};
+
+/// LogLevel::unset has no word: it is the absence of one.
+inline constexpr Word<LogLevel> log_level_words[] = {{"summary", LogLevel::summary}, {"calls", LogLevel::calls}};
+
+inline constexpr Word<OnFull> on_full_words[] = {{"drop", OnFull::drop}, {"overwrite", OnFull::overwrite}};
+
+inline constexpr Word<AuditAction> audit_action_words[] = {{"log", AuditAction::log}, {"pin", AuditAction::pin}};
+
+/// ASCII only: every word here is.
+constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (lower(a[i]) != lower(b[i])) return false;
+    }
+    return true;
+}
+
+/// The value that `text` spells in one of the tables above.
+constexpr auto parse_word(const auto& words, std::string_view text)
+    -> std::optional<decltype(std::begin(words)->value)> {
+    for (const auto& word : words) {
+        if (equal_ignoring_case(word.text, text)) return word.value;
+    }
+    return std::nullopt;
+}
+
+/// The name of a value; empty for a value that no table row has.
+constexpr std::string_view name_of(const auto& words, auto value) {
+    for (const auto& word : words) {
+        if (word.value == value) return word.text;
+    }
+    return {};
+}
+
+/// The texts of a table, in its order, for messages.
+std::vector<std::string_view> texts_of(const auto& words) {
+    std::vector<std::string_view> texts;
+    for (const auto& word : words) texts.push_back(word.text);
+    return texts;
+}
+
+}  // namespace fp32shim::policy

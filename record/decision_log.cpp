@@ -1,0 +1,256 @@
+#include "record/decision_log.hpp"
+
+#include <errno.h>
+
+#include "record/io_error.hpp"
+#include "record/line_writer.hpp"
+#include "record/raw_syscall.hpp"
+#include "record/signal_hold.hpp"
+
+namespace fp32shim::record {
+
+namespace {
+
+constexpr int lowest_descriptor = 100;  // out of the way of programs that count on small numbers
+constexpr int first_after_standard = 3;
+
+// A line is formatted behind one spare byte, where put() sets a line feed if a torn line has to be ended first.
+std::span<char> line_of(LogBuffer buffer) { return buffer.subspan<1>(); }
+static_assert(log_buffer_size == 1 + line_limit);
+
+/// Makes `name` absolute, since daemons change their directory before they fork or lose the log.
+/// False: the result is longer than the kernel takes.
+bool make_absolute(std::string_view name, std::span<char> out, LogBuffer scratch) {
+    LineWriter writer(out);
+    if (!name.starts_with('/')) {
+        const long size = raw::getcwd(scratch.data(), scratch.size());
+        if (size > 1 && scratch[0] == '/') {  // otherwise it is out of reach ("(unreachable)…") and stays relative
+            for (const char& letter : scratch.first(static_cast<std::size_t>(size) - 1))
+                writer.text(letter == '%' ? std::string_view("%%") : std::string_view(&letter, 1));
+            writer.text("/");
+        }
+    }
+    writer.text(name).text({"\0", 1});
+    return !writer.overflowed();
+}
+
+int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
+    int descriptor = 0;
+    do {
+        descriptor = raw::open(path, flags, mode);
+    } while (descriptor == -EINTR);
+    return descriptor;
+}
+
+std::string path_error(std::string_view name, const ExpandedPath& expanded) {
+    const std::string log = "log " + std::string(name) + ": ";
+    if (expanded.problem == PathProblem::too_long)
+        return log + "the path is longer than " + std::to_string(path_capacity - 1) + " bytes; name a shorter one";
+    const std::string found =
+        expanded.placeholder == 0 ? "a `%` at its end" : std::string("`%") + expanded.placeholder + "`";
+    return log + found +
+           " is not a placeholder; allowed are %p (process id), %h (host), %r (rank), %j (job), "
+           "%t (start time) and %% (a percent sign)";
+}
+
+}  // namespace
+
+DecisionLog::~DecisionLog() {
+    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    if (is_ours(descriptor)) raw::close(descriptor);
+}
+
+std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
+                              LogBuffer buffer, std::uint32_t mode) {
+    facts_ = facts;
+    facts_.pid = raw::getpid();  // the facts may have been gathered before a fork
+    start_ = start;
+    mode_ = mode;
+    if (!make_absolute(name, name_, buffer)) return path_error(name, {{}, PathProblem::too_long, 0});
+    const ExpandedPath expanded = expand_path(name_, facts_, path_);
+    if (expanded.problem != PathProblem::none) return path_error(name, expanded);
+    if (const int error = open_file(); error != 0) {
+        const IoError description = describe_io_error(error);
+        return "log " + std::string(expanded.path) + ": " + std::string(description.meaning) +
+               "; nothing is logged; " + std::string(description.remedy);
+    }
+    process_.store(raw::getpid(), std::memory_order_release);
+    settle(put(buffer, format_start(start_, facts_, this_moment(), line_of(buffer))), buffer);
+    return {};
+}
+
+void DecisionLog::write(const DecisionEvent& event, LogBuffer buffer) {
+    write_line([&] { return format_decision(event, facts_, this_moment(), line_of(buffer)); }, buffer);
+}
+
+void DecisionLog::write(const ErrorEvent& event, LogBuffer buffer) {
+    write_line([&] { return format_error(event, facts_, this_moment(), line_of(buffer)); }, buffer);
+}
+
+template <class Format>
+void DecisionLog::write_line(Format format, LogBuffer buffer) {
+    const std::int32_t process = process_.load(std::memory_order_acquire);
+    if (process == 0) return;
+    const bool in_child = process != raw::getpid();
+    if (!in_child && gave_up_.load(std::memory_order_relaxed)) {
+        dropped_.fetch_add(1, std::memory_order_relaxed);
+        return;
+    }
+    if (in_child && !recover(buffer)) {
+        dropped_.fetch_add(1, std::memory_order_relaxed);
+        return;
+    }
+    int error = put(buffer, format());
+    // recover() needs the buffer, so the line is formatted anew.
+    if (error == EBADF && recover(buffer)) error = put(buffer, format());
+    settle(error, buffer);
+}
+
+/// Makes the log this process's own and its descriptor valid again. False: nothing can be written now.
+bool DecisionLog::recover(LogBuffer buffer) {
+    const SignalHold hold(SignalHold::all);
+    if (!lock_.acquire()) return false;
+    bool usable = true;
+    const std::int32_t self = raw::getpid();
+    if (process_.load(std::memory_order_acquire) != self) {
+        usable = enter_child(self, buffer);
+    } else if (gave_up_.load(std::memory_order_relaxed)) {
+        usable = false;
+    } else if (!is_ours(descriptor_.load(std::memory_order_relaxed))) {  // else another thread was here first
+        const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
+        if (error != 0) give_up(error, buffer);
+        usable = error == 0;
+    }
+    lock_.release();
+    return usable;
+}
+
+/// The first line of a forked child. Under the lock.
+bool DecisionLog::enter_child(std::int32_t self, LogBuffer buffer) {
+    start_.forked_from = process_.load(std::memory_order_relaxed);
+    dropped_.store(0, std::memory_order_relaxed);
+    reopened_.store(false, std::memory_order_relaxed);
+    gave_up_.store(false, std::memory_order_relaxed);
+    facts_.pid = self;
+
+    int error = 0;
+    const int inherited = descriptor_.load(std::memory_order_relaxed);
+    if (has_placeholder(name_, 'p')) {
+        if (is_ours(inherited)) raw::close(inherited);
+        torn_.store(false, std::memory_order_relaxed);
+        error = expand_path(name_, facts_, path_).problem == PathProblem::none ? open_file() : ENAMETOOLONG;
+    } else if (!is_ours(inherited)) {
+        error = open_file();
+    }
+    if (error != 0) {
+        give_up(error, buffer);
+    } else {
+        settle(put(buffer, format_start(start_, facts_, this_moment(), line_of(buffer))), buffer);
+    }
+    process_.store(self, std::memory_order_release);
+    return error == 0;
+}
+
+/// Opens `path_`. 0 or an errno.
+int DecisionLog::open_file() {
+    // O_NONBLOCK concerns pipes: opening one without a reader fails instead of waiting for ever.
+    constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    // With O_EXCL first, to know whether the file is new and its mode ours to choose. It never follows a link.
+    int descriptor = open_uninterrupted(path_, flags | O_EXCL, mode_);
+    if (descriptor >= 0) raw::fchmod(descriptor, mode_);
+    if (descriptor == -EEXIST) descriptor = open_uninterrupted(path_, flags, mode_);
+    if (descriptor < 0) return -descriptor;
+
+    int moved = raw::fcntl(descriptor, F_DUPFD_CLOEXEC, lowest_descriptor);
+    if (moved < 0 && descriptor < first_after_standard) {
+        // Never stay where the program, or a library of it, expects its standard streams.
+        moved = raw::fcntl(descriptor, F_DUPFD_CLOEXEC, first_after_standard);
+        if (moved < 0) {
+            raw::close(descriptor);
+            return EMFILE;
+        }
+    }
+    if (moved >= 0) {
+        raw::close(descriptor);
+        descriptor = moved;
+    }
+
+    struct stat status {};
+    if (const int result = raw::fstat(descriptor, status); result < 0) {
+        raw::close(descriptor);
+        return -result;
+    }
+    device_.store(status.st_dev, std::memory_order_relaxed);
+    inode_.store(status.st_ino, std::memory_order_relaxed);
+    descriptor_.store(descriptor, std::memory_order_relaxed);
+    return 0;
+}
+
+bool DecisionLog::is_ours(int descriptor) const {
+    struct stat status {};
+    return descriptor >= 0 && raw::fstat(descriptor, status) == 0 &&
+           status.st_dev == device_.load(std::memory_order_relaxed) &&
+           status.st_ino == inode_.load(std::memory_order_relaxed);
+}
+
+/// Writes the line of `size` bytes behind the spare one. 0, or an errno: EBADF where the descriptor is not ours.
+int DecisionLog::put(LogBuffer buffer, std::size_t size) {
+    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    if (!is_ours(descriptor)) return EBADF;
+    const bool after_torn = torn_.exchange(false, std::memory_order_relaxed);
+    buffer[0] = '\n';
+    const std::size_t begin = after_torn ? 0 : 1;
+    const std::size_t end = 1 + size;
+
+    const SignalHold hold(SignalHold::by_writing);
+    std::size_t position = begin;
+    while (position < end) {
+        const long result = raw::write(descriptor, buffer.data() + position, end - position);
+        if (result == -EINTR) continue;
+        if (result > 0) {
+            position += static_cast<std::size_t>(result);  // a short write: what stopped it shows in the next one
+            continue;
+        }
+        if (result == -EPIPE) hold.take_back(SIGPIPE);
+        if (result == -EFBIG) hold.take_back(SIGXFSZ);
+        const bool nothing_written = position == begin;
+        torn_.store(nothing_written ? after_torn : position > 1, std::memory_order_relaxed);
+        return result == 0 ? EIO : static_cast<int>(-result);
+    }
+    return 0;
+}
+
+/// Accounts for a line that was written (0) or lost (an errno).
+void DecisionLog::settle(int error, LogBuffer buffer) {
+    if (error != 0) {
+        dropped_.fetch_add(1, std::memory_order_relaxed);
+        complain(error, "lines are lost until it can be written again", buffer);
+        return;
+    }
+    if (dropped_.load(std::memory_order_relaxed) == 0) return;
+    const std::int64_t dropped = dropped_.exchange(0, std::memory_order_relaxed);
+    if (dropped == 0) return;  // another thread reports them
+    ErrorEvent event;
+    event.code = ErrorCode::lines_dropped;
+    event.detail = "this many lines before this one could not be written";
+    event.dropped = dropped;
+    if (put(buffer, format_error(event, facts_, this_moment(), line_of(buffer))) != 0)
+        dropped_.fetch_add(dropped, std::memory_order_relaxed);
+}
+
+void DecisionLog::give_up(int error, LogBuffer buffer) {
+    gave_up_.store(true, std::memory_order_relaxed);
+    complain(error, "this process logs nothing more", buffer);
+}
+
+void DecisionLog::complain(int error, std::string_view consequence, LogBuffer buffer) {
+    if (!complained_.first()) return;
+    const IoError description = describe_io_error(error);
+    LineWriter out(buffer);
+    out.text("log ").escaped(path_, 2048).text(": ").text(description.meaning);
+    if (description.meaning.find('(') == std::string_view::npos) out.text(" (errno ").number(error).text(")");
+    out.text("; ").text(consequence).text("; ").text(description.remedy);
+    stderr_line(out.view());
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,104 @@
+// What a decision log says: one event, one line. docs/log-format.md describes every key.
+// The formatters are pure: all that they write is in their arguments.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "policy/matmul_call.hpp"
+#include "policy/policy.hpp"
+#include "policy/precision.hpp"
+#include "record/process_facts.hpp"
+
+namespace fp32shim::record {
+
+/// The number in `schema`. It grows when a key is removed or changes its meaning; new keys and new codes do not.
+inline constexpr int log_schema = 1;
+
+/// No line is longer, its line feed included. With the byte that DecisionLog may put before it, that is 4096:
+/// PIPE_BUF, what one write to a pipe puts there undivided.
+inline constexpr std::size_t line_limit = 4095;
+
+/// What was executed.
+enum class How : std::uint8_t {
+    forward,         ///< the function that the program called, with its arguments
+    round_operands,  ///< the same function, on rounded copies of the operands
+    loop_over_gemm,  ///< a batch, by one gemm per product, because the provider has no such batch function
+};
+std::string_view to_string(How how);
+
+/// When and by whom a line was written.
+struct Moment {
+    std::int64_t time_ns = 0;  ///< since 1970, UTC
+    std::int32_t pid = 0;
+    std::int32_t tid = 0;
+};
+/// This process, this thread, now.
+Moment this_moment();
+
+/// The first line of a process: what its decisions follow from. Settings are those of the process, before rules,
+/// scopes and API calls.
+struct StartEvent {
+    std::string version;          ///< of fp32shim
+    std::string policy_name;      ///< empty: none
+    std::string policy_revision;  ///< empty: none
+    std::string policy_sha256;    ///< empty: no policy file
+    policy::Precision default_precision = policy::Precision::native;
+    policy::Floor floor = policy::Floor::none;
+    policy::CpuMode cpu_mode = policy::CpuMode::off;
+    policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
+    policy::LogLevel log_level = policy::LogLevel::calls;
+    std::int32_t forked_from = 0;  ///< the process whose log a forked child goes on with; 0: not a forked child
+};
+StartEvent make_start_event(std::string_view version, const policy::Policy& policy);
+
+/// One judged call. Views outlive the formatting only.
+struct DecisionEvent {
+    policy::MatmulCall call;
+    std::string_view provider;  ///< base name of the library that ran it; empty when unknown
+    policy::Precision requested = policy::Precision::native;
+    policy::Source source = policy::Source::native;
+    std::string_view rule;  ///< the rule's name; empty when no rule matched
+    policy::Applied applied = policy::Applied::unchanged;
+    std::optional<policy::Applied> actual;  ///< what the library says that it used
+    How how = How::forward;
+    policy::Reason reason = policy::Reason::as_requested;
+    std::string_view detail;      ///< free text; empty when there is nothing to add
+    std::int64_t host_ns = -1;    ///< how long the call took on the host; -1: not measured
+    std::optional<int> status{};  ///< what the function returned, where it returns a status
+};
+
+/// Codes of error events: a closed list.
+enum class ErrorCode : std::uint8_t {
+    bad_setting,    ///< an environment variable or a policy file is wrong; `detail` says what was done about it
+    provider,       ///< the real function could not be found, or is not to be called
+    lines_dropped,  ///< earlier lines of this process could not be written; `dropped` says how many
+};
+std::string_view to_string(ErrorCode code);
+
+struct ErrorEvent {
+    ErrorCode code = ErrorCode::bad_setting;
+    std::string_view detail;
+    std::int64_t dropped = -1;  ///< lines; -1: not about dropped lines
+};
+
+/// Each writes one JSON object and a line feed, and returns the size: at most line_limit, and 0 only where `out` is
+/// smaller than line_limit and too small for this line. Long values are cut (docs/log-format.md, "Cut values").
+/// Thread-safe, allocate nothing.
+std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
+                         std::span<char> out);
+std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& facts, const Moment& moment,
+                            std::span<char> out);
+std::size_t format_error(const ErrorEvent& event, const ProcessFacts& facts, const Moment& moment,
+                         std::span<char> out);
+
+/// A decision as people read it, for `FP32_MATMUL_LOG=stderr`, without `fp32shim: ` and line feed:
+/// `cblas_sgemm 128x128x128 NT float32 from libfoo.so -> libopenblas.so.0: high (environment) -> tf32 by rounding
+/// operands`. At most 1600 bytes; the view is of `out`. Thread-safe, allocates nothing.
+std::string_view format_decision_text(const DecisionEvent& event, std::span<char> out);
+
+}  // namespace fp32shim::record

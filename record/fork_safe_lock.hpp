@@ -1,0 +1,43 @@
+// A lock that a forked child can take although the thread that held it exists only in the parent.
+#pragma once
+
+#include <linux/futex.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "record/raw_syscall.hpp"
+
+namespace fp32shim::record {
+
+/// Invariant: `holder_` is 0 (free) or the process id of the holder. A value that is not ours was copied by fork
+/// from a process whose memory is no longer this one: it is free too.
+/// Not recursive; hold SignalHold::all around it, or a handler that calls BLAS waits for itself.
+class ForkSafeLock {
+  public:
+    /// Waits at most about five seconds (a log on a file server that hangs must not hang the program for good).
+    /// False: not acquired.
+    bool acquire() {
+        const std::int32_t self = raw::getpid();
+        for (int attempt = 0; attempt < 500; ++attempt) {
+            std::int32_t holder = holder_.load(std::memory_order_relaxed);
+            if (holder != self &&
+                holder_.compare_exchange_strong(holder, self, std::memory_order_acquire, std::memory_order_relaxed))
+                return true;
+            const timespec ten_milliseconds{0, 10'000'000};
+            raw::syscall6(SYS_futex, raw::address(&holder_), FUTEX_WAIT_PRIVATE, self,
+                          raw::address(&ten_milliseconds));
+        }
+        return false;
+    }
+
+    void release() {
+        holder_.store(0, std::memory_order_release);
+        raw::syscall6(SYS_futex, raw::address(&holder_), FUTEX_WAKE_PRIVATE, 1);
+    }
+
+  private:
+    std::atomic<std::int32_t> holder_{0};
+};
+
+}  // namespace fp32shim::record

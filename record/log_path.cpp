@@ -1,0 +1,72 @@
+#include "record/log_path.hpp"
+
+#include "record/line_writer.hpp"
+
+namespace fp32shim::record {
+
+namespace {
+
+void append_as_file_name(LineWriter& out, std::string_view value) {
+    if (value.empty()) value = "none";
+    bool first = true;
+    for (const char letter : value) {
+        const bool plain = (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') ||
+                           (letter >= '0' && letter <= '9') || letter == '_' || letter == '-' ||
+                           (letter == '.' && !first);
+        out.text({plain ? &letter : "_", 1});
+        first = false;
+    }
+}
+
+}  // namespace
+
+ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer) {
+    LineWriter out(buffer);
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        if (name[i] != '%') {
+            out.text(name.substr(i, 1));
+            continue;
+        }
+        const char placeholder = ++i < name.size() ? name[i] : '\0';
+        switch (placeholder) {
+            case 'p':
+                out.number(facts.pid);
+                break;
+            case 'h':
+                append_as_file_name(out, facts.host);
+                break;
+            case 'r':
+                if (facts.rank < 0) {
+                    out.text("none");
+                } else {
+                    out.number(facts.rank);
+                }
+                break;
+            case 'j':
+                append_as_file_name(out, facts.job_id);
+                break;
+            case 't':
+                out.compact_utc_time(facts.start_ns);
+                break;
+            case '%':
+                out.text("%");
+                break;
+            default:
+                return {{}, PathProblem::unknown_placeholder, placeholder};
+        }
+    }
+    out.text({"\0", 1});
+    if (out.overflowed()) return {{}, PathProblem::too_long, 0};
+    return {out.view().substr(0, out.size() - 1), PathProblem::none, 0};
+}
+
+bool has_placeholder(std::string_view name, char letter) {
+    for (std::size_t i = 0; i + 1 < name.size(); ++i) {
+        if (name[i] != '%') continue;
+        if (name[i + 1] == letter) return true;
+        ++i;
+    }
+    return false;
+}
+
+}  // namespace fp32shim::record

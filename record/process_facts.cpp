@@ -1,0 +1,91 @@
+#include "record/process_facts.hpp"
+
+#include <errno.h>
+
+#include <charconv>
+#include <optional>
+
+#include "record/raw_syscall.hpp"
+
+namespace fp32shim::record {
+
+namespace {
+
+std::string_view value_of(std::span<const std::string_view> environment, std::string_view name) {
+    for (const std::string_view entry : environment)
+        if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name))
+            return entry.substr(name.size() + 1);
+    return {};
+}
+
+std::optional<std::int32_t> parse_rank(std::string_view text) {
+    std::int32_t rank = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+    if (error != std::errc{} || end != text.data() + text.size() || rank < 0) return std::nullopt;
+    return rank;
+}
+
+std::string read_command() {
+    const int descriptor = raw::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return {};
+    std::string command;
+    char chunk[512];
+    for (;;) {
+        const long size = raw::read(descriptor, chunk, sizeof chunk);
+        if (size == -EINTR) continue;
+        if (size <= 0) break;
+        command.append(chunk, static_cast<std::size_t>(size));
+    }
+    raw::close(descriptor);
+    // Arguments end in NUL, the last one too; programs that rewrite their title leave many at the end.
+    while (!command.empty() && command.back() == '\0') command.pop_back();
+    for (char& letter : command)
+        if (letter == '\0') letter = ' ';
+    return command;
+}
+
+std::string read_executable() {
+    std::string path(256, '\0');
+    for (;;) {
+        const long size = raw::readlink("/proc/self/exe", path.data(), path.size());
+        if (size < 0) return {};
+        if (static_cast<std::size_t>(size) < path.size()) {
+            path.resize(static_cast<std::size_t>(size));
+            return path;
+        }
+        path.resize(path.size() * 2);  // it may have been cut
+    }
+}
+
+}  // namespace
+
+ProcessFacts gather_process_facts(std::span<const std::string_view> environment) {
+    ProcessFacts facts;
+    facts.pid = raw::getpid();
+    facts.start_ns = raw::realtime_ns();
+    utsname names{};
+    if (raw::uname(names) == 0) facts.host = names.nodename;
+    for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"}) {
+        facts.job_id = value_of(environment, name);
+        if (facts.job_id.empty()) continue;
+        facts.job_id_from = name;
+        break;
+    }
+    for (const char* name : {"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK"}) {
+        const auto rank = parse_rank(value_of(environment, name));
+        if (!rank) continue;
+        facts.rank = *rank;
+        facts.rank_from = name;
+        break;
+    }
+    facts.executable = read_executable();
+    facts.command = read_command();
+    return facts;
+}
+
+std::string_view base_name(std::string_view path) {
+    const auto slash = path.rfind('/');
+    return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,86 @@
+// System calls that no other preloaded library sees and that leave errno alone.
+// Every file that the shim writes goes through here: a libc `open` or `write` could be another preload's (fakeroot,
+// a tracer, an I/O profiler), which may take locks, call BLAS, or judge by a descriptor that it did not hand out.
+// None of these is a cancellation point.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fp32shim::record::raw {
+
+/// Returns what the kernel returns: a negative errno on failure, otherwise the call's result.
+inline long syscall6(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+#if defined(__x86_64__)
+    register long r10 asm("r10") = d;
+    register long r8 asm("r8") = e;
+    register long r9 asm("r9") = f;
+    long result = number;
+    asm volatile("syscall"
+                 : "+a"(result)
+                 : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                 : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 asm("x8") = number;
+    register long x0 asm("x0") = a;
+    register long x1 asm("x1") = b;
+    register long x2 asm("x2") = c;
+    register long x3 asm("x3") = d;
+    register long x4 asm("x4") = e;
+    register long x5 asm("x5") = f;
+    asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+#else
+#error "fp32shim supports x86-64 and aarch64"
+#endif
+}
+
+inline long address(const void* pointer) { return reinterpret_cast<long>(pointer); }
+
+inline int open(const char* path, int flags, mode_t mode = 0) {
+    return static_cast<int>(syscall6(SYS_openat, AT_FDCWD, address(path), flags, static_cast<long>(mode)));
+}
+inline int close(int descriptor) { return static_cast<int>(syscall6(SYS_close, descriptor)); }
+inline int fcntl(int descriptor, int command, long argument) {
+    return static_cast<int>(syscall6(SYS_fcntl, descriptor, command, argument));
+}
+inline int fchmod(int descriptor, mode_t mode) {
+    return static_cast<int>(syscall6(SYS_fchmod, descriptor, static_cast<long>(mode)));
+}
+inline int fstat(int descriptor, struct stat& result) {
+    return static_cast<int>(syscall6(SYS_fstat, descriptor, address(&result)));
+}
+inline long read(int descriptor, void* to, std::size_t size) {
+    return syscall6(SYS_read, descriptor, address(to), static_cast<long>(size));
+}
+inline long write(int descriptor, const void* from, std::size_t size) {
+    return syscall6(SYS_write, descriptor, address(from), static_cast<long>(size));
+}
+inline long writev(int descriptor, const iovec* parts, int count) {
+    return syscall6(SYS_writev, descriptor, address(parts), count);
+}
+inline long readlink(const char* path, char* to, std::size_t size) {
+    return syscall6(SYS_readlinkat, AT_FDCWD, address(path), address(to), static_cast<long>(size));
+}
+/// The length of the path with its terminating NUL, or a negative errno.
+inline long getcwd(char* to, std::size_t size) { return syscall6(SYS_getcwd, address(to), static_cast<long>(size)); }
+inline int uname(utsname& result) { return static_cast<int>(syscall6(SYS_uname, address(&result))); }
+inline std::int32_t getpid() { return static_cast<std::int32_t>(syscall6(SYS_getpid)); }
+inline std::int32_t gettid() { return static_cast<std::int32_t>(syscall6(SYS_gettid)); }
+
+/// Nanoseconds since 1970-01-01T00:00:00Z, by the kernel's clock (libfaketime does not reach it).
+inline std::int64_t realtime_ns() {
+    timespec now{};
+    syscall6(SYS_clock_gettime, CLOCK_REALTIME, address(&now));
+    return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace fp32shim::record::raw

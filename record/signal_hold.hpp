@@ -1,0 +1,51 @@
+// Keeps signals away from the calling thread while the shim writes, and takes back those that its write caused.
+// A log on a broken pipe must not kill the program by SIGPIPE, nor one beyond RLIMIT_FSIZE by SIGXFSZ.
+#pragma once
+
+#include <errno.h>
+#include <signal.h>
+
+#include <cstdint>
+
+#include "record/raw_syscall.hpp"
+
+namespace fp32shim::record {
+
+/// The kernel's signal set: signal `number` is bit `number - 1`.
+using SignalSet = std::uint64_t;
+constexpr SignalSet signal_bit(int number) { return SignalSet{1} << (number - 1); }
+
+/// Blocks signals for the lifetime of the object. For one thread; a few system calls, no allocation.
+class SignalHold {
+  public:
+    /// What a write can cause. SIGTTOU: a background program's terminal would otherwise stop it (`stty tostop`).
+    static constexpr SignalSet by_writing = signal_bit(SIGPIPE) | signal_bit(SIGXFSZ) | signal_bit(SIGTTOU);
+    /// Everything: for sections that a signal handler which calls BLAS must not enter twice.
+    static constexpr SignalSet all = ~SignalSet{0};
+
+    explicit SignalHold(SignalSet held) {
+        raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, raw::address(&held), raw::address(&before_), sizeof(SignalSet));
+        raw::syscall6(SYS_rt_sigpending, raw::address(&pending_before_), sizeof(SignalSet));
+    }
+    ~SignalHold() { raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, raw::address(&before_), 0, sizeof(SignalSet)); }
+    SignalHold(const SignalHold&) = delete;
+    SignalHold& operator=(const SignalHold&) = delete;
+
+    /// Removes a held signal that our write has just caused. One that was pending before stays the program's.
+    void take_back(int number) const {
+        const SignalSet wanted = signal_bit(number);
+        if (pending_before_ & wanted) return;
+        const timespec at_once{};
+        long result = 0;
+        do {
+            result = raw::syscall6(SYS_rt_sigtimedwait, raw::address(&wanted), 0, raw::address(&at_once),
+                                   sizeof(SignalSet));
+        } while (result == -EINTR);
+    }
+
+  private:
+    SignalSet before_ = 0;
+    SignalSet pending_before_ = 0;
+};
+
+}  // namespace fp32shim::record

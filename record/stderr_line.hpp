@@ -1,0 +1,25 @@
+// What the shim says to people: single lines on standard error.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace fp32shim::record {
+
+/// Writes `fp32shim: TEXT` and a line feed to descriptor 2 in one system call, so that lines of several threads and
+/// processes do not mix. Precondition: TEXT has no line feed. Errors are ignored, errno and pending signals stay as
+/// they are. Thread-safe, allocates nothing; blocks where a blocking pipe is full, as any program's own line would.
+void stderr_line(std::string_view text);
+
+/// `static constinit OncePerProcess said; if (said.first()) stderr_line(…)`: a forked child may say it once more.
+class OncePerProcess {
+  public:
+    /// True for the first caller in each process. Thread-safe.
+    bool first();
+
+  private:
+    std::atomic<std::int32_t> process_{0};
+};
+
+}  // namespace fp32shim::record

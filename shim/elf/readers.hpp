@@ -1,0 +1,27 @@
+// Keeps dlclose from unmapping objects while their tables are being read.
+//
+// No lock: a reader must never wait for a thread that may wait for it (a destructor that dlclose runs may join a
+// thread which multiplies for the first time). So both sides wait a bounded time and then go on.
+#pragma once
+
+namespace fp32shim::elf {
+
+/// Held while the loader's list and the objects' tables are read.
+class Reading {
+  public:
+    Reading();
+    ~Reading();
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+};
+
+/// Held around the real dlclose: waits for readers first.
+class Closing {
+  public:
+    Closing();
+    ~Closing();
+    Closing(const Closing&) = delete;
+    Closing& operator=(const Closing&) = delete;
+};
+
+}  // namespace fp32shim::elf

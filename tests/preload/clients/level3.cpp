@@ -1,0 +1,219 @@
+// Every level-3 product of the BLAS standard, real and complex, with every combination of its options, through the
+// Fortran interface and through both layouts of CBLAS. One line per product: a label and the bits of the result.
+//
+//   level3 [FORMAT]    operands rounded to FORMAT (fp32, tf32, bf16) first
+
+#include "level3.hpp"
+
+using Char = const char*;
+using Int = const blas_int*;
+
+// t: the type's letter; T: its C type; S: how CBLAS takes a scalar of it.
+#define DECLARE(t, T, S)                                                                                            \
+    void t##gemm_(Char, Char, Int, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);            \
+    void t##symm_(Char, Char, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);                 \
+    void t##syrk_(Char, Char, Int, Int, const T*, const T*, Int, const T*, T*, Int);                                \
+    void t##syr2k_(Char, Char, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);                \
+    void t##trmm_(Char, Char, Char, Char, Int, Int, const T*, const T*, Int, T*, Int);                              \
+    void t##trsm_(Char, Char, Char, Char, Int, Int, const T*, const T*, Int, T*, Int);                              \
+    void cblas_##t##gemm(int, int, int, blas_int, blas_int, blas_int, S, const T*, blas_int, const T*, blas_int, S, \
+                         T*, blas_int);                                                                             \
+    void cblas_##t##symm(int, int, int, blas_int, blas_int, S, const T*, blas_int, const T*, blas_int, S, T*,       \
+                         blas_int);                                                                                 \
+    void cblas_##t##syrk(int, int, int, blas_int, blas_int, S, const T*, blas_int, S, T*, blas_int);                \
+    void cblas_##t##syr2k(int, int, int, blas_int, blas_int, S, const T*, blas_int, const T*, blas_int, S, T*,      \
+                          blas_int);                                                                                \
+    void cblas_##t##trmm(int, int, int, int, int, blas_int, blas_int, S, const T*, blas_int, T*, blas_int);         \
+    void cblas_##t##trsm(int, int, int, int, int, blas_int, blas_int, S, const T*, blas_int, T*, blas_int);
+
+extern "C" {
+DECLARE(s, float, float)
+DECLARE(c, complex64, const complex64*)
+void chemm_(Char, Char, Int, Int, const complex64*, const complex64*, Int, const complex64*, Int, const complex64*,
+            complex64*, Int);
+void cherk_(Char, Char, Int, Int, const float*, const complex64*, Int, const float*, complex64*, Int);
+void cher2k_(Char, Char, Int, Int, const complex64*, const complex64*, Int, const complex64*, Int, const float*,
+             complex64*, Int);
+void cblas_chemm(int, int, int, blas_int, blas_int, const complex64*, const complex64*, blas_int, const complex64*,
+                 blas_int, const complex64*, complex64*, blas_int);
+void cblas_cherk(int, int, int, blas_int, blas_int, float, const complex64*, blas_int, float, complex64*, blas_int);
+void cblas_cher2k(int, int, int, blas_int, blas_int, const complex64*, const complex64*, blas_int, const complex64*,
+                  blas_int, float, complex64*, blas_int);
+}
+
+namespace {
+
+constexpr blas_int m = 7, n = 9, k = 11;
+
+/// One type: its gemm, and how CBLAS takes its scalars.
+struct Real {
+    using T = float;
+    static constexpr T alpha = 0.75F, beta = 0.5F;
+    static T scalar(const T& x) { return x; }
+    static constexpr auto gemm = sgemm_;
+    static constexpr auto cblas_gemm = cblas_sgemm;
+};
+
+struct Complex {
+    using T = complex64;
+    static constexpr T alpha{0.75F, -0.25F}, beta{0.5F, 0.125F};
+    static const T* scalar(const T& x) { return &x; }
+    static constexpr auto gemm = cgemm_;
+    static constexpr auto cblas_gemm = cblas_cgemm;
+};
+
+const std::string forms[] = {"fortran", "column", "row"};
+int layout_of(const std::string& form) { return form == "row" ? row_major : column_major; }
+
+/// Words of a label, joined.
+template <class... Words>
+std::string label(const std::string& form, Words... words) {
+    std::string result = form;
+    ((result += '-', result += words), ...);
+    return result;
+}
+
+template <class R>
+void all_gemm(const char* name, std::vector<int> transpositions) {
+    using T = typename R::T;
+    for (const auto& form : forms) {
+        const int layout = layout_of(form);
+        for (int ta : transpositions) {
+            for (int tb : transpositions) {
+                auto a = ta == no_trans ? operand<T>(layout, m, k, 1) : operand<T>(layout, k, m, 1);
+                auto b = tb == no_trans ? operand<T>(layout, k, n, 2) : operand<T>(layout, n, k, 2);
+                auto c = unrounded<T>(layout, m, n, 3);
+                if (form == "fortran") {
+                    R::gemm(letter(ta), letter(tb), &m, &n, &k, &R::alpha, a.data(), &a.ld, b.data(), &b.ld, &R::beta,
+                            c.data(), &c.ld);
+                } else {
+                    R::cblas_gemm(layout, ta, tb, m, n, k, R::scalar(R::alpha), a.data(), a.ld, b.data(), b.ld,
+                                  R::scalar(R::beta), c.data(), c.ld);
+                }
+                print(label(form, name, letter(ta), letter(tb)), c);
+            }
+        }
+    }
+}
+
+/// symm and hemm: C = alpha A B + beta C, or with B A; A symmetric or Hermitian.
+template <class R>
+void all_symm(const char* name, auto fortran, auto cblas) {
+    using T = typename R::T;
+    for (const auto& form : forms) {
+        const int layout = layout_of(form);
+        for (int side : {left, right}) {
+            for (int uplo : {upper, lower}) {
+                auto a = triangle<T>(layout, side == left ? m : n, uplo, non_unit, 1);
+                auto b = operand<T>(layout, m, n, 2);
+                auto c = unrounded<T>(layout, m, n, 3);
+                if (form == "fortran") {
+                    fortran(letter(side), letter(uplo), &m, &n, &R::alpha, a.data(), &a.ld, b.data(), &b.ld, &R::beta,
+                            c.data(), &c.ld);
+                } else {
+                    cblas(layout, side, uplo, m, n, R::scalar(R::alpha), a.data(), a.ld, b.data(), b.ld,
+                          R::scalar(R::beta), c.data(), c.ld);
+                }
+                print(label(form, name, letter(side), letter(uplo)), c);
+            }
+        }
+    }
+}
+
+/// syrk and herk: C = alpha A A' + beta C, or with A' A; one triangle of C.
+template <class T, class Scalar>
+void all_syrk(const char* name, const Scalar& alpha, const Scalar& beta, auto scalar, int transposition, auto fortran,
+              auto cblas) {
+    for (const auto& form : forms) {
+        const int layout = layout_of(form);
+        for (int uplo : {upper, lower}) {
+            for (int t : {static_cast<int>(no_trans), transposition}) {
+                auto a = t == no_trans ? operand<T>(layout, n, k, 1) : operand<T>(layout, k, n, 1);
+                auto c = unrounded<T>(layout, n, n, 3);
+                if (form == "fortran") {
+                    fortran(letter(uplo), letter(t), &n, &k, &alpha, a.data(), &a.ld, &beta, c.data(), &c.ld);
+                } else {
+                    cblas(layout, uplo, t, n, k, scalar(alpha), a.data(), a.ld, scalar(beta), c.data(), c.ld);
+                }
+                print(label(form, name, letter(uplo), letter(t)), c);
+            }
+        }
+    }
+}
+
+/// syr2k and her2k: C = alpha A B' + alpha' B A' + beta C; one triangle of C.
+template <class T, class Beta>
+void all_syr2k(const char* name, const T& alpha, const Beta& beta, auto alpha_scalar, auto beta_scalar,
+               int transposition, auto fortran, auto cblas) {
+    for (const auto& form : forms) {
+        const int layout = layout_of(form);
+        for (int uplo : {upper, lower}) {
+            for (int t : {static_cast<int>(no_trans), transposition}) {
+                auto a = t == no_trans ? operand<T>(layout, n, k, 1) : operand<T>(layout, k, n, 1);
+                auto b = t == no_trans ? operand<T>(layout, n, k, 2) : operand<T>(layout, k, n, 2);
+                auto c = unrounded<T>(layout, n, n, 3);
+                if (form == "fortran") {
+                    fortran(letter(uplo), letter(t), &n, &k, &alpha, a.data(), &a.ld, b.data(), &b.ld, &beta,
+                            c.data(), &c.ld);
+                } else {
+                    cblas(layout, uplo, t, n, k, alpha_scalar(alpha), a.data(), a.ld, b.data(), b.ld,
+                          beta_scalar(beta), c.data(), c.ld);
+                }
+                print(label(form, name, letter(uplo), letter(t)), c);
+            }
+        }
+    }
+}
+
+/// trmm: B = alpha op(A) B, or B op(A), in place. trsm solves, which rounds nothing.
+template <class R>
+void all_triangular(const char* name, bool is_product, std::vector<int> transpositions, auto fortran, auto cblas) {
+    using T = typename R::T;
+    for (const auto& form : forms) {
+        const int layout = layout_of(form);
+        for (int side : {left, right}) {
+            for (int uplo : {upper, lower}) {
+                for (int t : transpositions) {
+                    for (int diag : {non_unit, unit}) {
+                        auto a = triangle<T>(layout, side == left ? m : n, uplo, diag, 1, is_product);
+                        auto b = is_product ? operand<T>(layout, m, n, 2) : unrounded<T>(layout, m, n, 2);
+                        if (form == "fortran") {
+                            fortran(letter(side), letter(uplo), letter(t), letter(diag), &m, &n, &R::alpha, a.data(),
+                                    &a.ld, b.data(), &b.ld);
+                        } else {
+                            cblas(layout, side, uplo, t, diag, m, n, R::scalar(R::alpha), a.data(), a.ld, b.data(),
+                                  b.ld);
+                        }
+                        print(label(form, name, letter(side), letter(uplo), letter(t), letter(diag)), b);
+                    }
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc > 1) format = argv[1];
+    all_gemm<Real>("sgemm", {no_trans, trans});
+    all_gemm<Complex>("cgemm", {no_trans, trans, conj_trans});
+    all_symm<Real>("ssymm", ssymm_, cblas_ssymm);
+    all_symm<Complex>("csymm", csymm_, cblas_csymm);
+    all_symm<Complex>("chemm", chemm_, cblas_chemm);
+
+    const auto real = [](float x) { return x; };
+    all_syrk<float>("ssyrk", Real::alpha, Real::beta, real, trans, ssyrk_, cblas_ssyrk);
+    all_syrk<complex64>("csyrk", Complex::alpha, Complex::beta, Complex::scalar, trans, csyrk_, cblas_csyrk);
+    all_syrk<complex64>("cherk", Real::alpha, Real::beta, real, conj_trans, cherk_, cblas_cherk);
+    all_syr2k("ssyr2k", Real::alpha, Real::beta, real, real, trans, ssyr2k_, cblas_ssyr2k);
+    all_syr2k("csyr2k", Complex::alpha, Complex::beta, Complex::scalar, Complex::scalar, trans, csyr2k_,
+              cblas_csyr2k);
+    all_syr2k("cher2k", Complex::alpha, Real::beta, Complex::scalar, real, conj_trans, cher2k_, cblas_cher2k);
+
+    all_triangular<Real>("strmm", true, {no_trans, trans}, strmm_, cblas_strmm);
+    all_triangular<Complex>("ctrmm", true, {no_trans, trans, conj_trans}, ctrmm_, cblas_ctrmm);
+    all_triangular<Real>("strsm", false, {no_trans, trans}, strsm_, cblas_strsm);
+    all_triangular<Complex>("ctrsm", false, {no_trans, trans, conj_trans}, ctrsm_, cblas_ctrsm);
+    return 0;
+}

@@ -1,0 +1,22 @@
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import shim  # noqa: E402
+
+# The wheels are tested in a virtual environment of their own: tests/wheels.sh.
+collect_ignore = ["wheels"]
+
+
+def pytest_report_header():
+    return f"shim: {shim.LIBRARY}{'' if shim.LIBRARY.exists() else ' (NOT BUILT)'}, clients: {shim.CLIENTS}"
+
+
+@pytest.fixture(params=shim.LP64_BLAS)
+def blas(request):
+    """Each BLAS with 32-bit integers in turn; skipped where it is not installed."""
+    shim.blas_directory(request.param)
+    return request.param

@@ -1,0 +1,231 @@
+"""Runs a whole process, with the shim or without, and reads what the shim logged.
+
+`run(...)` is all that most tests need:
+
+    unshimmed = run("cblas_product", preload=False)
+    shimmed = run("cblas_product", precision="high", cpu="emulate", blas="blis")
+    assert shimmed.stdout != unshimmed.stdout
+    assert shimmed.decisions[0]["provider"] == "libblas.so.3"
+
+A program is the name of a client (clients/, built into build/tests/clients), the name of a Python script in clients/,
+or a command of the system. Which BLAS it gets is a matter of LD_LIBRARY_PATH: Debian and Ubuntu keep every
+implementation in a directory of its own, and the alternatives system is left alone.
+"""
+
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = pathlib.Path(os.environ.get("FP32SHIM_BUILD", ROOT / "build"))
+LIBRARY = pathlib.Path(os.environ.get("FP32SHIM_LIBRARY", BUILD / "lib/libfp32shim.so")).resolve()
+CLIENTS = pathlib.Path(os.environ.get("FP32SHIM_TEST_CLIENTS", BUILD / "tests/clients"))
+SCRIPTS = HERE / "clients"
+SYSTEM_PYTHON = os.environ.get("FP32SHIM_SYSTEM_PYTHON", "/usr/bin/python3")
+# Debian's multiarch directory of the system's own libraries.
+SYSTEM_LIBRARIES = pathlib.Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or "")
+
+BLAS_PACKAGES = {
+    "openblas": ("libopenblas0-pthread", "openblas-*/libblas.so.3"),
+    "reference": ("libblas3", "blas/libblas.so.3"),
+    "blis": ("libblis4-pthread", "blis-*/libblas.so.3"),
+    "openblas64": ("libopenblas64-0-pthread", "openblas64-*/libblas64.so.3"),
+}
+LP64_BLAS = ["openblas", "reference", "blis"]
+
+DECISION_KEYS = (
+    "event schema time time_ns host job_id rank pid tid executable function dtype device device_index "
+    "compute_capability trans_a trans_b m n k batch caller scope provider requested source rule applied actual how "
+    "reason detail host_ns status"
+).split()
+
+
+def need(condition, reason):
+    """Skips the test, for that reason, unless the condition holds."""
+    if not condition:
+        pytest.skip(reason)
+
+
+@functools.cache
+def blas_directory(blas):
+    """Where a BLAS implementation lives; skips the test where it is not installed."""
+    package, pattern = BLAS_PACKAGES[blas]
+    found = sorted(SYSTEM_LIBRARIES.glob(pattern), key=lambda path: ("pthread" not in str(path), str(path)))
+    need(found, f"{package} is not installed (no {SYSTEM_LIBRARIES}/{pattern})")
+    return found[0].parent
+
+
+def blas_library(blas):
+    """The file that a program linked with this BLAS loads."""
+    return blas_directory(blas) / BLAS_PACKAGES[blas][1].split("/")[1]
+
+
+def client(name):
+    """The path of a built client; skips the test where its compiler was missing."""
+    path = CLIENTS / name
+    need(path.exists(), f"{path} was not built: its compiler, or a library that it needs, is missing")
+    return path
+
+
+def system_library(pattern, package):
+    found = sorted(SYSTEM_LIBRARIES.glob(pattern)) or sorted(pathlib.Path("/usr/lib").glob(pattern))
+    need(found, f"{package} is not installed (no {pattern})")
+    return found[0]
+
+
+def tool(name, package=None):
+    path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    need(path, f"{package or name} is not installed")
+    return path
+
+
+def command_of(program):
+    """The words that start a client, a script, or a program of the system."""
+    program = str(program)
+    if program.endswith(".py"):
+        return [SYSTEM_PYTHON, str(SCRIPTS / program)]
+    if "/" in program:
+        return [program]
+    return [str(client(program)) if (CLIENTS / program).exists() or not shutil.which(program) else program]
+
+
+@dataclasses.dataclass
+class Result:
+    stdout: str
+    stderr: str
+    returncode: int
+    events: list  # everything that was logged, in order
+
+    @property
+    def decisions(self):
+        return [event for event in self.events if event["event"] == "decision"]
+
+    @property
+    def errors(self):
+        return [event for event in self.events if event["event"] == "error"]
+
+    @property
+    def starts(self):
+        return [event for event in self.events if event["event"] == "start"]
+
+    def seen(self):
+        """(function, caller, provider) of every decision, in order."""
+        return [(d["function"], d["caller"], d["provider"]) for d in self.decisions]
+
+
+def environment(*, precision=None, cpu=None, policy=None, log=None, blas=None, env=None, preload=(), floor=None,
+                libraries=()):
+    """The environment of a run: the caller's, less anything that governs precision, and one thread per BLAS."""
+    result = {name: value for name, value in os.environ.items()
+              if not name.startswith(("FP32_MATMUL_", "LD_", "OPENBLAS_", "BLIS_", "OMP_", "SLURM_", "PMI"))}
+    result.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", BLIS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
+                  LC_ALL="C")
+    search = [str(directory) for directory in libraries]
+    if blas:
+        search.append(str(blas_directory(blas)))
+    if search:
+        result["LD_LIBRARY_PATH"] = ":".join(search)
+    if preload:
+        result["LD_PRELOAD"] = ":".join(str(library) for library in preload)
+    settings = {"PRECISION": precision, "CPU": cpu, "POLICY": policy, "LOG": log, "FLOOR": floor}
+    result.update({f"FP32_MATMUL_{name}": str(value) for name, value in settings.items() if value is not None})
+    result.update(env or {})
+    return result
+
+
+def read_log(path):
+    """The events of a log, and of the logs of forked children beside it (NAME.*.jsonl)."""
+    path = pathlib.Path(path)
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def run(program, *args, precision=None, cpu=None, policy=None, floor=None, log=True, blas="openblas", env=None,
+        preload=True, preload_before=(), preload_after=(), libraries=(), cwd=None, timeout=120, check=True, stdin=None,
+        prefix=(), **popen):
+    """Runs a program to its end and returns a Result.
+
+    preload         under the shim; without it nothing below that concerns the shim has an effect
+    policy          the text of a policy file
+    log             True: a .jsonl file of its own, read into the result; False: none; else the variable's value
+    preload_before, preload_after   other libraries to preload, around the shim or alone
+    prefix          words before the program: the command line of strace, fakeroot, ...
+    check           fail the test when the program does not end with status 0
+    """
+    if preload:
+        need(LIBRARY.exists(), f"{LIBRARY} was not built")
+    with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as scratch:
+        log_file = pathlib.Path(scratch, "decisions.jsonl")
+        policy_file = None
+        if policy is not None:
+            policy_file = pathlib.Path(scratch, "policy.toml")
+            policy_file.write_text(policy)
+        chosen_log = (log_file if log is True else (log or None)) if preload else None
+        chain = [*preload_before, *([LIBRARY] if preload else []), *preload_after]
+        variables = environment(precision=precision if preload else None, cpu=cpu if preload else None,
+                                policy=policy_file if preload else None, floor=floor if preload else None,
+                                log=chosen_log, blas=blas, env=env, preload=chain, libraries=libraries)
+        words = [*map(str, prefix), *command_of(program), *map(str, args)]
+        finished = subprocess.run(words, env=variables, cwd=cwd or scratch, timeout=timeout, text=True,
+                                  errors="backslashreplace", stdin=stdin or subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
+        result = Result(finished.stdout, finished.stderr, finished.returncode, read_log(log_file))
+    if check:
+        assert finished.returncode == 0, f"{' '.join(words)} ended with {finished.returncode}\n{explain(result)}"
+    return result
+
+
+def explain(result):
+    return f"--- stdout\n{result.stdout[-2000:]}\n--- stderr\n{result.stderr[-2000:]}"
+
+
+def run_both(program, *args, precision="native", **keywords):
+    """The run without the shim, and the one under it; they must print the same and end the same."""
+    unshimmed = run(program, *args, preload=False, **keywords)
+    shimmed = run(program, *args, precision=precision, **keywords)
+    assert shimmed.stdout == unshimmed.stdout, f"not the same output under {precision}\n{explain(shimmed)}"
+    assert shimmed.returncode == unshimmed.returncode
+    return unshimmed, shimmed
+
+
+BINDING = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbol `([A-Za-z0-9_]+)'")
+
+
+def bindings(program, *args, **keywords):
+    """What the dynamic loader itself binds each (symbol, caller) to without the shim, as {(function, caller): provider}.
+
+    The oracle of the provider tests: the loader says so under LD_DEBUG=bindings.
+    """
+    with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as scratch:
+        environment_of_loader = {"LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": f"{scratch}/loader",
+                                 **(keywords.pop("env", None) or {})}
+        run(program, *args, preload=False, env=environment_of_loader, **keywords)
+        found = {}
+        for file in sorted(pathlib.Path(scratch).glob("loader.*")):
+            for caller, provider, symbol in BINDING.findall(file.read_text()):
+                found[symbol, os.path.basename(caller)] = os.path.basename(provider)
+    return found
+
+
+def python(code, **keywords):
+    """Runs a few lines in the system's Python."""
+    return run(SYSTEM_PYTHON, "-c", code, **keywords)
+
+
+def has_module(name):
+    return subprocess.run([SYSTEM_PYTHON, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
+
+
+assert sys.version_info >= (3, 10), "Ubuntu 22.04's Python is the oldest that these tests know"

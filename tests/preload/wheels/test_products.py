@@ -1,0 +1,140 @@
+"""Unmodified wheels under the shim: the same bits, and every product seen, with its caller and its provider."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+
+import expected
+from processes import EMULATE_BF16, EMULATE_TF32, HERE, PYTHON, Outcome, describe, matches, run
+
+PACKAGES = ("numpy", "scipy", "sklearn", "torch", "jax", "faiss", "onnxruntime", "openblas64")
+# All of them in one process, in both orders: which library was loaded first decides who is found first.
+PROCESSES = [(package,) for package in PACKAGES] + [PACKAGES, PACKAGES[::-1]]
+
+
+def process_name(packages):
+    return packages[0] if len(packages) == 1 else f"all in one process, {packages[0]} first"
+
+
+@dataclasses.dataclass
+class Steps:
+    digests: dict
+    decisions: dict  # by step: those whose time lies within it
+    outcome: Outcome
+
+    @staticmethod
+    def of(outcome):
+        digests, decisions = {}, {}
+        for line in outcome.stdout.splitlines():
+            _, name, begin, end, digest = line.split()
+            digests[name] = digest
+            decisions[name] = [decision for decision in outcome.decisions
+                               if int(begin) <= decision["time_ns"] <= int(end)]
+        return Steps(digests, decisions, outcome)
+
+
+@functools.cache
+def plain(packages):
+    return Steps.of(run([PYTHON, HERE / "workloads.py", *packages], shim=False))
+
+
+@functools.cache
+def shimmed(packages, **settings):
+    return Steps.of(run([PYTHON, HERE / "workloads.py", *packages], shim=True, **settings))
+
+
+@pytest.mark.parametrize("packages", PROCESSES, ids=process_name)
+@pytest.mark.parametrize("precision", ["native", "highest"])
+def test_results_have_the_same_bits_as_without_the_shim(packages, precision):
+    outcome = shimmed(packages, FP32_MATMUL_PRECISION=precision)
+    assert outcome.digests == plain(packages).digests
+    assert outcome.outcome.errors == []
+
+
+@pytest.mark.parametrize("packages", PROCESSES, ids=process_name)
+def test_every_product_is_seen_with_its_caller_and_provider(packages):
+    outcome = shimmed(packages, FP32_MATMUL_PRECISION="native")
+    wrong = {}
+    for name, decisions in outcome.decisions.items():
+        patterns = expected.STEPS[name]
+        if isinstance(patterns, expected.Some):
+            right = decisions and all(any(matches(each, pattern) for pattern in patterns) for each in decisions)
+        else:
+            right = len(decisions) == len(patterns) and all(map(matches, decisions, patterns))
+        if not right:
+            wrong[name] = {"expected": patterns, "seen": [describe(decision) for decision in decisions]}
+    assert wrong == {}
+    assert set(outcome.decisions) == {name for name in expected.STEPS if name.split(".")[0] in packages}
+
+
+@pytest.mark.parametrize("precision", ["native", "highest"])
+def test_a_decision_says_that_the_product_ran_as_called(precision):
+    outcome = shimmed(PACKAGES, FP32_MATMUL_PRECISION=precision)
+    assert {(each["requested"], each["source"], each["device"]) for each in outcome.outcome.decisions} == {
+        (precision, "environment", "cpu")}
+    assert {each["applied"] for each in outcome.outcome.decisions} <= {"unchanged", "fp32"}
+
+
+def test_a_decision_holds_type_sizes_and_batch_as_the_library_received_them():
+    decisions = shimmed(PACKAGES, FP32_MATMUL_PRECISION="native").decisions
+
+    def sizes(step):
+        return [(each["dtype"], {each["m"], each["n"], each["k"]}, each["batch"]) for each in decisions[step]]
+
+    assert sizes("numpy.matmul") == [("float32", {64, 48, 32}, 1)]
+    assert sizes("numpy.complex") == [("complex64", {24, 40, 16}, 1)]
+    assert sizes("numpy.stack") == [("float32", {20, 30, 10}, 1)] * 3
+    assert sizes("scipy.sgemm") == [("float32", {60, 45, 35}, 1)]
+    assert sizes("torch.mm") == [("float32", {64, 48, 32}, 1)]
+    assert sizes("torch.bmm") == [("float32", {80, 90, 70}, 3)]
+    assert sizes("torch.complex_bmm") == [("complex64", {80, 90, 70}, 3)]
+    assert sizes("openblas64.sgemm_batch") == [("float32", {128}, 3)]
+    assert sizes("openblas64.sgemm_batch_strided") == [("float32", {128}, 3)]
+    assert sizes("openblas64.cblas_sgemm_batch_strided") == [("float32", {128}, 3)]
+    assert sizes("faiss.pairwise") == [("float32", {100, 90, 64}, 1)]
+
+
+@pytest.mark.parametrize("format, settings", [("tf32", EMULATE_TF32), ("bf16", EMULATE_BF16)], ids=["tf32", "bf16"])
+def test_emulation_gives_what_products_of_rounded_operands_give(format, settings, tmp_path):
+    packages = ("numpy", "scipy", "torch", "faiss", "openblas64")
+    program = [PYTHON, HERE / "workloads.py", *packages, "--save"]
+    run([*program, tmp_path / "plain.npz"], shim=False)
+    run([*program, tmp_path / "rounded.npz", "--round", format], shim=False)
+    outcome = Steps.of(run([*program, tmp_path / "emulated.npz"], shim=True, **settings))
+    plain, rounded, emulated = (np.load(tmp_path / f"{name}.npz") for name in ("plain", "rounded", "emulated"))
+    for name in expected.PRODUCTS:
+        scale = np.abs(rounded[name]).max()
+        # Exact products in another order of summation at most: far below the formats' own errors of 5e-4 and 4e-3.
+        assert np.abs(emulated[name] - rounded[name]).max() <= 1e-6 * scale, name
+        assert np.abs(emulated[name] - plain[name]).max() >= 1e-5 * scale, name
+        assert {each["applied"] for each in outcome.decisions[name]} == {format}, name
+
+
+def test_emulation_reports_a_triangular_solve_and_leaves_it_as_called():
+    for package in ("scipy", "torch", "jax"):
+        outcome = shimmed((package,), **EMULATE_TF32)
+        name = "scipy.strsm" if package == "scipy" else f"{package}.solve_triangular"
+        assert outcome.digests[name] == plain((package,)).digests[name]
+        (decision,) = outcome.decisions[name]
+        assert decision["requested"] == "high" and decision["applied"] in ("unchanged", "fp32")
+
+
+def test_emulation_does_not_reach_what_is_not_seen():
+    outcome = shimmed(PACKAGES, **EMULATE_TF32)
+    unseen = [name for name, patterns in expected.STEPS.items() if patterns == []]
+    assert {name: outcome.digests[name] for name in unseen} == {name: plain(PACKAGES).digests[name] for name in unseen}
+
+
+def test_a_rule_by_caller_reaches_one_wheel_of_a_process_and_no_other(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text("schema = 1\n"
+                      "[[rule]]\n"
+                      'name = "torch only"\n'
+                      'precision = "high"\n'
+                      'when = { caller = "libtorch_*" }\n')
+    outcome = shimmed(PACKAGES, FP32_MATMUL_POLICY=str(policy), FP32_MATMUL_CPU="emulate")
+    changed = {name for name in expected.PRODUCTS if outcome.digests[name] != plain(PACKAGES).digests[name]}
+    assert changed == {name for name in expected.PRODUCTS if name.startswith("torch.")}
+    assert {each["rule"] for each in outcome.decisions["torch.mm"]} == {"torch only"}

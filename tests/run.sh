@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds everything and runs the tests. Installs what is missing, after asking.
+#
+#   tests/run.sh              build into build/, unit tests and whole-process tests
+#   tests/run.sh --wheels     also under wheels from PyPI and MKL, in build/wheels (about 6 GiB)
+#   tests/run.sh --yes        install missing packages without asking
+#   tests/run.sh -- ARGS      pass ARGS to ctest: tests/run.sh -- -R policy
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source config/packages.sh
+
+consent=ask
+wheels=
+ctest_arguments=()
+while (($#)); do
+    case $1 in
+        --yes) consent=yes ;;
+        --wheels) wheels=yes ;;
+        --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit ;;
+        --) shift; ctest_arguments=("$@"); break ;;
+        *) echo "tests/run.sh: unknown argument '$1'; --help lists what it takes" >&2; exit 2 ;;
+    esac
+    shift
+done
+
+require_packages "$consent" "${packages_to_build[@]}" "${packages_for_examples[@]}" "${packages_for_tests[@]}"
+
+configure=(-DFP32SHIM_WHEELS=)
+if [[ $wheels ]]; then configure=("-DFP32SHIM_WHEELS=$(tests/wheels.sh --prepare)"); fi
+cmake --preset release "${configure[@]}" >build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
+rm build-configure.log
+cmake --build build
+
+# Tests name the libraries they use; what the user's shell says must not choose others.
+unset LD_PRELOAD LD_LIBRARY_PATH "${!FP32_MATMUL_@}"
+ctest --test-dir build --output-on-failure --parallel "$(nproc)" "${ctest_arguments[@]}"

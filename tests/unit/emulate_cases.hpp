@@ -1,0 +1,47 @@
+// Level-3 products with random operands in guarded memory, for the emulation's tests.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "guarded_floats.hpp"
+#include "shim/blas/emulate.hpp"
+
+namespace fp32shim::tests {
+
+/// One product: its arguments, and what its operands hold. Whatever the routine must not read is a signalling NaN:
+/// between columns, the triangle that is not stored, the imaginary diagonal of Hermitian operands.
+struct Case {
+    blas::Level3 product;  ///< pointers are set by `place`
+    std::array<float, 2> alpha{};
+    std::array<float, 2> beta{};
+    std::vector<float> a, b, c;
+
+    std::string description() const;
+};
+
+/// Every valid combination of side, uplo, trans, diag and layout of the operation at these sizes (in place of roles
+/// that the operation lacks the size is not used), trmm both in place and out of place.
+void for_every_case(blas::Operation operation, bool is_complex, std::int64_t m, std::int64_t n, std::int64_t k,
+                    const std::function<void(const Case&)>& check);
+
+/// One case of gemm: column-major, alpha 1, beta 0, leading dimensions as small as possible.
+Case plain_gemm(std::int64_t m, std::int64_t n, std::int64_t k, char trans_a = 'N', char trans_b = 'N');
+
+/// A case in memory.
+struct Placed {
+    blas::Level3 product;
+    GuardedFloats a, b, c;
+};
+Placed place(const Case& test_case);
+
+/// What A, B and C hold after the product on operands that are rounded by definition, element by element.
+struct Expected {
+    std::vector<float> a, b, c;
+};
+Expected expected_after(const Case& test_case, blas::OperandRounding rounding);
+
+}  // namespace fp32shim::tests

@@ -1,0 +1,250 @@
+// The emulation through a naive routine as the provider's: its results must have the very bits of the same routine on
+// operands that were rounded by definition, however small the scratch memory and however many the blocks.
+#include "shim/blas/emulate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "emulate_cases.hpp"
+#include "naive_level3.hpp"
+#include "shim/blas/operand.hpp"
+
+namespace fp32shim::tests {
+namespace {
+
+using blas::EmulationResult;
+using blas::Level3;
+using blas::Matrix;
+using blas::OperandRounding;
+using blas::Operation;
+using blas::Routine;
+
+constexpr std::size_t unlimited = std::size_t{1} << 40;
+
+/// The provider's routine: naive, and it looks at what it is given.
+struct Provider {
+    const Level3* program = nullptr;  ///< the product that the program asked for
+    int calls = 0;
+    std::size_t scratch_seen = 0;  ///< largest distance between the ends of the copies of one call
+    std::string complaint;
+
+    void call(const Level3& product) {
+        ++calls;
+        if (!arguments_are_valid(product)) complaint = "arguments of a block are not valid";
+        if (product.row_major != program->row_major) complaint = "layout was changed";
+        const Matrix a = operand_a(product);
+        const bool b_is_copy = product.b != nullptr && product.b != program->b;
+        const Matrix b = b_is_copy ? operand_b(product) : a;
+        const auto end = [](const Matrix& m) { return m.data + (m.ld * (m.outer() - 1) + m.inner()) * m.width; };
+        const auto* const first = std::min(a.data, b.data);
+        scratch_seen =
+            std::max(scratch_seen, sizeof(float) * static_cast<std::size_t>(std::max(end(a), end(b)) - first));
+        naive_level3(product);
+    }
+    static void entry(void* context, const Level3& product) { static_cast<Provider*>(context)->call(product); }
+    Routine routine() { return {entry, this}; }
+};
+
+struct Outcome {
+    EmulationResult result{};
+    int same_calls = 0;
+    int gemm_calls = 0;
+};
+
+/// Emulates the case in guarded memory and compares all of A, B and C, bit by bit.
+Outcome check(const Case& test_case, std::size_t limit, OperandRounding rounding = OperandRounding::tf32_away) {
+    SCOPED_TRACE(test_case.description() + ", " + std::to_string(limit) + " bytes");
+    Placed placed = place(test_case);
+    EXPECT_TRUE(arguments_are_valid(placed.product));
+    EXPECT_TRUE(multiplies(placed.product));
+    Provider same{&placed.product, 0, 0, {}};
+    Provider gemm{&placed.product, 0, 0, {}};
+    const EmulationResult result = emulate(placed.product, rounding, same.routine(), gemm.routine(), limit);
+    EXPECT_EQ(same.complaint + gemm.complaint, "");
+    EXPECT_LE(same.scratch_seen, limit);
+    EXPECT_LE(gemm.scratch_seen, limit);
+    if (result == EmulationResult::done) {
+        const Expected expected = expected_after(test_case, rounding);
+        EXPECT_TRUE(placed.a.has_the_bits_of(expected.a)) << "A was changed";
+        EXPECT_TRUE(placed.b.has_the_bits_of(expected.b)) << "B is not as expected";
+        EXPECT_TRUE(placed.c.has_the_bits_of(expected.c)) << "C is not as expected";
+    } else {
+        EXPECT_EQ(same.calls + gemm.calls, 0);
+        EXPECT_TRUE(placed.a.has_the_bits_of(test_case.a)) << "A was changed";
+        EXPECT_TRUE(placed.b.has_the_bits_of(test_case.b)) << "B was changed";
+        EXPECT_TRUE(placed.c.has_the_bits_of(test_case.c)) << "C was changed";
+    }
+    return {result, same.calls, gemm.calls};
+}
+
+class EveryProduct : public testing::TestWithParam<std::tuple<Operation, bool>> {
+  protected:
+    Operation operation() const { return std::get<0>(GetParam()); }
+    bool is_complex() const { return std::get<1>(GetParam()); }
+    void for_cases(std::int64_t m, std::int64_t n, std::int64_t k, const std::function<void(const Case&)>& body) {
+        for_every_case(operation(), is_complex(), m, n, k, body);
+    }
+};
+
+TEST_P(EveryProduct, IsTheRoutinesOwnResultOnRoundedOperands) {
+    for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {5, 3, 4}, {16, 17, 33}, {70, 66, 65}})
+        for_cases(m, n, k, [](const Case& test_case) {
+            const Outcome outcome = check(test_case, unlimited);
+            EXPECT_EQ(outcome.result, EmulationResult::done);
+            EXPECT_EQ(outcome.same_calls, 1);
+            EXPECT_EQ(outcome.gemm_calls, 0);
+        });
+}
+
+TEST_P(EveryProduct, RoundsInEachOfTheThreeWays) {
+    for (const OperandRounding rounding :
+         {OperandRounding::tf32_away, OperandRounding::tf32_even, OperandRounding::bf16_even})
+        for_cases(7, 9, 8, [&](const Case& test_case) { check(test_case, unlimited, rounding); });
+}
+
+TEST_P(EveryProduct, HasTheSameBitsInBlocksAsAtOnce) {
+    int in_blocks = 0;
+    for (const auto& [m, n, k] : {std::tuple{23, 19, 7}, {9, 40, 12}, {40, 9, 12}, {33, 34, 1}})
+        for (const std::size_t limit : {64U, 128U, 192U, 320U, 640U, 960U, 1280U, 1536U, 2560U, 5120U})
+            for_cases(m, n, k, [&](const Case& test_case) {
+                const Outcome outcome = check(test_case, limit);
+                if (outcome.same_calls + outcome.gemm_calls > 1) ++in_blocks;
+            });
+    EXPECT_GT(in_blocks, 0);
+}
+
+TEST_P(EveryProduct, StaysUntouchedWhereNotEvenOneRowAndOneColumnFit) {
+    for_cases(20, 21, 22, [](const Case& test_case) {
+        const Outcome outcome = check(test_case, 32);
+        EXPECT_EQ(outcome.result, EmulationResult::scratch_limit);
+    });
+}
+
+std::string name_of(const testing::TestParamInfo<std::tuple<Operation, bool>>& info) {
+    const char* const names[] = {"gemm", "gemmt", "symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm"};
+    return (std::get<1>(info.param) ? "Complex_" : "Real_") +
+           std::string(names[static_cast<int>(std::get<0>(info.param))]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Float32, EveryProduct,
+                         testing::Combine(testing::Values(Operation::gemm, Operation::gemmt, Operation::symm,
+                                                          Operation::syrk, Operation::syr2k, Operation::trmm),
+                                          testing::Values(false)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Complex64, EveryProduct,
+                         testing::Combine(testing::Values(Operation::gemm, Operation::gemmt, Operation::symm,
+                                                          Operation::hemm, Operation::syrk, Operation::herk,
+                                                          Operation::syr2k, Operation::her2k, Operation::trmm),
+                                          testing::Values(true)),
+                         name_of);
+
+TEST(Emulate, MultipliesPanelsOfASingleColumnWhenTheSummedDimensionIsHuge) {
+    constexpr std::int64_t k = 10000;
+    for (const char trans_a : {'N', 'T'})
+        for (const char trans_b : {'N', 'T'}) {
+            const Outcome outcome = check(plain_gemm(3, 2, k, trans_a, trans_b), 2 * (k + 48) * sizeof(float));
+            EXPECT_EQ(outcome.result, EmulationResult::done);
+            EXPECT_EQ(outcome.same_calls, 6);
+        }
+}
+
+TEST(Emulate, RoundsAsLittleAsItCanWhenOneOperandFits) {
+    // A is 64x64, B 64x640: A stays, B passes in a few wide panels.
+    const Outcome outcome = check(plain_gemm(64, 640, 64), (64 * 80 + 160 * 80) * sizeof(float));
+    EXPECT_EQ(outcome.result, EmulationResult::done);
+    EXPECT_LE(outcome.same_calls, 5);
+}
+
+TEST(Emulate, NeedsGemmForTheBlocksBesideTheDiagonal) {
+    for (const Operation operation : {Operation::gemmt, Operation::syrk, Operation::syr2k})
+        for_every_case(operation, false, 0, 40, 16, [](const Case& test_case) {
+            const Outcome outcome = check(test_case, 2048);
+            EXPECT_EQ(outcome.result, EmulationResult::done);
+            EXPECT_GT(outcome.same_calls, 1);
+            EXPECT_GT(outcome.gemm_calls, 0);
+            Placed placed = place(test_case);
+            Provider same{&placed.product, 0, 0, {}};
+            EXPECT_EQ(emulate(placed.product, OperandRounding::tf32_away, same.routine(), {}, 2048),
+                      EmulationResult::scratch_limit);
+            EXPECT_EQ(same.calls, 0);
+            EXPECT_TRUE(placed.c.has_the_bits_of(test_case.c));
+        });
+}
+
+TEST(Emulate, StreamsSeveralPanelsPastThoseItKeepsOfATriangle) {
+    for (const Operation operation : {Operation::gemmt, Operation::syrk, Operation::syr2k})
+        for_every_case(operation, false, 0, 800, 1, [](const Case& test_case) {
+            // Room for two panels of 256 kept and one streamed, twice that for rank-2k updates.
+            const bool has_two_terms = test_case.product.operation == Operation::syr2k;
+            const Outcome outcome = check(test_case, (has_two_terms ? 2 : 1) * 790 * sizeof(float));
+            EXPECT_EQ(outcome.result, EmulationResult::done);
+            EXPECT_EQ(outcome.same_calls, 4);
+        });
+}
+
+TEST(Emulate, FillsInASymmetricOperandThatDoesNotFit) {
+    for (const Operation operation : {Operation::symm, Operation::hemm})
+        for_every_case(operation, true, 30, 31, 0, [](const Case& test_case) {
+            const Outcome outcome = check(test_case, 4096);
+            EXPECT_EQ(outcome.result, EmulationResult::done);
+            EXPECT_EQ(outcome.same_calls, 0);
+            EXPECT_GT(outcome.gemm_calls, 1);
+        });
+}
+
+TEST(Emulate, RoundsOnceWhereBothOperandsAreTheSameMatrix) {
+    Case test_case = plain_gemm(20, 20, 20, 'N', 'T');
+    Placed placed = place(test_case);
+    placed.product.b = placed.product.a;
+    struct Seen {
+        bool same_copy = false;
+        static void entry(void* context, const Level3& product) {
+            static_cast<Seen*>(context)->same_copy = product.a == product.b && product.lda == product.ldb;
+            naive_level3(product);
+        }
+    } seen;
+    emulate(placed.product, OperandRounding::tf32_away, {Seen::entry, &seen}, {}, unlimited);
+    EXPECT_TRUE(seen.same_copy);
+    test_case.b = test_case.a;
+    EXPECT_TRUE(placed.c.has_the_bits_of(expected_after(test_case, OperandRounding::tf32_away).c));
+}
+
+TEST(Emulate, TakesOverlappingOperandsForWhatTheyAre) {
+    // B is A, one column further.
+    Case test_case = plain_gemm(8, 8, 8);
+    test_case.a.resize(9 * 8, 0.1F);
+    Placed placed = place(test_case);
+    placed.product.b = placed.a.data() + 8;
+    Provider same{&placed.product, 0, 0, {}};
+    emulate(placed.product, OperandRounding::tf32_away, same.routine(), {}, unlimited);
+    test_case.b.assign(test_case.a.begin() + 8, test_case.a.end());
+    EXPECT_TRUE(placed.c.has_the_bits_of(expected_after(test_case, OperandRounding::tf32_away).c));
+}
+
+TEST(Emulate, PassesNanAndInfinityOnToTheRoutine) {
+    Case test_case = plain_gemm(6, 5, 4);
+    test_case.a[0] = std::numeric_limits<float>::quiet_NaN();
+    test_case.a[1] = std::numeric_limits<float>::infinity();
+    test_case.a[2] = std::numeric_limits<float>::max();
+    Placed placed = place(test_case);
+    Provider same{&placed.product, 0, 0, {}};
+    emulate(placed.product, OperandRounding::tf32_away, same.routine(), {}, unlimited);
+    const auto* const c = static_cast<const float*>(placed.product.c);
+    for (int j = 0; j < 5; ++j) {
+        EXPECT_TRUE(std::isnan(c[6 * j]));
+        EXPECT_TRUE(std::isinf(c[6 * j + 1]));
+        EXPECT_TRUE(std::isinf(c[6 * j + 2])) << "the largest float is beyond the largest TF32";
+        EXPECT_TRUE(std::isfinite(c[6 * j + 3]));
+    }
+}
+
+}  // namespace
+}  // namespace fp32shim::tests

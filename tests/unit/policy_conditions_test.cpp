@@ -1,0 +1,187 @@
+// Every key of `when` and `unless`, as it is written in a file: one call that it matches and one that it does not.
+#include <gtest/gtest.h>
+
+#include "policy/decide.hpp"
+#include "policy/load.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+constexpr Process process = {"trainer", "trainer --epochs 3 data.h5", "node17.cluster"};
+
+MatmulCall gemm() {
+    MatmulCall call;
+    call.function = "cublasSgemm_v2";
+    call.caller = "libtorch_cuda.so";
+    call.scope = "train/inference.encoder/attention";
+    call.device = Device::cuda;
+    call.compute_capability = 90;
+    call.m = 128;
+    call.n = 256;
+    call.k = 64;
+    call.batch = 3;
+    return call;
+}
+
+Rule rule_when(const std::string& conditions) {
+    const auto loaded = read_policy("schema = 1\n[[rule]]\nprecision = \"high\"\n" + conditions + "\n", "test.toml");
+    for (const auto& error : loaded.errors) ADD_FAILURE() << error.text() << " in " << conditions;
+    return loaded.policy.rules.empty() ? Rule{} : loaded.policy.rules.front();
+}
+
+struct Case {
+    std::string condition;
+    bool matches;
+};
+
+class When : public testing::TestWithParam<Case> {};
+
+TEST_P(When, HoldsOrNot) {
+    const auto& [condition, expected] = GetParam();
+    EXPECT_EQ(matches(rule_when("when = { " + condition + " }"), gemm(), process), expected) << condition;
+}
+
+TEST_P(When, IsTurnedRoundByUnless) {
+    const auto& [condition, expected] = GetParam();
+    const auto rule = rule_when("when = { host = \"node*\" }\nunless = { " + condition + " }");
+    EXPECT_EQ(matches(rule, gemm(), process), !expected) << condition;
+}
+
+INSTANTIATE_TEST_SUITE_P(Globs, When,
+                         testing::Values(Case{R"(function = "cublasSgemm*")", true},                    //
+                                         Case{R"(function = "sgemm_")", false},                         //
+                                         Case{R"(function = ["sgemm_", "cublasSgemm_v2"])", true},      //
+                                         Case{R"(function = ["sgemm_", "cublasSgemm"])", false},        //
+                                         Case{R"(caller = "libtorch_*")", true},                        //
+                                         Case{R"(caller = "libcusolver*")", false},                     //
+                                         Case{R"(executable = "trainer")", true},                       //
+                                         Case{R"(executable = "python3*")", false},                     //
+                                         Case{R"(command = "*--epochs 3*")", true},                     //
+                                         Case{R"(command = "trainer")", false},                         //
+                                         Case{R"(host = "node[0-9][0-9].*")", true},                    //
+                                         Case{R"(host = "login*")", false},                             //
+                                         Case{R"(scope = "train/inference.encoder/attention")", true},  //
+                                         Case{R"(scope = "train/*")", true},                            //
+                                         Case{R"(scope = "attention")", true},                          //
+                                         Case{R"(scope = "inference.*")", true},                        //
+                                         Case{R"(scope = "train")", true},                              //
+                                         Case{R"(scope = "inference")", false},                         //
+                                         Case{R"(scope = "")", false},                                  //
+                                         Case{R"(scope = ["nothing", "att*"])", true}));
+
+INSTANTIATE_TEST_SUITE_P(Kinds, When,
+                         testing::Values(Case{R"(device = "cuda")", true},                   //
+                                         Case{R"(device = "cpu")", false},                   //
+                                         Case{R"(device = ["cpu", "cuda"])", true},          //
+                                         Case{R"(device = "CUDA")", true},                   //
+                                         Case{R"(dtype = "float32")", true},                 //
+                                         Case{R"(dtype = "complex64")", false},              //
+                                         Case{R"(dtype = ["complex64", "float32"])", true},  //
+                                         Case{R"(compute_capability = ">=8.0")", true},      //
+                                         Case{R"(compute_capability = "9.0")", true},        //
+                                         Case{R"(compute_capability = "9")", true},          //
+                                         Case{R"(compute_capability = "<9.0")", false},      //
+                                         Case{R"(compute_capability = ">9.0")", false},      //
+                                         Case{R"(compute_capability = ["8.0", ">=8.9 <=9.0"])", true}));
+
+INSTANTIATE_TEST_SUITE_P(Sizes, When,
+                         testing::Values(Case{"m = 128", true},                   //
+                                         Case{"m = 127", false},                  //
+                                         Case{R"(m = "128")", true},              //
+                                         Case{R"(m = "<=128")", true},            //
+                                         Case{R"(m = "<128")", false},            //
+                                         Case{R"(m = ">127")", true},             //
+                                         Case{R"(m = ">=129")", false},           //
+                                         Case{R"(n = ">=64 <=256")", true},       //
+                                         Case{R"(n = ">=64 <256")", false},       //
+                                         Case{R"(n = [1, 2, ">=256"])", true},    //
+                                         Case{R"(n = [1, 2, ">=257"])", false},   //
+                                         Case{"k = 64", true},                    //
+                                         Case{"k = 0", false},                    //
+                                         Case{"batch = 3", true},                 //
+                                         Case{R"(batch = "<=2")", false},         //
+                                         Case{"min_dim = 64", true},              //
+                                         Case{R"(min_dim = ">=65")", false},      //
+                                         Case{"max_dim = 256", true},             //
+                                         Case{R"(max_dim = "<=255")", false},     //
+                                         Case{"flops = 12582912", true},          // 2·128·256·64·3
+                                         Case{R"(flops = ">=12M <=13M")", true},  //
+                                         Case{R"(flops = ">=1G")", false},        //
+                                         Case{R"(flops = ">=1k")", true},         //
+                                         Case{R"(flops = "<=1T")", true}));
+
+TEST(Matches, NeedsEveryKeyOfWhen) {
+    EXPECT_TRUE(matches(rule_when(R"(when = { device = "cuda", m = 128, caller = "lib*" })"), gemm(), process));
+    EXPECT_FALSE(matches(rule_when(R"(when = { device = "cuda", m = 129, caller = "lib*" })"), gemm(), process));
+}
+
+TEST(Matches, NeedsEveryKeyOfUnlessToExclude) {
+    EXPECT_FALSE(matches(rule_when("when = { m = 128 }\nunless = { n = 256, k = 64 }"), gemm(), process));
+    EXPECT_TRUE(matches(rule_when("when = { m = 128 }\nunless = { n = 256, k = 65 }"), gemm(), process));
+}
+
+TEST(Matches, TakesARuleWithoutConditionsForEveryCall) {
+    EXPECT_TRUE(matches(rule_when(""), gemm(), process));
+    EXPECT_TRUE(matches(rule_when("unless = {}"), gemm(), process));
+    EXPECT_TRUE(matches(Rule{}, MatmulCall{}, Process{}));
+}
+
+TEST(Matches, NeverHoldsForASizeThatTheFunctionDoesNotHave) {
+    MatmulCall call = gemm();
+    call.k = -1;
+    EXPECT_FALSE(matches(rule_when(R"(when = { k = ">=0" })"), call, process));
+    EXPECT_FALSE(matches(rule_when(R"(when = { flops = ">=0" })"), call, process));
+    EXPECT_TRUE(matches(rule_when("when = { min_dim = 128, max_dim = 256 }"), call, process));
+    call.m = call.n = -1;
+    EXPECT_FALSE(matches(rule_when(R"(when = { min_dim = ">=0" })"), call, process));
+    EXPECT_FALSE(matches(rule_when(R"(when = { max_dim = "<=128" })"), call, process));
+}
+
+TEST(Matches, CountsFourTimesTheFlopsForComplexProducts) {
+    MatmulCall call = gemm();
+    call.dtype = Dtype::complex64;
+    EXPECT_TRUE(matches(rule_when("when = { flops = 50331648 }"), call, process));
+}
+
+TEST(Matches, CountsFlopsBeyondSixtyFourBits) {
+    MatmulCall call = gemm();
+    call.m = call.n = call.k = std::int64_t{1} << 30;
+    EXPECT_TRUE(matches(rule_when(R"(when = { flops = ">=1000000T" })"), call, process));
+}
+
+TEST(Matches, NeverHoldsForAnUnknownComputeCapability) {
+    MatmulCall call = gemm();
+    call.compute_capability = 0;
+    EXPECT_FALSE(matches(rule_when(R"(when = { compute_capability = "<=9.0" })"), call, process));
+}
+
+TEST(Matches, FindsAnEmptyScopeOnlyOutsideOfScopes) {
+    MatmulCall call = gemm();
+    call.scope = "";
+    EXPECT_TRUE(matches(rule_when(R"(when = { scope = "" })"), call, process));
+    EXPECT_FALSE(matches(rule_when(R"(when = { scope = "?*" })"), call, process));
+}
+
+TEST(Conditions, KnowWhetherTheyLookAtSizes) {
+    for (const auto* key : {"m", "n", "k", "batch", "min_dim", "max_dim", "flops"}) {
+        const Rule rule = rule_when("when = { " + std::string(key) + " = 1 }");
+        EXPECT_TRUE(rule.when.looks_at_sizes()) << key;
+        EXPECT_FALSE(rule.when.empty()) << key;
+    }
+    const Rule rule = rule_when(R"(when = { caller = "a", device = "cuda", compute_capability = "9.0" })");
+    EXPECT_FALSE(rule.when.looks_at_sizes());
+    EXPECT_FALSE(rule.when.empty());
+    EXPECT_TRUE(rule.unless.empty());
+}
+
+TEST(Policy, LooksAtSizesWhereAnyRuleDoes) {
+    Policy policy;
+    EXPECT_FALSE(policy.looks_at_sizes());
+    policy.rules.push_back(rule_when(R"(when = { caller = "a" })"));
+    EXPECT_FALSE(policy.looks_at_sizes());
+    policy.rules.push_back(rule_when("when = { caller = \"b\" }\nunless = { k = 5 }"));
+    EXPECT_TRUE(policy.looks_at_sizes());
+}
+
+}  // namespace
+}  // namespace fp32shim::policy

@@ -1,0 +1,332 @@
+#include "policy/decide.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace fp32shim::policy {
+
+void PrintTo(const Decision& decision, std::ostream* stream) {
+    *stream << "requested " << to_string(decision.requested) << ", precision " << to_string(decision.precision)
+            << ", source " << to_string(decision.source) << ", rule " << decision.rule << ", reason "
+            << to_string(decision.reason);
+}
+
+namespace {
+
+using enum Precision;
+constexpr auto as_requested = Reason::as_requested;
+constexpr Process process = {"program", "program", "host"};
+
+MatmulCall on_cpu() {
+    MatmulCall call;
+    call.function = "sgemm_";
+    call.m = call.n = call.k = 512;
+    return call;
+}
+
+MatmulCall on_cuda(std::int32_t compute_capability) {
+    MatmulCall call = on_cpu();
+    call.function = "cublasSgemm_v2";
+    call.device = Device::cuda;
+    call.device_index = 0;
+    call.compute_capability = compute_capability;
+    return call;
+}
+
+Policy with_default(Precision precision) {
+    Policy policy;
+    policy.default_precision = precision;
+    policy.default_source = Source::file;
+    return policy;
+}
+
+Rule rule_for(Precision precision) {
+    Rule rule;
+    rule.precision = precision;
+    return rule;
+}
+
+Decision decide(const MatmulCall& call, const Policy& policy) { return decide(call, process, policy, Overrides{}); }
+
+// ---- the vocabulary's table -------------------------------------------------------------------------------------
+
+struct Cell {
+    Precision requested;
+    Precision precision;
+    Reason reason;
+};
+
+void expect_cells(const MatmulCall& call, CpuMode mode, std::initializer_list<Cell> cells) {
+    for (const auto& [requested, precision, reason] : cells) {
+        Policy policy = with_default(requested);
+        policy.cpu_mode = mode;
+        EXPECT_EQ(decide(call, policy), (Decision{requested, precision, Source::file, -1, reason}));
+    }
+}
+
+TEST(Decide, DoesAsAskedOnCudaFromCapabilityEight) {
+    for (const int capability : {80, 86, 89, 90, 120}) {
+        expect_cells(on_cuda(capability), CpuMode::off,
+                     {{native, native, as_requested},
+                      {highest, highest, as_requested},
+                      {high, high, as_requested},
+                      {medium, medium, as_requested},
+                      {automatic, high, as_requested}});
+    }
+}
+
+TEST(Decide, RunsInFp32OnOlderAndUnknownGpus) {
+    for (const int capability : {0, 60, 70, 75, 79}) {
+        expect_cells(on_cuda(capability), CpuMode::off,
+                     {{native, native, as_requested},
+                      {highest, highest, as_requested},
+                      {high, highest, Reason::compute_capability},
+                      {medium, highest, Reason::compute_capability},
+                      {automatic, native, as_requested}});
+    }
+}
+
+TEST(Decide, LeavesTheCpuAloneWhereItsModeIsOff) {
+    expect_cells(on_cpu(), CpuMode::off,
+                 {{native, native, as_requested},
+                  {highest, native, as_requested},
+                  {high, native, Reason::cpu_mode_off},
+                  {medium, native, Reason::cpu_mode_off},
+                  {automatic, native, as_requested}});
+}
+
+TEST(Decide, EmulatesOnTheCpu) {
+    expect_cells(on_cpu(), CpuMode::emulate,
+                 {{native, native, as_requested},
+                  {highest, native, as_requested},
+                  {high, high, as_requested},
+                  {medium, medium, as_requested},
+                  {automatic, high, as_requested}});
+}
+
+TEST(Decide, SaysThatAccelerateIsNotBuilt) {
+    expect_cells(on_cpu(), CpuMode::accelerate,
+                 {{native, native, as_requested},
+                  {highest, native, as_requested},
+                  {high, native, Reason::cpu_accelerate_not_built},
+                  {medium, native, Reason::cpu_accelerate_not_built},
+                  {automatic, native, as_requested}});
+}
+
+TEST(Decide, GivesBf16x9OnlyToTheGpusThatHaveIt) {
+    for (const int capability : {100, 103}) {
+        expect_cells(on_cuda(capability), CpuMode::off, {{bf16x9, bf16x9, as_requested}});
+    }
+    for (const int capability : {0, 75, 80, 90, 101, 110, 120}) {
+        expect_cells(on_cuda(capability), CpuMode::off, {{bf16x9, highest, Reason::bf16x9_unavailable}});
+    }
+    for (const auto mode : {CpuMode::off, CpuMode::emulate, CpuMode::accelerate}) {
+        expect_cells(on_cpu(), mode, {{bf16x9, native, Reason::bf16x9_unavailable}});
+    }
+}
+
+TEST(Decide, LetsThePolicyMoveTheOldestGpu) {
+    Policy policy = with_default(high);
+    policy.min_compute_capability = 90;
+    EXPECT_EQ(decide(on_cuda(89), policy).reason, Reason::compute_capability);
+    EXPECT_EQ(decide(on_cuda(90), policy).precision, high);
+    policy.default_precision = automatic;
+    EXPECT_EQ(decide(on_cuda(89), policy).precision, native);
+}
+
+TEST(Decide, TreatsComplexProductsLikeRealOnes) {
+    MatmulCall call = on_cuda(90);
+    call.dtype = Dtype::complex64;
+    EXPECT_EQ(decide(call, with_default(high)).precision, high);
+}
+
+TEST(Decide, OnlyObservesNarrowerProducts) {
+    Policy policy = with_default(highest);
+    policy.floor = Floor::fp32;
+    policy.rules.push_back(rule_for(high));
+    Overrides overrides;
+    overrides.pinned = true;
+    for (const auto dtype : {Dtype::float16, Dtype::bfloat16, Dtype::float8}) {
+        MatmulCall call = on_cuda(90);
+        call.dtype = dtype;
+        EXPECT_EQ(decide(call, process, policy, overrides),
+                  (Decision{native, native, Source::native, -1, Reason::observed}));
+    }
+}
+
+// ---- precedence -------------------------------------------------------------------------------------------------
+
+/// Everything that can choose, each with a precision of its own.
+struct Everything {
+    Policy policy = with_default(medium);
+    Overrides overrides;
+
+    Everything() {
+        overrides.pinned = true;
+        policy.rules = {rule_for(high)};
+        overrides.thread = highest;
+        overrides.process = automatic;
+        policy.default_source = Source::environment;
+    }
+
+    Decision decision() const { return decide(on_cuda(90), process, policy, overrides); }
+};
+
+TEST(Decide, LetsTheGuardPinWinOverEverything) {
+    EXPECT_EQ(Everything().decision(), (Decision{highest, highest, Source::guard_pin, -1, Reason::pinned}));
+}
+
+TEST(Decide, LetsARuleWinOverScopesProcessAndEnvironment) {
+    Everything all;
+    all.overrides.pinned = false;
+    EXPECT_EQ(all.decision(), (Decision{high, high, Source::rule, 0, as_requested}));
+}
+
+TEST(Decide, LetsTheThreadScopeWinOverTheProcess) {
+    Everything all;
+    all.overrides.pinned = false;
+    all.policy.rules.clear();
+    EXPECT_EQ(all.decision(), (Decision{highest, highest, Source::thread, -1, as_requested}));
+}
+
+TEST(Decide, LetsTheProcessWinOverTheEnvironment) {
+    Everything all;
+    all.overrides.pinned = false;
+    all.policy.rules.clear();
+    all.overrides.thread.reset();
+    EXPECT_EQ(all.decision(), (Decision{automatic, high, Source::process, -1, as_requested}));
+}
+
+TEST(Decide, FallsBackOnTheDefaultAndSaysWhereItCameFrom) {
+    for (const auto source : {Source::environment, Source::file, Source::native}) {
+        Policy policy = with_default(medium);
+        policy.default_source = source;
+        EXPECT_EQ(decide(on_cuda(90), policy), (Decision{medium, medium, source, -1, as_requested}));
+    }
+}
+
+TEST(Decide, ChangesNothingWithoutAnySetting) {
+    EXPECT_EQ(decide(on_cuda(90), Policy{}), (Decision{native, native, Source::native, -1, as_requested}));
+    EXPECT_EQ(decide(on_cpu(), Policy{}), (Decision{native, native, Source::native, -1, as_requested}));
+}
+
+TEST(Decide, TakesTheFirstRuleThatMatches) {
+    Policy policy = with_default(native);
+    policy.rules = {rule_for(highest), rule_for(medium), rule_for(high)};
+    policy.rules[0].when.function = {"cublasCgemm*"};
+    policy.rules[1].when.function = {"cublasSgemm*"};
+    EXPECT_EQ(decide(on_cuda(90), policy), (Decision{medium, medium, Source::rule, 1, as_requested}));
+}
+
+TEST(Decide, PassesOverARuleWhoseUnlessHolds) {
+    Policy policy = with_default(native);
+    policy.rules = {rule_for(high), rule_for(highest)};
+    policy.rules[0].unless.max_dim = {{0, 512}};
+    EXPECT_EQ(decide(on_cuda(90), policy).rule, 1);
+}
+
+TEST(Decide, CanBeToldByARuleToLeaveACallAlone) {
+    Policy policy = with_default(high);
+    policy.rules = {rule_for(native)};
+    EXPECT_EQ(decide(on_cuda(90), policy), (Decision{native, native, Source::rule, 0, as_requested}));
+}
+
+TEST(Decide, PinsOnTheCpuByLeavingTheCallAlone) {
+    Policy policy = with_default(high);
+    policy.cpu_mode = CpuMode::emulate;
+    Overrides overrides;
+    overrides.pinned = true;
+    EXPECT_EQ(decide(on_cpu(), process, policy, overrides),
+              (Decision{highest, native, Source::guard_pin, -1, Reason::pinned}));
+}
+
+// ---- floors -----------------------------------------------------------------------------------------------------
+
+constexpr Floor floors[] = {Floor::none, Floor::fp16, Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32};
+
+TEST(Decide, ClampsEveryPrecisionByEveryFloor) {
+    // One row per request, one column per floor, on a GPU that can do everything.
+    const std::pair<Precision, std::vector<Precision>> rows[] = {
+        {native, {native, native, native, native, native, native}},
+        {medium, {medium, medium, medium, high, highest, highest}},
+        {high, {high, high, high, high, highest, highest}},
+        {automatic, {high, high, high, high, highest, highest}},
+        {bf16x9, {bf16x9, bf16x9, bf16x9, bf16x9, bf16x9, highest}},
+        {highest, {highest, highest, highest, highest, highest, highest}},
+    };
+    for (const auto& [requested, expected] : rows) {
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            Policy policy = with_default(requested);
+            policy.floor = floors[i];
+            const Precision unclamped = requested == automatic ? high : requested;
+            const Reason reason = expected[i] == unclamped ? as_requested : Reason::floor;
+            EXPECT_EQ(decide(on_cuda(100), policy), (Decision{requested, expected[i], Source::file, -1, reason}))
+                << "floor " << to_string(floors[i]);
+        }
+    }
+}
+
+TEST(Decide, CountsBf16x9AsFp32WhereThePolicyAllowsIt) {
+    Policy policy = with_default(bf16x9);
+    policy.allow_bf16x9 = true;
+    policy.floor = Floor::fp32;
+    EXPECT_EQ(decide(on_cuda(100), policy).precision, bf16x9);
+    policy.default_precision = high;
+    EXPECT_EQ(decide(on_cuda(100), policy).precision, highest);
+    policy.floor = Floor::bf16x9;
+    EXPECT_EQ(decide(on_cuda(100), policy).precision, bf16x9);
+    EXPECT_EQ(decide(on_cuda(90), policy), (Decision{high, highest, Source::file, -1, Reason::floor}));
+}
+
+TEST(Decide, HoldsTheStrictestOfBothFloors) {
+    for (const Floor of_policy : floors) {
+        for (const Floor of_overrides : floors) {
+            Policy policy = with_default(medium);
+            policy.floor = of_policy;
+            Overrides overrides;
+            overrides.floor = of_overrides;
+            Policy strictest = with_default(medium);
+            strictest.floor = std::max(of_policy, of_overrides);
+            EXPECT_EQ(decide(on_cuda(90), process, policy, overrides), decide(on_cuda(90), strictest));
+        }
+    }
+}
+
+TEST(Decide, ClampsWhoeverChose) {
+    Everything all;
+    all.policy.floor = Floor::fp32;
+    all.policy.rules = {rule_for(medium)};
+    all.overrides.thread = medium;
+    all.overrides.process = medium;
+    EXPECT_EQ(all.decision().reason, Reason::pinned);
+    all.overrides.pinned = false;
+    EXPECT_EQ(all.decision(), (Decision{medium, highest, Source::rule, 0, Reason::floor}));
+    all.policy.rules.clear();
+    EXPECT_EQ(all.decision(), (Decision{medium, highest, Source::thread, -1, Reason::floor}));
+    all.overrides.thread.reset();
+    EXPECT_EQ(all.decision(), (Decision{medium, highest, Source::process, -1, Reason::floor}));
+    all.overrides.process.reset();
+    EXPECT_EQ(all.decision(), (Decision{medium, highest, Source::environment, -1, Reason::floor}));
+}
+
+TEST(Decide, ClampsBeforeTheDeviceIsAsked) {
+    Policy policy = with_default(medium);
+    policy.floor = Floor::tf32;
+    // Raised to TF32, which the GPU does not have.
+    EXPECT_EQ(decide(on_cuda(75), policy), (Decision{medium, highest, Source::file, -1, Reason::floor}));
+    policy.cpu_mode = CpuMode::emulate;
+    EXPECT_EQ(decide(on_cpu(), policy), (Decision{medium, high, Source::file, -1, Reason::floor}));
+    policy.floor = Floor::fp32;
+    EXPECT_EQ(decide(on_cpu(), policy), (Decision{medium, native, Source::file, -1, Reason::floor}));
+}
+
+TEST(Decide, LeavesNativeUnderAFloorToThePlan) {
+    Policy policy = with_default(native);
+    policy.floor = Floor::fp32;
+    EXPECT_EQ(decide(on_cuda(90), policy).precision, native);
+    EXPECT_EQ(decide(on_cpu(), policy), (Decision{native, native, Source::file, -1, as_requested}));
+}
+
+}  // namespace
+}  // namespace fp32shim::policy

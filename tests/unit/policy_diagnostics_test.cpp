@@ -1,0 +1,291 @@
+// Everything that can be wrong with a policy file, and the message that says so, word for word.
+#include <gtest/gtest.h>
+
+#include "policy/load.hpp"
+
+namespace fp32shim::policy {
+
+void PrintTo(const Diagnostic& diagnostic, std::ostream* stream) { *stream << diagnostic.text(); }
+
+namespace {
+
+std::vector<std::string> messages_of(std::string_view text) {
+    std::vector<std::string> messages;
+    for (const auto& error : read_policy(text, "p.toml").errors) messages.push_back(error.text());
+    return messages;
+}
+
+struct Case {
+    const char* name;
+    std::string text;  ///< follows `schema = 1` on the first line
+    std::string message;
+};
+
+void PrintTo(const Case& c, std::ostream* stream) { *stream << c.name; }
+
+class Diagnostics : public testing::TestWithParam<Case> {};
+
+TEST_P(Diagnostics, SaysWhatWasFoundAndWhatIsAllowed) {
+    EXPECT_EQ(messages_of("schema = 1\n" + GetParam().text), std::vector{GetParam().message});
+}
+
+std::string name_of_case(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(
+    Settings, Diagnostics,
+    testing::Values(
+        Case{"UnknownKey", "defualt = \"high\"",
+             "p.toml:2:1: unknown key \"defualt\"; allowed: schema, requires, name, revision, default, limits, cpu, "
+             "cuda, log, audit, rule; did you mean \"default\"?"},
+        Case{"UnknownKeyInASection", "[limits]\n  flor = \"fp32\"",
+             "p.toml:3:3: unknown key \"flor\" in limits; allowed: floor, allow_bf16x9; did you mean \"floor\"?"},
+        Case{
+            "UnknownSection", "[gpu]",
+            "p.toml:2:2: unknown key \"gpu\"; allowed: schema, requires, name, revision, default, limits, cpu, cuda, "
+            "log, audit, rule; did you mean \"cpu\"?"},
+        Case{"UnknownPrecision", "default = \"hihg\"",
+             "p.toml:2:11: default: found \"hihg\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
+             "bf16; did you mean \"high\"?"},
+        Case{
+            "Bf16x9AsDefault", "default = \"BF16x9\"",
+            "p.toml:2:11: default: found \"BF16x9\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
+            "bf16; bf16x9 is for rules only"},
+        Case{"PrecisionOfAnotherType", "default = 32",
+             "p.toml:2:11: default: found 32; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, bf16"},
+        Case{"NameOfAnotherType", "name = 7", "p.toml:2:8: name: found 7; allowed: a string that is not empty"},
+        Case{"EmptyRevision", "revision = \"\"",
+             "p.toml:2:12: revision: found \"\"; allowed: a string that is not empty"},
+        Case{"ValueInsteadOfASection", "limits = \"fp32\"", "p.toml:2:10: limits: found \"fp32\"; allowed: a table"},
+        Case{"UnknownFloor", "[limits]\nfloor = \"high\"",
+             "p.toml:3:9: floor: found \"high\"; allowed: none, fp16, bf16, tf32, bf16x9, fp32"},
+        Case{"NoBoolean", "[limits]\nallow_bf16x9 = 1", "p.toml:3:16: allow_bf16x9: found 1; allowed: true, false"},
+        Case{"UnknownCpuMode", "[cpu]\nmode = \"emulated\"",
+             "p.toml:3:8: mode: found \"emulated\"; allowed: off, emulate, accelerate; did you mean \"emulate\"?"},
+        Case{"UnknownRounding", "cpu.tf32_rounding = \"zero\"",
+             "p.toml:2:21: tf32_rounding: found \"zero\"; allowed: away, even"},
+        Case{
+            "ComputeCapabilityAsNumber", "[cuda]\nmin_compute_capability = 8.0",
+            "p.toml:3:26: min_compute_capability: found 8.0; allowed: a string such as \"8.0\", the oldest GPUs with "
+            "TF32, or higher"},
+        Case{"ComputeCapabilityWithoutTf32", "[cuda]\nmin_compute_capability = \"7.5\"",
+             "p.toml:3:26: min_compute_capability: found \"7.5\"; allowed: a string such as \"8.0\", the oldest GPUs "
+             "with TF32, or higher"},
+        Case{"PedanticAsString", "[cuda]\npedantic = \"yes\"",
+             "p.toml:3:12: pedantic: found \"yes\"; allowed: true, false"},
+        Case{"LogOfUnknownFormat", "[log]\npath = \"run.log\"",
+             "p.toml:3:8: path: found \"run.log\"; allowed: stderr, NAME.jsonl, NAME.fp32rec"},
+        Case{"LogLevel", "[log]\nlevel = \"call\"",
+             "p.toml:3:9: level: found \"call\"; allowed: summary, calls; did you mean \"calls\"?"},
+        Case{"LogMaxSize", "[log]\nmax_size = \"1 GiB\"",
+             "p.toml:3:12: max_size: found \"1 GiB\"; allowed: bytes, at least 4096, as a number or a string such as "
+             "\"64MiB\", \"1GiB\""},
+        Case{"NegativeLogMaxSize", "[log]\nmax_size = -1",
+             "p.toml:3:12: max_size: found -1; allowed: bytes, at least 4096, as a number or a string such as "
+             "\"64MiB\", \"1GiB\""},
+        Case{"LogOnFull", "[log]\non_full = \"stop\"",
+             "p.toml:3:11: on_full: found \"stop\"; allowed: drop, overwrite"},
+        Case{"LogModeForOthersToWrite", "[log]\nmode = \"0666\"",
+             "p.toml:3:8: mode: found \"0666\"; allowed: \"0600\", \"0640\", \"0604\", \"0644\"; only the owner may "
+             "write"},
+        Case{
+            "LogModeAsNumber", "[log]\nmode = 0o600",
+            "p.toml:3:8: mode: found 384; allowed: \"0600\", \"0640\", \"0604\", \"0644\"; only the owner may write"},
+        Case{"LogGroup", "[log]\ngroup = 100", "p.toml:3:9: group: found 100; allowed: a string that is not empty"},
+        Case{"SampleOutOfRange", "[audit]\nsample = 1.5",
+             "p.toml:3:10: sample: found 1.5; allowed: a fraction from 0 to 1"},
+        Case{"SampleNotANumber", "[audit]\nsample = nan",
+             "p.toml:3:10: sample: found nan; allowed: a fraction from 0 to 1"},
+        Case{"ToleranceOutOfRange", "[audit]\ntolerance = 0",
+             "p.toml:3:13: tolerance: found 0; allowed: a number greater than 0"},
+        Case{"InfiniteTolerance", "[audit]\ntolerance = inf",
+             "p.toml:3:13: tolerance: found inf; allowed: a number greater than 0"},
+        Case{"AuditAction", "[audit]\naction = \"stop\"", "p.toml:3:10: action: found \"stop\"; allowed: log, pin"},
+        Case{"RequiresAVersion", "requires = 1",
+             "p.toml:2:12: requires: found 1; allowed: a string such as \">=0.1\", \">=0.1 <2\""},
+        Case{"RequiresAnOperator", "requires = \"0.1\"",
+             "p.toml:2:12: requires: found \"0.1\"; allowed: a string such as \">=0.1\", \">=0.1 <2\""},
+        Case{"Date", "name = 2026-11-21",
+             "p.toml:2:8: name: found a date or time; allowed: a string that is not empty"}),
+    name_of_case);
+
+const std::string rule = "[[rule]]\nprecision = \"high\"\n";  // lines 2 and 3
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, Diagnostics,
+    testing::Values(
+        Case{"UnknownRuleKey", rule + "wehn = { m = 1 }",
+             "p.toml:4:1: unknown key \"wehn\" in rule; allowed: name, precision, assume_aligned, when, unless; did "
+             "you mean \"when\"?"},
+        Case{"UnknownCondition", rule + "when = { max_dims = 1 }",
+             "p.toml:4:10: unknown key \"max_dims\" in when; allowed: function, caller, executable, command, host, "
+             "scope, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, flops; did you mean "
+             "\"max_dim\"?"},
+        Case{"UnknownUnlessCondition", rule + "when = { m = 1 }\nunless = { size = 1 }",
+             "p.toml:5:12: unknown key \"size\" in unless; allowed: function, caller, executable, command, host, "
+             "scope, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, flops"},
+        Case{
+            "RulePrecision", "[[rule]]\nprecision = \"tf23\"",
+            "p.toml:3:13: precision: found \"tf23\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
+            "bf16, bf16x9; did you mean \"tf32\"?"},
+        Case{"NoPrecision", "[[rule]]\nname = \"x\"",
+             "p.toml:2:1: rule \"x\" has no precision; allowed: native, highest, high, medium, auto, ieee, fp32, "
+             "tf32, "
+             "bf16, bf16x9"},
+        Case{"OneRuleTable", "[rule]\nprecision = \"high\"",
+             "p.toml:2:1: rule: found a table; allowed: tables that each begin with [[rule]]"},
+        Case{"ListOfRuleNames", "rule = [\"a\"]",
+             "p.toml:2:8: rule: found an array; allowed: tables that each begin with [[rule]]"},
+        Case{"WhenIsNotATable", rule + "when = \"cuda\"", "p.toml:4:8: when: found \"cuda\"; allowed: a table"},
+        Case{"AssumeAligned", rule + "assume_aligned = \"yes\"",
+             "p.toml:4:18: assume_aligned: found \"yes\"; allowed: true, false"},
+        Case{"GlobOfAnotherType", rule + "when = { caller = 3 }",
+             "p.toml:4:19: caller: found 3; allowed: a glob such as \"libtorch_*\", or a list of them"},
+        Case{"GlobInAList", rule + "when = { caller = [\"a\", true] }",
+             "p.toml:4:25: caller: found true; allowed: a glob such as \"libtorch_*\", or a list of them"},
+        Case{"UnclosedSet", rule + "when = { caller = \"lib[ab\" }",
+             "p.toml:4:19: caller: found \"lib[ab\", where a [ has no ]"},
+        Case{"EmptyList", rule + "when = { caller = [] }",
+             "p.toml:4:19: caller: found an empty list; leave the key out instead"},
+        Case{"UnknownDevice", rule + "when = { device = \"gpu\" }",
+             "p.toml:4:19: device: found \"gpu\"; allowed: cpu, cuda; did you mean \"cpu\"?"},
+        Case{"UnknownDtype", rule + "when = { dtype = \"flaot32\" }",
+             "p.toml:4:18: dtype: found \"flaot32\"; allowed: float32, complex64; did you mean \"float32\"?"},
+        Case{"ObservedDtype", rule + "when = { dtype = [\"float32\", \"float16\"] }",
+             "p.toml:4:30: dtype: found \"float16\"; allowed: float32, complex64; narrower products are observed, "
+             "never altered"},
+        Case{"CapabilityAsNumber", rule + "when = { compute_capability = 8.0 }",
+             "p.toml:4:31: compute_capability: found 8.0; allowed: a string such as \">=8.0\", \"9.0\", or a list of "
+             "these"},
+        Case{"SizeWithoutANumber", rule + "when = { max_dim = \"small\" }",
+             "p.toml:4:20: max_dim: found \"small\"; allowed: a whole number, a string such as \"<=128\", \">=64 "
+             "<=256\", \"2G\", or a list of these"},
+        Case{"NegativeSize", rule + "when = { m = -1 }",
+             "p.toml:4:14: m: found -1; allowed: a whole number, a string such as \"<=128\", \">=64 <=256\", \"2G\", "
+             "or "
+             "a list of these"},
+        Case{
+            "FractionOfASize", rule + "when = { m = 1.0 }",
+            "p.toml:4:14: m: found 1.0; allowed: a whole number, a string such as \"<=128\", \">=64 <=256\", \"2G\", "
+            "or a list of these"},
+        Case{"EmptyRange", rule + "when = { m = \">=10 <=5\" }",
+             "p.toml:4:14: m: found \">=10 <=5\", which no number satisfies"},
+        Case{"EmptyRangeInAList", rule + "when = { m = [1, \">5 <6\"] }",
+             "p.toml:4:18: m: found \">5 <6\", which no number satisfies"},
+        Case{"MinAboveMax", rule + "when = { min_dim = \">=200\", max_dim = \"<=100\" }",
+             "p.toml:2:1: rule \"rule 1\" can never apply: min_dim and max_dim exclude each other"},
+        Case{"SizeAboveMax", rule + "when = { k = [\">=200\", 150], max_dim = \"<=100\" }",
+             "p.toml:2:1: rule \"rule 1\" can never apply: k and max_dim exclude each other"},
+        Case{"SizeBelowMin", rule + "when = { n = \"<=20\", min_dim = \">=100\" }",
+             "p.toml:2:1: rule \"rule 1\" can never apply: n and min_dim exclude each other"},
+        Case{"CapabilityOfACpu", rule + "when = { device = \"cpu\", compute_capability = \">=8.0\" }",
+             "p.toml:2:1: rule \"rule 1\" can never apply: device is cpu, which has no compute_capability"},
+        Case{"WhenEqualsUnless", rule + "when = { m = 5 }\nunless = { m = \"5\" }",
+             "p.toml:2:1: rule \"rule 1\" can never apply: unless says the same as when"},
+        Case{"RuleWithoutWhen", rule + rule + "when = { m = 1 }",
+             "p.toml:2:1: rule \"rule 1\" has no when; only the last rule may be without"},
+        Case{"RuleWithUnlessOnly", rule + "unless = { m = 1 }\n" + rule,
+             "p.toml:2:1: rule \"rule 1\" has no when; only the last rule may be without"},
+        Case{"ShadowedRule", rule + "name = \"a\"\nwhen = { m = 1 }\n" + rule + "name = \"b\"\nwhen = { m = 1 }",
+             "p.toml:6:1: rule \"b\" is never reached: rule \"a\" of line 2 applies to the same calls"},
+        Case{"RuleShadowedDespiteUnless", rule + "when = { m = 1 }\n" + rule + "when = { m = 1 }\nunless = { n = 1 }",
+             "p.toml:5:1: rule \"rule 2\" is never reached: rule \"rule 1\" of line 2 applies to the same calls"},
+        Case{"RuleShadowedWithTheSameUnless",
+             rule + "when = { m = 1 }\nunless = { n = 1 }\n" + rule + "when = { m = 1 }\nunless = { n = 1 }",
+             "p.toml:6:1: rule \"rule 2\" is never reached: rule \"rule 1\" of line 2 applies to the same calls"},
+        Case{"RuleNameTwice", rule + "name = \"a\"\nwhen = { m = 1 }\n" + rule + "name = \"a\"\nwhen = { m = 2 }",
+             "p.toml:8:8: name: found \"a\", which the rule of line 2 has already"}),
+    name_of_case);
+
+// The rest of these messages is toml++'s.
+TEST(Diagnostics, PassOnWhatIsNotToml) {
+    const std::pair<std::string_view, std::string_view> cases[] = {
+        {"schema = 1\ndefault = ", "p.toml:2:11: not valid TOML: "},
+        {"schema = 1\nname = \"a\"\nname = \"b\"", "p.toml:3:8: not valid TOML: "},
+        {"schema = 1\n[limits]\n[limits]", "p.toml:3:1: not valid TOML: "},
+        {"schema = 1\nname = \"\xff\"", "p.toml:2:8: not valid TOML: "},
+    };
+    for (const auto& [text, beginning] : cases) {
+        const auto messages = messages_of(text);
+        ASSERT_EQ(messages.size(), 1u);
+        EXPECT_TRUE(messages.front().starts_with(beginning)) << messages.front();
+    }
+}
+
+TEST(Diagnostics, AskForTheSchema) {
+    EXPECT_EQ(messages_of("default = \"high\"\n"),
+              std::vector<std::string>{"p.toml:1:1: schema is missing; write schema = 1"});
+    EXPECT_EQ(messages_of(""), std::vector<std::string>{"p.toml:1:1: schema is missing; write schema = 1"});
+}
+
+TEST(Diagnostics, OfANewerSchemaAreAboutNothingElse) {
+    EXPECT_EQ(
+        messages_of("schema = 2\nfuture = true\n"),
+        std::vector<std::string>{"p.toml:1:10: schema: found 2; allowed: 1, the only one that fp32shim 0.1.0 reads"});
+    EXPECT_EQ(messages_of("schema = \"1\""),
+              std::vector<std::string>{
+                  "p.toml:1:10: schema: found \"1\"; allowed: 1, the only one that fp32shim 0.1.0 reads"});
+}
+
+TEST(Diagnostics, OfANewerRequirementAreAboutNothingElse) {
+    EXPECT_EQ(messages_of("schema = 2\nrequires = \">=0.3\"\nfuture = true\n"),
+              std::vector<std::string>{"p.toml:2:12: policy needs fp32shim >=0.3, this is 0.1.0"});
+    EXPECT_EQ(messages_of("schema = 1\nrequires = \">=0.1 <0.1\"\n"),
+              std::vector<std::string>{"p.toml:2:12: policy needs fp32shim >=0.1 <0.1, this is 0.1.0"});
+}
+
+TEST(Diagnostics, AreAllCollectedInTheOrderOfTheFile) {
+    const auto messages = messages_of(R"(schema = 1
+zebra = 1
+default = "hihg"
+
+[cpu]
+mode = 3
+
+[[rule]]
+precision = "low"
+when = { m = ">=10 <=5", n = "x" }
+
+[audit]
+sample = 2
+)");
+    ASSERT_EQ(messages.size(), 7u);
+    const char* places[] = {"p.toml:2:1:",   "p.toml:3:11:",  "p.toml:6:8:",  "p.toml:9:13:",
+                            "p.toml:10:14:", "p.toml:10:30:", "p.toml:13:10:"};
+    for (std::size_t i = 0; i < messages.size(); ++i) EXPECT_TRUE(messages[i].starts_with(places[i])) << messages[i];
+}
+
+TEST(Diagnostics, OfABrokenRuleDoNotLeadToOthers) {
+    // The conditions of both could not be read; that makes neither equal, nor rules without conditions.
+    const auto messages =
+        messages_of("schema = 1\n" + rule + "when = { m = \"x\" }\n" + rule + "when = { n = \"y\" }\n");
+    ASSERT_EQ(messages.size(), 2u);
+    EXPECT_TRUE(messages[0].starts_with("p.toml:4:14: m: found")) << messages[0];
+    EXPECT_TRUE(messages[1].starts_with("p.toml:7:14: n: found")) << messages[1];
+}
+
+TEST(Diagnostics, CountColumnsInCharacters) {
+    EXPECT_EQ(
+        messages_of("schema = 1\nrule = [{ name = \"Größe\", precision = 1, when = { m = 1 } }]").front(),
+        "p.toml:2:39: precision: found 1; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, bf16, "
+        "bf16x9");
+}
+
+TEST(Diagnostics, StayPrintable) {
+    EXPECT_EQ(messages_of("schema = 1\ndefault = \"a\\u001b[31m\\nb\"").front(),
+              "p.toml:2:11: default: found \"a\\x1b[31m\\x0ab\"; allowed: native, highest, high, medium, auto, ieee, "
+              "fp32, tf32, bf16");
+}
+
+TEST(Diagnostics, LeaveNothingOfABrokenFile) {
+    const Loaded loaded =
+        read_policy("schema = 1\nname = \"x\"\ndefault = \"high\"\nlimits.floor = \"fp32\"\nbad = 1\n", "p.toml");
+    EXPECT_EQ(loaded.errors.size(), 1u);
+    EXPECT_EQ(loaded.policy.name, "");
+    EXPECT_EQ(loaded.policy.file, "");
+    EXPECT_EQ(loaded.policy.default_precision, Precision::native);
+    EXPECT_EQ(loaded.policy.default_source, Source::native);
+    EXPECT_EQ(loaded.policy.floor, Floor::none);
+}
+
+}  // namespace
+}  // namespace fp32shim::policy

@@ -1,0 +1,110 @@
+#include "policy/precision.hpp"
+
+#include <gtest/gtest.h>
+
+#include "policy/policy.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+TEST(Precision, IsParsedByNameAndAlias) {
+    const std::pair<std::string_view, Precision> cases[] = {
+        {"native", Precision::native}, {"highest", Precision::highest}, {"ieee", Precision::highest},
+        {"fp32", Precision::highest},  {"high", Precision::high},       {"tf32", Precision::high},
+        {"medium", Precision::medium}, {"bf16", Precision::medium},     {"auto", Precision::automatic},
+        {"bf16x9", Precision::bf16x9},
+    };
+    for (const auto& [text, precision] : cases) EXPECT_EQ(parse_precision(text), precision) << text;
+}
+
+TEST(Precision, IgnoresCase) {
+    EXPECT_EQ(parse_precision("HIGH"), Precision::high);
+    EXPECT_EQ(parse_precision("Tf32"), Precision::high);
+    EXPECT_EQ(parse_floor("FP32"), Floor::fp32);
+    EXPECT_EQ(parse_cpu_mode("Emulate"), CpuMode::emulate);
+    EXPECT_EQ(parse_tf32_rounding("EVEN"), Tf32Rounding::even);
+}
+
+TEST(Precision, RefusesEverythingElse) {
+    for (const auto* text : {"", " high", "high ", "hi", "higher", "fp16", "automatic", "unchanged", "0"}) {
+        EXPECT_EQ(parse_precision(text), std::nullopt) << text;
+    }
+    EXPECT_EQ(parse_floor("high"), std::nullopt);
+    EXPECT_EQ(parse_cpu_mode("on"), std::nullopt);
+    EXPECT_EQ(parse_tf32_rounding("zero"), std::nullopt);
+}
+
+TEST(Precision, PrintsTheNameNotTheAlias) {
+    for (const auto precision : {Precision::native, Precision::highest, Precision::high, Precision::medium,
+                                 Precision::automatic, Precision::bf16x9}) {
+        EXPECT_EQ(parse_precision(to_string(precision)), precision);
+    }
+    EXPECT_EQ(to_string(Precision::highest), "highest");
+    EXPECT_EQ(to_string(Precision::high), "high");
+    EXPECT_EQ(to_string(Precision::medium), "medium");
+    EXPECT_EQ(to_string(Precision::automatic), "auto");
+}
+
+TEST(Floor, IsOrderedFromLooseToStrict) {
+    EXPECT_LT(Floor::none, Floor::fp16);
+    EXPECT_LT(Floor::fp16, Floor::bf16);
+    EXPECT_LT(Floor::bf16, Floor::tf32);
+    EXPECT_LT(Floor::tf32, Floor::bf16x9);
+    EXPECT_LT(Floor::bf16x9, Floor::fp32);
+}
+
+TEST(Vocabulary, PrintsEveryValue) {
+    for (const auto* name : {"none", "fp16", "bf16", "tf32", "bf16x9", "fp32"}) {
+        EXPECT_EQ(to_string(*parse_floor(name)), name);
+    }
+    for (const auto* name : {"off", "emulate", "accelerate"}) EXPECT_EQ(to_string(*parse_cpu_mode(name)), name);
+    for (const auto* name : {"away", "even"}) EXPECT_EQ(to_string(*parse_tf32_rounding(name)), name);
+    const std::pair<Applied, std::string_view> applied[] = {
+        {Applied::fp32, "fp32"}, {Applied::tf32, "tf32"},     {Applied::bf16, "bf16"},
+        {Applied::fp16, "fp16"}, {Applied::bf16x9, "bf16x9"}, {Applied::unchanged, "unchanged"}};
+    for (const auto& [value, name] : applied) EXPECT_EQ(to_string(value), name);
+    const std::pair<Source, std::string_view> sources[] = {{Source::guard_pin, "guard_pin"},
+                                                           {Source::rule, "rule"},
+                                                           {Source::thread, "thread"},
+                                                           {Source::process, "process"},
+                                                           {Source::environment, "environment"},
+                                                           {Source::file, "file"},
+                                                           {Source::native, "native"}};
+    for (const auto& [value, name] : sources) EXPECT_EQ(to_string(value), name);
+    EXPECT_EQ(to_string(Device::cpu), "cpu");
+    EXPECT_EQ(to_string(Device::cuda), "cuda");
+    EXPECT_EQ(to_string(Dtype::complex64), "complex64");
+    EXPECT_EQ(to_string(Dtype::float8), "float8");
+    EXPECT_EQ(to_string(OnError::continue_untouched), "continue");
+    EXPECT_EQ(to_string(LogLevel::unset), "unset");
+    EXPECT_EQ(to_string(LogLevel::calls), "calls");
+    EXPECT_EQ(to_string(OnFull::overwrite), "overwrite");
+    EXPECT_EQ(to_string(AuditAction::pin), "pin");
+}
+
+TEST(Reason, IsPrintedAsItsOwnName) {
+    const std::pair<Reason, std::string_view> cases[] = {
+        {Reason::as_requested, "as_requested"},
+        {Reason::cpu_mode_off, "cpu_mode_off"},
+        {Reason::cpu_accelerate_not_built, "cpu_accelerate_not_built"},
+        {Reason::compute_capability, "compute_capability"},
+        {Reason::floor, "floor"},
+        {Reason::pinned, "pinned"},
+        {Reason::not_governable, "not_governable"},
+        {Reason::observed, "observed"},
+        {Reason::invalid_arguments, "invalid_arguments"},
+        {Reason::no_product, "no_product"},
+        {Reason::width_unknown, "width_unknown"},
+        {Reason::scratch_limit, "scratch_limit"},
+        {Reason::bf16x9_unavailable, "bf16x9_unavailable"},
+    };
+    for (const auto& [reason, name] : cases) EXPECT_EQ(to_string(reason), name);
+}
+
+TEST(Vocabulary, PrintsNothingForAValueFromAnotherVersion) {
+    EXPECT_EQ(to_string(static_cast<Reason>(200)), "");
+    EXPECT_EQ(to_string(static_cast<Precision>(200)), "");
+}
+
+}  // namespace
+}  // namespace fp32shim::policy

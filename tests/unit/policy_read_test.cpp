@@ -1,0 +1,201 @@
+// A policy file that is right: every key arrives where it belongs.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "policy/load.hpp"
+#include "policy/sha256.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+constexpr std::string_view every_key = R"(schema   = 1
+requires = ">=0.1"
+name     = "prod-a100"
+revision = "2026-11-21.3"
+default  = "high"
+
+[limits]
+floor = "tf32"
+allow_bf16x9 = true
+
+[cpu]
+mode = "emulate"
+tf32_rounding = "even"
+
+[cuda]
+min_compute_capability = "8.6"
+pedantic = true
+
+[log]
+path = "/var/log/fp32shim/%h.%p.fp32rec"
+level = "calls"
+max_size = "2GiB"
+on_full = "overwrite"
+mode = "0640"
+group = "auditors"
+
+[audit]
+sample = 0.001
+tolerance = 5e-3
+action = "pin"
+
+[[rule]]
+name = "preconditioners stay exact"
+precision = "highest"
+when = { max_dim = "<=128", caller = "libtorch_*", device = "cuda" }
+unless = { scope = "inference.*" }
+
+[[rule]]
+precision = "bf16x9"
+assume_aligned = true
+
+[rule.when]
+function = ["cublasSgemm*", "cublasGemm*"]
+executable = "python3*"
+command = "*train.py*"
+host = "node*"
+dtype = ["float32", "complex64"]
+compute_capability = ">=10.0"
+m = 128
+n = [1, "<=4"]
+k = ">=64 <=256"
+batch = "<10"
+min_dim = 1
+flops = ">=2G"
+
+[[rule]]
+name = "the rest"
+precision = "tf32"
+)";
+
+Policy read(std::string_view text) {
+    const Loaded loaded = read_policy(text, "prod.toml");
+    for (const auto& error : loaded.errors) ADD_FAILURE() << error.text();
+    EXPECT_TRUE(loaded.warnings.empty());
+    return loaded.policy;
+}
+
+TEST(ReadPolicy, ReadsEverySetting) {
+    const Policy policy = read(every_key);
+    EXPECT_EQ(policy.name, "prod-a100");
+    EXPECT_EQ(policy.revision, "2026-11-21.3");
+    EXPECT_EQ(policy.file, "prod.toml");
+    EXPECT_EQ(policy.sha256, sha256(every_key));
+    EXPECT_EQ(policy.default_precision, Precision::high);
+    EXPECT_EQ(policy.default_source, Source::file);
+    EXPECT_EQ(policy.floor, Floor::tf32);
+    EXPECT_TRUE(policy.allow_bf16x9);
+    EXPECT_EQ(policy.cpu_mode, CpuMode::emulate);
+    EXPECT_EQ(policy.tf32_rounding, Tf32Rounding::even);
+    EXPECT_EQ(policy.min_compute_capability, 86);
+    EXPECT_TRUE(policy.pedantic);
+    EXPECT_EQ(policy.log_path, "/var/log/fp32shim/%h.%p.fp32rec");
+    EXPECT_EQ(policy.log_level, LogLevel::calls);
+    EXPECT_EQ(policy.log_max_size, std::uint64_t{2} << 30);
+    EXPECT_EQ(policy.log_on_full, OnFull::overwrite);
+    EXPECT_EQ(policy.log_mode, 0640u);
+    EXPECT_EQ(policy.log_group, "auditors");
+    EXPECT_EQ(policy.audit_sample, 0.001);
+    EXPECT_EQ(policy.audit_tolerance, 5e-3);
+    EXPECT_EQ(policy.audit_action, AuditAction::pin);
+    EXPECT_FALSE(policy.disabled);
+}
+
+TEST(ReadPolicy, ReadsEveryPartOfARule) {
+    const Policy policy = read(every_key);
+    ASSERT_EQ(policy.rules.size(), 3u);
+    const Rule& first = policy.rules[0];
+    EXPECT_EQ(first.name, "preconditioners stay exact");
+    EXPECT_EQ(first.precision, Precision::highest);
+    EXPECT_FALSE(first.assume_aligned);
+    EXPECT_EQ(first.file, "prod.toml");
+    EXPECT_EQ(first.line, 32);
+    EXPECT_EQ(first.when.max_dim, (std::vector<Range>{{0, 128}}));
+    EXPECT_EQ(first.when.caller, std::vector<std::string>{"libtorch_*"});
+    EXPECT_EQ(first.when.device, std::vector{Device::cuda});
+    EXPECT_EQ(first.unless.scope, std::vector<std::string>{"inference.*"});
+
+    const Rule& second = policy.rules[1];
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(second.name, "rule 2");
+    EXPECT_EQ(second.precision, Precision::bf16x9);
+    EXPECT_TRUE(second.assume_aligned);
+    EXPECT_EQ(second.line, 38);
+    EXPECT_EQ(second.when.function, (std::vector<std::string>{"cublasSgemm*", "cublasGemm*"}));
+    EXPECT_EQ(second.when.executable, std::vector<std::string>{"python3*"});
+    EXPECT_EQ(second.when.command, std::vector<std::string>{"*train.py*"});
+    EXPECT_EQ(second.when.host, std::vector<std::string>{"node*"});
+    EXPECT_EQ(second.when.dtype, (std::vector{Dtype::float32, Dtype::complex64}));
+    EXPECT_EQ(second.when.compute_capability, (std::vector<Range>{{100, infinity}}));
+    EXPECT_EQ(second.when.m, (std::vector<Range>{{128, 128}}));
+    EXPECT_EQ(second.when.n, (std::vector<Range>{{1, 1}, {0, 4}}));
+    EXPECT_EQ(second.when.k, (std::vector<Range>{{64, 256}}));
+    EXPECT_EQ(second.when.batch, (std::vector<Range>{{0, 9}}));
+    EXPECT_EQ(second.when.min_dim, (std::vector<Range>{{1, 1}}));
+    EXPECT_EQ(second.when.flops, (std::vector<Range>{{2e9, infinity}}));
+
+    EXPECT_EQ(policy.rules[2].name, "the rest");
+    EXPECT_TRUE(policy.rules[2].when.empty());
+}
+
+TEST(ReadPolicy, KeepsTheDefaultsOfWhatIsNotWritten) {
+    const Policy policy = read("schema = 1\n");
+    const Policy untouched;
+    EXPECT_EQ(policy.default_precision, Precision::native);
+    EXPECT_EQ(policy.default_source, Source::native);
+    EXPECT_EQ(policy.floor, Floor::none);
+    EXPECT_EQ(policy.cpu_mode, CpuMode::off);
+    EXPECT_EQ(policy.min_compute_capability, 80);
+    EXPECT_EQ(policy.log_path, "");
+    EXPECT_EQ(policy.log_level, LogLevel::unset);
+    EXPECT_EQ(policy.log_max_size, untouched.log_max_size);
+    EXPECT_EQ(policy.log_mode, 0600u);
+    EXPECT_EQ(policy.audit_sample, 0);
+    EXPECT_TRUE(policy.rules.empty());
+}
+
+TEST(ReadPolicy, TakesWholeNumbersForFractionsAndBytes) {
+    const Policy policy = read("schema = 1\nlog.max_size = 4096\naudit = { sample = 1, tolerance = 2 }\n");
+    EXPECT_EQ(policy.log_max_size, 4096u);
+    EXPECT_EQ(policy.audit_sample, 1);
+    EXPECT_EQ(policy.audit_tolerance, 2);
+}
+
+TEST(ReadPolicy, AcceptsAByteOrderMarkAndWindowsLineEnds) {
+    EXPECT_EQ(read("\xef\xbb\xbfschema = 1\r\ndefault = \"high\"\r\n").default_precision, Precision::high);
+}
+
+TEST(ReadPolicy, AllowsRulesThatOnlyLookAlike) {
+    const Policy policy = read(R"(schema = 1
+[[rule]]
+precision = "high"
+when = { max_dim = "<=128" }
+unless = { caller = "a" }
+[[rule]]
+precision = "highest"
+when = { max_dim = "<=128" }
+[[rule]]
+precision = "medium"
+when = { min_dim = ">=128", max_dim = "<=128", m = 128 }
+[[rule]]
+precision = "native"
+when = { device = ["cpu", "cuda"], compute_capability = "9.0" }
+[[rule]]
+precision = "native"
+unless = { caller = "b" }
+)");
+    EXPECT_EQ(policy.rules.size(), 5u);
+}
+
+TEST(ReadPolicy, TakesEveryPrecisionInARule) {
+    for (const std::string word :
+         {"native", "highest", "high", "medium", "auto", "bf16x9", "IEEE", "fp32", "tf32", "BF16"}) {
+        const Policy policy = read("schema = 1\n[[rule]]\nprecision = \"" + word + "\"\n");
+        ASSERT_EQ(policy.rules.size(), 1u);
+        EXPECT_EQ(policy.rules[0].precision, parse_precision(word));
+    }
+}
+
+}  // namespace
+}  // namespace fp32shim::policy

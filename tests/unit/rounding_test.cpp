@@ -1,0 +1,148 @@
+#include "shim/blas/rounding.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace fp32shim::blas {
+namespace {
+
+constexpr OperandRounding roundings[] = {OperandRounding::tf32_away, OperandRounding::tf32_even,
+                                         OperandRounding::bf16_even};
+constexpr InstructionSet sets[] = {InstructionSet::plain, InstructionSet::avx2, InstructionSet::avx512,
+                                   InstructionSet::neon};
+
+std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
+float from_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+
+float rounded(float value, OperandRounding rounding) {
+    round_operand(&value, &value, 1, rounding);
+    return value;
+}
+
+/// The definition in arithmetic: the nearest multiple of the format's unit at this magnitude.
+float defined(float value, OperandRounding rounding) {
+    if (!std::isfinite(value) || value == 0) return value;
+    const int kept_bits = rounding == OperandRounding::bf16_even ? 7 : 10;
+    const double unit = std::ldexp(1.0, std::max(std::ilogb(value), -126) - kept_bits);
+    const double units = value / unit;
+    const double nearest =
+        (rounding == OperandRounding::tf32_away ? std::round(units) : std::nearbyint(units)) * unit;
+    if (std::fabs(nearest) > FLT_MAX) return std::copysign(std::numeric_limits<float>::infinity(), value);
+    return std::copysign(static_cast<float>(nearest), value);
+}
+
+/// A part of all patterns, `low` in the bits that no sweep reaches otherwise.
+std::vector<float> patterns(std::uint32_t first, std::uint32_t count, int shift, std::uint32_t low) {
+    std::vector<float> result(count);
+    for (std::uint32_t i = 0; i < count; ++i) result[i] = from_bits(((first + i) << shift) | low);
+    return result;
+}
+
+std::string difference(const std::vector<float>& from, const std::vector<float>& expected,
+                       const std::vector<float>& got) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+        if (bits_of(expected[i]) != bits_of(got[i]))
+            return "pattern " + std::to_string(bits_of(from[i])) + " gives " + std::to_string(bits_of(got[i])) +
+                   " instead of " + std::to_string(bits_of(expected[i]));
+    return {};
+}
+
+TEST(Rounding, KeepsTenMantissaBitsForTf32AndSevenForBf16) {
+    EXPECT_EQ(rounded(1.0F + 0x1p-10F, OperandRounding::tf32_away), 1.0F + 0x1p-10F);
+    EXPECT_EQ(rounded(1.0F + 0x1p-12F, OperandRounding::tf32_away), 1.0F);
+    EXPECT_EQ(rounded(1.0F + 0x1p-7F, OperandRounding::bf16_even), 1.0F + 0x1p-7F);
+    EXPECT_EQ(rounded(1.0F + 0x1p-9F, OperandRounding::bf16_even), 1.0F);
+}
+
+TEST(Rounding, SendsTiesAwayFromZeroOrToTheEvenNeighbour) {
+    const float low_tie = 1.0F + 0x1p-11F;
+    const float high_tie = 1.0F + 3 * 0x1p-11F;
+    EXPECT_EQ(rounded(low_tie, OperandRounding::tf32_away), 1.0F + 0x1p-10F);
+    EXPECT_EQ(rounded(-low_tie, OperandRounding::tf32_away), -1.0F - 0x1p-10F);
+    EXPECT_EQ(rounded(low_tie, OperandRounding::tf32_even), 1.0F);
+    EXPECT_EQ(rounded(high_tie, OperandRounding::tf32_away), 1.0F + 0x1p-9F);
+    EXPECT_EQ(rounded(high_tie, OperandRounding::tf32_even), 1.0F + 0x1p-9F);
+    EXPECT_EQ(rounded(1.0F + 0x1p-8F, OperandRounding::bf16_even), 1.0F);
+    EXPECT_EQ(rounded(1.0F + 3 * 0x1p-8F, OperandRounding::bf16_even), 1.0F + 0x1p-6F);
+}
+
+TEST(Rounding, KeepsNanInfinityAndSignedZeroAndOverflowsToInfinity) {
+    for (const OperandRounding rounding : roundings) {
+        for (const std::uint32_t nan : {0x7f800001U, 0x7fc00000U, 0x7fffffffU, 0xff800001U, 0xffffffffU})
+            EXPECT_TRUE(std::isnan(rounded(from_bits(nan), rounding)));
+        EXPECT_EQ(bits_of(rounded(from_bits(0x7f800000), rounding)), 0x7f800000U);
+        EXPECT_EQ(bits_of(rounded(from_bits(0xff800000), rounding)), 0xff800000U);
+        EXPECT_EQ(bits_of(rounded(0.0F, rounding)), 0U);
+        EXPECT_EQ(bits_of(rounded(-0.0F, rounding)), 0x80000000U);
+        EXPECT_EQ(bits_of(rounded(FLT_MAX, rounding)), 0x7f800000U);
+        EXPECT_EQ(bits_of(rounded(-FLT_MAX, rounding)), 0xff800000U);
+    }
+}
+
+TEST(Rounding, IsTheNearestMultipleOfTheFormatsUnit) {
+    for (const std::uint32_t low : {0U, 0x001U, 0x3ffU}) {
+        const std::vector<float> from = patterns(0, 1U << 22, 10, low);
+        for (const OperandRounding rounding : roundings) {
+            std::vector<float> expected(from.size());
+            for (std::size_t i = 0; i < from.size(); ++i) expected[i] = defined(from[i], rounding);
+            std::vector<float> got(from.size());
+            round_operand(from.data(), got.data(), from.size(), rounding);
+            EXPECT_EQ(difference(from, expected, got), "");
+        }
+    }
+}
+
+TEST(Rounding, IsBitwiseTheSameOnEveryInstructionSet) {
+    constexpr std::uint32_t chunk = 1U << 18;
+    std::vector<float> expected(chunk);
+    std::vector<float> got(chunk);
+    for (std::uint32_t first = 0; first < 1U << 24; first += chunk) {
+        // The low bits change from chunk to chunk: ties, just below, just above and in between.
+        const std::uint32_t lows[] = {0x00, 0xff, 0x01, 0x80};
+        const std::vector<float> from = patterns(first, chunk, 8, lows[first / chunk % 4]);
+        for (const OperandRounding rounding : roundings) {
+            rounding_kernel(rounding, InstructionSet::plain)(from.data(), expected.data(), chunk);
+            for (const InstructionSet set : sets) {
+                const RoundingKernel kernel = rounding_kernel(rounding, set);
+                if (kernel == nullptr) continue;
+                kernel(from.data(), got.data(), chunk);
+                ASSERT_EQ(difference(from, expected, got), "");
+            }
+        }
+    }
+}
+
+TEST(Rounding, WritesExactlyTheGivenCountAtAnyAlignmentAlsoInPlace) {
+    constexpr float untouched = 1.2345678F;
+    for (const InstructionSet set : sets) {
+        const RoundingKernel kernel = rounding_kernel(OperandRounding::tf32_away, set);
+        if (kernel == nullptr) continue;
+        for (std::size_t offset = 0; offset < 17; ++offset) {
+            for (std::size_t count = 0; count < 70; ++count) {
+                std::vector<float> values(100, untouched);
+                kernel(values.data() + offset, values.data() + offset, count);
+                for (std::size_t i = 0; i < values.size(); ++i) {
+                    const bool inside = i >= offset && i < offset + count;
+                    ASSERT_EQ(values[i], inside ? defined(untouched, OperandRounding::tf32_away) : untouched);
+                }
+            }
+        }
+    }
+}
+
+TEST(Rounding, HasAKernelForThisProcessor) {
+    for (const OperandRounding rounding : roundings) {
+        EXPECT_NE(rounding_kernel(rounding, InstructionSet::plain), nullptr);
+        EXPECT_NE(best_rounding_kernel(rounding), nullptr);
+    }
+}
+
+}  // namespace
+}  // namespace fp32shim::blas

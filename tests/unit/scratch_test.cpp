@@ -1,0 +1,168 @@
+#include "shim/blas/scratch.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csetjmp>
+#include <csignal>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "emulate_cases.hpp"
+#include "naive_level3.hpp"
+
+namespace fp32shim::tests {
+namespace {
+
+using blas::EmulationResult;
+using blas::give_back;
+using blas::Level3;
+using blas::OperandRounding;
+using blas::Scratch;
+using blas::take_scratch;
+
+constexpr std::size_t megabyte = std::size_t{1} << 20;
+constexpr std::size_t limit = 256 * megabyte;
+
+bool is_mapped(const void* address) {
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    unsigned char resident = 0;
+    return mincore(reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) & ~(page - 1)), 1, &resident) ==
+               0 ||
+           errno != ENOMEM;
+}
+
+/// Runs the body in a forked child; its result is the child's exit status.
+template <typename Body>
+int in_a_child(Body body) {
+    const pid_t child = fork();
+    if (child == 0) _exit(body());
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Scratch, IsAlignedToCacheLinesAndWritableToItsEnd) {
+    for (const std::size_t bytes : {std::size_t{64}, std::size_t{100000}, 3 * megabyte, 5 * megabyte}) {
+        const Scratch scratch = take_scratch(bytes, limit);
+        ASSERT_NE(scratch.data, nullptr);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(scratch.data) % 64, 0U);
+        EXPECT_GE(scratch.bytes, bytes);
+        scratch.data[0] = 1;
+        scratch.data[bytes / sizeof(float) - 1] = 1;
+        give_back(scratch);
+    }
+}
+
+TEST(Scratch, IsKeptForTheThreadsNextCall) {
+    const Scratch first = take_scratch(megabyte, limit);
+    give_back(first);
+    const Scratch second = take_scratch(megabyte / 2, limit);
+    give_back(second);
+    EXPECT_EQ(first.data, second.data);
+}
+
+TEST(Scratch, IsOtherMemoryWhileTheThreadsBlockIsTaken) {
+    const Scratch outer = take_scratch(megabyte, limit);
+    const Scratch inner = take_scratch(megabyte, limit);
+    ASSERT_NE(inner.data, nullptr);
+    EXPECT_NE(inner.data, outer.data);
+    give_back(inner);
+    EXPECT_FALSE(is_mapped(inner.data));
+    EXPECT_TRUE(is_mapped(outer.data));
+    give_back(outer);
+}
+
+TEST(Scratch, IsReleasedWhenItsThreadEnds) {
+    const float* address = nullptr;
+    std::thread([&] {
+        const Scratch scratch = take_scratch(64 * megabyte, limit);
+        address = scratch.data;
+        give_back(scratch);
+    }).join();
+    EXPECT_FALSE(is_mapped(address));
+}
+
+TEST(Scratch, IsEachThreadsOwn) {
+    std::vector<std::thread> threads;
+    std::vector<int> wrong(8, 0);
+    for (int t = 0; t < 8; ++t)
+        threads.emplace_back([t, &wrong] {
+            for (int round = 0; round < 50; ++round) {
+                const Scratch scratch = take_scratch(4096U * static_cast<unsigned>(round + 1), limit);
+                scratch.data[0] = scratch.data[1000] = static_cast<float>(t);
+                std::this_thread::yield();
+                wrong[t] += scratch.data[0] != static_cast<float>(t) || scratch.data[1000] != static_cast<float>(t);
+                give_back(scratch);
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, std::vector<int>(8, 0));
+}
+
+TEST(Scratch, WorksOnInAForkedChild) {
+    give_back(take_scratch(megabyte, limit));
+    EXPECT_EQ(in_a_child([] {
+                  const Scratch scratch = take_scratch(2 * megabyte, limit);
+                  if (scratch.data == nullptr) return 1;
+                  scratch.data[megabyte / sizeof(float)] = 1;
+                  give_back(scratch);
+                  return 0;
+              }),
+              0);
+}
+
+TEST(Scratch, IsNothingWhereTheSystemHasNoMemoryAndIsThereAgainForLess) {
+    constexpr std::size_t too_much = std::size_t{1} << 60;
+    EXPECT_EQ(take_scratch(too_much, too_much).data, nullptr);
+    const Scratch less = take_scratch(megabyte, limit);
+    EXPECT_NE(less.data, nullptr);
+    give_back(less);
+}
+
+void naive_routine(void*, const Level3& product) { naive_level3(product); }
+
+EmulationResult emulate_naively(const Level3& product) {
+    return emulate(product, OperandRounding::tf32_away, {naive_routine, nullptr}, {naive_routine, nullptr}, limit);
+}
+
+Placed* handlers_product = nullptr;
+
+TEST(Scratch, LetsASignalHandlerMultiplyInTheMiddleOfAProduct) {
+    const Case outer_case = plain_gemm(30, 31, 32);
+    const Case inner_case = plain_gemm(50, 51, 52);
+    Placed outer = place(outer_case);
+    Placed inner = place(inner_case);
+    handlers_product = &inner;
+    std::signal(SIGUSR1, [](int) { emulate_naively(handlers_product->product); });
+    const auto interrupted = [](void*, const Level3& product) {
+        std::raise(SIGUSR1);
+        naive_level3(product);
+    };
+    EXPECT_EQ(emulate(outer.product, OperandRounding::tf32_away, {interrupted, nullptr}, {}, limit),
+              EmulationResult::done);
+    std::signal(SIGUSR1, SIG_DFL);
+    EXPECT_TRUE(outer.c.has_the_bits_of(expected_after(outer_case, OperandRounding::tf32_away).c));
+    EXPECT_TRUE(inner.c.has_the_bits_of(expected_after(inner_case, OperandRounding::tf32_away).c));
+}
+
+std::jmp_buf way_out;
+
+TEST(Scratch, ServesAThreadThatLeftARoutineByLongjmp) {
+    std::thread([] {
+        const Case test_case = plain_gemm(30, 31, 32);
+        Placed placed = place(test_case);
+        if (setjmp(way_out) == 0)
+            emulate(placed.product, OperandRounding::tf32_away,
+                    {[](void*, const Level3&) { std::longjmp(way_out, 1); }, nullptr}, {}, limit);
+        for (int again = 0; again < 3; ++again) EXPECT_EQ(emulate_naively(placed.product), EmulationResult::done);
+        EXPECT_TRUE(placed.c.has_the_bits_of(expected_after(test_case, OperandRounding::tf32_away).c));
+    }).join();
+}
+
+}  // namespace
+}  // namespace fp32shim::tests
