@@ -19,8 +19,6 @@
 #include "shim/gate.hpp"
 #include "shim/thread_context.hpp"
 
-extern "C" char** environ;
-
 namespace fp32shim {
 namespace {
 
@@ -48,7 +46,7 @@ void on_own_stack(void (*function)(void*), void* argument) {
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
 
-/// The first error, and how many more there are; `fp32shim check` lists them all.
+/// The first error, and how many more there are: one line is all that a program's users are asked to read.
 std::string summary_of(const std::vector<policy::Diagnostic>& errors) {
     std::string text = errors.front().text();
     if (errors.size() > 1) text += " (and " + std::to_string(errors.size() - 1) + " more)";

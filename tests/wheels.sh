@@ -3,7 +3,7 @@
 #
 #   tests/wheels.sh                  make the virtual environment if need be, then run the tests
 #   tests/wheels.sh --prepare        only make it; its path is the one line on stdout
-#   tests/wheels.sh [PYTEST ARGS]    e.g. -k faiss
+#   tests/wheels.sh [PYTEST ARGS]    e.g. test_mkl.py, or -k faiss
 #
 #   FP32SHIM_WHEELS   the virtual environment, default build/wheels; one that this script has not made is used as it is
 #   FP32SHIM_LIBRARY  the shim, default build/lib/libfp32shim.so
@@ -50,4 +50,5 @@ if [ "${1:-}" = --prepare ]; then
     echo "$wheels"
     exit
 fi
-exec "$wheels/bin/python" -m pytest -p no:cacheprovider "$here" "$@"
+cd "$here"
+exec "$wheels/bin/python" -m pytest -p no:cacheprovider "$@"

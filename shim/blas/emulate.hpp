@@ -35,9 +35,12 @@ enum class EmulationResult : std::uint8_t {
 };
 
 /// Runs `product` through `same` (the routine that the program called) on rounded copies of its operands, or in
-/// blocks of C through `same` and `gemm` where the copies would exceed `scratch_limit` bytes.
-/// Precondition: arguments_are_valid(product) && multiplies(product) && operation != trsm.
-/// Thread-safe: scratch memory is per thread, kept for the next call, never more than about `scratch_limit`.
+/// blocks of C through `same` and `gemm` where the copies would exceed `scratch_limit` bytes. `gemm` is the
+/// provider's gemm of the same dtype, in the same calling convention: it is called in the layout of `product`. B of a
+/// trmm in place is rounded where it stands, just before the call. Precondition: arguments_are_valid(product) &&
+/// multiplies(product) && operation != trsm. Thread-safe: scratch memory is per thread, kept for the next call, never
+/// more than about `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate
+/// while this thread does. errno may change.
 EmulationResult emulate(const Level3& product, OperandRounding rounding, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 

@@ -142,7 +142,7 @@ TEST(Robustness, RefusesOtherThanAsciiWhereTomlDoes) {
 }
 
 TEST(Robustness, RefusesQuotesWhereNoStringCanBegin) {
-    for (const std::string& text :
+    for (const std::string_view text :
          {"a = 1\"Î\"", "a = 1 \"Î\"", "a = 1=\"Î\"", "a = 1979-05-27 =\"Î\"", "a = -[\"Î\"", "b\"Î\" = 1",
           "a.\"Î\" = 1", "a = 1.'Î'", "a = [1, 2'Î']", "a = { b = 'c''Î' }"}) {
         EXPECT_TRUE(only_error_of(text).ends_with(": found a quote where no string can begin")) << text;
@@ -182,8 +182,8 @@ TEST(Robustness, RefusesMoreThanAThousandRules) {
 
 TEST(Robustness, ReadsManyUnknownKeysInReasonableTime) {
     std::string text = "schema = 1\n";
-    for (int i = 0; i < 50'000; ++i) text += "key" + std::to_string(i) + " = 1\n";
-    EXPECT_EQ(read_policy(text, "p.toml").errors.size(), 50'000u);
+    for (int i = 0; i < 20'000; ++i) text += "key" + std::to_string(i) + " = 1\n";
+    EXPECT_EQ(read_policy(text, "p.toml").errors.size(), 20'000u);
 }
 
 TEST(Robustness, QuotesEndlessNamesInPart) {

@@ -2,7 +2,7 @@
 // fake_blas.c answers 6 plus its mark. NAME: what run() prints before the result.
 //
 // OLD_VERSION: imports sgemm_@VERSION_1. WEAK_BATCH: uses cblas_sgemm_batch where it is there.
-// DEFINES: has an sgemm_ of its own, and calls it through its procedure linkage table.
+// HAS_SGEMM: has an sgemm_ of its own, and calls it through its procedure linkage table.
 
 #include "client.h"
 
@@ -10,7 +10,7 @@
 __asm__(".symver sgemm_, sgemm_@VERSION_1");
 #endif
 
-#ifdef DEFINES
+#ifdef HAS_SGEMM
 __attribute__((noinline)) void sgemm_(const char* trans_a, const char* trans_b, const blas_int* m, const blas_int* n,
                                       const blas_int* k, const float* alpha, const float* a, const blas_int* lda,
                                       const float* b, const blas_int* ldb, const float* beta, float* c,

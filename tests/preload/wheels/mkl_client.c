@@ -37,16 +37,23 @@ static float tf32(float value) {
     return value;
 }
 
-enum kind { product, product_in_place, solve };
+enum kind { product, real_in_place, complex_in_place, solve };
+
+// Whether a float belongs to the column-major m x n matrix that a product in place overwrites.
+static int is_overwritten(int i, int floats) {
+    const int row = i / floats % ld, column = i / floats / ld;
+    return row < m && column < n;
+}
 
 // A strong diagonal keeps triangular solves tame.
 static void prepare(enum kind kind) {
     unsigned state = 1;
     for (int matrix = 0; matrix < 3; ++matrix) {
-        const int is_operand = matrix < 2 || kind == product_in_place;
         for (int i = 0; i < batch * matrix_floats; ++i) {
             state = state * 1664525u + 1013904223u;
             float value = (float)(state >> 8) / (1 << 23) - 1 + (i % (ld + 1) == 0 || i % (2 * (ld + 1)) == 0 ? 4 : 0);
+            const int is_operand = matrix < 2 || (kind == real_in_place && is_overwritten(i, 1)) ||
+                                   (kind == complex_in_place && is_overwritten(i, 2));
             storage[matrix][i] = round_operands && is_operand && kind != solve ? tf32(value) : value;
         }
     }
@@ -97,9 +104,9 @@ static void report(const char* name) {
 #define HER2K(W)         "U", "N", W.n, W.k, complex_alpha, A, W.ld, B, W.ld, beta, C, W.ld
 #define CBLAS_HER2K_(W)  CblasRowMajor, CblasLower, CblasConjTrans, *W.n, *W.k, complex_alpha, A, *W.ld, B, *W.ld, *beta, C, *W.ld
 #define TRMM(W)          "L", "U", "T", "N", W.m, W.n, alpha, A, W.ld, C, W.ld
-#define CBLAS_TRMM_(W)   CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, *W.m, *W.n, *alpha, A, *W.ld, C, *W.ld
+#define CBLAS_TRMM_(W)   CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, *W.m, *W.n, *alpha, A, *W.ld, C, *W.ld
 #define TRMM_C(W)        "R", "L", "C", "N", W.m, W.n, complex_alpha, A, W.ld, C, W.ld
-#define CBLAS_TRMM_C(W)  CblasRowMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, *W.m, *W.n, complex_alpha, A, *W.ld, C, *W.ld
+#define CBLAS_TRMM_C(W)  CblasColMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, *W.m, *W.n, complex_alpha, A, *W.ld, C, *W.ld
 #define OOP(W)           "L", "U", "T", "N", W.m, W.n, alpha, A, W.ld, B, W.ld, beta, C, W.ld
 #define CBLAS_OOP_(W)    CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, *W.m, *W.n, *alpha, A, *W.ld, B, *W.ld, *beta, C, *W.ld
 #define OOP_C(W)         "R", "L", "C", "N", W.m, W.n, complex_alpha, A, W.ld, B, W.ld, complex_beta, C, W.ld
@@ -156,8 +163,8 @@ static void single_products(void) {
     NAMES(ssyr2k, SSYR2K, product, SYR2K, CBLAS_SYR2K_)
     NAMES(csyr2k, CSYR2K, product, SYR2K_C, CBLAS_SYR2K_C)
     NAMES(cher2k, CHER2K, product, HER2K, CBLAS_HER2K_)
-    NAMES(strmm, STRMM, product_in_place, TRMM, CBLAS_TRMM_)
-    NAMES(ctrmm, CTRMM, product_in_place, TRMM_C, CBLAS_TRMM_C)
+    NAMES(strmm, STRMM, real_in_place, TRMM, CBLAS_TRMM_)
+    NAMES(ctrmm, CTRMM, complex_in_place, TRMM_C, CBLAS_TRMM_C)
     NAMES(strsm, STRSM, solve, TRMM, CBLAS_TRMM_)
     NAMES(ctrsm, CTRSM, solve, TRMM_C, CBLAS_TRMM_C)
     NAMES(strmm_oop, STRMM_OOP, product, OOP, CBLAS_OOP_)

@@ -1,0 +1,32 @@
+"""What the tests of this folder share: `start` runs a program with the settings of shim.run, and no BLAS but its own."""
+
+import fnmatch
+import os
+import pathlib
+import sys
+
+import shim
+
+HERE = pathlib.Path(__file__).resolve().parent
+PREFIX = pathlib.Path(sys.prefix)
+
+EMULATE_TF32 = {"precision": "high", "cpu": "emulate"}
+EMULATE_BF16 = {"precision": "medium", "cpu": "emulate"}
+
+
+def start(*words, env=None, **keywords):
+    """Words that end in .py and have no folder are scripts of this one, run by the interpreter of the wheels."""
+    if str(words[0]).endswith(".py"):
+        words = (sys.executable, HERE / words[0], *words[1:])
+    # Settings of these libraries that a developer may have around.
+    neutral = {name: "" for name in os.environ if name.startswith(("MKL_", "ONEDNN_", "DNNL_", "XLA_", "JAX_"))}
+    return shim.run(*words, blas=None, env={**neutral, **(env or {})}, **keywords)
+
+
+def describe(decision):
+    """`function caller provider`, as expected.py writes them."""
+    return f"{decision['function']} {decision['caller']} {decision['provider']}"
+
+
+def matches(decision, pattern):
+    return fnmatch.fnmatchcase(describe(decision), pattern)

@@ -1,0 +1,115 @@
+// The table of intercepted functions: functions.def, families.hpp.
+#include "shim/functions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace fp32shim {
+namespace {
+
+std::string name_of(FunctionIndex index) { return std::string(functions[index].name); }
+
+TEST(Functions, HaveEachNameOnce) {
+    std::set<std::string> names;
+    for (FunctionIndex index = 0; index < function_count; ++index)
+        EXPECT_TRUE(names.insert(name_of(index)).second) << name_of(index);
+}
+
+TEST(Functions, AreFoundByName) {
+    for (FunctionIndex index = 0; index < function_count; ++index)
+        EXPECT_EQ(find_function(name_of(index).c_str()), index) << name_of(index);
+}
+
+TEST(Functions, AreNotFoundByOtherNames) {
+    for (const char* name : {"", "sgem", "sgemm__", "dgemm_", "cblas_dgemm", "dlsym", "_Z5sgemmv"})
+        EXPECT_EQ(find_function(name), -1) << name;
+}
+
+TEST(Functions, UnderBareNamesHaveAnUnderscoredOne) {
+    for (FunctionIndex index = 0; index < function_count; ++index) {
+        if (functions[index].convention != Convention::bare) continue;
+        const FunctionIndex known = underscored(index);
+        ASSERT_GE(known, 0) << name_of(index);
+        EXPECT_EQ(functions[known].family, functions[index].family) << name_of(index);
+    }
+    EXPECT_EQ(name_of(underscored(find_function("SGEMM"))), "sgemm_");
+    EXPECT_EQ(name_of(underscored(find_function("sgemm"))), "sgemm_");
+}
+
+TEST(Functions, PassNoMoreArgumentsThanCanBeCalledWith) {
+    constexpr int hidden_lengths = 4;
+    for (FunctionIndex index = 0; index < function_count; ++index)
+        EXPECT_LE(functions[index].positions().words + hidden_lengths, max_words) << name_of(index);
+}
+
+TEST(Functions, SayTheirIntegerWidthWhereTheNameDoes) {
+    for (FunctionIndex index = 0; index < function_count; ++index) {
+        const std::string name = name_of(index);
+        const bool says_64 = name.ends_with("_64") || name.ends_with("_64_") || name.ends_with("64_");
+        EXPECT_EQ(functions[index].width == Width::ilp64, says_64) << name;
+    }
+}
+
+TEST(Functions, TakeALayoutFirstInCblasOnly) {
+    for (FunctionIndex index = 0; index < function_count; ++index) {
+        const Function& function = functions[index];
+        const bool is_cblas = function.convention == Convention::cblas;
+        EXPECT_EQ(name_of(index).find("cblas") != std::string::npos, is_cblas) << name_of(index);
+        EXPECT_EQ(function.positions().of(Role::layout) >= 0, is_cblas) << name_of(index);
+    }
+}
+
+// Counted by hand in cblas.h and mkl_cblas.h: integer-class arguments, and where some of them stand.
+struct Expected {
+    const char* name;
+    int words;
+    int a;
+    int ldc;
+    int alpha_float;
+    int beta_float;
+};
+
+TEST(Functions, KnowWhereTheirArgumentsStand) {
+    const Expected expectations[] = {
+        {"sgemm_", 13, 6, 12, -1, -1},
+        {"cblas_sgemm", 12, 6, 11, 0, 1},
+        {"cblas_cgemm", 14, 7, 13, -1, -1},
+        {"sgemmt_", 13, 6, 12, -1, -1},
+        {"cblas_sgemmt", 12, 6, 11, 0, 1},
+        {"ssymm_", 12, 5, 11, -1, -1},
+        {"cblas_ssymm", 11, 5, 10, 0, 1},
+        {"cblas_chemm", 13, 6, 12, -1, -1},
+        {"ssyrk_", 10, 5, 9, -1, -1},
+        {"cblas_cherk", 9, 5, 8, 0, 1},
+        {"cblas_csyrk", 11, 6, 10, -1, -1},
+        {"cblas_cher2k", 12, 6, 11, -1, 0},
+        {"strmm_", 11, 7, -1, -1, -1},
+        {"cblas_strmm", 11, 7, -1, 0, -1},
+        {"cblas_ctrmm_oop", 15, 8, 14, -1, -1},
+        {"sgemm_batch_", 15, 6, 12, -1, -1},
+        {"cblas_sgemm_batch", 16, 7, 13, -1, -1},
+        {"sgemm_batch_strided_", 17, 6, 14, -1, -1},
+        {"cblas_sgemm_batch_strided", 16, 6, 13, 0, 1},
+        {"cblas_cgemm_batch_strided", 18, 7, 15, -1, -1},
+        {"cblas_ssyrk_batch_strided", 12, 5, 9, 0, 1},
+        {"sgemm_direct", 14, 6, 12, -1, -1},
+        {"mkl_cblas_jit_create_sgemm", 10, -1, 9, 0, 1},
+        {"cblas_hgemm", 14, 7, 13, -1, -1},
+    };
+    for (const Expected& expected : expectations) {
+        SCOPED_TRACE(expected.name);
+        const FunctionIndex index = find_function(expected.name);
+        ASSERT_GE(index, 0);
+        const Positions& positions = functions[index].positions();
+        EXPECT_EQ(positions.words, expected.words);
+        EXPECT_EQ(positions.of(Role::a), expected.a);
+        EXPECT_EQ(positions.of(Role::ldc), expected.ldc);
+        EXPECT_EQ(positions.alpha_float, expected.alpha_float);
+        EXPECT_EQ(positions.beta_float, expected.beta_float);
+    }
+}
+
+}  // namespace
+}  // namespace fp32shim
