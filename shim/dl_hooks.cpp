@@ -1,6 +1,6 @@
 // dlsym, dlvsym and dlclose. A program that asks a library for `cblas_sgemm` by name goes past a preload; here it
-// gets an entry point of ours that stands for exactly that library's function. All other names, and RTLD_NEXT, go on
-// to the real functions by a jump (entry_*.S), since those judge by their caller's address.
+// gets an entry point of ours that stands for exactly that library's function. All other names go on to the real
+// functions by a jump (entry_*.S), since those judge by their caller's address.
 //
 // Everything on the way to the real functions comes from our own reader and calls nothing outside this library:
 // sanitizer runtimes look up their own strcmp through here before it works.
@@ -26,7 +26,7 @@ using DlvsymFunction = void* (*)(void* handle, const char* name, const char* ver
 __attribute__((visibility("hidden"))) constinit DlsymFunction fp32shim_real_dlsym = nullptr;
 __attribute__((visibility("hidden"))) constinit DlvsymFunction fp32shim_real_dlvsym = nullptr;
 
-int fp32shim_wants_lookup(void* handle, const char* name);
+int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_address);
 void* fp32shim_answer_dlsym(void* handle, const char* name, void* unused, std::uintptr_t return_address);
 void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version, std::uintptr_t return_address);
 }
@@ -54,9 +54,12 @@ ElfW(Addr) next_definition(std::string_view name) {
 }
 
 void find_real_functions() {
-    if (fp32shim_real_dlsym != nullptr) return;
-    fp32shim_real_dlvsym = reinterpret_cast<DlvsymFunction>(next_definition("dlvsym"));
-    fp32shim_real_dlsym = reinterpret_cast<DlsymFunction>(next_definition("dlsym"));
+    // Who sees dlsym must see dlvsym too: aarch64 may make one store visible before the other.
+    if (__atomic_load_n(&fp32shim_real_dlsym, __ATOMIC_ACQUIRE) != nullptr) return;
+    const auto real_dlvsym = reinterpret_cast<DlvsymFunction>(next_definition("dlvsym"));
+    const auto real_dlsym = reinterpret_cast<DlsymFunction>(next_definition("dlsym"));
+    __atomic_store_n(&fp32shim_real_dlvsym, real_dlvsym, __ATOMIC_RELAXED);
+    __atomic_store_n(&fp32shim_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
 }
 
 bool is_own_code(const void* address) {
@@ -80,44 +83,62 @@ void* entry_point_for(const char* name, void* found) {
     return slot == nullptr ? found : slot;
 }
 
-/// RTLD_DEFAULT and handles of the whole program find us first: what they would find without us. nullptr, with the
-/// loader's own message in dlerror, where that is nothing.
-void* found_behind_us(const char* name, std::string_view version, std::uintptr_t return_address) {
+/// Another preload before us that wraps a product asks for the next one: our entry point would find that wrapper
+/// again as the provider. It gets a slot for the definition behind us instead.
+bool next_is_ours(const char* name, std::uintptr_t return_address) {
+    const elf::Reading reading;
+    return find_next(elf::object_at(return_address - 1), elf::view(name)).is_ours;
+}
+
+/// RTLD_NEXT from before us, RTLD_DEFAULT and handles of the whole program find us first: what they would find
+/// without us, or nullptr.
+void* found_behind_us(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::Reading reading;
     const link_map* caller = elf::object_at(return_address - 1);
+    if (handle == RTLD_NEXT) return find_next(caller, elf::view(name)).address;
     if (const Binding binding = find_by_name(caller, elf::view(name), version); binding.address != nullptr)
         return binding.address;
     return nullptr;
 }
 
+/// Nobody but us has it: fails as the loader does, with its message in dlerror (which names this library as the place
+/// that was searched). RTLD_NEXT looks behind whoever *calls*, so this must not become a jump.
+void* failed_lookup(const char* name) {
+    void* nothing = fp32shim_real_dlsym(RTLD_NEXT, name);
+    asm volatile("" : "+r"(nothing));
+    return nothing;
+}
+
 }  // namespace
 }  // namespace fp32shim
 
-int fp32shim_wants_lookup(void* handle, const char* name) {
-    fp32shim::find_real_functions();
-    if (handle == RTLD_NEXT || name == nullptr) return 0;
-    return fp32shim::find_function(name) >= 0 ? 1 : 0;
+int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_address) {
+    using namespace fp32shim;
+    find_real_functions();
+    if (name == nullptr || find_function(name) < 0) return 0;
+    return handle != RTLD_NEXT || next_is_ours(name, return_address) ? 1 : 0;
 }
 
 void* fp32shim_answer_dlsym(void* handle, const char* name, void*, std::uintptr_t return_address) {
     using namespace fp32shim;
-    void* found = fp32shim_real_dlsym(handle, name);
-    if (found == nullptr) return nullptr;
-    if (is_own_code(found)) {
-        found = found_behind_us(name, {}, return_address);
-        // Nobody else has it: fail as the loader would, dlerror included. RTLD_NEXT from here looks behind us.
-        if (found == nullptr) return fp32shim_real_dlsym(RTLD_NEXT, name);
+    const bool is_next = handle == RTLD_NEXT;
+    void* found = is_next ? nullptr : fp32shim_real_dlsym(handle, name);
+    if (found == nullptr && !is_next) return nullptr;
+    if (is_next || is_own_code(found)) {
+        found = found_behind_us(handle, name, {}, return_address);
+        if (found == nullptr) return failed_lookup(name);
     }
     return entry_point_for(name, found);
 }
 
 void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
     using namespace fp32shim;
-    void* found = fp32shim_real_dlvsym(handle, name, version);
-    if (found == nullptr) return nullptr;
-    if (is_own_code(found)) {
-        found = found_behind_us(name, elf::view(version), return_address);
-        if (found == nullptr) return fp32shim_real_dlvsym(RTLD_NEXT, name, version);
+    const bool is_next = handle == RTLD_NEXT;
+    void* found = is_next ? nullptr : fp32shim_real_dlvsym(handle, name, version);
+    if (found == nullptr && !is_next) return nullptr;
+    if (is_next || is_own_code(found)) {
+        found = found_behind_us(handle, name, elf::view(version), return_address);
+        if (found == nullptr) return failed_lookup(name);
     }
     return entry_point_for(name, found);
 }

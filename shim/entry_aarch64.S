@@ -185,6 +185,7 @@ fp32shim_call_on_stack:
     .cfi_offset x30, -40
     stp     x0, x1, [sp, #16]
     str     x2, [sp, #32]
+    mov     x2, x30
     bl      \wants
     mov     w16, w0
     ldp     x0, x1, [sp, #16]

@@ -195,7 +195,7 @@ fp32shim_call_on_stack:
 
 // void* dlsym(void* handle, const char* name)
 // void* dlvsym(void* handle, const char* name, const char* version)
-// Names outside the table, and RTLD_NEXT (-1), jump on to the real function: it judges by its caller's address.
+// Names outside the table jump on to the real function: it judges by its caller's address.
 .macro lookup_entry name, wants, answers, real
     .balign 16
     .globl  \name
@@ -209,6 +209,7 @@ fp32shim_call_on_stack:
     .cfi_adjust_cfa_offset 8
     pushq   %rdx
     .cfi_adjust_cfa_offset 8
+    movq    24(%rsp), %rdx
     call    \wants
     popq    %rdx
     .cfi_adjust_cfa_offset -8

@@ -33,6 +33,7 @@ Plan make_plan(const Site& site, const Frame& frame, const blas::Product& produc
     const Family& family = *site.function->family;
     Plan plan;
     plan.reason = decision.reason;
+    if (site.ambiguous) plan.detail = "several libraries provide it, and the caller imports it from none of them";
     if (site.loops_over_gemm) {
         plan.how = record::How::loop_over_gemm;
         plan.detail = "no library provides this batch function";

@@ -39,9 +39,19 @@ Binding bind_to(const link_map* map, std::string_view name, std::string_view ver
     return {provider_of(object), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
 }
 
-Binding search(elf::Scope scope, std::string_view name, std::string_view version) {
-    for (std::size_t i = 0; i < scope.count; ++i)
+/// Whether `earlier` comes before `later` in load order.
+bool is_loaded_before(const link_map* earlier, const link_map* later) {
+    for (const link_map* map = earlier; map != nullptr; map = map->l_next)
+        if (map == later) return true;
+    return false;
+}
+
+/// Searches a scope; with `bound`, only objects that were loaded before it.
+Binding search(elf::Scope scope, std::string_view name, std::string_view version, const link_map* bound = nullptr) {
+    for (std::size_t i = 0; i < scope.count; ++i) {
+        if (bound != nullptr && !is_loaded_before(scope.objects[i], bound)) continue;
         if (const Binding found = bind_to(scope.objects[i], name, version); found.address != nullptr) return found;
+    }
     return {};
 }
 
@@ -61,13 +71,15 @@ Binding search_in_load_order(std::string_view name, std::string_view version) {
 Binding search_scopes_of(const link_map* caller, std::string_view name, std::string_view version) {
     const elf::Scope global = elf::global_scope();
     if (global.count == 0) return search_in_load_order(name, version);
-    if (const Binding found = search(global, name, version); found.address != nullptr) return found;
+    // References are bound when an object is loaded. What was opened RTLD_GLOBAL later was not there yet, and counts
+    // only where nothing else has the name (lazy binding).
+    if (const Binding found = search(global, name, version, caller); found.address != nullptr) return found;
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
         const elf::Scope scope = elf::own_scope(root);
         if (root == elf::first_object() || !includes(scope, caller)) continue;
         if (const Binding found = search(scope, name, version); found.address != nullptr) return found;
     }
-    return {};
+    return search(global, name, version);
 }
 
 Binding bind_import(const link_map* importer, std::int32_t symbol, FunctionIndex function) {
@@ -111,6 +123,26 @@ Binding find_binding(const link_map* caller, FunctionIndex function) {
 
 Binding find_by_name(const link_map* caller, std::string_view name, std::string_view version) {
     return search_scopes_of(caller, name, version);
+}
+
+NextDefinition find_next(const link_map* caller, std::string_view name) {
+    // Callers outside the global scope never find us this way.
+    const elf::Scope global = elf::global_scope();
+    std::size_t i = 0;
+    while (i < global.count && global.objects[i] != caller) ++i;
+    NextDefinition next;
+    for (++i; i < global.count; ++i) {
+        const elf::Object object = elf::read_object(global.objects[i]);
+        const ElfW(Sym)* symbol = elf::find_definition(object, name, {});
+        if (symbol == nullptr) continue;
+        if (is_shim(object)) {
+            next.is_ours = true;
+        } else {
+            next.address = reinterpret_cast<void*>(elf::address_of(object, *symbol));
+            return next;
+        }
+    }
+    return next;
 }
 
 void* find_in(const Provider& provider, std::string_view name) {

@@ -42,6 +42,13 @@ Binding find_binding(const link_map* caller, FunctionIndex function);
 /// The definition that a lookup by name alone from `caller` would find (dlsym with RTLD_DEFAULT).
 Binding find_by_name(const link_map* caller, std::string_view name, std::string_view version);
 
+/// What dlsym with RTLD_NEXT from `caller` would find behind us.
+struct NextDefinition {
+    bool is_ours = false;     ///< the loader's own answer would be one of our entry points
+    void* address = nullptr;  ///< the definition behind ours; nullptr: there is none
+};
+NextDefinition find_next(const link_map* caller, std::string_view name);
+
 /// The function of that name in this provider alone, or nullptr.
 void* find_in(const Provider& provider, std::string_view name);
 

@@ -112,6 +112,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address) {
         if (binding.address == nullptr) end_without_provider(function, site->caller_name);
         site->loops_over_gemm = true;
     }
+    site->ambiguous = binding.ambiguous;
     if (binding.ambiguous) say_ambiguous(function, binding, site->caller_name);
     site->provider = binding.provider;
     site->real = binding.address;

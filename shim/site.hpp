@@ -29,6 +29,7 @@ struct Site {
     std::string_view caller_name;  ///< base name; empty when unknown
     EntryIndex entry;
     IntegerWidth width;
+    bool ambiguous;                      ///< see Binding
     bool loops_over_gemm;                ///< a batch that no library provides: `real` is the provider's plain gemm
     std::atomic<std::uint64_t> verdict;  ///< decision for all calls of this site, see call.cpp; 0: none yet
     Site* next;

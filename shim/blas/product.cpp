@@ -62,6 +62,11 @@ class ArgumentReader {
 
     static bool is_plausible_pointer(std::int64_t word) {
         // The first page is never mapped; user space ends below the sign bit on both architectures.
+#if defined(__aarch64__)
+        // The processor ignores the top byte, where HWASan and MTE keep a tag, and user space ends at 52 bits.
+        word &= 0x00ffffffffffffff;
+        if (word >= std::int64_t{1} << 52) return false;
+#endif
         return word >= 4096;
     }
 
