@@ -8,6 +8,8 @@ packages_for_tests=(
     libgtest-dev libbenchmark-dev gfortran clang python3-pytest python3-numpy python3-scipy python3-venv strace patchelf
     libopenblas0-pthread libopenblas64-0-pthread libblis4-pthread libblas3 liblapack3 libblas-test
     libjemalloc2 libtcmalloc-minimal4 faketime heaptrack fakeroot jq)
+# The other architecture's entry points are tested in an emulator.
+[[ $(uname -m) == aarch64 ]] || packages_for_tests+=(g++-aarch64-linux-gnu qemu-user)
 packages_for_lint=(clang-format clang-tidy)
 
 # missing_packages NAME...: those that are not installed, one a line.

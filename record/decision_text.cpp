@@ -46,7 +46,7 @@ std::string_view explain(How how) {
             return {};
         case How::round_operands:
             return " by rounding operands";
-        case How::loop_over_gemm:
+        case How::one_by_one:
             return " by a loop over gemm";
     }
     return {};

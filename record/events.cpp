@@ -47,8 +47,8 @@ std::string_view to_string(How how) {
             return "forward";
         case How::round_operands:
             return "round_operands";
-        case How::loop_over_gemm:
-            return "loop_over_gemm";
+        case How::one_by_one:
+            return "one_by_one";
     }
     return {};
 }

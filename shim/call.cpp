@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <optional>
 
+#include "record/signal_hold.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/decisions_seen.hpp"
+#include "shim/elf/objects.hpp"
 #include "shim/gate.hpp"
 #include "shim/plan.hpp"
 #include "shim/settings.hpp"
@@ -18,30 +20,32 @@ namespace {
 
 // ---- inner calls -------------------------------------------------------------------------------------------------
 
+const link_map* own_map() {
+    static constinit std::atomic<const link_map*> known{nullptr};
+    const link_map* own = known.load(std::memory_order_relaxed);
+    if (own == nullptr) known.store(own = elf::own_object(), std::memory_order_relaxed);
+    return own;
+}
+
 /// The outermost product that this thread is inside of. A library that multiplies by calling itself (reference
 /// CBLAS calls `sgemm_`) comes back through our entry points: such a call is forwarded and not counted.
 ///
 /// Kept by value and without destructor, since xerbla_ may throw or longjmp past us. What is then left behind is
 /// recognised by its frame: a product that is still running has its frame above that of any call it makes.
 struct Running {
-    const link_map* provider;
+    const LoadedObject* provider;
     const Frame* frame;
 };
 
 __attribute__((tls_model("initial-exec"))) constinit thread_local Running running{nullptr, nullptr};
 
+/// A provider that jumps on through an address it looked up returns into our own code: that is inner too.
 bool is_inner(const Site& site, const Frame* frame) {
-    return running.provider != nullptr && site.caller == running.provider && frame < running.frame;
+    if (running.provider == nullptr || frame >= running.frame) return false;
+    return site.caller == running.provider || (site.caller != nullptr && site.caller->map == own_map());
 }
 
 // ---- decide ------------------------------------------------------------------------------------------------------
-
-/// Bare names can be anybody's: `sgemm` of a library that is no BLAS. Governed only if the provider has `sgemm_` too.
-bool is_blas(const Site& site) {
-    if (site.function->convention != Convention::bare) return true;
-    const FunctionIndex known_name = underscored(static_cast<FunctionIndex>(site.function - functions));
-    return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
-}
 
 policy::Overrides overrides() {
     policy::Overrides result;
@@ -55,10 +59,11 @@ policy::Overrides overrides() {
     return result;
 }
 
-/// A decision that holds for every call of a site, packed with the settings' epoch into one word, so that a thread
+/// A decision that holds for every call of a site, packed into one word with what it was made under, so that a thread
 /// sees it whole or not at all.
 struct Verdict {
-    std::uint16_t epoch;
+    std::uint8_t settings;  ///< Settings::id; never 0
+    std::uint8_t override_count;
     std::int16_t rule;
     policy::Precision requested;
     policy::Precision precision;
@@ -73,15 +78,14 @@ policy::Decision decide_product(Site& site, const Settings& in_force, policy::Ma
         if (const ThreadContext* context = existing_thread_context()) call.scope = context->scope_label();
         return policy::decide(call, in_force.process, in_force.policy, overrides());
     }
-    const std::uint16_t epoch = settings_epoch();
+    // Counted before the overrides are read: a verdict may be made with newer ones than it says, never with older.
+    const std::uint8_t override_count = process_override_count();
     const auto kept = __builtin_bit_cast(Verdict, site.verdict.load(std::memory_order_relaxed));
-    if (kept.epoch == epoch) return {kept.requested, kept.precision, kept.source, kept.rule, kept.reason};
+    if (kept.settings == in_force.id && kept.override_count == override_count)
+        return {kept.requested, kept.precision, kept.source, kept.rule, kept.reason};
     const policy::Decision decision = policy::decide(call, in_force.process, in_force.policy, overrides());
-    const Verdict fresh{epoch,
-                        static_cast<std::int16_t>(decision.rule),
-                        decision.requested,
-                        decision.precision,
-                        decision.source,
+    const Verdict fresh{in_force.id,        override_count,     static_cast<std::int16_t>(decision.rule),
+                        decision.requested, decision.precision, decision.source,
                         decision.reason};
     site.verdict.store(__builtin_bit_cast(std::uint64_t, fresh), std::memory_order_relaxed);
     return decision;
@@ -115,21 +119,20 @@ bool run_rounded(void* context, const blas::Level3& single) {
 }
 
 /// Runs the plan; what could not be done as planned is corrected in it.
-std::int64_t run(Site& site, const Frame& frame, const blas::Product& product, Plan& plan) {
+std::int64_t run(const Site& site, const Frame& frame, const blas::Product& product, Plan& plan) {
     const Running outer = running;
-    running = {site.provider->map, &frame};
+    running = {site.provider, &frame};
     std::int64_t value = 0;
-    if (!plan.rounds && !site.loops_over_gemm) {
+    if (!plan.rounds && !site.runs_one_by_one()) {
         value = blas::call_with_frame(site, frame);
-    } else {
-        Rounding rounding{&plan, {}, blas::gemm_beside(site)};
-        rounding.same = site.loops_over_gemm ? blas::BoundRoutine{rounding.gemm.function, site.real, site.width}
-                                             : blas::BoundRoutine{site.function, site.real, site.width};
+    } else if (product.readable) {
+        const FunctionIndex gemm = row_beside(*site.function, product.level3.is_complex ? "cgemm" : "sgemm");
+        Rounding rounding{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.gemm}};
         for_each_product(site, frame, product, run_rounded, &rounding);
         if (rounding.was_limited) {
             plan.applied = policy::Applied::fp32;
             plan.reason = policy::Reason::scratch_limit;
-            if (!site.loops_over_gemm) plan.how = record::How::forward;
+            if (!site.runs_one_by_one()) plan.how = record::How::forward;
         }
     }
     running = outer;
@@ -164,6 +167,8 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     if (!every_call && !is_new) return;
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
+    // A signal handler that multiplies must not write into the line that it interrupted.
+    const record::SignalHold hold{record::SignalHold::all};
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
     if (in_force.log_to_stderr) record::stderr_line(record::format_decision_text(event, context->log_buffer));
 }
@@ -171,9 +176,10 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
 }  // namespace
 
 bool needs_gate(Site& site) {
+    if (site.provider == nullptr) return false;
+    if (site.runs_one_by_one()) return true;
     const Settings& in_force = settings();
-    if (site.loops_over_gemm) return true;
-    if (in_force.forward_everything || !is_blas(site)) return false;
+    if (in_force.forward_everything || !site.is_blas) return false;
     if (in_force.logs()) return true;
     // Without a log, only what changes the call is worth looking at.
     if (site.function->family->treatment != Treatment::governed) return false;
@@ -181,7 +187,7 @@ bool needs_gate(Site& site) {
     if (scopes_in_use() || in_force.policy.looks_at_sizes()) return true;
     policy::MatmulCall call;
     call.function = site.function->name;
-    call.caller = site.caller_name;
+    call.caller = site.caller_name();
     call.dtype = site.function->family->dtype;
     const policy::Decision decision = decide_product(site, in_force, call);
     return decision.precision != policy::Precision::native && decision.precision != policy::Precision::highest;
@@ -191,23 +197,28 @@ bool needs_gate(Site& site) {
 
 extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
-    if (is_inner(*site, frame)) return {0, site->real};
+    const Outcome untouched{0, site->real};
+    if (!site->is_blas) return untouched;
     if (site->function->convention == Convention::bare &&
         !blas::arguments_look_like_pointers(*site->function, *frame))
-        return {0, site->real};
+        return untouched;
+    const bool inner = is_inner(*site, frame);
+    if (inner && !site->runs_one_by_one()) return untouched;
 
     const Settings& in_force = settings();
+    const bool logs = in_force.logs() && !inner;
     blas::Product product;
     blas::describe(*site, *frame, product);
     const policy::Decision decision = decide_product(*site, in_force, product.call);
-    Plan plan = make_plan(*site, *frame, product, decision, in_force.policy.tf32_rounding);
-    if (plan.reason == policy::Reason::invalid_arguments) {
+    Plan plan =
+        make_plan(*site, *frame, product, inner ? policy::Decision{} : decision, in_force.policy.tf32_rounding);
+    if (plan.reason == policy::Reason::invalid_arguments && !site->runs_one_by_one()) {
         // xerbla_ may not come back: say what is known, and leave no trace of ours on the stack.
-        if (in_force.logs()) record_call(*site, in_force, product.call, decision, plan, -1);
-        return {0, site->real};
+        if (logs) record_call(*site, in_force, product.call, decision, plan, -1);
+        return untouched;
     }
-    const std::int64_t started = in_force.logs() ? now_ns() : 0;
+    const std::int64_t started = logs ? now_ns() : 0;
     const std::int64_t value = run(*site, *frame, product, plan);
-    if (in_force.logs()) record_call(*site, in_force, product.call, decision, plan, now_ns() - started);
+    if (logs) record_call(*site, in_force, product.call, decision, plan, now_ns() - started);
     return {value, nullptr};
 }

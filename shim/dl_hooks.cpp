@@ -13,6 +13,7 @@
 #include "shim/elf/readers.hpp"
 #include "shim/elf/text.hpp"
 #include "shim/functions.hpp"
+#include "shim/loaded_object.hpp"
 #include "shim/provider.hpp"
 #include "shim/site.hpp"
 #include "shim/slots.hpp"
@@ -76,8 +77,11 @@ void say_no_slot_left(const char* name) {
     record::stderr_line(text);
 }
 
-/// What the program gets for a function that the real lookup found.
+/// What the program gets for what the lookup found: the address itself where it is not code of an object that we know
+/// (a data object of that name, another linker namespace, code made by another hook).
 void* entry_point_for(const char* name, void* found) {
+    const elf::Reading reading;
+    if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) return found;
     void* slot = slot_for(find_function(name), found);
     if (slot == nullptr) say_no_slot_left(name);
     return slot == nullptr ? found : slot;
@@ -87,24 +91,38 @@ void* entry_point_for(const char* name, void* found) {
 /// again as the provider. It gets a slot for the definition behind us instead.
 bool next_is_ours(const char* name, std::uintptr_t return_address) {
     const elf::Reading reading;
-    return find_next(elf::object_at(return_address - 1), elf::view(name)).is_ours;
+    return find_next(object_containing(return_address - 1), elf::view(name), {}).is_ours;
 }
 
-/// RTLD_NEXT from before us, RTLD_DEFAULT and handles of the whole program find us first: what they would find
-/// without us, or nullptr.
+/// What a lookup that finds us first would find without us; nullptr: nothing.
 void* found_behind_us(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::Reading reading;
-    const link_map* caller = elf::object_at(return_address - 1);
-    if (handle == RTLD_NEXT) return find_next(caller, elf::view(name)).address;
-    if (const Binding binding = find_by_name(caller, elf::view(name), version); binding.address != nullptr)
-        return binding.address;
-    return nullptr;
+    const LoadedObject* caller = object_containing(return_address - 1);
+    if (handle == RTLD_NEXT) return find_next(caller, elf::view(name), version).address;
+    if (handle == RTLD_DEFAULT) return find_default(caller, elf::view(name), version).address;
+    return find_in_handle(handle, elf::view(name), version).address;
 }
 
-/// Nobody but us has it: fails as the loader does, with its message in dlerror (which names this library as the place
-/// that was searched). RTLD_NEXT looks behind whoever *calls*, so this must not become a jump.
-void* failed_lookup(const char* name) {
-    void* nothing = fp32shim_real_dlsym(RTLD_NEXT, name);
+void* real_lookup(void* handle, const char* name, const char* version) {
+    return version == nullptr ? fp32shim_real_dlsym(handle, name) : fp32shim_real_dlvsym(handle, name, version);
+}
+
+/// `version` is nullptr for dlsym.
+void* answer_lookup(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
+    void* found = nullptr;
+    if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {
+        found = real_lookup(handle, name, version);
+        if (found == nullptr) return nullptr;
+    }
+    // RTLD_NEXT and RTLD_DEFAULT go by whoever calls the real function, which here would be us.
+    if (found == nullptr || is_own_code(found)) {
+        const std::string_view wanted = version == nullptr ? std::string_view{} : elf::view(version);
+        found = found_behind_us(handle, name, wanted, return_address);
+    }
+    if (found != nullptr) return entry_point_for(name, found);
+    // Nobody but us has it: fail as the loader does, with its message in dlerror (which names this library as the
+    // place that was searched). RTLD_NEXT looks behind whoever calls, so this must not become a jump.
+    void* nothing = real_lookup(RTLD_NEXT, name, version);
     asm volatile("" : "+r"(nothing));
     return nothing;
 }
@@ -120,27 +138,11 @@ int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_
 }
 
 void* fp32shim_answer_dlsym(void* handle, const char* name, void*, std::uintptr_t return_address) {
-    using namespace fp32shim;
-    const bool is_next = handle == RTLD_NEXT;
-    void* found = is_next ? nullptr : fp32shim_real_dlsym(handle, name);
-    if (found == nullptr && !is_next) return nullptr;
-    if (is_next || is_own_code(found)) {
-        found = found_behind_us(handle, name, {}, return_address);
-        if (found == nullptr) return failed_lookup(name);
-    }
-    return entry_point_for(name, found);
+    return fp32shim::answer_lookup(handle, name, nullptr, return_address);
 }
 
 void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
-    using namespace fp32shim;
-    const bool is_next = handle == RTLD_NEXT;
-    void* found = is_next ? nullptr : fp32shim_real_dlvsym(handle, name, version);
-    if (found == nullptr && !is_next) return nullptr;
-    if (is_next || is_own_code(found)) {
-        found = found_behind_us(handle, name, elf::view(version), return_address);
-        if (found == nullptr) return failed_lookup(name);
-    }
-    return entry_point_for(name, found);
+    return fp32shim::answer_lookup(handle, name, version, return_address);
 }
 
 extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noexcept {
@@ -160,8 +162,9 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
     }
     // What was unloaded may come back at the same address as something else.
     const elf::Reading reading;
-    forget_unloaded_providers();
-    forget_unloaded_slots();
-    forget_unloaded_sites();
+    if (notice_unloaded_objects()) {
+        forget_unloaded_slots();
+        forget_unloaded_sites();
+    }
     return result;
 }

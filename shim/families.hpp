@@ -222,4 +222,25 @@ inline constexpr Family hgemm            = family("hgemm",            Operation:
 }  // namespace families
 // clang-format on
 
+/// What does a function's work where no library provides it: with the same arguments, or, for a batch, one product at
+/// a time. In order of preference.
+struct StandIn {
+    std::string_view missing;
+    std::string_view stand_in;
+};
+
+// clang-format off
+inline constexpr StandIn stand_ins[] = {
+    {"sgemmt", "sgemmtr"}, {"sgemmtr", "sgemmt"}, {"cgemmt", "cgemmtr"}, {"cgemmtr", "cgemmt"}, {"cgemm3m", "cgemm"},
+    {"sgemm_batch", "sgemm"},           {"sgemm_batch_strided", "sgemm"},
+    {"cgemm_batch", "cgemm"},           {"cgemm_batch_strided", "cgemm"},
+    {"cgemm3m_batch", "cgemm3m"},       {"cgemm3m_batch_strided", "cgemm3m"},
+    {"cgemm3m_batch", "cgemm"},         {"cgemm3m_batch_strided", "cgemm"},
+    {"ssyrk_batch", "ssyrk"},           {"ssyrk_batch_strided", "ssyrk"},
+    {"csyrk_batch", "csyrk"},           {"csyrk_batch_strided", "csyrk"},
+    {"strsm_batch", "strsm"},           {"strsm_batch_strided", "strsm"},
+    {"ctrsm_batch", "ctrsm"},           {"ctrsm_batch_strided", "ctrsm"},
+};
+// clang-format on
+
 }  // namespace fp32shim

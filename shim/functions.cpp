@@ -52,4 +52,32 @@ FunctionIndex underscored(FunctionIndex bare) {
     return find_function(name);
 }
 
+FunctionIndex row_beside(const Function& function, std::string_view family) {
+    const std::string_view name = function.name;
+    const std::string_view own = function.family->name;
+    const bool upper = name[0] >= 'A' && name[0] <= 'Z';
+    const auto fold = [upper](char letter) {
+        return upper && letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
+    };
+    for (std::size_t begin = 0; begin + own.size() <= name.size(); ++begin) {
+        std::size_t matched = 0;
+        while (matched < own.size() && name[begin + matched] == fold(own[matched])) ++matched;
+        if (matched < own.size()) continue;
+        std::array<char, 64> text{};
+        std::size_t size = 0;
+        const auto append = [&](std::string_view part) {
+            for (char letter : part)
+                if (size + 1 < text.size()) text[size++] = letter;
+        };
+        append(name.substr(0, begin));
+        for (char letter : family) {
+            const char folded = fold(letter);
+            append({&folded, 1});
+        }
+        append(name.substr(begin + own.size()));
+        return find_function(text.data());
+    }
+    return -1;
+}
+
 }  // namespace fp32shim

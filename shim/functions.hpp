@@ -37,4 +37,8 @@ FunctionIndex find_function(const char* symbol);
 /// provider of a bare name must also have.
 FunctionIndex underscored(FunctionIndex bare);
 
+/// The row of another family's name of the same form (`cgemm` for `scipy_cblas_csyrk64_`: `scipy_cblas_cgemm64_`), or
+/// -1.
+FunctionIndex row_beside(const Function& function, std::string_view family);
+
 }  // namespace fp32shim

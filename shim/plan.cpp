@@ -34,8 +34,8 @@ Plan make_plan(const Site& site, const Frame& frame, const blas::Product& produc
     Plan plan;
     plan.reason = decision.reason;
     if (site.ambiguous) plan.detail = "several libraries provide it, and the caller imports it from none of them";
-    if (site.loops_over_gemm) {
-        plan.how = record::How::loop_over_gemm;
+    if (site.runs_one_by_one()) {
+        plan.how = record::How::one_by_one;
         plan.detail = "no library provides this batch function";
     }
     if (family.treatment == Treatment::observed) {
@@ -49,7 +49,8 @@ Plan make_plan(const Site& site, const Frame& frame, const blas::Product& produc
     // A float32 routine of a CPU library multiplies in float32.
     plan.applied = Applied::fp32;
     if (!product.readable) {
-        plan.reason = site.width == IntegerWidth::unknown ? Reason::width_unknown : Reason::invalid_arguments;
+        plan.reason = site.width.load(std::memory_order_relaxed) == IntegerWidth::unknown ? Reason::width_unknown
+                                                                                          : Reason::invalid_arguments;
         return plan;
     }
     if (!all_arguments_are_valid(site, frame, product)) {
@@ -68,7 +69,7 @@ Plan make_plan(const Site& site, const Frame& frame, const blas::Product& produc
                         : tf32_rounding == policy::Tf32Rounding::even ? blas::OperandRounding::tf32_even
                                                                       : blas::OperandRounding::tf32_away;
         plan.applied = decision.precision == Precision::medium ? Applied::bf16 : Applied::tf32;
-        if (!site.loops_over_gemm) plan.how = record::How::round_operands;
+        if (!site.runs_one_by_one()) plan.how = record::How::round_operands;
     }
     return plan;
 }

@@ -1,27 +1,10 @@
 #include "shim/provider.hpp"
 
-#include "shim/arena.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/text.hpp"
-#include "shim/imports.hpp"
 
 namespace fp32shim {
 namespace {
-
-constinit std::atomic<Provider*> providers{nullptr};
-
-Provider* provider_of(const elf::Object& object) {
-    for (Provider* known = providers.load(std::memory_order_acquire); known != nullptr; known = known->next)
-        if (known->map == object.map) return known;
-    auto* provider = arena_new<Provider>();
-    provider->map = object.map;
-    provider->name = arena_copy(object.name());
-    provider->next = providers.load(std::memory_order_relaxed);
-    while (!providers.compare_exchange_weak(provider->next, provider, std::memory_order_release,
-                                            std::memory_order_relaxed)) {
-    }
-    return provider;
-}
 
 /// This library, or another copy of it: never a provider.
 bool is_shim(const elf::Object& object) {
@@ -36,7 +19,7 @@ Binding bind_to(const link_map* map, std::string_view name, std::string_view ver
     const elf::Object object = elf::read_object(map);
     const ElfW(Sym)* symbol = elf::find_definition(object, name, version);
     if (symbol == nullptr || is_shim(object)) return {};
-    return {provider_of(object), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
+    return {loaded_object(map), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
 }
 
 /// Whether `earlier` comes before `later` in load order.
@@ -48,16 +31,16 @@ bool is_loaded_before(const link_map* earlier, const link_map* later) {
 
 /// Searches a scope; with `bound`, only objects that were loaded before it.
 Binding search(elf::Scope scope, std::string_view name, std::string_view version, const link_map* bound = nullptr) {
-    for (std::size_t i = 0; i < scope.count; ++i) {
-        if (bound != nullptr && !is_loaded_before(scope.objects[i], bound)) continue;
-        if (const Binding found = bind_to(scope.objects[i], name, version); found.address != nullptr) return found;
+    for (std::size_t i = 0; i < scope.count(); ++i) {
+        if (bound != nullptr && !is_loaded_before(scope.at(i), bound)) continue;
+        if (const Binding found = bind_to(scope.at(i), name, version); found.address != nullptr) return found;
     }
     return {};
 }
 
 bool includes(elf::Scope scope, const link_map* map) {
-    for (std::size_t i = 0; i < scope.count; ++i)
-        if (scope.objects[i] == map) return true;
+    for (std::size_t i = 0; i < scope.count(); ++i)
+        if (scope.at(i) == map) return true;
     return false;
 }
 
@@ -70,10 +53,12 @@ Binding search_in_load_order(std::string_view name, std::string_view version) {
 /// What a reference in `caller` binds to.
 Binding search_scopes_of(const link_map* caller, std::string_view name, std::string_view version) {
     const elf::Scope global = elf::global_scope();
-    if (global.count == 0) return search_in_load_order(name, version);
+    if (global.count() == 0) return search_in_load_order(name, version);
     // References are bound when an object is loaded. What was opened RTLD_GLOBAL later was not there yet, and counts
-    // only where nothing else has the name (lazy binding).
-    if (const Binding found = search(global, name, version, caller); found.address != nullptr) return found;
+    // only where nothing else has the name (lazy binding). Objects that are in the global scope themselves have their
+    // own dependencies there, which come later in load order.
+    const link_map* bound = includes(global, caller) ? nullptr : caller;
+    if (const Binding found = search(global, name, version, bound); found.address != nullptr) return found;
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
         const elf::Scope scope = elf::own_scope(root);
         if (root == elf::first_object() || !includes(scope, caller)) continue;
@@ -82,9 +67,9 @@ Binding search_scopes_of(const link_map* caller, std::string_view name, std::str
     return search(global, name, version);
 }
 
-Binding bind_import(const link_map* importer, std::int32_t symbol, FunctionIndex function) {
-    const elf::Version version = elf::version_of(elf::read_object(importer), static_cast<std::size_t>(symbol));
-    return search_scopes_of(importer, functions[function].name, version.name);
+Binding bind_import(const LoadedObject& importer, std::int32_t symbol, FunctionIndex function) {
+    const elf::Version version = elf::version_of(elf::read_object(importer.map), static_cast<std::size_t>(symbol));
+    return search_scopes_of(importer.map, functions[function].name, version.name);
 }
 
 /// What all importers of the function share.
@@ -93,9 +78,10 @@ Binding bind_as_importers_do(FunctionIndex function) {
     Binding shared;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         if (map == own) continue;
-        const std::int32_t symbol = import_of(map, function);
+        LoadedObject* importer = loaded_object(map);
+        const std::int32_t symbol = import_of(*importer, function);
         if (symbol < 0) continue;
-        const Binding binding = bind_import(map, symbol, function);
+        const Binding binding = bind_import(*importer, symbol, function);
         if (binding.address == nullptr) continue;
         if (shared.address == nullptr) {
             shared = binding;
@@ -108,58 +94,52 @@ Binding bind_as_importers_do(FunctionIndex function) {
 
 }  // namespace
 
-Binding find_binding(const link_map* caller, FunctionIndex function) {
+Binding find_binding(LoadedObject* caller, FunctionIndex function) {
     if (caller != nullptr) {
-        const std::int32_t symbol = import_of(caller, function);
+        const std::int32_t symbol = import_of(*caller, function);
         if (symbol >= 0) {
-            if (const Binding found = bind_import(caller, symbol, function); found.address != nullptr) return found;
+            if (const Binding found = bind_import(*caller, symbol, function); found.address != nullptr) return found;
         }
     }
     if (const Binding shared = bind_as_importers_do(function); shared.address != nullptr) return shared;
-    if (const Binding found = search_scopes_of(caller, functions[function].name, {}); found.address != nullptr)
+    if (const Binding found = find_default(caller, functions[function].name, {}); found.address != nullptr)
         return found;
     return search_in_load_order(functions[function].name, {});
 }
 
-Binding find_by_name(const link_map* caller, std::string_view name, std::string_view version) {
-    return search_scopes_of(caller, name, version);
+Binding find_default(const LoadedObject* caller, std::string_view name, std::string_view version) {
+    return search_scopes_of(caller == nullptr ? nullptr : caller->map, name, version);
 }
 
-NextDefinition find_next(const link_map* caller, std::string_view name) {
+Binding find_in_handle(const void* handle, std::string_view name, std::string_view version) {
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+        if (map == handle) return search(elf::own_scope(map), name, version);
+    return {};
+}
+
+NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version) {
     // Callers outside the global scope never find us this way.
     const elf::Scope global = elf::global_scope();
     std::size_t i = 0;
-    while (i < global.count && global.objects[i] != caller) ++i;
+    while (i < global.count() && (caller == nullptr || global.at(i) != caller->map)) ++i;
     NextDefinition next;
-    for (++i; i < global.count; ++i) {
-        const elf::Object object = elf::read_object(global.objects[i]);
-        const ElfW(Sym)* symbol = elf::find_definition(object, name, {});
+    for (++i; i < global.count(); ++i) {
+        const elf::Object object = elf::read_object(global.at(i));
+        const ElfW(Sym)* symbol = elf::find_definition(object, name, version);
         if (symbol == nullptr) continue;
-        if (is_shim(object)) {
-            next.is_ours = true;
-        } else {
+        if (!is_shim(object)) {
             next.address = reinterpret_cast<void*>(elf::address_of(object, *symbol));
             return next;
         }
+        next.is_ours = true;
     }
     return next;
 }
 
-void* find_in(const Provider& provider, std::string_view name) {
-    const elf::Object object = elf::read_object(provider.map);
+void* find_in(const LoadedObject& library, std::string_view name) {
+    const elf::Object object = elf::read_object(library.map);
     const ElfW(Sym)* symbol = elf::find_definition(object, name, {});
     return symbol == nullptr ? nullptr : reinterpret_cast<void*>(elf::address_of(object, *symbol));
-}
-
-Provider* provider_at(const void* address) {
-    const link_map* map = elf::object_at(reinterpret_cast<ElfW(Addr)>(address));
-    return map == nullptr ? nullptr : provider_of(elf::read_object(map));
-}
-
-void forget_unloaded_providers() {
-    forget_unloaded_imports();
-    for (Provider* known = providers.load(std::memory_order_acquire); known != nullptr; known = known->next)
-        if (known->map != nullptr && !is_loaded(known->map)) known->map = nullptr;
 }
 
 }  // namespace fp32shim

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,8 +24,10 @@ namespace fp32shim {
 namespace {
 
 constinit std::atomic<const Settings*> in_force{nullptr};
-constinit std::atomic<std::int32_t> reader{0};  ///< process id of the thread that reads them; 0: nobody
-constinit std::atomic<std::uint16_t> epoch{1};
+constinit std::atomic<std::int32_t> reading_process{0};  ///< whose thread reads them; 0: nobody's
+constinit std::atomic<std::int32_t> reading_thread{0};
+constinit std::atomic<std::uint16_t> change_count{0};
+constinit std::atomic<std::uint8_t> override_count{0};
 constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
 constinit std::atomic<bool> scopes_seen{false};
@@ -33,15 +36,19 @@ constinit std::atomic<bool> scopes_seen{false};
 // have 16 KB in all.
 constexpr std::size_t reading_stack_size = 2 << 20;
 
+// Reading files is a cancellation point; a thread that is cancelled meanwhile must not unwind through us.
 void on_own_stack(void (*function)(void*), void* argument) {
+    int cancel_state = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     void* stack = mmap(nullptr, reading_stack_size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
         function(argument);
-        return;
+    } else {
+        fp32shim_call_on_stack(function, argument, static_cast<char*>(stack) + reading_stack_size);
+        munmap(stack, reading_stack_size);
     }
-    fp32shim_call_on_stack(function, argument, static_cast<char*>(stack) + reading_stack_size);
-    munmap(stack, reading_stack_size);
+    pthread_setcancelstate(cancel_state, nullptr);
 }
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
@@ -86,10 +93,15 @@ bool ends_with(std::string_view text, std::string_view end) {
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-void open_log(Settings& settings) {
+void open_log(Settings& settings, const Settings* previous) {
     const policy::Policy& policy = settings.policy;
     const std::string& path = policy.log_path;
     settings.log_every_call = policy.log_level != policy::LogLevel::summary;
+    if (previous != nullptr && previous->policy.log_path == path) {
+        settings.log = previous->log;
+        settings.log_to_stderr = previous->log_to_stderr;
+        return;
+    }
     if (path.empty()) return;
     if (path == "stderr") {
         settings.log_to_stderr = true;
@@ -110,14 +122,24 @@ void open_log(Settings& settings) {
     settings.log = log.release();
 }
 
-struct Reading {
+struct SettingsReading {
     bool is_reload = false;
     Settings* settings = nullptr;  ///< stays nullptr where a reload found errors
 };
 
-void read_settings(Reading& reading) {
-    policy::Environment environment;
-    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) environment.emplace_back(*entry);
+/// The environment as it was at the first call: it is read once, also for reloads.
+const policy::Environment& first_environment() {
+    static constinit policy::Environment* copy = nullptr;  // one reader at a time: see read_first_settings
+    if (copy == nullptr) {
+        copy = new policy::Environment;
+        for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+            copy->push_back(arena_copy(*entry));
+    }
+    return *copy;
+}
+
+void read_settings(SettingsReading& reading) {
+    const policy::Environment& environment = first_environment();
 
     policy::LoadOptions options;
     options.elevated = has_elevated_rights();
@@ -143,14 +165,8 @@ void read_settings(Reading& reading) {
     settings->policy = std::move(loaded.policy);
     settings->forward_everything = settings->policy.disabled || options.elevated;
     const Settings* previous = in_force.load(std::memory_order_acquire);
-    if (settings->forward_everything) {
-    } else if (previous != nullptr && previous->policy.log_path == settings->policy.log_path) {
-        settings->log = previous->log;
-        settings->log_to_stderr = previous->log_to_stderr;
-        settings->log_every_call = settings->policy.log_level != policy::LogLevel::summary;
-    } else {
-        open_log(*settings);
-    }
+    if (previous != nullptr) settings->id = previous->id == UINT8_MAX ? 1 : previous->id + 1;
+    if (!settings->forward_everything) open_log(*settings, previous);
     if (!complaint.empty() && settings->log != nullptr) {
         auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
         settings->log->write(record::ErrorEvent{record::ErrorCode::bad_setting, complaint},
@@ -160,55 +176,67 @@ void read_settings(Reading& reading) {
 }
 
 void read_settings_or_forward(void* argument) {
-    auto& reading = *static_cast<Reading*>(argument);
+    auto& reading = *static_cast<SettingsReading*>(argument);
     try {
         read_settings(reading);
-    } catch (const std::exception&) {
-        record::stderr_line("out of memory while reading the settings; the program runs as without fp32shim");
+    } catch (const std::exception& problem) {
+        record::stderr_line(std::string("reading the settings failed (") + problem.what() +
+                            "); the program runs as without fp32shim");
     }
 }
 
-/// Nothing could be read at all.
+/// Where nothing could be read, or a signal handler multiplies while its own thread reads.
 const Settings* untouched_settings() {
-    auto* settings = arena_new<Settings>();
-    settings->forward_everything = true;
-    return settings;
+    static constinit std::atomic<const Settings*> untouched{nullptr};
+    const Settings* known = untouched.load(std::memory_order_acquire);
+    if (known == nullptr) {
+        auto* settings = arena_new<Settings>();
+        settings->forward_everything = true;
+        untouched.store(known = settings, std::memory_order_release);
+    }
+    return known;
 }
+
+std::int32_t this_thread() { return static_cast<std::int32_t>(record::raw::syscall6(SYS_gettid)); }
 
 /// Waits until another thread has read the settings. False: that thread is not of this process (we were forked
 /// while it read) and somebody else has to.
 bool wait_for_reader() {
     while (in_force.load(std::memory_order_acquire) == nullptr) {
-        const std::int32_t process = reader.load(std::memory_order_acquire);
+        const std::int32_t process = reading_process.load(std::memory_order_acquire);
         if (process != record::raw::getpid()) return false;
         const timespec ten_milliseconds{0, 10'000'000};
-        record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAIT_PRIVATE, process,
+        record::raw::syscall6(SYS_futex, record::raw::address(&reading_process), FUTEX_WAIT_PRIVATE, process,
                               record::raw::address(&ten_milliseconds));
     }
     return true;
 }
 
+void settings_changed() {
+    change_count.fetch_add(1, std::memory_order_acq_rel);
+    refresh_sites();
+}
+
 const Settings* read_first_settings() {
     const std::int32_t self = record::raw::getpid();
     for (;;) {
-        std::int32_t process = reader.load(std::memory_order_acquire);
-        if (process != self && reader.compare_exchange_strong(process, self)) break;
+        std::int32_t process = reading_process.load(std::memory_order_acquire);
+        if (process != self && reading_process.compare_exchange_strong(process, self)) break;
+        if (reading_thread.load(std::memory_order_acquire) == this_thread()) return untouched_settings();
         if (wait_for_reader()) return in_force.load(std::memory_order_acquire);
     }
+    reading_thread.store(this_thread(), std::memory_order_release);
     const int saved_errno = errno;
-    Reading reading;
+    SettingsReading reading;
     on_own_stack(read_settings_or_forward, &reading);
     const Settings* settings = reading.settings != nullptr ? reading.settings : untouched_settings();
     in_force.store(settings, std::memory_order_release);
-    reader.store(0, std::memory_order_release);
-    record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
+    reading_thread.store(0, std::memory_order_release);
+    reading_process.store(0, std::memory_order_release);
+    record::raw::syscall6(SYS_futex, record::raw::address(&reading_process), FUTEX_WAKE_PRIVATE, INT32_MAX);
+    settings_changed();  // a signal handler may have been forwarded untouched meanwhile
     errno = saved_errno;
     return settings;
-}
-
-void settings_changed() {
-    if (epoch.fetch_add(1, std::memory_order_acq_rel) == UINT16_MAX) epoch.fetch_add(1);  // 0 means: no verdict
-    refresh_sites();
 }
 
 }  // namespace
@@ -218,12 +246,14 @@ const Settings& settings() {
     return current != nullptr ? *current : *read_first_settings();
 }
 
-std::uint16_t settings_epoch() { return epoch.load(std::memory_order_acquire); }
+std::uint16_t settings_change_count() { return change_count.load(std::memory_order_acquire); }
+
+std::uint8_t process_override_count() { return override_count.load(std::memory_order_acquire); }
 
 bool reload_settings() {
     settings();
     const int saved_errno = errno;
-    Reading reading{.is_reload = true};
+    SettingsReading reading{.is_reload = true};
     on_own_stack(read_settings_or_forward, &reading);
     errno = saved_errno;
     if (reading.settings == nullptr) return false;
@@ -234,7 +264,9 @@ bool reload_settings() {
 
 void set_process_precision(std::optional<policy::Precision> precision) {
     const int value = precision ? static_cast<int>(*precision) : -1;
-    if (process_precision_value.exchange(value, std::memory_order_acq_rel) != value) settings_changed();
+    if (process_precision_value.exchange(value, std::memory_order_acq_rel) == value) return;
+    override_count.fetch_add(1, std::memory_order_acq_rel);
+    settings_changed();
 }
 
 std::optional<policy::Precision> process_precision() {
@@ -247,6 +279,7 @@ void raise_process_floor(policy::Floor floor) {
     policy::Floor current = process_floor_value.load(std::memory_order_acquire);
     while (floor > current) {
         if (process_floor_value.compare_exchange_weak(current, floor)) {
+            override_count.fetch_add(1, std::memory_order_acq_rel);
             settings_changed();
             return;
         }

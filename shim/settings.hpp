@@ -16,6 +16,7 @@ namespace fp32shim {
 /// One reading of environment and policy files. Immutable; a reload makes another and keeps the old one, which
 /// calls in flight may still read.
 struct Settings {
+    std::uint8_t id = 1;  ///< differs from that of the settings before; never 0
     policy::Policy policy;
     policy::Process process;  ///< views of `facts`
     record::ProcessFacts facts;
@@ -30,11 +31,14 @@ struct Settings {
 /// The settings in force. Reads them on first use, on a stack of its own.
 const Settings& settings();
 
-/// Counts changes of settings, scopes and overrides: a cached decision carries the count that it was made under.
-std::uint16_t settings_epoch();
+/// Counts changes of settings, overrides and scopes: whoever works on old ones can see it.
+std::uint16_t settings_change_count();
 
-/// Reads environment and policy files anew. Returns false, and changes nothing, where they are wrong (one line on
-/// stderr says what).
+/// Counts changes of the process-wide settings of the C API.
+std::uint8_t process_override_count();
+
+/// Reads the policy files anew, with the environment as it was first read. Returns false, and changes nothing, where
+/// they are wrong (one line on stderr says what).
 bool reload_settings();
 
 /// Process-wide settings of the C API. An absent precision: back to environment and file.

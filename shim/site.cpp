@@ -6,13 +6,12 @@
 
 #include "record/stderr_line.hpp"
 #include "shim/arena.hpp"
-#include "shim/blas/routine.hpp"
 #include "shim/call.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
 #include "shim/entry_layout.h"
 #include "shim/gate.hpp"
-#include "shim/imports.hpp"
+#include "shim/provider.hpp"
 #include "shim/settings.hpp"
 #include "shim/slots.hpp"
 
@@ -56,45 +55,71 @@ void cache(Site* site) {
         site, std::memory_order_release);
 }
 
-Binding binding_of_slot(const SlotBinding& slot) { return {provider_at(slot.address), slot.address}; }
-
-void say_ambiguous(const Function& function, const Binding& binding, std::string_view caller) {
+void say_ambiguous(const Site& site) {
     static constinit record::OncePerProcess said;
     if (!said.first()) return;
     std::string text = "several libraries provide ";
-    text += function.name;
+    text += site.function->name;
     text += " and its caller ";
-    text += caller.empty() ? "(unknown code)" : caller;
+    text += site.caller == nullptr ? "(unknown code)" : site.caller_name();
     text += " imports it from none of them; using ";
-    text += binding.provider->name;
+    text += site.provider->name;
     record::stderr_line(text);
 }
 
-/// A program left without a BLAS. Without the shim the loader would have refused to start it, or to resolve the call.
+bool any_library_multiplies() {
+    for (const FunctionIndex gemm : {row_sgemm_, row_cblas_sgemm, row_scipy_sgemm_, row_scipy_sgemm_64_})
+        if (find_binding(nullptr, gemm).address != nullptr) return true;
+    return false;
+}
+
+/// Without the shim the loader would have refused to start the program or to resolve the call, or the program would
+/// have found its weak reference NULL.
 [[noreturn]] void end_without_provider(const Function& function, std::string_view caller) {
     std::string text = "no loaded library provides ";
     text += function.name;
     text += ", called from ";
     text += caller.empty() ? "unknown code" : caller;
-    text +=
-        "; if the program was linked with -lfp32shim, link its BLAS behind it with -Wl,--no-as-needed "
-        "(-lfp32shim -Wl,--no-as-needed -lopenblas)";
+    text += any_library_multiplies() ? "; if that is a weak reference, which is never NULL under fp32shim, run this "
+                                       "program without it"
+                                     : "; if the program was linked with -lfp32shim, link its BLAS behind it with "
+                                       "-Wl,--no-as-needed (-lfp32shim -Wl,--no-as-needed -lopenblas)";
     record::stderr_line(text);
     _exit(127);
 }
 
-/// A batch that no library provides, called through a weak reference that became non-NULL because we export it:
-/// the plain gemm of the same name form does the work. Row of that gemm, or -1.
-FunctionIndex gemm_for_missing_batch(const Function& function) {
-    const Family& family = *function.family;
-    if (family.batching == Batching::single || family.operation != blas::Operation::gemm) return -1;
-    return blas::gemm_row_of(function);
+struct Routine {
+    Binding binding;
+    const Function* function = nullptr;
+};
+
+/// A function that no library provides, called through a weak reference that became non-NULL because we export it:
+/// another of the same name form that does the same, or a batch's single one.
+Routine find_stand_in(LoadedObject* caller, const Function& function) {
+    for (const StandIn& known : stand_ins) {
+        const FunctionIndex row = known.missing == function.family->name ? row_beside(function, known.stand_in) : -1;
+        if (row < 0) continue;
+        if (const Binding binding = find_binding(caller, row); binding.address != nullptr)
+            return {binding, &functions[row]};
+    }
+    return {};
+}
+
+/// Bare names can be anybody's: `sgemm` of a library that is no BLAS. Governed only if it has `sgemm_` too.
+bool is_blas(const Site& site) {
+    if (site.function->convention != Convention::bare) return true;
+    const FunctionIndex known_name = underscored(static_cast<FunctionIndex>(site.function - functions));
+    return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
+}
+
+void* find_gemm(const Site& site) {
+    const bool is_complex = site.function->family->dtype == policy::Dtype::complex64;
+    const FunctionIndex row = row_beside(*site.function, is_complex ? "cgemm" : "sgemm");
+    return row < 0 ? nullptr : find_in(*site.provider, functions[row].name);
 }
 
 Site* make_site(EntryIndex entry, std::uintptr_t return_address) {
     const elf::Reading reading;
-    const auto code = static_cast<ElfW(Addr)>(return_address - 1);  // inside the call, also where it ends a function
-    const link_map* caller = elf::object_at(code);
     const bool is_slot = entry >= function_count;
     const SlotBinding slot = is_slot ? slot_binding(entry) : SlotBinding{entry, nullptr};
     const Function& function = functions[slot.function];
@@ -102,29 +127,45 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address) {
     auto* site = static_cast<Site*>(arena_allocate(sizeof(Site)));
     site->entry = entry;
     site->function = &function;
-    site->caller = caller;
-    if (caller != nullptr) site->caller_name = arena_copy(elf::read_object(caller).name());
-
-    Binding binding = is_slot ? binding_of_slot(slot) : find_binding(caller, slot.function);
-    if (binding.address == nullptr) {
-        const FunctionIndex gemm = gemm_for_missing_batch(function);
-        if (gemm >= 0) binding = find_binding(caller, gemm);
-        if (binding.address == nullptr) end_without_provider(function, site->caller_name);
-        site->loops_over_gemm = true;
+    site->caller = object_containing(return_address - 1);  // inside the call, also where it ends a function
+    Routine found{{}, &function};
+    if (is_slot) {
+        found.binding.provider = object_containing(reinterpret_cast<std::uintptr_t>(slot.address));
+        found.binding.address = slot.address;
+    } else {
+        found.binding = find_binding(site->caller, slot.function);
+        if (found.binding.address == nullptr) found = find_stand_in(site->caller, function);
+        if (found.binding.address == nullptr) end_without_provider(function, site->caller_name());
     }
-    site->ambiguous = binding.ambiguous;
-    if (binding.ambiguous) say_ambiguous(function, binding, site->caller_name);
-    site->provider = binding.provider;
-    site->real = binding.address;
+    site->provider = found.binding.provider;
+    site->real = found.binding.address;
+    site->routine = found.function;
+    site->ambiguous = found.binding.ambiguous;
+    if (site->provider != nullptr) {  // else: a slot of a library that is gone; its address is all there is
+        site->is_blas = is_blas(*site);
+        site->gemm = find_gemm(*site);
+    }
+    if (site->ambiguous) say_ambiguous(*site);
+    site->target.store(reinterpret_cast<void*>(&fp32shim_govern_gate), std::memory_order_relaxed);
     site->return_address.store(return_address, std::memory_order_relaxed);
     return site;
 }
 
+/// Sets the target by the settings in force. Two threads that do so at once may store in the wrong order, so whoever
+/// finds that the settings changed meanwhile does it again.
 void refresh(Site& site) {
-    site.verdict.store(0, std::memory_order_relaxed);
-    site.target.store(needs_gate(site) ? reinterpret_cast<void*>(&fp32shim_govern_gate) : site.real,
-                      std::memory_order_release);
+    std::uint16_t count = 0;
+    do {
+        count = settings_change_count();
+        const bool is_gated = needs_gate(site);
+        if (is_gated && site.width.load(std::memory_order_acquire) == IntegerWidth::not_probed)
+            site.width.store(integer_width(*site.provider, *site.routine), std::memory_order_release);
+        site.target.store(is_gated ? reinterpret_cast<void*>(&fp32shim_govern_gate) : site.real,
+                          std::memory_order_release);
+    } while (count != settings_change_count());
 }
+
+bool is_alive(const Site& site) { return site.return_address.load(std::memory_order_acquire) != 0; }
 
 template <class Visit>
 void for_each_site(Visit visit) {
@@ -136,11 +177,15 @@ void for_each_site(Visit visit) {
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     const int saved_errno = errno;
+    // Also catches what was unloaded past our dlclose: by the C library itself, or by a library that binds its own.
+    if (notice_unloaded_objects()) forget_unloaded_sites();
     Site* site = known_site(entry, return_address);
     if (site == nullptr) {
         site = make_site(entry, return_address);
+        // Complete before others can see it; then once more, for settings that changed before they could see it.
         refresh(*site);
         remember(site);
+        refresh(*site);
     }
     cache(site);
     errno = saved_errno;
@@ -148,14 +193,15 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
 }
 
 void refresh_sites() {
-    for_each_site([](Site& site) { refresh(site); });
+    for_each_site([](Site& site) {
+        if (is_alive(site)) refresh(site);
+    });
 }
 
 void forget_unloaded_sites() {
     for_each_site([](Site& site) {
-        if (site.return_address.load(std::memory_order_relaxed) == 0) return;
-        const bool caller_gone = site.caller != nullptr && !is_loaded(site.caller);
-        const bool provider_gone = site.provider != nullptr && site.provider->map == nullptr;
+        const bool caller_gone = site.caller != nullptr && !site.caller->loaded.load(std::memory_order_acquire);
+        const bool provider_gone = site.provider != nullptr && !site.provider->loaded.load(std::memory_order_acquire);
         if (caller_gone || provider_gone) site.return_address.store(0, std::memory_order_release);
     });
 }

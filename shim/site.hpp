@@ -2,15 +2,13 @@
 // hangs here. The entry points (entry_*.S) find the site by return address and jump to its target.
 #pragma once
 
-#include <link.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "shim/functions.hpp"
-#include "shim/provider.hpp"
+#include "shim/loaded_object.hpp"
 
 namespace fp32shim {
 
@@ -23,16 +21,21 @@ struct Site {
     std::atomic<std::uintptr_t> return_address;  ///< where the call returns to; 0: dead
     std::atomic<void*> target;                   ///< the real function, or the gate of governed calls
     void* real;                                  ///< the provider's function
-    const Function* function;
-    Provider* provider;
-    const link_map* caller;        ///< nullptr: code outside every object
-    std::string_view caller_name;  ///< base name; empty when unknown
+    const Function* function;                    ///< what the program called
+    const Function* routine;                     ///< what `real` is: the same, or a stand-in for one that nobody has
+    LoadedObject* provider;
+    LoadedObject* caller;  ///< nullptr: code outside every object
+    void* gemm;            ///< the provider's plain gemm of the same name form; nullptr: it has none
     EntryIndex entry;
-    IntegerWidth width;
+    std::atomic<IntegerWidth> width;     ///< probed before the first governed call
+    bool is_blas;                        ///< false: a bare name of a library that is no BLAS; never governed
     bool ambiguous;                      ///< see Binding
-    bool loops_over_gemm;                ///< a batch that no library provides: `real` is the provider's plain gemm
     std::atomic<std::uint64_t> verdict;  ///< decision for all calls of this site, see call.cpp; 0: none yet
     Site* next;
+
+    std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
+    /// A batch that no library provides is run product by product, with `real` for one.
+    bool runs_one_by_one() const { return routine->family->batching != function->family->batching; }
 };
 
 static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry_*.S");

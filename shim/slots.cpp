@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "record/fork_safe_lock.hpp"
+#include "record/signal_hold.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/entry_layout.h"
 #include "shim/gate.hpp"
@@ -9,33 +11,48 @@
 namespace fp32shim {
 namespace {
 
-// A slot is free while its address is nullptr. `function` is stored before `address` becomes visible to others than
-// the thread that claims the slot: claiming is a compare-and-swap from nullptr to `claimed`.
+/// `address` is stored last when a slot is taken. A slot whose library was unloaded may be taken anew; until then it
+/// keeps its address, so that a program which calls it all the same gets what it would get without us.
 struct Slot {
     std::atomic<void*> address;
     std::atomic<FunctionIndex> function;
+    std::atomic<bool> abandoned;
 };
 
 constinit Slot slots[FP32SHIM_SLOT_COUNT]{};
-char claimed_mark;
-void* const claimed = &claimed_mark;
+constinit record::ForkSafeLock lock;  // of those who look names up; calls never take it
 
 void* entry_of(int slot) { return const_cast<char*>(fp32shim_slots) + slot * FP32SHIM_SLOT_SPACING; }
+
+void* take_slot(FunctionIndex function, void* address) {
+    int free = -1;
+    for (int i = 0; i < FP32SHIM_SLOT_COUNT; ++i) {
+        Slot& slot = slots[i];
+        void* held = slot.address.load(std::memory_order_acquire);
+        const bool is_abandoned = slot.abandoned.load(std::memory_order_relaxed);
+        if (held == address && slot.function.load(std::memory_order_relaxed) == function) {
+            slot.abandoned.store(false, std::memory_order_relaxed);
+            return entry_of(i);
+        }
+        if (free < 0 && (held == nullptr || is_abandoned)) free = i;
+        if (held == nullptr) break;  // slots are taken in order: none behind this one is in use
+    }
+    if (free < 0) return nullptr;
+    Slot& slot = slots[free];
+    slot.function.store(function, std::memory_order_relaxed);
+    slot.abandoned.store(false, std::memory_order_relaxed);
+    slot.address.store(address, std::memory_order_release);
+    return entry_of(free);
+}
 
 }  // namespace
 
 void* slot_for(FunctionIndex function, void* address) {
-    for (int i = 0; i < FP32SHIM_SLOT_COUNT; ++i) {
-        Slot& slot = slots[i];
-        void* held = slot.address.load(std::memory_order_acquire);
-        if (held == address && slot.function.load(std::memory_order_relaxed) == function) return entry_of(i);
-        if (held != nullptr) continue;
-        if (!slot.address.compare_exchange_strong(held, claimed, std::memory_order_acquire)) continue;
-        slot.function.store(function, std::memory_order_relaxed);
-        slot.address.store(address, std::memory_order_release);
-        return entry_of(i);
-    }
-    return nullptr;
+    const record::SignalHold hold{record::SignalHold::all};
+    if (!lock.acquire()) return nullptr;
+    void* entry = take_slot(function, address);
+    lock.release();
+    return entry;
 }
 
 SlotBinding slot_binding(EntryIndex entry) {
@@ -47,9 +64,9 @@ SlotBinding slot_binding(EntryIndex entry) {
 void forget_unloaded_slots() {
     for (Slot& slot : slots) {
         void* held = slot.address.load(std::memory_order_acquire);
-        if (held == nullptr || held == claimed) continue;
+        if (held == nullptr) return;
         if (elf::object_at(reinterpret_cast<ElfW(Addr)>(held)) == nullptr)
-            slot.address.compare_exchange_strong(held, nullptr, std::memory_order_release);
+            slot.abandoned.store(true, std::memory_order_relaxed);
     }
 }
 

@@ -2,6 +2,7 @@
 // names with 64-bit integers, and MKL's libmkl_rt decides at run time.
 #include <cstdint>
 
+#include "shim/loaded_object.hpp"
 #include "shim/provider.hpp"
 
 namespace fp32shim {
@@ -65,7 +66,7 @@ constexpr Probe probes[] = {
     {"scipy_cblas_isamax64_", isamax_sees_32_bits, true},
 };
 
-IntegerWidth probe(const Provider& provider) {
+IntegerWidth probe(const LoadedObject& provider) {
     for (const Probe& candidate : probes) {
         if (void* routine = find_in(provider, candidate.name))
             return candidate.sees_32_bits(routine, candidate.by_value) ? IntegerWidth::bits32 : IntegerWidth::bits64;
@@ -75,7 +76,7 @@ IntegerWidth probe(const Provider& provider) {
 
 }  // namespace
 
-IntegerWidth integer_width(Provider& provider, const Function& function) {
+IntegerWidth integer_width(LoadedObject& provider, const Function& function) {
     if (function.width == Width::ilp64) return IntegerWidth::bits64;
     IntegerWidth width = provider.width.load(std::memory_order_relaxed);
     if (width == IntegerWidth::not_probed) {

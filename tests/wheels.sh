@@ -51,4 +51,4 @@ if [ "${1:-}" = --prepare ]; then
     exit
 fi
 cd "$here"
-exec "$wheels/bin/python" -m pytest -p no:cacheprovider "$@"
+exec "$wheels/bin/python" -m pytest -p no:cacheprovider --rootdir=. --confcutdir=. "$@"

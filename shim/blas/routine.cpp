@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "shim/elf/text.hpp"
-
 namespace fp32shim::blas {
 namespace {
 
@@ -122,35 +120,6 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     return leading_dimension * largest;
 }
 
-/// Replaces the family's name in the symbol: `ssyrk_batch` by `sgemm`, in its case.
-FunctionIndex row_with_name(const Function& function, std::string_view replacement) {
-    const std::string_view name = function.name;
-    const std::string_view family = function.family->name;
-    const bool upper = name[0] >= 'A' && name[0] <= 'Z';
-    const auto fold = [upper](char letter) {
-        return upper && letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
-    };
-    for (std::size_t begin = 0; begin + family.size() <= name.size(); ++begin) {
-        std::size_t matched = 0;
-        while (matched < family.size() && name[begin + matched] == fold(family[matched])) ++matched;
-        if (matched < family.size()) continue;
-        std::array<char, 64> text{};
-        std::size_t size = 0;
-        const auto append = [&](std::string_view part) {
-            for (char letter : part)
-                if (size + 1 < text.size()) text[size++] = letter;
-        };
-        append(name.substr(0, begin));
-        for (char letter : replacement) {
-            const char folded = fold(letter);
-            append({&folded, 1});
-        }
-        append(name.substr(begin + family.size()));
-        return find_function(text.data());
-    }
-    return -1;
-}
-
 }  // namespace
 
 std::int64_t call_with_frame(const Site& site, const Frame& frame) {
@@ -190,16 +159,6 @@ void call_by_role(void* context, const Level3& product) {
     arguments.integer(Role::group_count, 1);
     arguments.integer(Role::group_size, 1);
     arguments.call(routine.address);
-}
-
-FunctionIndex gemm_row_of(const Function& function) {
-    return row_with_name(function, function.family->dtype == policy::Dtype::complex64 ? "cgemm" : "sgemm");
-}
-
-BoundRoutine gemm_beside(const Site& site) {
-    const FunctionIndex row = gemm_row_of(*site.function);
-    if (row < 0) return {};
-    return {&functions[row], find_in(*site.provider, functions[row].name), site.width};
 }
 
 }  // namespace fp32shim::blas

@@ -80,19 +80,14 @@ const T* at(ElfW(Addr) base, ElfW(Addr) value) {
     return reinterpret_cast<const T*>(value < base ? base + value : value);
 }
 
-bool contains_segment(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, ElfW(Addr) address) {
+bool contains_segment(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, ElfW(Addr) address,
+                      ElfW(Word) flags) {
     for (std::size_t i = 0; i < count; ++i) {
-        if (headers[i].p_type != PT_LOAD) continue;
+        if (headers[i].p_type != PT_LOAD || (headers[i].p_flags & flags) != flags) continue;
         const ElfW(Addr) begin = base + headers[i].p_vaddr;
         if (address >= begin && address < begin + headers[i].p_memsz) return true;
     }
     return false;
-}
-
-Scope scope_of(const link_map* map) {
-    const PrivateFields* fields = private_fields(map);
-    if (fields == nullptr || fields->search_list == nullptr) return {};
-    return {fields->search_list, fields->search_count};
 }
 
 const ElfW(Sym) * check_definition(const Object& object, std::size_t index, std::string_view name,
@@ -178,8 +173,6 @@ Object read_object(const link_map* map) {
     Object object;
     object.map = map;
     object.base = map->l_addr;
-    ElfW(Addr) soname = 0;
-    bool has_soname = false;
     for (const ElfW(Dyn)* entry = map->l_ld; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
         const ElfW(Addr) value = entry->d_un.d_ptr;
         switch (entry->d_tag) {
@@ -219,15 +212,10 @@ Object read_object(const link_map* map) {
             case DT_PLTRELSZ:
                 object.plt_relocation_count = value / sizeof(ElfW(Rela));
                 break;
-            case DT_SONAME:
-                soname = value;
-                has_soname = true;
-                break;
             default:
                 break;
         }
     }
-    if (has_soname && object.strings != nullptr) object.soname = object.strings + soname;
     return object;
 }
 
@@ -239,26 +227,36 @@ const link_map* own_object() {
     return nullptr;
 }
 
-bool contains(const link_map* map, ElfW(Addr) address) {
+namespace {
+
+bool contains_with(const link_map* map, ElfW(Addr) address, ElfW(Word) flags) {
     if (const PrivateFields* fields = private_fields(map)) {
-        return contains_segment(map->l_addr, fields->headers, fields->header_count, address);
+        return contains_segment(map->l_addr, fields->headers, fields->header_count, address, flags);
     }
     if (map == first_object()) {
         return contains_segment(map->l_addr, reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)),
-                                getauxval(AT_PHNUM), address);
+                                getauxval(AT_PHNUM), address, flags);
     }
     // The file's header is mapped at the base of every shared object that a normal linker made.
     const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
     if (header == nullptr || header->e_ident[0] != ELFMAG0 || header->e_ident[1] != ELFMAG1) return false;
     const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff);
-    return contains_segment(map->l_addr, headers, header->e_phnum, address);
+    return contains_segment(map->l_addr, headers, header->e_phnum, address, flags);
 }
 
-const link_map* object_at(ElfW(Addr) address) {
+const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
     for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
-        if (contains(map, address)) return map;
+        if (contains_with(map, address, flags)) return map;
     return nullptr;
 }
+
+}  // namespace
+
+bool contains(const link_map* map, ElfW(Addr) address) { return contains_with(map, address, 0); }
+
+const link_map* object_at(ElfW(Addr) address) { return object_with(address, 0); }
+
+const link_map* object_with_code_at(ElfW(Addr) address) { return object_with(address, PF_X); }
 
 Version version_of(const Object& object, std::size_t index) {
     if (object.versions == nullptr) return {};
@@ -321,8 +319,24 @@ ElfW(Addr) address_of(const Object& object, const ElfW(Sym) & symbol) {
 #endif
 }
 
-Scope global_scope() { return scope_of(first_object()); }
+std::size_t Scope::count() const {
+    const auto* fields = static_cast<const PrivateFields*>(fields_);
+    if (fields == nullptr || __atomic_load_n(&fields->search_list, __ATOMIC_ACQUIRE) == nullptr) return 0;
+    return __atomic_load_n(&fields->search_count, __ATOMIC_ACQUIRE);
+}
 
-Scope own_scope(const link_map* map) { return scope_of(map); }
+const link_map* Scope::at(std::size_t index) const {
+    const auto* fields = static_cast<const PrivateFields*>(fields_);
+    for (;;) {
+        const link_map* const* list = __atomic_load_n(&fields->search_list, __ATOMIC_ACQUIRE);
+        const link_map* object = __atomic_load_n(&list[index], __ATOMIC_ACQUIRE);
+        // The loader stores the new array before it frees the old one.
+        if (__atomic_load_n(&fields->search_list, __ATOMIC_ACQUIRE) == list) return object;
+    }
+}
+
+Scope global_scope() { return Scope(private_fields(first_object())); }
+
+Scope own_scope(const link_map* map) { return Scope(private_fields(map)); }
 
 }  // namespace fp32shim::elf

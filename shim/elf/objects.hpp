@@ -31,9 +31,7 @@ struct Object {
     std::size_t relative_count = 0;  ///< leading entries of `relocations` that name no symbol
     const ElfW(Rela) * plt_relocations = nullptr;
     std::size_t plt_relocation_count = 0;
-    const char* soname = nullptr;
 
-    explicit operator bool() const { return map != nullptr; }
     /// Base name of the file; the program's own for the main program.
     std::string_view name() const;
 };
@@ -53,6 +51,9 @@ bool contains(const link_map* map, ElfW(Addr) address);
 /// The object that contains an address, or nullptr (code made at run time).
 const link_map* object_at(ElfW(Addr) address);
 
+/// The object that contains an address in a segment of code, or nullptr.
+const link_map* object_with_code_at(ElfW(Addr) address);
+
 /// The version that an import names or a definition carries; `name` empty: none.
 struct Version {
     std::string_view name;
@@ -69,10 +70,17 @@ const ElfW(Sym) * find_definition(const Object& object, std::string_view name, s
 /// The address of a definition; an indirect function (STT_GNU_IFUNC) is asked for its target.
 ElfW(Addr) address_of(const Object& object, const ElfW(Sym) & symbol);
 
-/// The objects in the order in which a reference is looked up, as the loader keeps it.
-struct Scope {
-    const link_map* const* objects = nullptr;
-    std::size_t count = 0;
+/// The objects in the order in which a reference is looked up, as the loader keeps it. Read live: the loader replaces
+/// the array when it grows, so every access checks that it read the one in force.
+class Scope {
+  public:
+    Scope() = default;
+    explicit Scope(const void* fields) : fields_(fields) {}
+    std::size_t count() const;
+    const link_map* at(std::size_t index) const;
+
+  private:
+    const void* fields_ = nullptr;  ///< PrivateFields of objects.cpp
 };
 
 /// The main program's scope: it, preloaded objects, their dependencies, then whatever was opened RTLD_GLOBAL.

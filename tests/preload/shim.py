@@ -153,8 +153,8 @@ def read_log(path):
 
 
 def run(program, *args, precision=None, cpu=None, policy=None, floor=None, log=True, blas="openblas", env=None,
-        preload=True, preload_before=(), preload_after=(), libraries=(), cwd=None, timeout=120, check=True, stdin=None,
-        prefix=(), **popen):
+        preload=True, preload_before=(), preload_after=(), libraries=(), cwd=None, timeout=120, check=True,
+        stdin=None, prefix=(), **popen):
     """Runs a program to its end and returns a Result.
 
     preload         under the shim; without it nothing below that concerns the shim has an effect
@@ -204,7 +204,7 @@ BINDING = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbo
 
 
 def bindings(program, *args, **keywords):
-    """What the dynamic loader itself binds each (symbol, caller) to without the shim, as {(function, caller): provider}.
+    """What the dynamic loader itself binds each call to without the shim: {(function, caller): provider}.
 
     The oracle of the provider tests: the loader says so under LD_DEBUG=bindings.
     """

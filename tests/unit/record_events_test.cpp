@@ -148,7 +148,7 @@ TEST(Lines, ForPeopleAreThoseOfTheGoldenFile) {
     DecisionEvent loop = emulated_on_the_cpu();
     loop.call.function = "cblas_sgemm_batch";
     loop.call.batch = 32;
-    loop.how = How::loop_over_gemm;
+    loop.how = How::one_by_one;
     for (const DecisionEvent& event : {emulated_on_the_cpu(), untouched, loop, on_a_gpu_by_a_rule(), unknown()})
         lines += std::string(format_decision_text(event, buffer)) + "\n";
     EXPECT_EQ(lines, golden("decision_text.txt"));
@@ -227,7 +227,7 @@ TEST(Decisions, KeepReasonsHowsAndErrorCodesApart) {
     }
     EXPECT_EQ(reasons.size(), 13U);
     EXPECT_EQ(reasons.count("null"), 0U);
-    EXPECT_EQ(to_string(How::loop_over_gemm), "loop_over_gemm");
+    EXPECT_EQ(to_string(How::one_by_one), "one_by_one");
     EXPECT_EQ(to_string(ErrorCode::provider), "provider");
 }
 

@@ -43,13 +43,14 @@ void walk() {
 
 void leave() { throw std::runtime_error("from the middle of a product"); }
 
-/// Keeps a value in a register that a callee has to preserve, as far as there are any.
-template <class T>
-T opaque(T value) {
-    if constexpr (sizeof(T) == sizeof(long) && T(0.5) == T(0))
-        asm volatile("" : "+r"(value));
-    else
-        asm volatile("" : "+w"(value));
+/// The value, as one that the compiler cannot compute anew: it has to keep it across a call, in a register that a
+/// callee preserves where there is one.
+long opaque(long value) {
+    asm volatile("" : "+r"(value));
+    return value;
+}
+double opaque(double value) {
+    asm volatile("" : "+w"(value));
     return value;
 }
 

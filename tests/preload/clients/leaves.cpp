@@ -67,9 +67,9 @@ void interrupted_products() {
     action.sa_handler = tick;
     action.sa_flags = SA_RESTART;
     sigaction(SIGALRM, &action, nullptr);
-    itimerval every = {{0, 500}, {0, 500}};
+    itimerval every = {{0, 100}, {0, 100}};
     setitimer(ITIMER_REAL, &every, nullptr);
-    while (ticks < 200) {
+    while (ticks < 500) {
         if (product() != 6) wrong = 1;
     }
     every = {};

@@ -12,6 +12,7 @@
 using complex64 = std::complex<float>;
 
 inline std::string format = "fp32";  ///< what operands are rounded to here, before the product
+constexpr int padding = 3;           ///< leading dimensions are larger by this than they need to be
 
 /// A matrix in memory, with a leading dimension larger than needed.
 template <class T>
@@ -27,16 +28,18 @@ template <class T>
 Matrix<T> unrounded(int layout, int rows, int columns, unsigned seed) {
     if (layout == row_major) std::swap(rows, columns);
     Matrix<T> result;
-    result.ld = rows + 3;
+    result.ld = rows + padding;
     result.values.resize(static_cast<std::size_t>(result.ld) * columns);
     fill(reinterpret_cast<float*>(result.data()), result.values.size() * sizeof(T) / sizeof(float), seed);
     return result;
 }
 
+/// Rounds the values, not what lies between the columns: trmm's B is its result as well.
 template <class T>
 void round_operand(Matrix<T>& matrix) {
-    round_to(format.c_str(), reinterpret_cast<float*>(matrix.data()),
-             matrix.values.size() * sizeof(T) / sizeof(float));
+    const std::size_t floats_of_column = (matrix.ld - padding) * sizeof(T) / sizeof(float);
+    for (std::size_t first = 0; first < matrix.values.size(); first += matrix.ld)
+        round_to(format.c_str(), reinterpret_cast<float*>(&matrix.values[first]), floats_of_column);
 }
 
 template <class T>

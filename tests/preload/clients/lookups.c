@@ -10,7 +10,9 @@
 
 static void say_error(const char* what) {
     const char* error = dlerror();
-    printf("%s: dlerror %s\n", what, error ? error : "(none)");
+    // Without the object that asked: where a lookup fails under the shim, that is the shim.
+    const char* problem = error ? strstr(error, ": ") : NULL;
+    printf("%s: dlerror%s\n", what, problem ? problem : ": (none)");
 }
 
 static float product(void* address) {

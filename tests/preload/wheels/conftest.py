@@ -1,4 +1,4 @@
-"""These tests run in the virtual environment of the wheels (tests/wheels.sh), and start processes of its interpreter."""
+"""These tests run in the virtual environment of the wheels (tests/wheels.sh) and start its interpreter."""
 
 import pathlib
 import sys

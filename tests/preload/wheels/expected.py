@@ -80,6 +80,7 @@ STEPS = {
     "faiss.inverted_file": Some([f"sgemm_ libfaiss.so {FAISS_OPENBLAS}"]),
     "faiss.pca": [f"ssyrk_ libfaiss.so {FAISS_OPENBLAS}", f"sgemm_ libfaiss.so {FAISS_OPENBLAS}"],
     "faiss.pairwise": [f"sgemm_ libfaiss.so {FAISS_OPENBLAS}"],
+    "faiss.transform": [f"sgemm_ libfaiss.so {FAISS_OPENBLAS}"],
     # This OpenBLAS calls its own sgemm_ through its PLT: the products of its LAPACK are seen.
     "faiss.random_rotation": Some([f"sgemm_ {FAISS_OPENBLAS} {FAISS_OPENBLAS}",
                                    f"strmm_ {FAISS_OPENBLAS} {FAISS_OPENBLAS}"]),
@@ -96,5 +97,5 @@ STEPS = {
 # Steps that are one plain product of operands that --round rounds.
 PRODUCTS = ["numpy.matmul", "numpy.matmul_transposed", "numpy.gram", "numpy.complex", "numpy.complex_gram",
             "numpy.stack", "scipy.sgemm", "scipy.cgemm", "scipy.ssyrk", "scipy.ssymm", "scipy.strmm", "torch.mm",
-            "torch.complex_mm", "torch.bmm", "torch.complex_bmm", "torch.linear", "torch.mm_again", "faiss.pairwise",
+            "torch.complex_mm", "torch.bmm", "torch.complex_bmm", "torch.linear", "torch.mm_again", "faiss.transform",
             "openblas64.sgemm_batch", "openblas64.sgemm_batch_strided", "openblas64.cblas_sgemm_batch_strided"]

@@ -8,17 +8,18 @@
 // ties away from zero. Built with MKL_ILP64 it passes 64-bit integers under all names.
 #include <mkl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { m = 7, n = 5, k = 6, ld = 8, batch = 3, element_floats = 2, matrix_floats = ld * ld * element_floats };
 
 // The same sizes for the names that follow the interface layer and for those that are always 64 bits wide. Index 0
 // serves single products, both serve the two groups of a pointer-array batch.
-static struct { MKL_INT m[2], n[2], k[2], ld[2], stride, batch, groups, group_size[2]; } layered =
-    {{m, 4}, {n, 3}, {k, 2}, {ld, ld}, matrix_floats / element_floats, batch, 2, {2, 1}};
-static struct { MKL_INT64 m[2], n[2], k[2], ld[2], stride, batch, groups, group_size[2]; } wide =
-    {{m, 4}, {n, 3}, {k, 2}, {ld, ld}, matrix_floats / element_floats, batch, 2, {2, 1}};
+static struct {
+    MKL_INT m[2], n[2], k[2], ld[2], stride, batch, groups, group_size[2];
+} layered = {{m, 4}, {n, 3}, {k, 2}, {ld, ld}, matrix_floats / element_floats, batch, 2, {2, 1}};
+static struct {
+    MKL_INT64 m[2], n[2], k[2], ld[2], stride, batch, groups, group_size[2];
+} wide = {{m, 4}, {n, 3}, {k, 2}, {ld, ld}, matrix_floats / element_floats, batch, 2, {2, 1}};
 
 static float alpha[2] = {1.25f, 0.75f}, beta[2] = {0.5f, -0.5f};
 static MKL_Complex8 complex_alpha[2] = {{1.25f, 0.5f}, {0.75f, 0}}, complex_beta[2] = {{0.5f, -0.25f}, {-0.5f, 0}};
@@ -51,7 +52,8 @@ static void prepare(enum kind kind) {
     for (int matrix = 0; matrix < 3; ++matrix) {
         for (int i = 0; i < batch * matrix_floats; ++i) {
             state = state * 1664525u + 1013904223u;
-            float value = (float)(state >> 8) / (1 << 23) - 1 + (i % (ld + 1) == 0 || i % (2 * (ld + 1)) == 0 ? 4 : 0);
+            float value =
+                (float)(state >> 8) / (1 << 23) - 1 + (i % (ld + 1) == 0 || i % (2 * (ld + 1)) == 0 ? 4 : 0);
             const int is_operand = matrix < 2 || (kind == real_in_place && is_overwritten(i, 1)) ||
                                    (kind == complex_in_place && is_overwritten(i, 2));
             storage[matrix][i] = round_operands && is_operand && kind != solve ? tf32(value) : value;
@@ -67,6 +69,7 @@ static void report(const char* name) {
 
 #define RUN(kind, name, ...) prepare(kind), name(__VA_ARGS__), report(#name);
 
+// clang-format off
 #define NAMES(x, X, kind, FORTRAN, CBLAS) { \
     extern __typeof__(x) x##_; \
     extern __typeof__(x##_64) x##_64_; \
@@ -78,7 +81,16 @@ static void report(const char* name) {
     RUN(kind, x##_64_, FORTRAN(wide)) \
     RUN(kind, X##_64, FORTRAN(wide)) \
     RUN(kind, cblas_##x##_64, CBLAS(wide)) }
+// clang-format on
 
+// The options of the two groups of a batch.
+static CBLAS_TRANSPOSE transposed[2] = {CblasTrans, CblasNoTrans}, plain[2] = {CblasNoTrans, CblasTrans};
+static CBLAS_UPLO uplo[2] = {CblasUpper, CblasLower};
+static CBLAS_SIDE side[2] = {CblasLeft, CblasRight};
+static CBLAS_DIAG diag[2] = {CblasNonUnit, CblasUnit};
+
+// Argument lists. W is `layered` or `wide`.
+// clang-format off
 #define GEMM(W)          "T", "N", W.m, W.n, W.k, alpha, A, W.ld, B, W.ld, beta, C, W.ld
 #define CBLAS_GEMM_(W)   CblasRowMajor, CblasTrans, CblasNoTrans, *W.m, *W.n, *W.k, *alpha, A, *W.ld, B, *W.ld, *beta, C, *W.ld
 #define GEMM_C(W)        "C", "T", W.m, W.n, W.k, complex_alpha, A, W.ld, B, W.ld, complex_beta, C, W.ld
@@ -111,11 +123,6 @@ static void report(const char* name) {
 #define CBLAS_OOP_(W)    CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, *W.m, *W.n, *alpha, A, *W.ld, B, *W.ld, *beta, C, *W.ld
 #define OOP_C(W)         "R", "L", "C", "N", W.m, W.n, complex_alpha, A, W.ld, B, W.ld, complex_beta, C, W.ld
 #define CBLAS_OOP_C(W)   CblasColMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, *W.m, *W.n, complex_alpha, A, *W.ld, B, *W.ld, complex_beta, C, *W.ld
-
-static CBLAS_TRANSPOSE transposed[2] = {CblasTrans, CblasNoTrans}, plain[2] = {CblasNoTrans, CblasTrans};
-static CBLAS_UPLO uplo[2] = {CblasUpper, CblasLower};
-static CBLAS_SIDE side[2] = {CblasLeft, CblasRight};
-static CBLAS_DIAG diag[2] = {CblasNonUnit, CblasUnit};
 #define PA (void*)A_real
 #define PB (void*)B_real
 #define PC (void*)C_real
@@ -145,7 +152,9 @@ static CBLAS_DIAG diag[2] = {CblasNonUnit, CblasUnit};
 #define CBLAS_TRSM_STRIDED(W)   CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, *W.m, *W.n, *alpha, A, *W.ld, W.stride, C, *W.ld, W.stride, W.batch
 #define TRSM_STRIDED_C(W)       "L", "U", "T", "N", W.m, W.n, complex_alpha, A, W.ld, &W.stride, C, W.ld, &W.stride, &W.batch
 #define CBLAS_TRSM_STRIDED_C(W) CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, *W.m, *W.n, complex_alpha, A, *W.ld, W.stride, C, *W.ld, W.stride, W.batch
+// clang-format on
 
+// clang-format off
 static void single_products(void) {
     NAMES(sgemm, SGEMM, product, GEMM, CBLAS_GEMM_)
     NAMES(cgemm, CGEMM, product, GEMM_C, CBLAS_GEMM_C)
@@ -172,6 +181,7 @@ static void single_products(void) {
     NAMES(strsm_oop, STRSM_OOP, solve, OOP, CBLAS_OOP_)
     NAMES(ctrsm_oop, CTRSM_OOP, solve, OOP_C, CBLAS_OOP_C)
 }
+// clang-format on
 
 static void point_at(int floats) {
     for (int i = 0; i < batch; ++i) {
@@ -181,6 +191,7 @@ static void point_at(int floats) {
     }
 }
 
+// clang-format off
 static void batches(void) {
     point_at(ld * ld);
     NAMES(sgemm_batch, SGEMM_BATCH, product, GEMM_BATCH_, CBLAS_GEMM_BATCH_)
@@ -199,6 +210,7 @@ static void batches(void) {
     NAMES(strsm_batch_strided, STRSM_BATCH_STRIDED, solve, TRSM_STRIDED, CBLAS_TRSM_STRIDED)
     NAMES(ctrsm_batch_strided, CTRSM_BATCH_STRIDED, solve, TRSM_STRIDED_C, CBLAS_TRSM_STRIDED_C)
 }
+// clang-format on
 
 int main(int argc, char** argv) {
     round_operands = argc > 1 && strcmp(argv[1], "tf32") == 0;

@@ -93,7 +93,7 @@ def test_a_decision_holds_type_sizes_and_batch_as_the_library_received_them():
     assert sizes("openblas64.sgemm_batch") == [("float32", {128}, 3)]
     assert sizes("openblas64.sgemm_batch_strided") == [("float32", {128}, 3)]
     assert sizes("openblas64.cblas_sgemm_batch_strided") == [("float32", {128}, 3)]
-    assert sizes("faiss.pairwise") == [("float32", {100, 90, 64}, 1)]
+    assert sizes("faiss.transform") == [("float32", {100, 90, 64}, 1)]
 
 
 @pytest.mark.parametrize("format, settings", [("tf32", EMULATE_TF32), ("bf16", EMULATE_BF16)], ids=["tf32", "bf16"])

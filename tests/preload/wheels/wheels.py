@@ -1,4 +1,4 @@
-"""What the tests of this folder share: `start` runs a program with the settings of shim.run, and no BLAS but its own."""
+"""What the tests of this folder share. `start` is shim.run for programs that bring their own BLAS."""
 
 import fnmatch
 import os

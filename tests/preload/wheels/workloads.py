@@ -127,7 +127,7 @@ def torch_():
     lstm = torch.nn.LSTM(8, 8)
     with torch.no_grad():
         linear.weight.copy_(tensor(16, 48))
-        linear.bias.copy_(tensor(16))
+        linear.bias.copy_(torch.arange(16) / 8)  # has few digits: what a product adds to is not rounded
         for parameter in lstm.parameters():
             parameter.copy_(tensor(*parameter.shape))
     with torch.inference_mode():
@@ -170,6 +170,9 @@ def faiss_():
     faiss.omp_set_num_threads(1)
     vectors = random(4000, 64)
     dimension = vectors.shape[1]
+    transform = faiss.LinearTransform(dimension, 100)
+    faiss.copy_array_to_vector(random(100, dimension).ravel(), transform.A)
+    transform.is_trained = True
 
     def flat():
         index = faiss.IndexFlatL2(dimension)
@@ -196,6 +199,7 @@ def faiss_():
     step("faiss.inverted_file", inverted_file)
     step("faiss.pca", pca)
     step("faiss.pairwise", lambda: faiss.pairwise_distances(random(100, 64), random(90, 64)))
+    step("faiss.transform", lambda: transform.apply(vectors[:90]))
     step("faiss.random_rotation", random_rotation)
 
 

@@ -1,0 +1,52 @@
+// What the shim remembers about a loaded object: its name, what it imports of the table, how wide its integers are.
+//
+// An object is known by its link_map, base and dynamic section together, since the loader reuses each of them. When
+// it is gone, its record is marked and stays: whoever still holds it can see that.
+#pragma once
+
+#include <link.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "shim/functions.hpp"
+
+namespace fp32shim {
+
+/// Width of a library's integer arguments.
+enum class IntegerWidth : std::int8_t { not_probed = 0, bits32 = 32, bits64 = 64, unknown = -1 };
+
+struct ImportTable;
+
+/// Never freed. `map` may only be read through while `loaded`.
+struct LoadedObject {
+    const link_map* map;
+    ElfW(Addr) base;
+    const ElfW(Dyn) * dynamic;
+    std::string_view name;  ///< base name of its file
+    std::atomic<bool> loaded{true};
+    std::atomic<IntegerWidth> width{IntegerWidth::not_probed};
+    std::atomic<const ImportTable*> imports{nullptr};  ///< read on first question
+    LoadedObject* next = nullptr;
+};
+
+/// The record of an object in the loader's list, made on first use. Thread-safe, lock-free.
+LoadedObject* loaded_object(const link_map* map);
+
+/// The record of the object that contains this address; nullptr for code outside every object.
+LoadedObject* object_containing(std::uintptr_t address);
+
+/// The symbol number, in the object's own symbol table, of its import of `function`; -1 when it has none. An object
+/// imports a name when it has a relocation against it, also where it defines the name itself (PyPI's torch calls its
+/// own `sgemm_` through its procedure linkage table). The first question reads all its relocations.
+std::int32_t import_of(LoadedObject& object, FunctionIndex function);
+
+/// Marks the records of objects that are no longer in the loader's list. Returns whether there were any. Cheap where
+/// the list has not changed since the last time.
+bool notice_unloaded_objects();
+
+/// Asks a library once how wide its integers are, by a level-1 routine that behaves differently for each width.
+IntegerWidth integer_width(LoadedObject& library, const Function& function);
+
+}  // namespace fp32shim

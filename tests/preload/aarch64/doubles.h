@@ -1,0 +1,13 @@
+// Functions that have names of BLAS and nothing else in common with it. See doubles.c.
+#pragma once
+
+struct four {
+    double v[4];
+};
+struct five {
+    double v[5];
+};
+
+double sgemm(double a, double b, double c, double d, double e, double f, double g, double h, double i, double j);
+struct four SGEMM(double a, double b, double c, double d, double e, double f, double g, double h, double i, double j);
+struct five cgemm(double a, double b, double c, double d, double e, double f, double g, double h, double i, double j);

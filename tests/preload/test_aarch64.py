@@ -1,0 +1,181 @@
+"""The other architecture: the shim and some clients, cross-built, under an emulated processor.
+
+Its entry points are assembly of their own (shim/entry_aarch64.S), and its calling convention, address tags and memory
+order are not x86-64's. There is no aarch64 BLAS on this system, so the clients have one of their own (aarch64/).
+"""
+
+import fnmatch
+import pathlib
+import platform
+import re
+import subprocess
+import tempfile
+
+import pytest
+
+from shim import BUILD, HERE, ROOT, Result, environment, explain, need, read_log, tool
+
+SYSROOT = pathlib.Path("/usr/aarch64-linux-gnu")
+TOOLCHAIN = ROOT / "cmake/aarch64-linux-gnu.cmake"
+SHIM = BUILD / "aarch64/shim/lib/libfp32shim.so"
+CLIENTS = BUILD / "aarch64/clients"
+
+# Every way that a call can take through an entry point: jumping on, looked at and forwarded, looked at and rounded.
+WAYS = {"forwarded": {"log": None}, "logged": {}, "rounded": {"log": None, "precision": "high", "cpu": "emulate"}}
+
+
+def cross_build(source, build, *arguments, target="all"):
+    """Configures and builds with the distribution's cross compiler; only what has changed, the next time."""
+    commands = [["cmake", "-S", source, "-B", build, "-G", "Ninja", f"--toolchain={TOOLCHAIN}", *arguments],
+                ["cmake", "--build", build, "--parallel", "2", "--target", target]]
+    for command in commands:
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cross_built():
+    need(platform.machine() != "aarch64", "this system is aarch64: the other tests are about it")
+    for name, package in {"aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu", "qemu-aarch64": "qemu-user",
+                          "cmake": "cmake", "ninja": "ninja-build"}.items():
+        tool(name, package)
+    # As it is shipped, but for the optimiser's last and slowest passes.
+    cross_build(ROOT, BUILD / "aarch64/shim", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2",
+                "-DFP32SHIM_TESTS=OFF", "-DFP32SHIM_BENCH=OFF", "-DFP32SHIM_WERROR=ON", target="fp32shim")
+    cross_build(HERE / "aarch64", CLIENTS)
+
+
+def run(program, *args, preload=True, log=True, precision=None, cpu=None, policy=None, check=True):
+    """As shim.run, of a cross-built client."""
+    with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as scratch:
+        log_file = pathlib.Path(scratch, "decisions.jsonl")
+        policy_file = None
+        if policy is not None:
+            policy_file = pathlib.Path(scratch, "policy.toml")
+            policy_file.write_text(policy)
+        # The emulator hands its environment on, but must not preload an aarch64 library itself.
+        variables = environment(precision=precision, cpu=cpu, policy=policy_file, log=log_file if log else None)
+        words = ["qemu-aarch64", "-L", str(SYSROOT), *(["-E", f"LD_PRELOAD={SHIM}"] if preload else []),
+                 str(CLIENTS / program), *map(str, args)]
+        finished = subprocess.run(words, env=variables, cwd=CLIENTS, timeout=120, text=True, check=False,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        result = Result(finished.stdout, finished.stderr, finished.returncode, read_log(log_file))
+    if check:
+        assert finished.returncode == 0, f"{' '.join(words)} ended with {finished.returncode}\n{explain(result)}"
+    return result
+
+
+def run_both(program, *args, **keywords):
+    """The run under the shim, which must print what the run without it prints."""
+    unshimmed = run(program, *args, preload=False, log=False)
+    shimmed = run(program, *args, **keywords)
+    assert shimmed.stdout == unshimmed.stdout, explain(shimmed)
+    return shimmed
+
+
+def test_the_library_needs_only_the_c_library_and_exports_only_the_table():
+    dynamic = subprocess.run(["aarch64-linux-gnu-readelf", "-dW", SHIM], capture_output=True, text=True, check=True)
+    needed = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic.stdout))
+    assert needed <= {"libc.so.6", "libm.so.6", "ld-linux-aarch64.so.1"}
+    assert "TEXTREL" not in dynamic.stdout
+    symbols = subprocess.run(["aarch64-linux-gnu-nm", "-D", "--defined-only", SHIM], capture_output=True, text=True,
+                             check=True)
+    exported = {line.split()[-1] for line in symbols.stdout.splitlines()}
+    rows = set(re.findall(r"^ROW\((\w+),", (ROOT / "shim/functions.def").read_text(), re.MULTILINE))
+    assert rows <= exported
+    others = exported - rows - {"dlsym", "dlvsym", "dlclose"}
+    assert not [name for name in others if not fnmatch.fnmatchcase(name, "fp32shim_*")]
+
+
+PRODUCTS = ["sgemm_", "sgemm", "cblas_sgemm", "cblas_sgemm_batch_strided", "cblas_cherk"]
+
+
+@pytest.mark.parametrize("program", ["products", "products_ilp64"])
+@pytest.mark.parametrize("pointers", [[], ["tagged"]], ids=["plain pointers", "tagged pointers"])
+@pytest.mark.parametrize("log", [False, True], ids=["forwarded", "logged"])
+def test_products_are_bitwise_the_same(program, pointers, log):
+    result = run_both(program, "fp32", *pointers, log=log)
+    if not log:
+        return
+    assert [decision["function"] for decision in result.decisions] == PRODUCTS
+    provider = {"products": "libnaive_blas.so", "products_ilp64": "libnaive_ilp64.so"}[program]
+    for decision in result.decisions:
+        columns = 5
+        rows = columns if decision["function"] == "cblas_cherk" else 7
+        batch = 3 if "batch" in decision["function"] else 1
+        assert (decision["m"], decision["n"], decision["k"], decision["batch"]) == (rows, columns, 9, batch)
+        assert decision["reason"] == "as_requested"
+        assert (decision["caller"], decision["provider"]) == (program, provider)
+
+
+@pytest.mark.parametrize("precision, applied", [("high", "tf32"), ("medium", "bf16")])
+@pytest.mark.parametrize("program", ["products", "products_ilp64"])
+@pytest.mark.parametrize("pointers", [[], ["tagged"]], ids=["plain pointers", "tagged pointers"])
+def test_emulation_is_bitwise_the_product_of_operands_rounded_beforehand(program, pointers, precision, applied):
+    rounded_beforehand = run(program, applied, preload=False, log=False)
+    for log in (False, True):
+        result = run(program, "fp32", *pointers, precision=precision, cpu="emulate", log=log)
+        assert result.stdout == rounded_beforehand.stdout
+        assert [decision["applied"] for decision in result.decisions] == [applied] * (5 if log else 0)
+
+
+def test_a_policy_sees_the_sizes():
+    policy = 'schema = 1\ncpu.mode = "emulate"\n[[rule]]\nname = "batches"\nprecision = "high"\nwhen = { batch = 3 }\n'
+    rules = {decision["function"]: decision["rule"] for decision in run("products", "fp32", policy=policy).decisions}
+    assert rules == {name: "batches" if "batch" in name else None for name in PRODUCTS}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("client", ["doubles_client", "other_sgemm_client"])
+@pytest.mark.parametrize("library", ["", "_beside_blas"])
+def test_functions_that_only_share_a_name_with_blas_get_every_argument(client, library, way):
+    assert not run_both(client + library, **WAYS[way]).decisions
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("what", ["backtrace", "throw"])
+def test_the_stack_can_be_unwound_through_a_running_product(what, way):
+    result = run_both("frames", what, **WAYS[way])
+    assert ("the stack reaches main" in result.stdout) == (what == "backtrace")
+    assert "the stack ends before main" not in result.stdout
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("xerbla", ["return", "throw", "jump"])
+def test_xerbla_may_return_throw_or_jump(xerbla, way):
+    result = run_both("leaves", xerbla, **WAYS[way])
+    good = [decision for decision in result.decisions if decision["reason"] != "invalid_arguments"]
+    assert len(good) == (3 if way == "logged" else 0), "products after an exception or a jump are seen as before"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("what", ["errno", "signal"])
+def test_errno_and_signal_handlers_are_left_alone(what, way):
+    run_both("leaves", what, **WAYS[way])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_two_libraries_keep_two_pointers(way):
+    libraries = [CLIENTS / "libnaive_a.so", CLIENTS / "libnaive_b.so"]
+    unshimmed, shimmed = (run("lookups", *libraries, **keywords) for keywords in
+                          ({"preload": False, "log": False}, WAYS[way]))
+    # The loader's message begins with the place that it searched: ours, where it is asked to search behind us.
+    searched = re.compile(r"dlerror \S+: ")
+    assert searched.sub("dlerror ", shimmed.stdout) == searched.sub("dlerror ", unshimmed.stdout)
+    if way == "logged":
+        assert {decision["provider"] for decision in shimmed.decisions} == {"libnaive_a.so", "libnaive_b.so",
+                                                                           "libnaive_blas.so"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("how", [["direct"], ["lookup", CLIENTS / "libnaive_a.so"]], ids=["direct", "lookup"])
+def test_the_first_product_may_come_from_a_stack_of_16_kb(how, way):
+    assert len(run_both("small_context", *how, **WAYS[way]).decisions) == (1 if way == "logged" else 0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_many_threads_multiply_at_many_sites(way):
+    threads, rounds, sites = 16, 5, 64
+    result = run_both("hammer", threads, rounds, **WAYS[way])
+    assert result.stdout == f"{threads * rounds * sites} products, 0 wrong\n"
+    assert len(result.decisions) == (threads * rounds * sites if way == "logged" else 0)

@@ -1,0 +1,112 @@
+"""Emulation, routine by routine: what the shim computes from operands as they are, the library computes from operands
+that the client has rounded itself, to the bit."""
+
+import pytest
+
+from shim import SYSTEM_PYTHON, has_module, need, run
+
+FORMATS = {"tf32": "high", "bf16": "medium"}
+
+
+def differing(one, other):
+    """The lines in which two results differ, without their numbers."""
+    pairs = zip(one.stdout.splitlines(), other.stdout.splitlines())
+    return [first[:40] for first, second in pairs if first != second]
+
+
+def compare(program, number_format, blas, count=None):
+    rounded = run(program, number_format, blas=blas, preload=False)
+    emulated = run(program, "fp32", blas=blas, precision=FORMATS[number_format], cpu="emulate")
+    assert differing(rounded, emulated) == []
+    assert emulated.stdout.count("\n") == rounded.stdout.count("\n")
+    if count:
+        assert len(emulated.decisions) == count
+    return emulated
+
+
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_every_standard_routine_multiplies_rounded_operands(number_format, blas):
+    emulated = compare("level3", number_format, blas, count=387)
+    for decision in emulated.decisions:
+        expected = ("fp32", "forward") if "trsm" in decision["function"] else (number_format, "round_operands")
+        assert (decision["applied"], decision["how"]) == expected, decision["function"]
+
+
+def test_every_standard_routine_is_called_as_it_was_where_nothing_is_asked(blas):
+    plain = run("level3", blas=blas, preload=False)
+    for settings in ({"precision": "native"}, {"precision": "highest", "cpu": "emulate"}, {"precision": "high"}):
+        assert differing(plain, run("level3", blas=blas, **settings)) == []
+
+
+def test_standard_routines_are_described_by_what_the_library_receives():
+    decisions = run("level3", blas="reference").decisions
+    sizes = {}
+    for decision in decisions:
+        sizes.setdefault(decision["function"], set()).add((decision["m"], decision["n"], decision["k"]))
+    assert sizes["sgemm_"] == {(7, 9, 11)}
+    # Row-major C is the library's column-major C transposed, or not: either way these are its sizes.
+    assert sizes["cblas_sgemm"] <= {(7, 9, 11), (9, 7, 11)}
+    assert sizes["ssyrk_"] == {(9, 9, 11)}
+    assert sizes["chemm_"] == {(7, 9, 7), (7, 9, 9)}
+    assert {d["dtype"] for d in decisions if d["function"].removeprefix("cblas_").startswith("c")} == {"complex64"}
+    assert {d["dtype"] for d in decisions if d["function"].removeprefix("cblas_").startswith("s")} == {"float32"}
+
+
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_routines_beyond_the_standard_multiply_rounded_operands(number_format):
+    emulated = compare("level3_extensions", number_format, "blis")
+    assert {d["how"] for d in emulated.decisions} == {"round_operands"}
+    batches = [d["batch"] for d in emulated.decisions if "batch" in d["function"]]
+    assert batches and set(batches) == {3}
+
+
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_batches_multiply_rounded_operands(number_format):
+    emulated = compare("batches", number_format, None, count=4)
+    assert [(d["function"], d["batch"]) for d in emulated.decisions] == [
+        ("cblas_sgemm_batch", 3), ("sgemm_batch_", 3), ("cblas_sgemm_batch_strided", 3), ("sgemm_batch_strided_", 3)]
+
+
+@pytest.mark.parametrize("settings", [{"precision": "native"}, {"precision": "highest"}, {"log": False}])
+def test_batches_that_no_library_has_are_looped_over_gemm(settings, blas):
+    if blas == "blis":
+        pytest.skip("BLIS has batches")
+    plain = run("weak_batches", blas=blas, preload=False)
+    shimmed = run("weak_batches", blas=blas, **settings)
+    assert differing(plain, shimmed) == [] and shimmed.stdout
+    if "log" not in settings:
+        assert {d["how"] for d in shimmed.decisions} <= {"one_by_one", "forward"}
+
+
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_batches_that_no_library_has_are_emulated_too(number_format, blas):
+    if blas == "blis":
+        pytest.skip("BLIS has batches")
+    compare("weak_batches", number_format, blas)
+
+
+@pytest.mark.parametrize("settings", [{"precision": "native"}, {"precision": "highest"}, {"log": False}])
+def test_edge_cases_are_as_the_library_has_them(settings, blas):
+    plain = run("edge_cases", blas=blas, preload=False)
+    assert differing(plain, run("edge_cases", blas=blas, **settings)) == []
+
+
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_edge_cases_are_as_the_library_has_them_while_emulating(number_format, blas):
+    emulated = compare("edge_cases", number_format, blas, count=16)
+    empty = [d for d in emulated.decisions if 0 in (d["m"], d["n"], d["k"])]
+    assert empty and {d["reason"] for d in empty} == {"no_product"}
+
+
+def test_ties_go_away_from_zero_or_to_even_as_the_policy_says():
+    """1 + 2**-11 lies between two TF32 numbers."""
+    code = """
+import numpy
+a = numpy.full((9, 9), 1 + 2.0**-11, numpy.float32)
+b = numpy.eye(9, dtype=numpy.float32)
+print(float((a @ b)[0, 0]), float((-a @ b)[0, 0]))
+"""
+    need(has_module("numpy"), "the system's Python has no numpy")
+    for rounding, value in (("away", 1 + 2.0**-10), ("even", 1.0)):
+        policy = f'schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\ntf32_rounding = "{rounding}"\n'
+        assert run(SYSTEM_PYTHON, "-c", code, policy=policy).stdout == f"{value} {-value}\n"

@@ -1,0 +1,74 @@
+"""What the library looks like from outside: the names that it exports, the libraries that it needs, its footprint."""
+
+import pathlib
+import re
+import subprocess
+
+from shim import HERE, LIBRARY, need, tool
+
+C_API = {
+    "fp32shim_abi_version", "fp32shim_get_floor", "fp32shim_get_precision", "fp32shim_pop_scope",
+    "fp32shim_push_scope", "fp32shim_reload_policy", "fp32shim_set_floor", "fp32shim_set_precision",
+    "fp32shim_status_string", "fp32shim_version",
+}
+LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose"}
+# glibc's own objects, whatever the architecture.
+GLIBC = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux[a-z0-9-]*\.so\.\d+")
+
+
+def output_of(*words):
+    need(LIBRARY.exists(), f"{LIBRARY} was not built")
+    return subprocess.run([tool(words[0], "binutils"), *map(str, words[1:]), LIBRARY], check=True,
+                          capture_output=True, text=True).stdout
+
+
+def exported():
+    return {line.split()[-1] for line in output_of("nm", "-D", "--defined-only").splitlines()}
+
+
+def expected():
+    return set(pathlib.Path(HERE, "expected_blas_symbols.txt").read_text().split())
+
+
+def test_every_function_of_the_table_is_exported_and_nothing_else():
+    names = exported()
+    cublas = {name for name in names if name.startswith("cublas")}  # has a list of its own
+    assert expected() - names == set(), "missing"
+    assert names - expected() - cublas - C_API - LOADER_HOOKS == set(), "not in the table"
+    assert (C_API | LOADER_HOOKS) - names == set(), "missing"
+
+
+def test_exported_names_have_no_version():
+    assert not [name for name in exported() if "@" in name]
+
+
+def test_the_c_api_that_the_header_declares_is_the_one_that_is_exported():
+    header = (HERE.parents[1] / "shim/include/fp32shim/fp32shim.h").read_text()
+    declared = set(re.findall(r"FP32SHIM_API [a-z *]+\*?(fp32shim_\w+)\(", header))
+    assert declared == C_API == {name for name in exported() if name.startswith("fp32shim_")}
+
+
+def test_only_glibcs_own_objects_are_needed():
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-dW"))
+    assert needed and all(GLIBC.fullmatch(name) for name in needed), needed
+
+
+def test_there_is_no_search_path_and_no_executable_stack():
+    dynamic = output_of("readelf", "-dW")
+    assert "RPATH" not in dynamic and "RUNPATH" not in dynamic and "TEXTREL" not in dynamic
+    (stack,) = re.findall(r"GNU_STACK.*", output_of("readelf", "-lW"))
+    assert "E" not in stack.split()[-2], stack
+
+
+def test_thread_local_storage_takes_at_most_64_bytes():
+    tls = re.findall(r"^\s*TLS\s+\S+\s+\S+\s+\S+\s+\S+\s+(\S+)", output_of("readelf", "-lW"), re.MULTILINE)
+    assert len(tls) <= 1
+    assert not tls or int(tls[0], 16) <= 64
+
+
+def test_nothing_unexpected_runs_at_start_or_exit():
+    """No constructor or destructor of ours: BLAS is called before the one and after the other."""
+    symbols = output_of("readelf", "-dW")
+    sizes = dict(re.findall(r"\((INIT_ARRAYSZ|FINI_ARRAYSZ)\)\s+(\d+)", symbols))
+    # frame_dummy and __do_global_dtors_aux of the C runtime; libstdc++ brings a few of its own.
+    assert int(sizes.get("FINI_ARRAYSZ", 0)) <= 8, sizes

@@ -1,0 +1,46 @@
+"""The test programs of netlib's BLAS and CBLAS, level 3, as Debian packages them, print the same under the shim."""
+
+import pathlib
+
+import pytest
+
+from shim import SYSTEM_LIBRARIES, need, run
+
+# The C programs use a symbol that only the reference BLAS has.
+PROGRAMS = [
+    ("xblat3s", "sblat3.in", "reference", "sgemm_"), ("xblat3s", "sblat3.in", "openblas", "sgemm_"),
+    ("xblat3c", "cblat3.in", "reference", "cgemm_"), ("xblat3c", "cblat3.in", "openblas", "cgemm_"),
+    ("xscblat3", "sin3", "reference", "cblas_sgemm"), ("xccblat3", "cin3", "reference", "cblas_cgemm"),
+]
+
+
+def report(program, parameters, directory, **settings):
+    """Everything that the program says: on stdout, and in the summary file that some of them write."""
+    place = SYSTEM_LIBRARIES / "blas"
+    need((place / program).exists(), "libblas-test is not installed")
+    directory.mkdir()
+    with open(place / parameters, encoding="ascii") as stdin:
+        result = run(place / program, stdin=stdin, cwd=directory, **settings)
+    files = {path.name: path.read_text() for path in sorted(pathlib.Path(directory).iterdir())}
+    return (result.stdout, files), result
+
+
+@pytest.mark.parametrize("program, parameters, blas, function", PROGRAMS,
+                         ids=[f"{program}-{blas}" for program, _, blas, _ in PROGRAMS])
+def test_netlibs_programs_print_the_same(program, parameters, blas, function, tmp_path):
+    plain, _ = report(program, parameters, tmp_path / "plain", blas=blas, preload=False)
+    assert "PASSED" in str(plain) and "FAILED" not in str(plain)
+    settings = {
+        "native": {"precision": "native"},
+        "highest": {"precision": "highest"},
+        # What is not emulated must not notice the mode.
+        "highest while emulating": {"precision": "highest", "cpu": "emulate"},
+    }
+    for name, setting in settings.items():
+        level = {"FP32_MATMUL_LOG_LEVEL": "summary"}
+        shimmed, result = report(program, parameters, tmp_path / name, blas=blas, env=level, **setting)
+        assert shimmed == plain, name
+        assert result.stderr == ""
+        assert function in {d["function"] for d in result.decisions}
+    unlogged, _ = report(program, parameters, tmp_path / "unlogged", blas=blas, precision="highest", log=False)
+    assert unlogged == plain

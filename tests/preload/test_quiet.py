@@ -1,0 +1,134 @@
+"""A process that does not multiply, or that nobody configured, does not notice the shim."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from shim import LIBRARY, client, environment, explain, need, run, run_both, tool
+
+OPENED = re.compile(r'open(?:at)?\((?:AT_FDCWD, )?"([^"]*)".* = \d+')
+
+
+def traced(*words, blas=None, preload=True, **settings):
+    """What a process does, from strace: (files that it opened, threads and processes that it started, stderr)."""
+    strace = tool("strace")
+    with tempfile.TemporaryDirectory() as scratch:
+        trace = pathlib.Path(scratch, "trace")
+        variables = environment(blas=blas, **settings)
+        inner = [f"LD_PRELOAD={LIBRARY}"] if preload else []
+        finished = subprocess.run(
+            [strace, "-f", "-e", "trace=open,openat,creat,clone,clone3,fork,vfork,connect,socket", "-o", trace,
+             "env", *inner, *map(str, words)], env=variables, capture_output=True, text=True, timeout=60, check=False)
+        need("ptrace" not in finished.stderr.lower(), f"strace may not trace here: {finished.stderr.strip()}")
+        lines = trace.read_text().splitlines()
+    # `env` itself comes first, and runs without the shim: from its execve on, only libraries and locale files.
+    opened = [match.group(1) for line in lines if (match := OPENED.search(line))]
+    started = [line for line in lines if re.search(r"(clone3?|v?fork)\(", line)]
+    return opened, started, finished.stderr
+
+
+def test_a_process_that_does_not_multiply_opens_no_file_and_starts_no_thread():
+    need(LIBRARY.exists(), f"{LIBRARY} was not built")
+    plain, _, _ = traced("true", preload=False)
+    opened, started, stderr = traced("true")
+    assert started == [] and stderr == ""
+    # What the loader does for any library: itself, and what it needs.
+    loader_opens = {str(LIBRARY)} | {path for path in opened if re.search(r"/lib[a-z_-]+\.so\.\d$", path)}
+    assert set(opened) - set(plain) <= loader_opens
+    assert len(opened) <= len(plain) + 3
+
+
+def test_settings_are_not_even_read_in_a_process_that_does_not_multiply(tmp_path):
+    log = tmp_path / "log.jsonl"
+    result = run("true", blas=None, precision="nonsense", log=log, env={"FP32_MATMUL_PRECISON": "high"})
+    assert (result.stdout, result.stderr) == ("", "")
+    assert not log.exists()
+
+
+def test_unconfigured_it_changes_nothing_and_writes_nothing(blas, tmp_path):
+    unshimmed = run("level3", blas=blas, preload=False, cwd=tmp_path)
+    shimmed = run("level3", blas=blas, log=False, cwd=tmp_path)
+    assert shimmed.stdout == unshimmed.stdout
+    assert shimmed.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unconfigured_it_opens_nothing_but_the_sites_policy():
+    need(LIBRARY.exists(), f"{LIBRARY} was not built")
+    plain, _, _ = traced(client("cblas_product"), blas="reference", preload=False)
+    opened, started, _ = traced(client("cblas_product"), blas="reference")
+    assert started == []
+    extra = set(opened) - set(plain) - {str(LIBRARY)}
+    extra = {path for path in extra if not re.search(r"/lib[a-z_-]+\.so\.\d$", path)}
+    # Who it is may be read for the log; there is none here.
+    assert {path for path in extra if not path.startswith(("/proc/self/", "/etc/fp32shim/"))} == set()
+
+
+def test_switched_off_it_forwards_everything_and_records_nothing(blas, tmp_path):
+    log = tmp_path / "log.jsonl"
+    unshimmed = run("cblas_product", blas=blas, preload=False)
+    for value_of_precision in ("high", "nonsense"):
+        shimmed = run("cblas_product", blas=blas, precision=value_of_precision, cpu="emulate", log=log,
+                      env={"FP32_MATMUL_DISABLE": "1"})
+        assert shimmed.stdout == unshimmed.stdout
+        assert shimmed.stderr == ""
+        assert not log.exists()
+
+
+def test_switched_off_is_not_off_when_the_value_is_zero(blas):
+    assert len(run("cblas_product", blas=blas, env={"FP32_MATMUL_DISABLE": "0"}).decisions) == 1
+
+
+def test_a_process_with_elevated_rights_ignores_the_environment(tmp_path):
+    """The loader drops a preload there; a program that is linked with the shim still has it."""
+    need(os.geteuid() == 0, "only root can make a set-user-id program and run it as somebody else")
+    need(LIBRARY.exists(), f"{LIBRARY} was not built")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        os.chmod(place, 0o755)
+        program = pathlib.Path(place, "linked")
+        shutil.copy(client("linked_product"), program)
+        os.chmod(program, 0o755)
+        log = pathlib.Path("/var/tmp", f"fp32shim-test-{os.getpid()}.jsonl")
+
+        def as_nobody():
+            # Without LD_LIBRARY_PATH, which the loader ignores as well.
+            return subprocess.run([program], user=65534, group=65534, extra_groups=[], capture_output=True, text=True,
+                                  timeout=60, check=False,
+                                  env=environment(precision="high", cpu="emulate", log=log, blas=None))
+
+        try:
+            ordinary = as_nobody()
+            need(ordinary.returncode == 0, f"nobody cannot run a program of this build: {ordinary.stderr.strip()}")
+            assert log.exists(), explain_plain(ordinary)
+            log.unlink()
+            os.chmod(program, 0o4755)
+            need(not os.statvfs(place).f_flag & os.ST_NOSUID, "/var/tmp is mounted nosuid")
+            elevated = as_nobody()
+            assert elevated.returncode == 0
+            assert elevated.stderr == ""
+            assert elevated.stdout != ordinary.stdout, "as called, not as the environment asked"
+            assert not log.exists()
+        finally:
+            log.unlink(missing_ok=True)
+
+
+def explain_plain(finished):
+    return f"{finished.stdout}{finished.stderr}"
+
+
+def test_ten_products_are_each_logged_once_on_stderr_when_they_are_the_same(blas):
+    _, shimmed = run_both("cblas_product", "fp32", 10, blas=blas, log="stderr")
+    lines = shimmed.stderr.splitlines()
+    assert len(lines) == 1, explain(shimmed)
+    assert lines[0].startswith("fp32shim: cblas_sgemm 12x20x33 NT float32 from cblas_product -> libblas.so.3: native")
+
+
+@pytest.mark.parametrize("level, lines", [("calls", 10), ("summary", 1)])
+def test_the_level_says_whether_every_call_is_logged(level, lines, blas):
+    result = run("cblas_product", "fp32", 10, blas=blas, env={"FP32_MATMUL_LOG_LEVEL": level})
+    assert len(result.decisions) == lines
