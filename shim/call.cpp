@@ -34,15 +34,20 @@ const link_map* own_map() {
 /// recognised by its frame: a product that is still running has its frame above that of any call it makes.
 struct Running {
     const LoadedObject* provider;
+    const LoadedObject* delegate;  ///< the library that the provider passed its work on to, through an inner call
     const Frame* frame;
 };
 
-__attribute__((tls_model("initial-exec"))) constinit thread_local Running running{nullptr, nullptr};
+__attribute__((tls_model("initial-exec"))) constinit thread_local Running running{};
+
+/// MKL is several libraries that call each other through the one that programs link (libmkl_rt).
+bool is_mkl(const LoadedObject& object) { return object.name.starts_with("libmkl_"); }
 
 /// A provider that jumps on through an address it looked up returns into our own code: that is inner too.
 bool is_inner(const Site& site, const Frame* frame) {
-    if (running.provider == nullptr || frame >= running.frame) return false;
-    return site.caller == running.provider || (site.caller != nullptr && site.caller->map == own_map());
+    if (running.provider == nullptr || frame >= running.frame || site.caller == nullptr) return false;
+    return site.caller == running.provider || site.caller == running.delegate || site.caller->map == own_map() ||
+           (is_mkl(*site.caller) && is_mkl(*running.provider));
 }
 
 // ---- decide ------------------------------------------------------------------------------------------------------
@@ -121,7 +126,7 @@ bool run_rounded(void* context, const blas::Level3& single) {
 /// Runs the plan; what could not be done as planned is corrected in it.
 std::int64_t run(const Site& site, const Frame& frame, const blas::Product& product, Plan& plan) {
     const Running outer = running;
-    running = {site.provider, &frame};
+    running = {site.provider, nullptr, &frame};
     std::int64_t value = 0;
     if (!plan.rounds && !site.runs_one_by_one()) {
         value = blas::call_with_frame(site, frame);
@@ -203,7 +208,10 @@ extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shi
         !blas::arguments_look_like_pointers(*site->function, *frame))
         return untouched;
     const bool inner = is_inner(*site, frame);
-    if (inner && !site->runs_one_by_one()) return untouched;
+    if (inner && !site->runs_one_by_one()) {
+        running.delegate = site->provider;
+        return untouched;
+    }
 
     const Settings& in_force = settings();
     const bool logs = in_force.logs() && !inner;

@@ -70,8 +70,7 @@ fp32shim_slots:
 fp32shim_slots_end:
 
 // Saves what a function's caller may have put its arguments into: six integer registers, rax (the number of vector
-// registers of a variadic call), eight vector registers. Their upper halves (ymm, zmm) survive, since this library is
-// compiled for plain SSE, which leaves them alone.
+// registers of a variadic call), the lower halves of eight vector registers.
 //
 // The frame, as shim/gate.hpp reads it:  [xmm7..xmm0 below] | rdi rsi rdx rcx r8 r9 | return address | stack arguments
 .macro save_arguments
@@ -126,17 +125,51 @@ fp32shim_slots_end:
     .cfi_adjust_cfa_offset -8
 .endm
 
+// Finding a site calls the C library, whose vector code clears the upper halves of ymm and zmm registers. A function
+// under a bare name may take its arguments there, so this gate keeps them whole.
+.macro for_each_vector instruction, kind
+    .irp    number, 0, 1, 2, 3, 4, 5, 6, 7
+    \instruction \kind, \number
+    .endr
+.endm
+.macro save_vector kind, number
+    vmovups %\kind\number, 64 * \number(%rsp)
+.endm
+.macro restore_vector kind, number
+    vmovups 64 * \number(%rsp), %\kind\number
+.endm
+
 // r11: entry index. Finds the site (the slow way) and goes on as the entry point would have.
     .balign 16
     .type   fp32shim_find_site_gate, @function
 fp32shim_find_site_gate:
     .cfi_startproc
     save_arguments
-    movl    %r11d, %edi
+    movq    %r11, 8(%rsp)
+    call    fp32shim_vector_bytes
+    movl    %eax, (%rsp)
+    movl    8(%rsp), %edi
     movq    200(%rsp), %rsi
-    call    fp32shim_find_site
+    subq    $(8 * 64), %rsp
+    .cfi_adjust_cfa_offset 8 * 64
+    cmpl    $32, %eax
+    jb      2f
+    ja      1f
+    for_each_vector save_vector ymm
+    jmp     2f
+1:  for_each_vector save_vector zmm
+2:  call    fp32shim_find_site
     movq    %rax, %r11
-    restore_arguments
+    movl    8 * 64(%rsp), %eax
+    cmpl    $32, %eax
+    jb      4f
+    ja      3f
+    for_each_vector restore_vector ymm
+    jmp     4f
+3:  for_each_vector restore_vector zmm
+4:  addq    $(8 * 64), %rsp
+    .cfi_adjust_cfa_offset -(8 * 64)
+    restore_arguments               // lower halves, by SSE instructions, which leave the upper ones
     jmpq    *8(%r11)
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate

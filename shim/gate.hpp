@@ -42,6 +42,11 @@ extern "C" {
 fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::uintptr_t return_address);
 fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame);
 
+#if defined(__x86_64__)
+/// Size of the vector registers that arguments can arrive in: 16, 32 or 64 bytes. Touches none.
+int fp32shim_vector_bytes();
+#endif
+
 void fp32shim_govern_gate();
 void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top);
 

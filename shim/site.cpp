@@ -211,3 +211,11 @@ void forget_unloaded_sites() {
 extern "C" fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::uintptr_t return_address) {
     return fp32shim::find_site(entry, return_address);
 }
+
+#if defined(__x86_64__)
+extern "C" int fp32shim_vector_bytes() {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f")) return 64;
+    return __builtin_cpu_supports("avx") ? 32 : 16;
+}
+#endif

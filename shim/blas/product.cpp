@@ -61,13 +61,14 @@ class ArgumentReader {
     }
 
     static bool is_plausible_pointer(std::int64_t word) {
-        // The first page is never mapped; user space ends below the sign bit on both architectures.
+        // The first page is never mapped. User space ends at 52 bits (aarch64) and 56 (x86-64); doubles lie above.
 #if defined(__aarch64__)
-        // The processor ignores the top byte, where HWASan and MTE keep a tag, and user space ends at 52 bits.
-        word &= 0x00ffffffffffffff;
-        if (word >= std::int64_t{1} << 52) return false;
+        word &= 0x00ffffffffffffff;  // the processor ignores the top byte, where HWASan and MTE keep a tag
+        constexpr int address_bits = 52;
+#else
+        constexpr int address_bits = 56;
 #endif
-        return word >= 4096;
+        return word >= 4096 && word < std::int64_t{1} << address_bits;
     }
 
   private:
