@@ -47,7 +47,7 @@ std::string_view explain(How how) {
         case How::round_operands:
             return " by rounding operands";
         case How::one_by_one:
-            return " by a loop over gemm";
+            return " product by product";
     }
     return {};
 }

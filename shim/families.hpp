@@ -44,7 +44,8 @@ enum class Role : std::uint8_t {
 /// What the shim does with a function.
 enum class Treatment : std::uint8_t {
     governed,    ///< decided per call
-    recognised,  ///< counted and logged, always forwarded: hands out kernels, packs operands, or solves
+    recognised,  ///< counted and logged, always forwarded: solves, or has no reduced-precision path
+    opaque,      ///< the same, and what is multiplied later is not seen: hands out kernels, packs operands
     observed,    ///< narrower inputs: counted, never altered
 };
 
@@ -203,15 +204,15 @@ inline constexpr Family ctrsm_direct   = family("ctrsm_direct",   Operation::trs
 // before the layout, so the CBLAS form names its layout itself: see `jit_create`.
 constexpr Family jit_create(std::string_view name, Dtype dtype, Scalars scalars) {
     Family result = family(name, Operation::gemm, dtype, scalars,
-                           {other, trans_a, trans_b, m, n, k, alpha, lda, ldb, beta, ldc}, single, recognised);
+                           {other, trans_a, trans_b, m, n, k, alpha, lda, ldb, beta, ldc}, single, opaque);
     result.cblas.word[static_cast<int>(layout)] = 1;
     return result;
 }
 inline constexpr Family jit_create_sgemm = jit_create("jit_create_sgemm", Dtype::float32, real);
 inline constexpr Family jit_create_cgemm = jit_create("jit_create_cgemm", Dtype::complex64, by_pointer);
 
-inline constexpr Family sgemm_pack    = family("sgemm_pack",    Operation::gemm, Dtype::float32, real, {other, trans_a, m, n, k, alpha, a, lda, c}, single, recognised);
-inline constexpr Family sgemm_compute = family("sgemm_compute", Operation::gemm, Dtype::float32, real, {trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc}, single, recognised);
+inline constexpr Family sgemm_pack    = family("sgemm_pack",    Operation::gemm, Dtype::float32, real, {other, trans_a, m, n, k, alpha, a, lda, c}, single, opaque);
+inline constexpr Family sgemm_compute = family("sgemm_compute", Operation::gemm, Dtype::float32, real, {trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc}, single, opaque);
 
 inline constexpr Family sbgemm           = family("sbgemm",           Operation::gemm, Dtype::bfloat16, real,    GEMM_ROLES, single, observed);
 inline constexpr Family shgemm           = family("shgemm",           Operation::gemm, Dtype::float16,  real,    GEMM_ROLES, single, observed);

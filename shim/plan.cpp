@@ -19,13 +19,6 @@ bool any_multiplies(const Site& site, const Frame& frame, const blas::Product& p
     return !none_does;
 }
 
-/// Packed operands and kernels handed out: what later runs on them is not seen.
-bool hides_the_product(const Family& family) {
-    return family.treatment == Treatment::recognised && family.operation == blas::Operation::gemm &&
-           (family.cblas.of(Role::c) < 0 || family.cblas.of(Role::alpha) < 0 || family.cblas.of(Role::b) < 0) &&
-           family.cblas.alpha_float < 0;
-}
-
 }  // namespace
 
 Plan make_plan(const Site& site, const Frame& frame, const blas::Product& product, const policy::Decision& decision,
@@ -42,7 +35,7 @@ Plan make_plan(const Site& site, const Frame& frame, const blas::Product& produc
         plan.reason = Reason::observed;
         return plan;
     }
-    if (hides_the_product(family)) {
+    if (family.treatment == Treatment::opaque) {
         plan.reason = Reason::not_governable;
         return plan;
     }
