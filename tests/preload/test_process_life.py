@@ -102,10 +102,16 @@ def test_errno_is_kept(log):
     assert [line.split()[1] for line in shimmed.stdout.splitlines()] == ["42", "43", "44"]
 
 
-@pytest.mark.parametrize("log", [True, False])
+@pytest.mark.parametrize("log", [True, "stderr", False])
 def test_a_signal_handler_may_multiply_while_the_program_multiplies(log):
-    shimmed = run("leaves", "signal", blas="reference", precision="high", cpu="emulate", log=log, timeout=60)
-    assert shimmed.stdout == "right\n"
+    for _ in range(5):
+        shimmed = run("leaves", "signal", blas="reference", precision="high", cpu="emulate", log=log, timeout=60)
+        assert shimmed.stdout == "right\n"
+
+
+def test_a_signal_handler_may_multiply_while_the_first_product_reads_the_settings():
+    for _ in range(50):
+        assert run("leaves", "first-signal", blas="reference", policy=POLICY, timeout=10).stdout == "right\n"
 
 
 def test_nothing_is_written_to_descriptors_that_are_not_the_shims(tmp_path):

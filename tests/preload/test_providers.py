@@ -51,6 +51,20 @@ def test_a_plugin_that_names_no_library_finds_the_global_one_among_others():
                               ("sgemm_", "libplugin_bare.so", "libfake_b.so")]
 
 
+def test_a_library_that_was_brought_in_by_another_is_served_from_that_ones_scope():
+    # Breadth first: the root, plugin_a, fake_b, and only then plugin_a's own fake_a.
+    _, shimmed = load("local=plugin_root", "local=plugin_a", "run=plugin_root", "run=plugin_a")
+    assert shimmed.stdout == "root: 2006\na: 2006\n"
+    _, shimmed = load("local=plugin_a", "local=plugin_root", "run=plugin_root", "run=plugin_a")
+    assert shimmed.stdout == "root: 2006\na: 1006\n"
+
+
+def test_a_library_finds_what_only_its_dependencies_need():
+    _, shimmed = load("local=plugin_b", "local=plugin_deep", "run=plugin_deep", "run=plugin_b")
+    assert shimmed.stdout == "deep: 1006\nb: 2006\n"
+    assert providers(shimmed) == ["libfake_a.so", "libfake_b.so"]
+
+
 def test_a_library_that_defines_the_name_and_calls_it_through_its_plt_is_its_own_provider():
     _, shimmed = load("local=plugin_a", "local=plugin_defines", "run=plugin_defines", "run=plugin_a")
     assert shimmed.stdout == "defines: 5006\na: 1006\n"

@@ -4,7 +4,8 @@
 //   leaves return | throw | jump    bad arguments with an xerbla_ of our own, which returns, throws or jumps
 //   leaves exit      a product, then _exit
 //   leaves errno     errno before and after products
-//   leaves signal    a timer's handler multiplies, while the program multiplies
+//   leaves signal          a timer's handler multiplies, while the program multiplies
+//   leaves first-signal    the same from the process's first product on, and shorter
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -62,14 +63,14 @@ void tick(int) {
     errno = saved;
 }
 
-void interrupted_products() {
+void interrupted_products(int wanted_ticks) {
     struct sigaction action = {};
     action.sa_handler = tick;
     action.sa_flags = SA_RESTART;
     sigaction(SIGALRM, &action, nullptr);
     itimerval every = {{0, 100}, {0, 100}};
     setitimer(ITIMER_REAL, &every, nullptr);
-    while (ticks < 500) {
+    while (ticks < wanted_ticks) {
         if (product() != 6) wrong = 1;
     }
     every = {};
@@ -108,7 +109,10 @@ int main(int argc, char** argv) {
     if (way == "errno") {
         keep_errno();
     } else if (way == "signal") {
-        interrupted_products();
+        product();
+        interrupted_products(500);
+    } else if (way == "first-signal") {
+        interrupted_products(5);
     } else if (way == "cblas") {
         product_by_cblas(99);
     } else {
