@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "record/raw_syscall.hpp"
 #include "record/stderr_line.hpp"
 
 namespace fp32shim {
@@ -21,13 +22,16 @@ struct Chunk {
 
 constinit std::atomic<Chunk*> current{nullptr};
 
+// By system call: the thread sanitizer's mmap counts as a write by the thread that maps, and what other threads then
+// read there as a race.
 void* map_pages(std::size_t size) {
-    void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) {
+    const long pages = record::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages < 0) {
         record::stderr_line("fp32shim: out of memory (mmap failed); ending the process");
         _exit(127);
     }
-    return pages;
+    return reinterpret_cast<void*>(pages);
 }
 
 }  // namespace
@@ -43,7 +47,8 @@ void* arena_allocate(std::size_t size) {
         }
         auto* fresh = static_cast<Chunk*>(map_pages(chunk_size));
         fresh->used.store(alignment, std::memory_order_relaxed);
-        if (!current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel)) munmap(fresh, chunk_size);
+        if (!current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel))
+            record::raw::syscall6(SYS_munmap, record::raw::address(fresh), chunk_size);
     }
 }
 

@@ -202,8 +202,9 @@ bool needs_gate(Site& site) {
 
 extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
+    site = rebound_site(site);
     const Outcome untouched{0, site->real};
-    if (!site->is_blas) return untouched;
+    if (!site->is_blas || settings().forward_everything) return untouched;
     if (site->function->convention == Convention::bare &&
         !blas::arguments_look_like_pointers(*site->function, *frame))
         return untouched;

@@ -123,4 +123,14 @@ bool notice_unloaded_objects() {
     return any;
 }
 
+bool objects_were_added() {
+    // The loader appends.
+    static constinit std::atomic<const link_map*> last{nullptr};
+    const link_map* known = last.load(std::memory_order_acquire);
+    if (known != nullptr && known->l_next == nullptr) return false;
+    const link_map* map = elf::first_object();
+    while (map->l_next != nullptr) map = map->l_next;
+    return last.exchange(map, std::memory_order_acq_rel) != map;
+}
+
 }  // namespace fp32shim

@@ -46,6 +46,9 @@ std::int32_t import_of(LoadedObject& object, FunctionIndex function);
 /// the list has not changed since the last time.
 bool notice_unloaded_objects();
 
+/// Whether objects were added since the last time that it said so. One load where not.
+bool objects_were_added();
+
 /// Asks a library once how wide its integers are, by a level-1 routine that behaves differently for each width.
 IntegerWidth integer_width(LoadedObject& library, const Function& function);
 

@@ -72,15 +72,25 @@ Binding bind_import(const LoadedObject& importer, std::int32_t symbol, FunctionI
     return search_scopes_of(importer.map, functions[function].name, version.name);
 }
 
-/// What all importers of the function share.
-Binding bind_as_importers_do(FunctionIndex function) {
+/// Whether some root that was opened has both objects in its scope.
+bool share_a_scope(const link_map* left, const link_map* right) {
+    for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
+        const elf::Scope scope = elf::own_scope(root);
+        if (includes(scope, left) && includes(scope, right)) return true;
+    }
+    return false;
+}
+
+/// What all importers of the function share: those that were brought in together with the caller, else all. The
+/// function came to the caller from one of them, as a pointer or by a tail call.
+Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
     const link_map* own = elf::own_object();
     Binding shared;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         if (map == own) continue;
         LoadedObject* importer = loaded_object(map);
         const std::int32_t symbol = import_of(*importer, function);
-        if (symbol < 0) continue;
+        if (symbol < 0 || (only_beside_caller && !share_a_scope(map, caller->map))) continue;
         const Binding binding = bind_import(*importer, symbol, function);
         if (binding.address == nullptr) continue;
         if (shared.address == nullptr) {
@@ -89,6 +99,7 @@ Binding bind_as_importers_do(FunctionIndex function) {
             shared.ambiguous = true;
         }
     }
+    shared.by_importers = shared.address != nullptr;
     return shared;
 }
 
@@ -101,7 +112,11 @@ Binding find_binding(LoadedObject* caller, FunctionIndex function) {
             if (const Binding found = bind_import(*caller, symbol, function); found.address != nullptr) return found;
         }
     }
-    if (const Binding shared = bind_as_importers_do(function); shared.address != nullptr) return shared;
+    for (const bool only_beside_caller : {true, false}) {
+        if (only_beside_caller && caller == nullptr) continue;
+        const Binding shared = bind_as_importers_do(caller, function, only_beside_caller);
+        if (shared.address != nullptr) return shared;
+    }
     if (const Binding found = find_default(caller, functions[function].name, {}); found.address != nullptr)
         return found;
     return search_in_load_order(functions[function].name, {});

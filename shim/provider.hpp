@@ -19,7 +19,8 @@ namespace fp32shim {
 struct Binding {
     LoadedObject* provider = nullptr;  ///< nullptr: no library provides the function
     void* address = nullptr;
-    bool ambiguous = false;  ///< the caller does not import the name, and importers bind to different libraries
+    bool by_importers = false;  ///< the caller does not import the name: the answer holds until objects are added
+    bool ambiguous = false;     ///< the caller does not import the name, and importers bind to different libraries
 };
 
 /// What a call from `caller` (nullptr: code outside every object) to this function binds to:

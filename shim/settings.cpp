@@ -20,6 +20,14 @@
 #include "shim/gate.hpp"
 #include "shim/thread_context.hpp"
 
+// A program built with the thread sanitizer sees what we do through the C library's functions (malloc, memcmp), but
+// not our atomics. It is told about the one hand-over between threads that goes through such memory. Absent
+// elsewhere.
+extern "C" {
+__attribute__((weak)) void __tsan_acquire(void* address);  // NOLINT(bugprone-reserved-identifier)
+__attribute__((weak)) void __tsan_release(void* address);  // NOLINT(bugprone-reserved-identifier)
+}
+
 namespace fp32shim {
 namespace {
 
@@ -31,6 +39,11 @@ constinit std::atomic<std::uint8_t> override_count{0};
 constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
 constinit std::atomic<bool> scopes_seen{false};
+
+void put_in_force(const Settings* settings) {
+    if (__tsan_release != nullptr) __tsan_release(&in_force);
+    in_force.store(settings, std::memory_order_release);
+}
 
 // Reading a policy needs 12 KB of stack and, for hostile nesting, hundreds; the thread that makes the first call may
 // have 16 KB in all.
@@ -230,7 +243,7 @@ const Settings* read_first_settings() {
     SettingsReading reading;
     on_own_stack(read_settings_or_forward, &reading);
     const Settings* settings = reading.settings != nullptr ? reading.settings : untouched_settings();
-    in_force.store(settings, std::memory_order_release);
+    put_in_force(settings);
     reading_thread.store(0, std::memory_order_release);
     reading_process.store(0, std::memory_order_release);
     record::raw::syscall6(SYS_futex, record::raw::address(&reading_process), FUTEX_WAKE_PRIVATE, INT32_MAX);
@@ -243,6 +256,7 @@ const Settings* read_first_settings() {
 
 const Settings& settings() {
     const Settings* current = in_force.load(std::memory_order_acquire);
+    if (__tsan_acquire != nullptr) __tsan_acquire(&in_force);
     return current != nullptr ? *current : *read_first_settings();
 }
 
@@ -257,7 +271,7 @@ bool reload_settings() {
     on_own_stack(read_settings_or_forward, &reading);
     errno = saved_errno;
     if (reading.settings == nullptr) return false;
-    in_force.store(reading.settings, std::memory_order_release);
+    put_in_force(reading.settings);
     settings_changed();
     return true;
 }

@@ -141,6 +141,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address) {
     site->real = found.binding.address;
     site->routine = found.function;
     site->ambiguous = found.binding.ambiguous;
+    site->by_importers = found.binding.by_importers;
     if (site->provider != nullptr) {  // else: a slot of a library that is gone; its address is all there is
         site->is_blas = is_blas(*site);
         site->gemm = find_gemm(*site);
@@ -157,7 +158,7 @@ void refresh(Site& site) {
     std::uint16_t count = 0;
     do {
         count = settings_change_count();
-        const bool is_gated = needs_gate(site);
+        const bool is_gated = needs_gate(site) || site.by_importers;
         if (is_gated && site.width.load(std::memory_order_acquire) == IntegerWidth::not_probed)
             site.width.store(integer_width(*site.provider, *site.routine), std::memory_order_release);
         site.target.store(is_gated ? reinterpret_cast<void*>(&fp32shim_govern_gate) : site.real,
@@ -192,6 +193,16 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     return site;
 }
 
+Site* rebound_site(Site* site) {
+    if (!site->by_importers || !objects_were_added()) return site;
+    const elf::Reading reading;
+    const std::uintptr_t return_address = site->return_address.load(std::memory_order_acquire);
+    for_each_site([](Site& other) {
+        if (other.by_importers) other.return_address.store(0, std::memory_order_release);
+    });
+    return return_address == 0 ? site : find_site(site->entry, return_address);
+}
+
 void refresh_sites() {
     for_each_site([](Site& site) {
         if (is_alive(site)) refresh(site);
@@ -202,8 +213,10 @@ void forget_unloaded_sites() {
     for_each_site([](Site& site) {
         const bool caller_gone = site.caller != nullptr && !site.caller->loaded.load(std::memory_order_acquire);
         const bool provider_gone = site.provider != nullptr && !site.provider->loaded.load(std::memory_order_acquire);
-        if (caller_gone || provider_gone) site.return_address.store(0, std::memory_order_release);
+        if (caller_gone || provider_gone || site.by_importers)
+            site.return_address.store(0, std::memory_order_release);
     });
+    objects_were_added();  // the last object may be the one that went
 }
 
 }  // namespace fp32shim

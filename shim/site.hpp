@@ -30,6 +30,7 @@ struct Site {
     std::atomic<IntegerWidth> width;     ///< probed before the first governed call
     bool is_blas;                        ///< false: a bare name of a library that is no BLAS; never governed
     bool ambiguous;                      ///< see Binding
+    bool by_importers;                   ///< see Binding: to be asked again when objects were added
     std::atomic<std::uint64_t> verdict;  ///< decision for all calls of this site, see call.cpp; 0: none yet
     Site* next;
 
@@ -44,6 +45,9 @@ static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8
 /// provider and decides whether its calls need the gate. Called by the entry points on a miss.
 /// Does not return where no library provides the function.
 Site* find_site(EntryIndex entry, std::uintptr_t return_address);
+
+/// The site itself, or, where it has to be bound anew because objects were added, the one in its place.
+Site* rebound_site(Site* site);
 
 /// Sets every site's target anew: the settings changed.
 void refresh_sites();
