@@ -2,14 +2,14 @@
 # after asking. Sourced by examples/demo.sh and tests/run.sh. Names hold for Debian 12 and 13, Ubuntu 22.04 and 24.04.
 # shellcheck shell=bash disable=SC2034
 
-packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libfmt-dev)
+packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev)
 packages_for_examples=(libopenblas-dev)
-packages_for_tests=(
-    libgtest-dev libbenchmark-dev gfortran clang python3-pytest python3-numpy python3-scipy python3-venv strace patchelf
-    libopenblas0-pthread libopenblas64-0-pthread libblis4-pthread libblas3 liblapack3 libblas-test
-    libjemalloc2 libtcmalloc-minimal4 faketime heaptrack fakeroot jq)
-# The other architecture's entry points are tested in an emulator.
-[[ $(uname -m) == aarch64 ]] || packages_for_tests+=(g++-aarch64-linux-gnu qemu-user)
+packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python3-venv)
+# Programs and libraries that the whole-process tests run the shim under. A release that lacks one skips its tests.
+packages_to_test_with=(
+    clang python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread libblis4-pthread libblas3
+    liblapack3 libblas-test libjemalloc2 libtcmalloc-minimal4 faketime heaptrack fakeroot strace patchelf jq)
+[[ $(uname -m) == aarch64 ]] || packages_to_test_with+=(g++-aarch64-linux-gnu qemu-user)
 packages_for_lint=(clang-format clang-tidy)
 
 # missing_packages NAME...: those that are not installed, one a line.
@@ -21,23 +21,45 @@ missing_packages() {
     done
 }
 
-# require_packages ask|yes NAME...: returns when all are installed; exits with status 2 where nobody can be asked,
-# 1 where the answer was no or the installation failed.
+# without_unknown NAME...: those that this release has, one a line; says which it has not.
+without_unknown() {
+    local package
+    for package; do
+        if apt-cache show "$package" 2>/dev/null | grep -q .; then
+            echo "$package"
+        else
+            echo "This release has no $package: going on without it." >&2
+        fi
+    done
+}
+
+# require_packages ask|yes NAME... [-- OPTIONAL...]: returns when all are installed, those behind -- as far as this
+# release has them; exits with status 2 where nobody can be asked, 1 where the answer was no or the installation failed.
 require_packages() {
-    local consent=$1 missing answer as_root=()
+    local consent=$1 missing required=() optional=() answer as_root=()
     shift
+    while (($#)) && [[ $1 != -- ]]; do
+        required+=("$1")
+        shift
+    done
+    optional=("${@:2}")
     if ! command -v dpkg-query apt-get >/dev/null; then
-        echo "No apt on this system: going on without a check. Needed, by their Debian names: $*"
+        echo "No apt on this system: going on without a check. Needed, by their Debian names: ${required[*]} ${optional[*]}"
         return
     fi
-    mapfile -t missing < <(missing_packages "$@")
+    mapfile -t required < <(missing_packages "${required[@]}")
+    mapfile -t optional < <(missing_packages "${optional[@]}")
+    # A fresh image has no package lists yet: then nothing is known before the update below.
+    if apt-cache show g++ 2>/dev/null | grep -q .; then
+        mapfile -t optional < <(without_unknown "${optional[@]}")
+    fi
+    missing=("${required[@]}" "${optional[@]}")
     ((${#missing[@]})) || return 0
 
     ((EUID == 0)) || as_root=(sudo)
-    local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
-        apt-get install --yes --no-install-recommends "${missing[@]}")
+    local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends)
     echo "Missing packages: ${missing[*]}"
-    echo "To install them: ${as_root[*]} apt-get update && ${install[*]}" | tr -s ' '
+    echo "To install them: ${as_root[*]} apt-get update && ${install[*]} ${missing[*]}" | tr -s ' '
     if [[ $consent != yes ]]; then
         if [[ ! -t 0 ]]; then
             echo "Nobody to ask here: run that, or this script again with --yes." >&2
@@ -48,5 +70,6 @@ require_packages() {
     fi
     # A mirror that does not answer need not matter: the install says whether it does.
     "${as_root[@]}" apt-get update || echo "apt-get update failed: going on with the package lists at hand." >&2
-    "${install[@]}" || exit 1
+    mapfile -t optional < <(without_unknown "${optional[@]}")
+    "${install[@]}" "${required[@]}" "${optional[@]}" || exit 1
 }

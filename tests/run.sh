@@ -23,7 +23,8 @@ while (($#)); do
     shift
 done
 
-require_packages "$consent" "${packages_to_build[@]}" "${packages_for_examples[@]}" "${packages_for_tests[@]}"
+require_packages "$consent" "${packages_to_build[@]}" "${packages_for_examples[@]}" "${packages_for_tests[@]}" \
+    -- "${packages_to_test_with[@]}"
 
 configure=(-DFP32SHIM_WHEELS=)
 if [[ $wheels ]]; then configure=("-DFP32SHIM_WHEELS=$(tests/wheels.sh --prepare)"); fi
