@@ -27,7 +27,7 @@ inline constexpr std::size_t line_limit = 4095;
 enum class How : std::uint8_t {
     forward,         ///< the function that the program called, with its arguments
     round_operands,  ///< the same function, on rounded copies of the operands
-    one_by_one,  ///< a batch, by one gemm per product, because the provider has no such batch function
+    one_by_one,      ///< a batch, one product after the other, because no library has that batch function
 };
 std::string_view to_string(How how);
 

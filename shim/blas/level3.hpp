@@ -30,10 +30,10 @@ struct Level3 {
     char uplo = 0;            ///< 'U' or 'L'
     char trans_a = 0;         ///< 'N', 'T', 'C'; gemm also 'R' (conjugate, no transpose) where the library has it
     char trans_b = 0;
-    char diag = 0;            ///< 'U' or 'N': trmm, trsm
-    std::int64_t m = 0;       ///< rows of C (of B for trmm, trsm); absent for gemmt and the rank-k updates
+    char diag = 0;       ///< 'U' or 'N': trmm, trsm
+    std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm); absent for gemmt and the rank-k updates
     std::int64_t n = 0;
-    std::int64_t k = 0;       ///< summed dimension; absent for symm, hemm, trmm, trsm
+    std::int64_t k = 0;           ///< summed dimension; absent for symm, hemm, trmm, trsm
     const void* alpha = nullptr;  ///< one element of the dtype (real float32 for herk)
     const void* a = nullptr;
     std::int64_t lda = 0;
