@@ -7,8 +7,9 @@ packages_for_examples=(libopenblas-dev)
 packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python3-venv)
 # Programs and libraries that the whole-process tests run the shim under. A release that lacks one skips its tests.
 packages_to_test_with=(
-    clang python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread libblis4-pthread libblas3
-    liblapack3 libblas-test libjemalloc2 libtcmalloc-minimal4 faketime heaptrack fakeroot strace patchelf jq)
+    clang libclang-rt-dev python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread
+    libblis4-pthread libblas3 liblapack3 libblas-test libjemalloc2 libtcmalloc-minimal4 faketime heaptrack fakeroot strace
+    patchelf jq)
 [[ $(uname -m) == aarch64 ]] || packages_to_test_with+=(g++-aarch64-linux-gnu qemu-user)
 packages_for_lint=(clang-format clang-tidy)
 
@@ -21,11 +22,17 @@ missing_packages() {
     done
 }
 
+# is_known NAME: the package lists have it. No pipe into `grep -q`: apt-cache dies of it on a long entry, which under
+# pipefail reads as "not known".
+is_known() {
+    [[ $(apt-cache show "$1" 2>/dev/null) ]]
+}
+
 # without_unknown NAME...: those that this release has, one a line; says which it has not.
 without_unknown() {
     local package
     for package; do
-        if apt-cache show "$package" 2>/dev/null | grep -q .; then
+        if is_known "$package"; then
             echo "$package"
         else
             echo "This release has no $package: going on without it." >&2
@@ -50,7 +57,7 @@ require_packages() {
     mapfile -t required < <(missing_packages "${required[@]}")
     mapfile -t optional < <(missing_packages "${optional[@]}")
     # A fresh image has no package lists yet: then nothing is known before the update below.
-    if apt-cache show g++ 2>/dev/null | grep -q .; then
+    if is_known g++; then
         mapfile -t optional < <(without_unknown "${optional[@]}")
     fi
     missing=("${required[@]}" "${optional[@]}")

@@ -23,10 +23,12 @@
 // A program built with the thread sanitizer sees what we do through the C library's functions (malloc, memcmp), but
 // not our atomics. It is told about the one hand-over between threads that goes through such memory. Absent
 // elsewhere.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
-__attribute__((weak)) void __tsan_acquire(void* address);  // NOLINT(bugprone-reserved-identifier)
-__attribute__((weak)) void __tsan_release(void* address);  // NOLINT(bugprone-reserved-identifier)
+__attribute__((weak)) void __tsan_acquire(void* address);
+__attribute__((weak)) void __tsan_release(void* address);
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace fp32shim {
 namespace {

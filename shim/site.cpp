@@ -55,7 +55,7 @@ void cache(Site* site) {
         site, std::memory_order_release);
 }
 
-void say_ambiguous(const Site& site) {
+void say_ambiguous(const Site& site, const LoadedObject& provider) {
     static constinit record::OncePerProcess said;
     if (!said.first()) return;
     std::string text = "several libraries provide ";
@@ -63,7 +63,7 @@ void say_ambiguous(const Site& site) {
     text += " and its caller ";
     text += site.caller == nullptr ? "(unknown code)" : site.caller_name();
     text += " imports it from none of them; using ";
-    text += site.provider->name;
+    text += provider.name;
     record::stderr_line(text);
 }
 
@@ -145,8 +145,8 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address) {
     if (site->provider != nullptr) {  // else: a slot of a library that is gone; its address is all there is
         site->is_blas = is_blas(*site);
         site->gemm = find_gemm(*site);
+        if (site->ambiguous) say_ambiguous(*site, *site->provider);
     }
-    if (site->ambiguous) say_ambiguous(*site);
     site->target.store(reinterpret_cast<void*>(&fp32shim_govern_gate), std::memory_order_relaxed);
     site->return_address.store(return_address, std::memory_order_relaxed);
     return site;

@@ -26,12 +26,13 @@ done
 require_packages "$consent" "${packages_to_build[@]}" "${packages_for_examples[@]}" "${packages_for_tests[@]}" \
     -- "${packages_to_test_with[@]}"
 
-configure=(-DFP32SHIM_WHEELS=)
-if [[ $wheels ]]; then configure=("-DFP32SHIM_WHEELS=$(tests/wheels.sh --prepare)"); fi
+# A build folder keeps what it was last configured with, and examples/demo.sh leaves the tests out.
+configure=(-DFP32SHIM_TESTS=ON -DFP32SHIM_BENCH=ON -DFP32SHIM_WHEELS=)
+if [[ $wheels ]]; then configure+=("-DFP32SHIM_WHEELS=$(tests/wheels.sh --prepare)"); fi
 cmake --preset release "${configure[@]}" >build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
 rm build-configure.log
 cmake --build build
 
 # Tests name the libraries they use; what the user's shell says must not choose others.
 unset LD_PRELOAD LD_LIBRARY_PATH "${!FP32_MATMUL_@}"
-ctest --test-dir build --output-on-failure --parallel "$(nproc)" "${ctest_arguments[@]}"
+ctest --test-dir build --no-tests=error --output-on-failure --parallel "$(nproc)" "${ctest_arguments[@]}"
