@@ -6,10 +6,11 @@ packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev)
 packages_for_examples=(libopenblas-dev)
 packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python3-venv)
 # Programs and libraries that the whole-process tests run the shim under. A release that lacks one skips its tests.
+# libgoogle-perftools-dev is for libtcmalloc_minimal.so.4, whose own package has another name since Debian 13.
 packages_to_test_with=(
     clang libclang-rt-dev python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread
-    libblis4-pthread libblas3 liblapack3 libblas-test libjemalloc2 libtcmalloc-minimal4 faketime heaptrack fakeroot strace
-    patchelf jq)
+    libblis4-pthread libblas3 liblapack3 libblas-test libjemalloc2 libgoogle-perftools-dev faketime heaptrack fakeroot
+    strace patchelf jq)
 [[ $(uname -m) == aarch64 ]] || packages_to_test_with+=(g++-aarch64-linux-gnu qemu-user)
 packages_for_lint=(clang-format clang-tidy)
 

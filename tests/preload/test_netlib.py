@@ -28,7 +28,9 @@ def report(program, parameters, directory, **settings):
 @pytest.mark.parametrize("program, parameters, blas, function", PROGRAMS,
                          ids=[f"{program}-{blas}" for program, _, blas, _ in PROGRAMS])
 def test_netlibs_programs_print_the_same(program, parameters, blas, function, tmp_path):
-    plain, _ = report(program, parameters, tmp_path / "plain", blas=blas, preload=False)
+    plain, result = report(program, parameters, tmp_path / "plain", blas=blas, preload=False, check=False)
+    # Debian 13's xblat3c ends with an error in a format of its own where it has a failure of OpenBLAS to print.
+    need(result.returncode == 0, f"{program} ends with {result.returncode} under {blas} without the shim, too")
     assert "PASSED" in str(plain) and "FAILED" not in str(plain)
     settings = {
         "native": {"precision": "native"},
