@@ -1,6 +1,7 @@
 // Whether a rule's conditions hold for a call.
 #include <algorithm>
 #include <initializer_list>
+#include <string>
 
 #include "policy/decide.hpp"
 #include "policy/glob.hpp"

@@ -1,6 +1,7 @@
 #include "policy/environment.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "policy/quantity.hpp"
 #include "policy/words.hpp"

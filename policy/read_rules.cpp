@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "policy/glob.hpp"
 #include "policy/quantity.hpp"

@@ -1,6 +1,7 @@
 // The text of a policy file: every key that it may have outside of rules.
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "policy/quantity.hpp"
 #include "policy/read_rules.hpp"

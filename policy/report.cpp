@@ -1,6 +1,7 @@
 #include "policy/report.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "policy/words.hpp"
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <string>
 
 namespace fp32shim::policy {
 namespace {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
 
 #include "policy/toml_guard.hpp"
 

@@ -1,5 +1,7 @@
 #include "policy/toml_fields.hpp"
 
+#include <string>
+
 namespace fp32shim::policy {
 
 void report_not_allowed(const Entry& entry, const Value& element, std::string_view allowed, Report& report) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "policy/toml_document.hpp"
 #include "policy/words.hpp"

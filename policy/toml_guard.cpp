@@ -1,6 +1,7 @@
 #include "policy/toml_guard.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace fp32shim::policy {
 namespace {

@@ -1,5 +1,7 @@
 #include "record/decision_log.hpp"
 
+#include <string>
+
 #include <errno.h>
 
 #include "record/io_error.hpp"

@@ -1,4 +1,5 @@
 // The public C API: see include/fp32shim/fp32shim.h for what each function promises.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "policy/load.hpp"
@@ -175,6 +176,8 @@ void read_settings(SettingsReading& reading) {
         record::stderr_line(complaint);
         obey_on_error(loaded.policy);
     }
+    if (loaded.policy.audit_sample > 0 && !reading.is_reload)
+        record::stderr_line("audit: this version audits nothing; the setting is ignored");
     for (const policy::Diagnostic& warning : loaded.warnings) record::stderr_line(warning.text());
 
     settings->policy = std::move(loaded.policy);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 
 #include "record/stderr_line.hpp"
 #include "shim/arena.hpp"

@@ -35,4 +35,11 @@ cmake --build build
 
 # Tests name the libraries they use; what the user's shell says must not choose others.
 unset LD_PRELOAD LD_LIBRARY_PATH "${!FP32_MATMUL_@}"
-ctest --test-dir build --no-tests=error --output-on-failure --parallel "$(nproc)" "${ctest_arguments[@]}"
+status=0
+ctest --test-dir build --no-tests=error --output-on-failure --parallel "$(nproc)" "${ctest_arguments[@]}" \
+    >build/tests.log 2>&1 || status=$?
+sed -n '/^ *[0-9]*\/[0-9]* Test .*Passed\|^ *Start /!p' build/tests.log
+# ctest shows what a test says only when it fails; skipped parts are worth knowing too.
+grep -a '^SKIPPED' build/Testing/Temporary/LastTest.log || true
+grep -a 'tests passed' build/tests.log
+exit "$status"

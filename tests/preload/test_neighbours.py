@@ -7,7 +7,7 @@ from shim import has_module, need, run, system_library, tool
 
 PRELOADS = {
     "jemalloc": ("libjemalloc.so.2", "libjemalloc2"),
-    "tcmalloc": ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
+    "tcmalloc": ("libtcmalloc_minimal.so.4", "libgoogle-perftools-dev"),
     "libfaketime": ("faketime/libfaketimeMT.so.1", "libfaketime"),
     "heaptrack": ("heaptrack/libheaptrack_preload.so", "libheaptrack"),
     "fakeroot": ("libfakeroot/libfakeroot-sysv.so", "libfakeroot"),

@@ -1,5 +1,6 @@
 #include "emulate_cases.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
