@@ -1,5 +1,5 @@
-// Memory for what the shim remembers: call sites, providers, names. Taken from the kernel, never given back, so
-// that no malloc replacement is entered on the call path and readers need no lock.
+// Memory for what the shim remembers: call sites, records of objects, names. Taken from the kernel, never given back,
+// so that no malloc replacement is entered on the call path and readers need no lock.
 #pragma once
 
 #include <cstddef>

@@ -20,21 +20,14 @@ namespace {
 
 // ---- inner calls -------------------------------------------------------------------------------------------------
 
-const link_map* own_map() {
-    static constinit std::atomic<const link_map*> known{nullptr};
-    const link_map* own = known.load(std::memory_order_relaxed);
-    if (own == nullptr) known.store(own = elf::own_object(), std::memory_order_relaxed);
-    return own;
-}
-
 /// The outermost product that this thread is inside of. A library that multiplies by calling itself (reference
 /// CBLAS calls `sgemm_`) comes back through our entry points: such a call is forwarded and not counted.
 ///
 /// Kept by value and without destructor, since xerbla_ may throw or longjmp past us. What is then left behind is
 /// recognised by its frame: a product that is still running has its frame above that of any call it makes.
 struct Running {
-    const LoadedObject* provider;
-    const LoadedObject* delegate;  ///< the library that the provider passed its work on to, through an inner call
+    LoadedObject* provider;
+    LoadedObject* delegate;  ///< the library that the provider passed its work on to, through an inner call
     const Frame* frame;
 };
 
@@ -46,8 +39,8 @@ bool is_mkl(const LoadedObject& object) { return object.name.starts_with("libmkl
 /// A provider that jumps on through an address it looked up returns into our own code: that is inner too.
 bool is_inner(const Site& site, const Frame* frame) {
     if (running.provider == nullptr || frame >= running.frame || site.caller == nullptr) return false;
-    return site.caller == running.provider || site.caller == running.delegate || site.caller->map == own_map() ||
-           (is_mkl(*site.caller) && is_mkl(*running.provider));
+    return site.caller == running.provider || site.caller == running.delegate ||
+           site.caller->map == elf::own_object() || (is_mkl(*site.caller) && is_mkl(*running.provider));
 }
 
 // ---- decide ------------------------------------------------------------------------------------------------------
@@ -123,6 +116,16 @@ bool run_rounded(void* context, const blas::Level3& single) {
     return true;
 }
 
+/// A stand-in has another signature than what was called, so arguments that cannot be read cannot be passed on
+/// either.
+void say_unreadable(const Site& site) {
+    static constinit record::OncePerProcess said;
+    if (!said.first()) return;
+    std::string text(site.function->name);
+    text += ": invalid arguments, and no library that provides it to report them; nothing was computed";
+    record::stderr_line(text);
+}
+
 /// Runs the plan; what could not be done as planned is corrected in it.
 std::int64_t run(const Site& site, const Frame& frame, const blas::Product& product, Plan& plan) {
     const Running outer = running;
@@ -130,7 +133,9 @@ std::int64_t run(const Site& site, const Frame& frame, const blas::Product& prod
     std::int64_t value = 0;
     if (!plan.rounds && !site.runs_one_by_one()) {
         value = blas::call_with_frame(site, frame);
-    } else if (product.readable) {
+    } else if (!product.readable) {
+        say_unreadable(site);
+    } else {
         const FunctionIndex gemm = row_beside(*site.function, product.level3.is_complex ? "cgemm" : "sgemm");
         Rounding rounding{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.gemm}};
         for_each_product(site, frame, product, run_rounded, &rounding);
@@ -180,6 +185,8 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
 
 }  // namespace
 
+LoadedObject* running_library() { return running.delegate != nullptr ? running.delegate : running.provider; }
+
 bool needs_gate(Site& site) {
     if (site.provider == nullptr) return false;
     if (site.runs_one_by_one()) return true;
@@ -203,25 +210,31 @@ bool needs_gate(Site& site) {
 extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
     site = rebound_site(site);
+    // Only where `real` is what was called: a stand-in has another signature.
+    const bool stands_in = site->runs_one_by_one();
     const Outcome untouched{0, site->real};
-    if (!site->is_blas || settings().forward_everything) return untouched;
-    if (site->function->convention == Convention::bare &&
-        !blas::arguments_look_like_pointers(*site->function, *frame))
-        return untouched;
+    const Settings& in_force = settings();
+    if (!stands_in) {
+        if (!needs_gate(*site)) return untouched;
+        if (site->function->convention == Convention::bare &&
+            !blas::arguments_look_like_pointers(*site->function, *frame))
+            return untouched;
+    }
     const bool inner = is_inner(*site, frame);
-    if (inner && !site->runs_one_by_one()) {
+    if (inner && !stands_in) {
         running.delegate = site->provider;
         return untouched;
     }
+    if (site->width.load(std::memory_order_relaxed) == IntegerWidth::not_probed)
+        site->width.store(integer_width(*site->provider, *site->routine), std::memory_order_relaxed);
 
-    const Settings& in_force = settings();
-    const bool logs = in_force.logs() && !inner;
+    const bool forwards = inner || in_force.forward_everything;
+    const bool logs = in_force.logs() && !forwards;
     blas::Product product;
     blas::describe(*site, *frame, product);
-    const policy::Decision decision = decide_product(*site, in_force, product.call);
-    Plan plan =
-        make_plan(*site, *frame, product, inner ? policy::Decision{} : decision, in_force.policy.tf32_rounding);
-    if (plan.reason == policy::Reason::invalid_arguments && !site->runs_one_by_one()) {
+    const policy::Decision decision = forwards ? policy::Decision{} : decide_product(*site, in_force, product.call);
+    Plan plan = make_plan(*site, *frame, product, decision, in_force.policy.tf32_rounding);
+    if (plan.reason == policy::Reason::invalid_arguments && !stands_in) {
         // xerbla_ may not come back: say what is known, and leave no trace of ours on the stack.
         if (logs) record_call(*site, in_force, product.call, decision, plan, -1);
         return untouched;

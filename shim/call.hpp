@@ -7,8 +7,12 @@
 
 namespace fp32shim {
 
-/// Whether calls from this site have to be looked at one by one. Where not, the entry point jumps straight to the
-/// provider: nothing is asked that would change the call, and nobody wants to know about it.
+/// Whether calls from this site have to be looked at one by one. Where not, the provider is reached by a jump:
+/// nothing is asked that would change the call, and nobody wants to know about it.
 bool needs_gate(Site& site);
+
+/// The library that a product of this thread is running in: the one that we called, or the one that it passed its
+/// work on to; nullptr outside every product.
+LoadedObject* running_library();
 
 }  // namespace fp32shim

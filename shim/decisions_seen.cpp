@@ -31,7 +31,9 @@ class Hash {
 
 std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
     Hash hash;
-    hash.add(reinterpret_cast<std::uint64_t>(&site));
+    hash.add(site.function->name);
+    hash.add(site.caller_name());
+    hash.add(site.provider->name);
     const policy::MatmulCall& call = event.call;
     for (std::int64_t size : {call.m, call.n, call.k, call.batch}) hash.add(static_cast<std::uint64_t>(size));
     hash.add(static_cast<std::uint64_t>(call.trans_a) << 8 | static_cast<std::uint64_t>(call.trans_b));

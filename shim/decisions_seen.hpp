@@ -7,8 +7,8 @@
 
 namespace fp32shim {
 
-/// Whether this decision (call site, operations, sizes, outcome) is seen for the first time. When very many distinct
-/// ones have been seen, says so once and answers false from then on. Thread-safe, lock-free.
+/// Whether this decision (function, caller, provider, operations, sizes, outcome) is seen for the first time. When
+/// very many distinct ones have been seen, says so once and answers false from then on. Thread-safe, lock-free.
 bool note_decision(const Site& site, const record::DecisionEvent& event);
 
 }  // namespace fp32shim

@@ -125,7 +125,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
     // place that was searched). RTLD_NEXT looks behind whoever calls, so this must not become a jump.
     void* nothing = real_lookup(RTLD_NEXT, name, version);
     asm volatile("" : "+r"(nothing));
-    return nothing;
+    return handle == RTLD_NEXT || handle == RTLD_DEFAULT ? nothing : nullptr;
 }
 
 }  // namespace
@@ -159,13 +159,9 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
     int result = 0;
     {
         const elf::Closing closing;
+        forget_last_object();
         result = real_dlclose(handle);
     }
-    // What was unloaded may come back at the same address as something else.
-    const elf::Reading reading;
-    if (notice_unloaded_objects()) {
-        forget_unloaded_slots();
-        forget_unloaded_sites();
-    }
+    forget_unloaded();  // what was unloaded may come back at the same address as something else
     return result;
 }

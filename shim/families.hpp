@@ -62,7 +62,7 @@ enum class Scalars : std::uint8_t {
 enum class Convention : std::uint8_t { fortran, cblas, bare };
 enum class Width : std::uint8_t { probe, ilp64 };
 
-constexpr int max_words = 24;  ///< integer-class arguments that `call_routine` can pass
+constexpr int max_words = 24;  ///< integer-class arguments that `call_words` can pass
 
 /// Where each role stands among the integer-class arguments (pointers, integers, enums), or -1. Floating-point
 /// arguments travel in registers of their own, in order, and do not count.

@@ -18,6 +18,7 @@ struct ImportTable {
 namespace {
 
 constinit std::atomic<LoadedObject*> known_objects{nullptr};
+constinit std::atomic<const link_map*> last_object{nullptr};  ///< of the loader's list, when it was last walked
 
 bool is_same(const LoadedObject& known, const link_map* map) {
     return known.map == map && known.base == map->l_addr && known.dynamic == map->l_ld;
@@ -123,14 +124,18 @@ bool notice_unloaded_objects() {
     return any;
 }
 
-bool objects_were_added() {
+std::uint32_t count_of_added_objects() {
     // The loader appends.
-    static constinit std::atomic<const link_map*> last{nullptr};
-    const link_map* known = last.load(std::memory_order_acquire);
-    if (known != nullptr && known->l_next == nullptr) return false;
+    static constinit std::atomic<std::uint32_t> count{1};
+    const link_map* known = last_object.load(std::memory_order_acquire);
+    if (known != nullptr && known->l_next == nullptr) return count.load(std::memory_order_acquire);
     const link_map* map = elf::first_object();
     while (map->l_next != nullptr) map = map->l_next;
-    return last.exchange(map, std::memory_order_acq_rel) != map;
+    const std::uint32_t grown = count.fetch_add(1, std::memory_order_acq_rel) + 1;
+    last_object.store(map, std::memory_order_release);
+    return grown;
 }
+
+void forget_last_object() { last_object.store(nullptr, std::memory_order_release); }
 
 }  // namespace fp32shim

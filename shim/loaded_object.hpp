@@ -46,8 +46,11 @@ std::int32_t import_of(LoadedObject& object, FunctionIndex function);
 /// the list has not changed since the last time.
 bool notice_unloaded_objects();
 
-/// Whether objects were added since the last time that it said so. One load where not.
-bool objects_were_added();
+/// How often objects were seen to be added. Two loads where none were. Precondition: a Reading is held.
+std::uint32_t count_of_added_objects();
+
+/// The last object of the loader's list may be about to go: it must not be looked at again.
+void forget_last_object();
 
 /// Asks a library once how wide its integers are, by a level-1 routine that behaves differently for each width.
 IntegerWidth integer_width(LoadedObject& library, const Function& function);

@@ -8,10 +8,7 @@ namespace {
 
 /// This library, or another copy of it: never a provider.
 bool is_shim(const elf::Object& object) {
-    static constinit std::atomic<const link_map*> own{nullptr};
-    const link_map* known = own.load(std::memory_order_relaxed);
-    if (known == nullptr) own.store(known = elf::own_object(), std::memory_order_relaxed);
-    return object.map == known || elf::find_definition(object, "fp32shim_abi_version", {}) != nullptr;
+    return object.map == elf::own_object() || elf::find_definition(object, "fp32shim_abi_version", {}) != nullptr;
 }
 
 /// The binding to this object's definition, if it has one.

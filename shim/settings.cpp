@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "policy/load.hpp"
+#include "record/fork_safe_lock.hpp"
 #include "record/raw_syscall.hpp"
 #include "record/stderr_line.hpp"
 #include "shim/arena.hpp"
@@ -145,13 +146,16 @@ struct SettingsReading {
 
 /// The environment as it was at the first call: it is read once, also for reloads.
 const policy::Environment& first_environment() {
-    static constinit policy::Environment* copy = nullptr;  // one reader at a time: see read_first_settings
-    if (copy == nullptr) {
-        copy = new policy::Environment;
+    static constinit std::atomic<policy::Environment*> copy{nullptr};
+    policy::Environment* known = copy.load(std::memory_order_acquire);
+    if (known == nullptr) {
+        // Complete before it is seen: a child forked meanwhile makes its own.
+        known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-            copy->push_back(arena_copy(*entry));
+            known->push_back(arena_copy(*entry));
+        copy.store(known, std::memory_order_release);
     }
-    return *copy;
+    return *known;
 }
 
 void read_settings(SettingsReading& reading) {
@@ -271,12 +275,15 @@ std::uint8_t process_override_count() { return override_count.load(std::memory_o
 
 bool reload_settings() {
     settings();
+    static constinit record::ForkSafeLock one_at_a_time;
+    if (!one_at_a_time.acquire()) return false;
     const int saved_errno = errno;
     SettingsReading reading{.is_reload = true};
     on_own_stack(read_settings_or_forward, &reading);
     errno = saved_errno;
+    if (reading.settings != nullptr) put_in_force(reading.settings);
+    one_at_a_time.release();
     if (reading.settings == nullptr) return false;
-    put_in_force(reading.settings);
     settings_changed();
     return true;
 }

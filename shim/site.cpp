@@ -23,15 +23,20 @@ namespace {
 constexpr std::size_t bucket_count = 4096;
 constinit std::atomic<Site*> buckets[bucket_count]{};
 
+bool is_own_code(std::uintptr_t address) {
+    return elf::own_object() != nullptr && elf::contains(elf::own_object(), address);
+}
+
 std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     const std::uint64_t key = return_address * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(entry);
     return buckets[(key >> 40) % bucket_count];
 }
 
-Site* known_site(EntryIndex entry, std::uintptr_t return_address) {
+Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of) {
     for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
          site = site->next) {
-        if (site->entry == entry && site->return_address.load(std::memory_order_acquire) == return_address)
+        if (site->entry == entry && site->on_behalf_of == on_behalf_of &&
+            site->return_address.load(std::memory_order_acquire) == return_address)
             return site;
     }
     return nullptr;
@@ -108,8 +113,8 @@ Routine find_stand_in(LoadedObject* caller, const Function& function) {
 
 /// Bare names can be anybody's: `sgemm` of a library that is no BLAS. Governed only if it has `sgemm_` too.
 bool is_blas(const Site& site) {
-    if (site.function->convention != Convention::bare) return true;
-    const FunctionIndex known_name = underscored(static_cast<FunctionIndex>(site.function - functions));
+    if (site.routine->convention != Convention::bare) return true;
+    const FunctionIndex known_name = underscored(static_cast<FunctionIndex>(site.routine - functions));
     return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
@@ -119,8 +124,9 @@ void* find_gemm(const Site& site) {
     return row < 0 ? nullptr : find_in(*site.provider, functions[row].name);
 }
 
-Site* make_site(EntryIndex entry, std::uintptr_t return_address) {
+Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of) {
     const elf::Reading reading;
+    const std::uint32_t additions = count_of_added_objects();
     const bool is_slot = entry >= function_count;
     const SlotBinding slot = is_slot ? slot_binding(entry) : SlotBinding{entry, nullptr};
     const Function& function = functions[slot.function];
@@ -134,8 +140,9 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address) {
         found.binding.provider = object_containing(reinterpret_cast<std::uintptr_t>(slot.address));
         found.binding.address = slot.address;
     } else {
-        found.binding = find_binding(site->caller, slot.function);
-        if (found.binding.address == nullptr) found = find_stand_in(site->caller, function);
+        LoadedObject* importer = on_behalf_of != nullptr ? on_behalf_of : site->caller;
+        found.binding = find_binding(importer, slot.function);
+        if (found.binding.address == nullptr) found = find_stand_in(importer, function);
         if (found.binding.address == nullptr) end_without_provider(function, site->caller_name());
     }
     site->provider = found.binding.provider;
@@ -143,10 +150,15 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address) {
     site->routine = found.function;
     site->ambiguous = found.binding.ambiguous;
     site->by_importers = found.binding.by_importers;
+    site->on_behalf_of = on_behalf_of;
+    site->additions.store(additions, std::memory_order_relaxed);
     if (site->provider != nullptr) {  // else: a slot of a library that is gone; its address is all there is
         site->is_blas = is_blas(*site);
         site->gemm = find_gemm(*site);
         if (site->ambiguous) say_ambiguous(*site, *site->provider);
+        // A stand-in is called with arguments that we read: without the width there is no stand-in.
+        if (site->runs_one_by_one() && integer_width(*site->provider, *site->routine) == IntegerWidth::unknown)
+            end_without_provider(function, site->caller_name());
     }
     site->target.store(reinterpret_cast<void*>(&fp32shim_govern_gate), std::memory_order_relaxed);
     site->return_address.store(return_address, std::memory_order_relaxed);
@@ -159,9 +171,8 @@ void refresh(Site& site) {
     std::uint16_t count = 0;
     do {
         count = settings_change_count();
+        site.verdict.store(0, std::memory_order_relaxed);
         const bool is_gated = needs_gate(site) || site.by_importers;
-        if (is_gated && site.width.load(std::memory_order_acquire) == IntegerWidth::not_probed)
-            site.width.store(integer_width(*site.provider, *site.routine), std::memory_order_release);
         site.target.store(is_gated ? reinterpret_cast<void*>(&fp32shim_govern_gate) : site.real,
                           std::memory_order_release);
     } while (count != settings_change_count());
@@ -179,28 +190,37 @@ void for_each_site(Visit visit) {
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     const int saved_errno = errno;
-    // Also catches what was unloaded past our dlclose: by the C library itself, or by a library that binds its own.
-    if (notice_unloaded_objects()) forget_unloaded_sites();
-    Site* site = known_site(entry, return_address);
+    // A library that we called and that jumps on to another entry point returns into us, at one place for all of
+    // them.
+    const bool from_ourselves = is_own_code(return_address);
+    LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
+    Site* site = known_site(entry, return_address, on_behalf_of);
     if (site == nullptr) {
-        site = make_site(entry, return_address);
+        // Also catches what was unloaded past our dlclose: by the C library, or by a library that binds its own.
+        forget_unloaded();
+        site = make_site(entry, return_address, on_behalf_of);
         // Complete before others can see it; then once more, for settings that changed before they could see it.
         refresh(*site);
         remember(site);
         refresh(*site);
     }
-    cache(site);
+    if (!from_ourselves) cache(site);
     errno = saved_errno;
     return site;
 }
 
 Site* rebound_site(Site* site) {
-    if (!site->by_importers || !objects_were_added()) return site;
+    if (!site->by_importers) return site;
     const elf::Reading reading;
-    const std::uintptr_t return_address = site->return_address.load(std::memory_order_acquire);
-    for_each_site([](Site& other) {
-        if (other.by_importers) other.return_address.store(0, std::memory_order_release);
-    });
+    const std::uint32_t additions = count_of_added_objects();
+    if (site->additions.load(std::memory_order_relaxed) == additions) return site;
+    const FunctionIndex routine = static_cast<FunctionIndex>(site->routine - functions);
+    const Binding binding = find_binding(site->caller, routine);
+    if (binding.address == site->real && binding.ambiguous == site->ambiguous) {
+        site->additions.store(additions, std::memory_order_relaxed);
+        return site;
+    }
+    const std::uintptr_t return_address = site->return_address.exchange(0, std::memory_order_acq_rel);
     return return_address == 0 ? site : find_site(site->entry, return_address);
 }
 
@@ -210,14 +230,20 @@ void refresh_sites() {
     });
 }
 
-void forget_unloaded_sites() {
+void forget_unloaded() {
+    {
+        const elf::Reading reading;
+        if (!notice_unloaded_objects()) return;
+    }
+    // Sites first: a slot that is given back may be taken at once, and called from the same place.
     for_each_site([](Site& site) {
         const bool caller_gone = site.caller != nullptr && !site.caller->loaded.load(std::memory_order_acquire);
         const bool provider_gone = site.provider != nullptr && !site.provider->loaded.load(std::memory_order_acquire);
-        if (caller_gone || provider_gone || site.by_importers)
-            site.return_address.store(0, std::memory_order_release);
+        const bool jumper_gone =
+            site.on_behalf_of != nullptr && !site.on_behalf_of->loaded.load(std::memory_order_acquire);
+        if (caller_gone || provider_gone || jumper_gone) site.return_address.store(0, std::memory_order_release);
     });
-    objects_were_added();  // the last object may be the one that went
+    forget_unloaded_slots();
 }
 
 }  // namespace fp32shim

@@ -20,18 +20,20 @@ using EntryIndex = std::int32_t;
 struct Site {
     std::atomic<std::uintptr_t> return_address;  ///< where the call returns to; 0: dead
     std::atomic<void*> target;                   ///< the real function, or the gate of governed calls
-    void* real;                                  ///< the provider's function
+    void* real;                                  ///< the provider's function, with the signature of `routine`
     const Function* function;                    ///< what the program called
     const Function* routine;                     ///< what `real` is: the same, or a stand-in for one that nobody has
     LoadedObject* provider;
-    LoadedObject* caller;  ///< nullptr: code outside every object
-    void* gemm;            ///< the provider's plain gemm of the same name form; nullptr: it has none
+    LoadedObject* caller;        ///< nullptr: code outside every object
+    LoadedObject* on_behalf_of;  ///< the caller is ourselves: the library that jumped on from a call of ours
+    void* gemm;                  ///< the provider's plain gemm of the same name form; nullptr: it has none
     EntryIndex entry;
-    std::atomic<IntegerWidth> width;     ///< probed before the first governed call
-    bool is_blas;                        ///< false: a bare name of a library that is no BLAS; never governed
-    bool ambiguous;                      ///< see Binding
-    bool by_importers;                   ///< see Binding: to be asked again when objects were added
-    std::atomic<std::uint64_t> verdict;  ///< decision for all calls of this site, see call.cpp; 0: none yet
+    std::atomic<IntegerWidth> width;       ///< probed at the first governed call
+    bool is_blas;                          ///< false: a bare name of a library that is no BLAS; never governed
+    bool ambiguous;                        ///< see Binding
+    bool by_importers;                     ///< see Binding: to be asked again when objects were added
+    std::atomic<std::uint32_t> additions;  ///< the count of added objects that it was bound under
+    std::atomic<std::uint64_t> verdict;    ///< decision for all calls of this site, see call.cpp; 0: none yet
     Site* next;
 
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
@@ -52,7 +54,7 @@ Site* rebound_site(Site* site);
 /// Sets every site's target anew: the settings changed.
 void refresh_sites();
 
-/// Kills the sites whose caller or provider is no longer loaded.
-void forget_unloaded_sites();
+/// Kills the sites, and gives back the slots, of objects that are no longer loaded.
+void forget_unloaded();
 
 }  // namespace fp32shim

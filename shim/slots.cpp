@@ -45,9 +45,22 @@ void* take_slot(FunctionIndex function, void* address) {
     return entry_of(free);
 }
 
+void* known_slot(FunctionIndex function, void* address) {
+    for (int i = 0; i < FP32SHIM_SLOT_COUNT; ++i) {
+        const Slot& slot = slots[i];
+        void* held = slot.address.load(std::memory_order_acquire);
+        if (held == nullptr) break;
+        if (held == address && slot.function.load(std::memory_order_relaxed) == function &&
+            !slot.abandoned.load(std::memory_order_relaxed))
+            return entry_of(i);
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 void* slot_for(FunctionIndex function, void* address) {
+    if (void* known = known_slot(function, address)) return known;
     const record::SignalHold hold{record::SignalHold::all};
     if (!lock.acquire()) return nullptr;
     void* entry = take_slot(function, address);

@@ -222,9 +222,13 @@ Object read_object(const link_map* map) {
 const link_map* first_object() { return _r_debug.r_map; }
 
 const link_map* own_object() {
-    for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
-        if (map->l_ld == _DYNAMIC) return map;
-    return nullptr;
+    static constinit std::atomic<const link_map*> known{nullptr};  // we are never unloaded
+    const link_map* own = known.load(std::memory_order_relaxed);
+    if (own != nullptr) return own;
+    own = first_object();
+    while (own != nullptr && own->l_ld != _DYNAMIC) own = own->l_next;
+    known.store(own, std::memory_order_relaxed);
+    return own;
 }
 
 namespace {
