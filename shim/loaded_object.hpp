@@ -1,7 +1,9 @@
 // What the shim remembers about a loaded object: its name, what it imports of the table, how wide its integers are.
 //
-// An object is known by its link_map, base and dynamic section together, since the loader reuses each of them. When
-// it is gone, its record is marked and stays: whoever still holds it can see that.
+// An object is known by its link_map, base, dynamic section and name together, since the loader reuses each of them.
+// When it is gone, its record is marked and stays: whoever still holds it can see that. The same file, loaded again
+// at the same place, takes its record over, so that a program which loads and unloads a plugin for ever does not
+// grow.
 #pragma once
 
 #include <link.h>
@@ -28,6 +30,9 @@ struct LoadedObject {
     std::atomic<bool> loaded{true};
     std::atomic<IntegerWidth> width{IntegerWidth::not_probed};
     std::atomic<const ImportTable*> imports{nullptr};  ///< read on first question
+    std::atomic<bool> imports_are_old{false};          ///< of the file whose record was taken over: to be read again
+    std::atomic<std::uint32_t> seen{0};                ///< the walk of the loader's list that last met it
+    std::atomic<std::uint32_t> stamp{0};               ///< the last walk of the loader's list that met it
     LoadedObject* next = nullptr;
 };
 

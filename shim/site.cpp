@@ -42,8 +42,12 @@ Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedOb
     return nullptr;
 }
 
-void remember(Site* site) {
-    std::atomic<Site*>& bucket = bucket_of(site->entry, site->return_address.load(std::memory_order_relaxed));
+/// Makes a complete site alive and known; one that was made anew is in its chain already.
+void remember(Site* site, std::uintptr_t return_address) {
+    site->return_address.store(return_address, std::memory_order_release);
+    if (site->is_in_chain) return;
+    site->is_in_chain = true;
+    std::atomic<Site*>& bucket = bucket_of(site->entry, return_address);
     site->next = bucket.load(std::memory_order_relaxed);
     while (!bucket.compare_exchange_weak(site->next, site, std::memory_order_release, std::memory_order_relaxed)) {
     }
@@ -124,6 +128,25 @@ void* find_gemm(const Site& site) {
     return row < 0 ? nullptr : find_in(*site.provider, functions[row].name);
 }
 
+/// The return address of a dead site that is being made anew; no code returns there.
+constexpr std::uintptr_t taken = 1;
+
+/// Memory for a site: a dead one of the same place whose caller is gone, so that nobody can be in the middle of using
+/// it, else fresh. A program that loads and unloads a plugin for ever does not grow.
+Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller) {
+    for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
+         site = site->next) {
+        if (site->entry != entry || site->was_rebound || site->caller == nullptr) continue;
+        if (site->caller != caller && site->caller->loaded.load(std::memory_order_acquire)) continue;
+        std::uintptr_t dead = 0;
+        if (site->return_address.compare_exchange_strong(dead, taken, std::memory_order_acq_rel)) return site;
+    }
+    auto* site = static_cast<Site*>(arena_allocate(sizeof(Site)));
+    site->return_address.store(taken, std::memory_order_relaxed);
+    return site;
+}
+
+/// Complete, but for its return address, which makes it alive.
 Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of) {
     const elf::Reading reading;
     const std::uint32_t additions = count_of_added_objects();
@@ -131,10 +154,14 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     const SlotBinding slot = is_slot ? slot_binding(entry) : SlotBinding{entry, nullptr};
     const Function& function = functions[slot.function];
 
-    auto* site = static_cast<Site*>(arena_allocate(sizeof(Site)));
+    LoadedObject* caller = object_containing(return_address - 1);  // inside the call, also where it ends a function
+    Site* site = allocate_site(entry, return_address, caller);
     site->entry = entry;
     site->function = &function;
-    site->caller = object_containing(return_address - 1);  // inside the call, also where it ends a function
+    site->caller = caller;
+    site->gemm = nullptr;
+    site->is_blas = false;
+    site->width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
     Routine found{{}, &function};
     if (is_slot) {
         found.binding.provider = object_containing(reinterpret_cast<std::uintptr_t>(slot.address));
@@ -161,7 +188,6 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
             end_without_provider(function, site->caller_name());
     }
     site->target.store(reinterpret_cast<void*>(&fp32shim_govern_gate), std::memory_order_relaxed);
-    site->return_address.store(return_address, std::memory_order_relaxed);
     return site;
 }
 
@@ -178,7 +204,7 @@ void refresh(Site& site) {
     } while (count != settings_change_count());
 }
 
-bool is_alive(const Site& site) { return site.return_address.load(std::memory_order_acquire) != 0; }
+bool is_alive(const Site& site) { return site.return_address.load(std::memory_order_acquire) > taken; }
 
 template <class Visit>
 void for_each_site(Visit visit) {
@@ -201,7 +227,7 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
         site = make_site(entry, return_address, on_behalf_of);
         // Complete before others can see it; then once more, for settings that changed before they could see it.
         refresh(*site);
-        remember(site);
+        remember(site, return_address);
         refresh(*site);
     }
     if (!from_ourselves) cache(site);
@@ -220,8 +246,9 @@ Site* rebound_site(Site* site) {
         site->additions.store(additions, std::memory_order_relaxed);
         return site;
     }
+    site->was_rebound = true;  // other threads may be in the middle of using it
     const std::uintptr_t return_address = site->return_address.exchange(0, std::memory_order_acq_rel);
-    return return_address == 0 ? site : find_site(site->entry, return_address);
+    return return_address <= taken ? site : find_site(site->entry, return_address);
 }
 
 void refresh_sites() {
@@ -241,7 +268,8 @@ void forget_unloaded() {
         const bool provider_gone = site.provider != nullptr && !site.provider->loaded.load(std::memory_order_acquire);
         const bool jumper_gone =
             site.on_behalf_of != nullptr && !site.on_behalf_of->loaded.load(std::memory_order_acquire);
-        if (caller_gone || provider_gone || jumper_gone) site.return_address.store(0, std::memory_order_release);
+        if (is_alive(site) && (caller_gone || provider_gone || jumper_gone))
+            site.return_address.store(0, std::memory_order_release);
     });
     forget_unloaded_slots();
 }

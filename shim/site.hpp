@@ -15,8 +15,8 @@ namespace fp32shim {
 /// The number of an entry point: a row of the table, or `function_count` + a slot handed out by dlsym.
 using EntryIndex = std::int32_t;
 
-/// Never freed. The first two members are read by assembly without a lock: a site whose caller or provider was
-/// unloaded gets return_address 0, which matches no call.
+/// Never freed; a dead one may be made anew for the same entry point. The first two members are read by assembly
+/// without a lock: a site whose caller or provider was unloaded gets return_address 0, which matches no call.
 struct Site {
     std::atomic<std::uintptr_t> return_address;  ///< where the call returns to; 0: dead
     std::atomic<void*> target;                   ///< the real function, or the gate of governed calls
@@ -28,10 +28,12 @@ struct Site {
     LoadedObject* on_behalf_of;  ///< the caller is ourselves: the library that jumped on from a call of ours
     void* gemm;                  ///< the provider's plain gemm of the same name form; nullptr: it has none
     EntryIndex entry;
-    std::atomic<IntegerWidth> width;       ///< probed at the first governed call
-    bool is_blas;                          ///< false: a bare name of a library that is no BLAS; never governed
-    bool ambiguous;                        ///< see Binding
-    bool by_importers;                     ///< see Binding: to be asked again when objects were added
+    std::atomic<IntegerWidth> width;  ///< probed at the first governed call
+    bool is_blas;                     ///< false: a bare name of a library that is no BLAS; never governed
+    bool ambiguous;                   ///< see Binding
+    bool by_importers;                ///< see Binding: to be asked again when objects were added
+    bool was_rebound;                 ///< dead for good
+    bool is_in_chain;
     std::atomic<std::uint32_t> additions;  ///< the count of added objects that it was bound under
     std::atomic<std::uint64_t> verdict;    ///< decision for all calls of this site, see call.cpp; 0: none yet
     Site* next;
