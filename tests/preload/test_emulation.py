@@ -86,6 +86,15 @@ def test_batches_that_no_library_has_are_looped_over_gemm(settings, blas):
         assert {d["how"] for d in shimmed.decisions} <= {"one_by_one", "forward"}
 
 
+def test_batches_that_no_library_has_are_computed_also_where_the_shim_is_switched_off(blas):
+    # The weak references are not NULL then either, and a plain gemm does not take a batch's arguments.
+    need_no_batches(blas)
+    plain = run("weak_batches", blas=blas, preload=False)
+    shimmed = run("weak_batches", blas=blas, env={"FP32_MATMUL_DISABLE": "1"})
+    assert differing(plain, shimmed) == [] and shimmed.stdout
+    assert shimmed.decisions == [] and shimmed.stderr == plain.stderr
+
+
 @pytest.mark.parametrize("number_format", FORMATS)
 def test_batches_that_no_library_has_are_emulated_too(number_format, blas):
     need_no_batches(blas)

@@ -59,6 +59,12 @@ def test_the_process_setting_holds_until_it_is_taken_back():
     assert [line.split()[1] for line in result.stdout.splitlines() if line.startswith("set:")] == list("00110")
 
 
+def test_no_kept_decision_outlives_a_change_of_settings():
+    result = run("scopes", "changes", cpu="emulate")
+    assert [(requested, applied) for _, requested, _, _, applied in outcomes(result)] == [
+        ("native", "fp32"), ("highest", "fp32"), ("high", "tf32")]
+
+
 def test_floors_only_rise():
     result = run("scopes", "floors", cpu="emulate", precision="medium")
     assert [(m, applied) for m, _, _, _, applied in outcomes(result)] == [

@@ -225,3 +225,11 @@ def test_functions_that_only_share_a_name_with_blas_get_their_arguments_untouche
 def test_a_program_with_an_sgemm_of_its_own_keeps_it():
     _, shimmed = run_both("own_sgemm", library("plugin_a"), blas=None)
     assert shimmed.stdout == "own: 9006\na: 9006\n"
+
+
+def test_a_decision_is_said_once_also_where_its_library_is_loaded_again_and_again():
+    words = ["local=plugin_a", "run=plugin_a", "close=plugin_a"] * 100
+    script = [f"{verb}={library(name)}" for verb, name in (word.split("=") for word in words)]
+    shimmed = run("loader", *script, blas=None, log="stderr")
+    assert shimmed.stdout == "a: 1006\n" * 100
+    assert len([line for line in shimmed.stderr.splitlines() if line.startswith("fp32shim: ")]) == 1

@@ -86,6 +86,16 @@ static void process(void) {
     product(4);
 }
 
+/* One place of call, and as many changes in between as a counter of eight bits has values. */
+static void changes(void) {
+    FIND(fp32shim_set_precision);
+    for (int round = 0; round < 2; ++round) {
+        product(1);
+        for (int i = 0; i < 256; ++i) fp32shim_set_precision_found(i % 2 == round ? "high" : "highest");
+    }
+    product(2);
+}
+
 static void floors(void) {
     FIND(fp32shim_set_floor);
     FIND(fp32shim_push_scope);
@@ -157,6 +167,7 @@ int main(int argc, char** argv) {
     if (fp32shim_abi_version_found() != FP32SHIM_ABI_VERSION || !fp32shim_version_found()) return 1;
     if (strcmp(argv[1], "scopes") == 0) scopes();
     if (strcmp(argv[1], "process") == 0) process();
+    if (strcmp(argv[1], "changes") == 0) changes();
     if (strcmp(argv[1], "floors") == 0) floors();
     if (strcmp(argv[1], "reload") == 0) reload();
     if (strcmp(argv[1], "limits") == 0) limits();
