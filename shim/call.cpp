@@ -1,9 +1,8 @@
 #include "shim/call.hpp"
 
-#include <ctime>
-
 #include <cerrno>
-#include <optional>
+#include <ctime>
+#include <string>
 
 #include "record/signal_hold.hpp"
 #include "shim/blas/product.hpp"

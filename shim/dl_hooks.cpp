@@ -64,11 +64,6 @@ void find_real_functions() {
     __atomic_store_n(&fp32shim_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
 }
 
-bool is_own_code(const void* address) {
-    const link_map* own = elf::own_object();
-    return own != nullptr && elf::contains(own, reinterpret_cast<ElfW(Addr)>(address));
-}
-
 void say_no_slot_left(const char* name) {
     static constinit record::OncePerProcess said;
     if (!said.first()) return;
@@ -116,7 +111,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
         if (found == nullptr) return nullptr;
     }
     // RTLD_NEXT and RTLD_DEFAULT go by whoever calls the real function, which here would be us.
-    if (found == nullptr || is_own_code(found)) {
+    if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {
         const std::string_view wanted = version == nullptr ? std::string_view{} : elf::view(version);
         found = found_behind_us(handle, name, wanted, return_address);
     }

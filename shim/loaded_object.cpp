@@ -34,6 +34,7 @@ LoadedObject* find_record(const link_map* map) {
         if (is_same(*known, map) && known->loaded.load(std::memory_order_acquire)) return known;
     return nullptr;
 }
+
 constinit std::atomic<std::uint32_t> walks{0};                ///< of the loader's list, to find out what is gone
 constinit std::atomic<const link_map*> last_object{nullptr};  ///< of the loader's list, when it was last walked
 

@@ -31,7 +31,6 @@ struct LoadedObject {
     std::atomic<IntegerWidth> width{IntegerWidth::not_probed};
     std::atomic<const ImportTable*> imports{nullptr};  ///< read on first question
     std::atomic<bool> imports_are_old{false};          ///< of the file whose record was taken over: to be read again
-    std::atomic<std::uint32_t> seen{0};                ///< the walk of the loader's list that last met it
     std::atomic<std::uint32_t> stamp{0};               ///< the last walk of the loader's list that met it
     LoadedObject* next = nullptr;
 };

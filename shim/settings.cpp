@@ -219,8 +219,6 @@ const Settings* untouched_settings() {
     return known;
 }
 
-std::int32_t this_thread() { return static_cast<std::int32_t>(record::raw::syscall6(SYS_gettid)); }
-
 /// Waits until another thread has read the settings. False: that thread is not of this process (we were forked
 /// while it read) and somebody else has to.
 bool wait_for_reader() {
@@ -244,10 +242,10 @@ const Settings* read_first_settings() {
     for (;;) {
         std::int32_t process = reading_process.load(std::memory_order_acquire);
         if (process != self && reading_process.compare_exchange_strong(process, self)) break;
-        if (reading_thread.load(std::memory_order_acquire) == this_thread()) return untouched_settings();
+        if (reading_thread.load(std::memory_order_acquire) == record::raw::gettid()) return untouched_settings();
         if (wait_for_reader()) return in_force.load(std::memory_order_acquire);
     }
-    reading_thread.store(this_thread(), std::memory_order_release);
+    reading_thread.store(record::raw::gettid(), std::memory_order_release);
     const int saved_errno = errno;
     SettingsReading reading;
     on_own_stack(read_settings_or_forward, &reading);

@@ -23,10 +23,6 @@ namespace {
 constexpr std::size_t bucket_count = 4096;
 constinit std::atomic<Site*> buckets[bucket_count]{};
 
-bool is_own_code(std::uintptr_t address) {
-    return elf::own_object() != nullptr && elf::contains(elf::own_object(), address);
-}
-
 std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     const std::uint64_t key = return_address * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(entry);
     return buckets[(key >> 40) % bucket_count];
@@ -218,7 +214,7 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     const int saved_errno = errno;
     // A library that we called and that jumps on to another entry point returns into us, at one place for all of
     // them.
-    const bool from_ourselves = is_own_code(return_address);
+    const bool from_ourselves = elf::is_own_code(return_address);
     LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
     Site* site = known_site(entry, return_address, on_behalf_of);
     if (site == nullptr) {
@@ -237,14 +233,15 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
 
 Site* rebound_site(Site* site) {
     if (!site->by_importers) return site;
-    const elf::Reading reading;
-    const std::uint32_t additions = count_of_added_objects();
-    if (site->additions.load(std::memory_order_relaxed) == additions) return site;
-    const FunctionIndex routine = static_cast<FunctionIndex>(site->routine - functions);
-    const Binding binding = find_binding(site->caller, routine);
-    if (binding.address == site->real && binding.ambiguous == site->ambiguous) {
-        site->additions.store(additions, std::memory_order_relaxed);
-        return site;
+    {
+        const elf::Reading reading;
+        const std::uint32_t additions = count_of_added_objects();
+        if (site->additions.load(std::memory_order_relaxed) == additions) return site;
+        const Binding binding = find_binding(site->caller, static_cast<FunctionIndex>(site->routine - functions));
+        if (binding.address == site->real && binding.ambiguous == site->ambiguous) {
+            site->additions.store(additions, std::memory_order_relaxed);
+            return site;
+        }
     }
     site->was_rebound = true;  // other threads may be in the middle of using it
     const std::uintptr_t return_address = site->return_address.exchange(0, std::memory_order_acq_rel);

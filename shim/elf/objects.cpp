@@ -258,6 +258,11 @@ const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
 
 bool contains(const link_map* map, ElfW(Addr) address) { return contains_with(map, address, 0); }
 
+bool is_own_code(ElfW(Addr) address) {
+    const link_map* own = own_object();
+    return own != nullptr && contains(own, address);
+}
+
 const link_map* object_at(ElfW(Addr) address) { return object_with(address, 0); }
 
 const link_map* object_with_code_at(ElfW(Addr) address) { return object_with(address, PF_X); }

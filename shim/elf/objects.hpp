@@ -45,6 +45,9 @@ const link_map* first_object();
 /// This library itself.
 const link_map* own_object();
 
+/// Whether the address lies in this library.
+bool is_own_code(ElfW(Addr) address);
+
 /// Whether the object has segments that contain the address.
 bool contains(const link_map* map, ElfW(Addr) address);
 

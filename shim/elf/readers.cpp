@@ -22,8 +22,6 @@ void wait_until_zero(const std::atomic<int>& count) {
     }
 }
 
-int this_thread() { return static_cast<int>(record::raw::syscall6(SYS_gettid)); }
-
 /// A forked child inherits counts of threads that it does not have.
 void forget_the_parents_threads() {
     const int self = record::raw::getpid();
@@ -42,7 +40,7 @@ Reading::Reading() {
     readers.fetch_add(1);
     if (closing.load() == 0) return;
     // A destructor that runs inside dlclose and multiplies is its own closer.
-    if (closing_thread.load() == this_thread()) return;
+    if (closing_thread.load() == record::raw::gettid()) return;
     readers.fetch_sub(1);
     wait_until_zero(closing);
     readers.fetch_add(1);
@@ -53,7 +51,7 @@ Reading::~Reading() { readers.fetch_sub(1); }
 Closing::Closing() {
     forget_the_parents_threads();
     closing.fetch_add(1);
-    closing_thread.store(this_thread());
+    closing_thread.store(record::raw::gettid());
     wait_until_zero(readers);
 }
 
