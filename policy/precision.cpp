@@ -28,6 +28,15 @@ constexpr Word<Reason> reason_words[] = {
     {"width_unknown", Reason::width_unknown},
     {"scratch_limit", Reason::scratch_limit},
     {"bf16x9_unavailable", Reason::bf16x9_unavailable},
+    {"tf32_override", Reason::tf32_override},
+    {"alignment", Reason::alignment},
+    {"solver", Reason::solver},
+    {"no_such_format", Reason::no_such_format},
+    {"no_entry_point", Reason::no_entry_point},
+    {"unknown_value", Reason::unknown_value},
+    {"unknown_handle", Reason::unknown_handle},
+    {"library_refused", Reason::library_refused},
+    {"no_algorithm", Reason::no_algorithm},
 };
 
 }  // namespace

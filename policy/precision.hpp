@@ -56,6 +56,15 @@ enum class Reason : std::uint8_t {
     width_unknown,             ///< the provider's integer width could not be determined
     scratch_limit,             ///< operands too large for the scratch memory, even in blocks
     bf16x9_unavailable,        ///< not on this device or library
+    tf32_override,             ///< NVIDIA_TF32_OVERRIDE=0 turns TF32 off
+    alignment,                 ///< an array of pointers is lowered only by a rule with `assume_aligned = true`
+    solver,                    ///< a call of cuSOLVER is lowered only by a rule that names that caller
+    no_such_format,            ///< the function has no way to that format: the next stricter one
+    no_entry_point,            ///< the library lacks the function that takes a compute type: as called
+    unknown_value,             ///< a compute type, algorithm or math mode that this version does not know: as called
+    unknown_handle,            ///< NULL, destroyed or never seen: as called
+    library_refused,           ///< the library refused the changed call: as called
+    no_algorithm,              ///< cublasLt has no algorithm for the changed call: as called
 };
 
 std::optional<Precision> parse_precision(std::string_view text);

@@ -36,6 +36,24 @@ std::string_view explain(policy::Reason reason) {
             return "the operands exceed the scratch memory";
         case Reason::bf16x9_unavailable:
             return "bf16x9 is not available here";
+        case Reason::tf32_override:
+            return "NVIDIA_TF32_OVERRIDE=0 turns TF32 off";
+        case Reason::alignment:
+            return "the matrices behind an array of pointers may be unaligned";
+        case Reason::solver:
+            return "cuSOLVER relies on full precision";
+        case Reason::no_such_format:
+            return "the function has no way to the format asked for";
+        case Reason::no_entry_point:
+            return "the library lacks the function that takes a compute type";
+        case Reason::unknown_value:
+            return "this version does not know a value that was passed";
+        case Reason::unknown_handle:
+            return "the handle is not known";
+        case Reason::library_refused:
+            return "the library refused the changed call";
+        case Reason::no_algorithm:
+            return "cublasLt has no algorithm for the changed product";
     }
     return {};
 }
@@ -48,6 +66,10 @@ std::string_view explain(How how) {
             return " by rounding operands";
         case How::one_by_one:
             return " product by product";
+        case How::compute_type:
+            return " by compute type";
+        case How::math_mode:
+            return " by math mode";
     }
     return {};
 }

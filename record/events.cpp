@@ -49,6 +49,10 @@ std::string_view to_string(How how) {
             return "round_operands";
         case How::one_by_one:
             return "one_by_one";
+        case How::compute_type:
+            return "compute_type";
+        case How::math_mode:
+            return "math_mode";
     }
     return {};
 }

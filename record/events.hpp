@@ -28,6 +28,8 @@ enum class How : std::uint8_t {
     forward,         ///< the function that the program called, with its arguments
     round_operands,  ///< the same function, on rounded copies of the operands
     one_by_one,      ///< a batch, one product after the other, because no library has that batch function
+    compute_type,    ///< cuBLAS: the same product, with another compute type
+    math_mode,       ///< cuBLAS: the same function, the handle's math mode changed around the call
 };
 std::string_view to_string(How how);
 

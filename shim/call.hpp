@@ -11,8 +11,4 @@ namespace fp32shim {
 /// nothing is asked that would change the call, and nobody wants to know about it.
 bool needs_gate(Site& site);
 
-/// The library that a product of this thread is running in: the one that we called, or the one that it passed its
-/// work on to; nullptr outside every product.
-LoadedObject* running_library();
-
 }  // namespace fp32shim

@@ -15,6 +15,7 @@ namespace fp32shim {
 /// The meaning of one argument, in the terms of the BLAS reference.
 enum class Role : std::uint8_t {
     layout,
+    handle,
     side,
     uplo,
     trans_a,
@@ -37,7 +38,12 @@ enum class Role : std::uint8_t {
     batch_count,  // strided batches
     group_count,
     group_size,  // batches of pointer arrays: every other argument is an array, per group or per product
-    other,       // passed on, not looked at
+    a_type,      // cudaDataType of an operand
+    b_type,
+    c_type,
+    compute_type,
+    algorithm,
+    other,  // passed on, not looked at
     count
 };
 
@@ -47,9 +53,15 @@ enum class Treatment : std::uint8_t {
     recognised,  ///< counted and logged, always forwarded: solves, or has no reduced-precision path
     opaque,      ///< the same, and what is multiplied later is not seen: hands out kernels, packs operands
     observed,    ///< narrower inputs: counted, never altered
+    state,       ///< no product, but says or changes what a later one does: handles, math modes, descriptors
 };
 
-enum class Batching : std::uint8_t { single, strided, groups };
+enum class Batching : std::uint8_t {
+    single,
+    strided,
+    groups,    ///< every argument is an array, one entry per group; operands are arrays of pointers
+    pointers,  ///< operands are arrays of pointers, all else is the same for all products: cuBLAS only
+};
 
 /// How scalars (alpha, beta) of the CBLAS form arrive.
 enum class Scalars : std::uint8_t {
@@ -59,8 +71,33 @@ enum class Scalars : std::uint8_t {
     real_beta,   ///< her2k: alpha by pointer, beta float32 by value
 };
 
-enum class Convention : std::uint8_t { fortran, cblas, bare };
-enum class Width : std::uint8_t { probe, ilp64 };
+enum class Convention : std::uint8_t {
+    fortran,  ///< all arguments by reference
+    cblas,    ///< options and sizes by value, layout first
+    bare,     ///< fortran, under a name that can be anybody's function
+    cublas,   ///< options (cuBLAS's enums) and sizes by value, scalars by pointer, handle first; also cublasXt, cublasLt
+    legacy,   ///< cuBLAS before version 2: no handle, options as characters, scalars by value, no status
+};
+enum class Width : std::uint8_t { probe, lp64, ilp64 };
+
+constexpr bool is_of_cublas(Convention convention) {
+    return convention == Convention::cublas || convention == Convention::legacy;
+}
+
+/// How a cuBLAS function can be made to multiply in another format.
+/// For functions that are no products: what they do to what the shim knows.
+enum class Road : std::uint8_t {
+    none,            ///< it cannot
+    compute_type,    ///< it has a compute type, or there is a function that does the same with one
+    math_mode,       ///< by the handle's math mode around the call
+    lt_matmul,       ///< cublasLt: by a copy of the descriptor
+    lt_heuristic,    ///< cublasLt: finds algorithms for such a copy
+    handle_created,
+    handle_destroyed,
+    math_mode_set,
+    math_mode_read,
+    handle_changed,  ///< another setting of the handle
+};
 
 constexpr int max_words = 24;  ///< integer-class arguments that `call_words` can pass
 
@@ -83,6 +120,9 @@ struct Family {
     Batching batching;
     Positions fortran;
     Positions cblas;
+    Road road = Road::none;
+    /// cuBLAS: the name of the function that does the same with a compute type; empty where there is none.
+    std::string_view with_compute_type{};
 };
 
 constexpr Positions positions(std::initializer_list<Role> roles, bool cblas, Scalars scalars) {
@@ -119,6 +159,14 @@ constexpr Family family(std::string_view name, blas::Operation operation, policy
             batching,
             positions(roles, false, scalars),
             positions(roles, true, scalars)};
+}
+
+/// A family of cuBLAS. Roles are all integer-class arguments, in order; positions are the same for both widths.
+constexpr Family cublas_family(std::string_view name, blas::Operation operation, policy::Dtype dtype,
+                               std::initializer_list<Role> roles, Road road, Batching batching = Batching::single,
+                               Treatment treatment = Treatment::governed, std::string_view with_compute_type = {}) {
+    const Positions all = positions(roles, false, Scalars::by_pointer);
+    return {name, operation, dtype, treatment, batching, all, all, road, with_compute_type};
 }
 
 // clang-format off
@@ -219,6 +267,107 @@ inline constexpr Family shgemm           = family("shgemm",           Operation:
 inline constexpr Family gemm_bf16bf16f32 = family("gemm_bf16bf16f32", Operation::gemm, Dtype::bfloat16, real,    GEMM_ROLES, single, observed);
 inline constexpr Family gemm_f16f16f32   = family("gemm_f16f16f32",   Operation::gemm, Dtype::float16,  real,    GEMM_ROLES, single, observed);
 inline constexpr Family hgemm            = family("hgemm",            Operation::gemm, Dtype::float16,  by_word, GEMM_ROLES, single, observed);
+
+// cuBLAS. Data types are read per call where the function has them; the dtype here is then only what to call the row.
+#define CUBLAS_GEMM_ROLES          {handle, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc}
+#define CUBLAS_GEMM_POINTERS_ROLES {handle, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch_count}
+#define CUBLAS_GEMM_STRIDED_ROLES  {handle, trans_a, trans_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, batch_count}
+#define CUBLAS_GEMM_GROUPED_ROLES  {handle, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, group_count, group_size}
+#define CUBLAS_GEMM_TYPED_ROLES    {handle, trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc}
+#define CUBLAS_SYMM_ROLES          {handle, side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc}
+#define CUBLAS_SYRK_ROLES          {handle, uplo, trans_a, n, k, alpha, a, lda, beta, c, ldc}
+#define CUBLAS_SYRK_TYPED_ROLES    {handle, uplo, trans_a, n, k, alpha, a, a_type, lda, beta, c, c_type, ldc}
+#define CUBLAS_SYR2K_ROLES         {handle, uplo, trans_a, n, k, alpha, a, lda, b, ldb, beta, c, ldc}
+#define CUBLAS_TRMM_ROLES          {handle, side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, c, ldc}
+#define CUBLAS_TRSM_ROLES          {handle, side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb}
+#define CUBLAS_TRSM_POINTERS_ROLES {handle, side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, batch_count}
+
+inline constexpr Family cublas_gemm_ex          = cublas_family("cublas_gemm_ex",          Operation::gemm, Dtype::float32, {handle, trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, compute_type, algorithm}, Road::compute_type, single, governed, "cublasGemmEx");
+inline constexpr Family cublas_gemm_batched_ex  = cublas_family("cublas_gemm_batched_ex",  Operation::gemm, Dtype::float32, {handle, trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, batch_count, compute_type, algorithm}, Road::compute_type, pointers, governed, "cublasGemmBatchedEx");
+inline constexpr Family cublas_gemm_strided_ex  = cublas_family("cublas_gemm_strided_ex",  Operation::gemm, Dtype::float32, {handle, trans_a, trans_b, m, n, k, alpha, a, a_type, lda, stride_a, b, b_type, ldb, stride_b, beta, c, c_type, ldc, stride_c, batch_count, compute_type, algorithm}, Road::compute_type, strided, governed, "cublasGemmStridedBatchedEx");
+inline constexpr Family cublas_gemm_grouped_ex  = cublas_family("cublas_gemm_grouped_ex",  Operation::gemm, Dtype::float32, {handle, trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, group_count, group_size, compute_type}, Road::compute_type, groups, governed, "cublasGemmGroupedBatchedEx");
+
+inline constexpr Family cublas_sgemm            = cublas_family("cublas_sgemm",            Operation::gemm, Dtype::float32,   CUBLAS_GEMM_ROLES,          Road::compute_type, single,   governed, "cublasGemmEx");
+inline constexpr Family cublas_cgemm            = cublas_family("cublas_cgemm",            Operation::gemm, Dtype::complex64, CUBLAS_GEMM_ROLES,          Road::compute_type, single,   governed, "cublasGemmEx");
+inline constexpr Family cublas_sgemm_batched    = cublas_family("cublas_sgemm_batched",    Operation::gemm, Dtype::float32,   CUBLAS_GEMM_POINTERS_ROLES, Road::compute_type, pointers, governed, "cublasGemmBatchedEx");
+inline constexpr Family cublas_cgemm_batched    = cublas_family("cublas_cgemm_batched",    Operation::gemm, Dtype::complex64, CUBLAS_GEMM_POINTERS_ROLES, Road::compute_type, pointers, governed, "cublasGemmBatchedEx");
+inline constexpr Family cublas_sgemm_strided    = cublas_family("cublas_sgemm_strided",    Operation::gemm, Dtype::float32,   CUBLAS_GEMM_STRIDED_ROLES,  Road::compute_type, strided,  governed, "cublasGemmStridedBatchedEx");
+inline constexpr Family cublas_cgemm_strided    = cublas_family("cublas_cgemm_strided",    Operation::gemm, Dtype::complex64, CUBLAS_GEMM_STRIDED_ROLES,  Road::compute_type, strided,  governed, "cublasGemmStridedBatchedEx");
+inline constexpr Family cublas_sgemm_grouped    = cublas_family("cublas_sgemm_grouped",    Operation::gemm, Dtype::float32,   CUBLAS_GEMM_GROUPED_ROLES,  Road::compute_type, groups,   governed, "cublasGemmGroupedBatchedEx");
+inline constexpr Family cublas_sgemm_typed      = cublas_family("cublas_sgemm_typed",      Operation::gemm, Dtype::float32,   CUBLAS_GEMM_TYPED_ROLES,    Road::compute_type, single,   governed, "cublasGemmEx");
+inline constexpr Family cublas_cgemm_typed      = cublas_family("cublas_cgemm_typed",      Operation::gemm, Dtype::complex64, CUBLAS_GEMM_TYPED_ROLES,    Road::compute_type, single,   governed, "cublasGemmEx");
+
+inline constexpr Family cublas_cgemm3m          = cublas_family("cublas_cgemm3m",          Operation::gemm,  Dtype::complex64, CUBLAS_GEMM_ROLES,          Road::math_mode);
+inline constexpr Family cublas_cgemm3m_batched  = cublas_family("cublas_cgemm3m_batched",  Operation::gemm,  Dtype::complex64, CUBLAS_GEMM_POINTERS_ROLES, Road::math_mode, pointers);
+inline constexpr Family cublas_cgemm3m_strided  = cublas_family("cublas_cgemm3m_strided",  Operation::gemm,  Dtype::complex64, CUBLAS_GEMM_STRIDED_ROLES,  Road::math_mode, strided);
+inline constexpr Family cublas_cgemm3m_typed    = cublas_family("cublas_cgemm3m_typed",    Operation::gemm,  Dtype::complex64, CUBLAS_GEMM_TYPED_ROLES,    Road::math_mode);
+inline constexpr Family cublas_ssymm            = cublas_family("cublas_ssymm",            Operation::symm,  Dtype::float32,   CUBLAS_SYMM_ROLES,          Road::math_mode);
+inline constexpr Family cublas_csymm            = cublas_family("cublas_csymm",            Operation::symm,  Dtype::complex64, CUBLAS_SYMM_ROLES,          Road::math_mode);
+inline constexpr Family cublas_chemm            = cublas_family("cublas_chemm",            Operation::hemm,  Dtype::complex64, CUBLAS_SYMM_ROLES,          Road::math_mode);
+inline constexpr Family cublas_ssyrk            = cublas_family("cublas_ssyrk",            Operation::syrk,  Dtype::float32,   CUBLAS_SYRK_ROLES,          Road::math_mode);
+inline constexpr Family cublas_csyrk            = cublas_family("cublas_csyrk",            Operation::syrk,  Dtype::complex64, CUBLAS_SYRK_ROLES,          Road::math_mode);
+inline constexpr Family cublas_cherk            = cublas_family("cublas_cherk",            Operation::herk,  Dtype::complex64, CUBLAS_SYRK_ROLES,          Road::math_mode);
+inline constexpr Family cublas_csyrk_typed      = cublas_family("cublas_csyrk_typed",      Operation::syrk,  Dtype::complex64, CUBLAS_SYRK_TYPED_ROLES,    Road::math_mode);
+inline constexpr Family cublas_cherk_typed      = cublas_family("cublas_cherk_typed",      Operation::herk,  Dtype::complex64, CUBLAS_SYRK_TYPED_ROLES,    Road::math_mode);
+inline constexpr Family cublas_ssyr2k           = cublas_family("cublas_ssyr2k",           Operation::syr2k, Dtype::float32,   CUBLAS_SYR2K_ROLES,         Road::math_mode);
+inline constexpr Family cublas_csyr2k           = cublas_family("cublas_csyr2k",           Operation::syr2k, Dtype::complex64, CUBLAS_SYR2K_ROLES,         Road::math_mode);
+inline constexpr Family cublas_cher2k           = cublas_family("cublas_cher2k",           Operation::her2k, Dtype::complex64, CUBLAS_SYR2K_ROLES,         Road::math_mode);
+inline constexpr Family cublas_strmm            = cublas_family("cublas_strmm",            Operation::trmm,  Dtype::float32,   CUBLAS_TRMM_ROLES,          Road::math_mode);
+inline constexpr Family cublas_ctrmm            = cublas_family("cublas_ctrmm",            Operation::trmm,  Dtype::complex64, CUBLAS_TRMM_ROLES,          Road::math_mode);
+inline constexpr Family cublas_strsm            = cublas_family("cublas_strsm",            Operation::trsm,  Dtype::float32,   CUBLAS_TRSM_ROLES,          Road::math_mode);
+inline constexpr Family cublas_ctrsm            = cublas_family("cublas_ctrsm",            Operation::trsm,  Dtype::complex64, CUBLAS_TRSM_ROLES,          Road::math_mode);
+inline constexpr Family cublas_strsm_batched    = cublas_family("cublas_strsm_batched",    Operation::trsm,  Dtype::float32,   CUBLAS_TRSM_POINTERS_ROLES, Road::math_mode, pointers);
+inline constexpr Family cublas_ctrsm_batched    = cublas_family("cublas_ctrsm_batched",    Operation::trsm,  Dtype::complex64, CUBLAS_TRSM_POINTERS_ROLES, Road::math_mode, pointers);
+
+// Half precision by name.
+inline constexpr Family cublas_hgemm            = cublas_family("cublas_hgemm",            Operation::gemm,  Dtype::float16,   CUBLAS_GEMM_ROLES,          Road::none, single,   observed);
+inline constexpr Family cublas_hgemm_batched    = cublas_family("cublas_hgemm_batched",    Operation::gemm,  Dtype::float16,   CUBLAS_GEMM_POINTERS_ROLES, Road::none, pointers, observed);
+inline constexpr Family cublas_hgemm_strided    = cublas_family("cublas_hgemm_strided",    Operation::gemm,  Dtype::float16,   CUBLAS_GEMM_STRIDED_ROLES,  Road::none, strided,  observed);
+
+// cublasXt keeps its handles, and their math modes, to itself.
+inline constexpr Family xt_sgemm  = cublas_family("xt_sgemm",  Operation::gemm,  Dtype::float32,   CUBLAS_GEMM_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_cgemm  = cublas_family("xt_cgemm",  Operation::gemm,  Dtype::complex64, CUBLAS_GEMM_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_ssymm  = cublas_family("xt_ssymm",  Operation::symm,  Dtype::float32,   CUBLAS_SYMM_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_csymm  = cublas_family("xt_csymm",  Operation::symm,  Dtype::complex64, CUBLAS_SYMM_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_chemm  = cublas_family("xt_chemm",  Operation::hemm,  Dtype::complex64, CUBLAS_SYMM_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_ssyrk  = cublas_family("xt_ssyrk",  Operation::syrk,  Dtype::float32,   CUBLAS_SYRK_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_csyrk  = cublas_family("xt_csyrk",  Operation::syrk,  Dtype::complex64, CUBLAS_SYRK_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_cherk  = cublas_family("xt_cherk",  Operation::herk,  Dtype::complex64, CUBLAS_SYRK_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_ssyr2k = cublas_family("xt_ssyr2k", Operation::syr2k, Dtype::float32,   CUBLAS_SYR2K_ROLES, Road::none, single, recognised);
+inline constexpr Family xt_csyr2k = cublas_family("xt_csyr2k", Operation::syr2k, Dtype::complex64, CUBLAS_SYR2K_ROLES, Road::none, single, recognised);
+inline constexpr Family xt_cher2k = cublas_family("xt_cher2k", Operation::her2k, Dtype::complex64, CUBLAS_SYR2K_ROLES, Road::none, single, recognised);
+inline constexpr Family xt_strmm  = cublas_family("xt_strmm",  Operation::trmm,  Dtype::float32,   CUBLAS_TRMM_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_ctrmm  = cublas_family("xt_ctrmm",  Operation::trmm,  Dtype::complex64, CUBLAS_TRMM_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_strsm  = cublas_family("xt_strsm",  Operation::trsm,  Dtype::float32,   CUBLAS_TRSM_ROLES,  Road::none, single, recognised);
+inline constexpr Family xt_ctrsm  = cublas_family("xt_ctrsm",  Operation::trsm,  Dtype::complex64, CUBLAS_TRSM_ROLES,  Road::none, single, recognised);
+
+// Before version 2: alpha and beta are passed by value, in floating-point registers, and are not looked at.
+inline constexpr Family legacy_sgemm  = cublas_family("legacy_sgemm",  Operation::gemm,  Dtype::float32,   {trans_a, trans_b, m, n, k, a, lda, b, ldb, c, ldc},       Road::none, single, recognised);
+inline constexpr Family legacy_cgemm  = cublas_family("legacy_cgemm",  Operation::gemm,  Dtype::complex64, {trans_a, trans_b, m, n, k, a, lda, b, ldb, c, ldc},       Road::none, single, recognised);
+inline constexpr Family legacy_ssymm  = cublas_family("legacy_ssymm",  Operation::symm,  Dtype::float32,   {side, uplo, m, n, a, lda, b, ldb, c, ldc},                Road::none, single, recognised);
+inline constexpr Family legacy_csymm  = cublas_family("legacy_csymm",  Operation::symm,  Dtype::complex64, {side, uplo, m, n, a, lda, b, ldb, c, ldc},                Road::none, single, recognised);
+inline constexpr Family legacy_chemm  = cublas_family("legacy_chemm",  Operation::hemm,  Dtype::complex64, {side, uplo, m, n, a, lda, b, ldb, c, ldc},                Road::none, single, recognised);
+inline constexpr Family legacy_ssyrk  = cublas_family("legacy_ssyrk",  Operation::syrk,  Dtype::float32,   {uplo, trans_a, n, k, a, lda, c, ldc},                     Road::none, single, recognised);
+inline constexpr Family legacy_csyrk  = cublas_family("legacy_csyrk",  Operation::syrk,  Dtype::complex64, {uplo, trans_a, n, k, a, lda, c, ldc},                     Road::none, single, recognised);
+inline constexpr Family legacy_cherk  = cublas_family("legacy_cherk",  Operation::herk,  Dtype::complex64, {uplo, trans_a, n, k, a, lda, c, ldc},                     Road::none, single, recognised);
+inline constexpr Family legacy_ssyr2k = cublas_family("legacy_ssyr2k", Operation::syr2k, Dtype::float32,   {uplo, trans_a, n, k, a, lda, b, ldb, c, ldc},             Road::none, single, recognised);
+inline constexpr Family legacy_csyr2k = cublas_family("legacy_csyr2k", Operation::syr2k, Dtype::complex64, {uplo, trans_a, n, k, a, lda, b, ldb, c, ldc},             Road::none, single, recognised);
+inline constexpr Family legacy_cher2k = cublas_family("legacy_cher2k", Operation::her2k, Dtype::complex64, {uplo, trans_a, n, k, a, lda, b, ldb, c, ldc},             Road::none, single, recognised);
+inline constexpr Family legacy_strmm  = cublas_family("legacy_strmm",  Operation::trmm,  Dtype::float32,   {side, uplo, trans_a, diag, m, n, a, lda, b, ldb},         Road::none, single, recognised);
+inline constexpr Family legacy_ctrmm  = cublas_family("legacy_ctrmm",  Operation::trmm,  Dtype::complex64, {side, uplo, trans_a, diag, m, n, a, lda, b, ldb},         Road::none, single, recognised);
+inline constexpr Family legacy_strsm  = cublas_family("legacy_strsm",  Operation::trsm,  Dtype::float32,   {side, uplo, trans_a, diag, m, n, a, lda, b, ldb},         Road::none, single, recognised);
+inline constexpr Family legacy_ctrsm  = cublas_family("legacy_ctrsm",  Operation::trsm,  Dtype::complex64, {side, uplo, trans_a, diag, m, n, a, lda, b, ldb},         Road::none, single, recognised);
+
+// cublasLt: what is multiplied lies in descriptors. shim/cublas/lt.hpp names the arguments.
+inline constexpr Family lt_matmul               = cublas_family("lt_matmul",               Operation::gemm, Dtype::float32, {handle, other, alpha, a, other, b, other, beta, other, other, c, other, other, other, other, other}, Road::lt_matmul);
+inline constexpr Family lt_heuristic            = cublas_family("lt_heuristic",            Operation::gemm, Dtype::float32, {handle, other, other, other, other, other, other, other, other, other},        Road::lt_heuristic, single, state);
+inline constexpr Family lt_heuristic_for_stream = cublas_family("lt_heuristic_for_stream", Operation::gemm, Dtype::float32, {handle, other, other, other, other, other, other, other, other, other, other}, Road::lt_heuristic, single, state);
+
+inline constexpr Family handle_create  = cublas_family("handle_create",  Operation::gemm, Dtype::float32, {other},         Road::handle_created,   single, state);
+inline constexpr Family handle_destroy = cublas_family("handle_destroy", Operation::gemm, Dtype::float32, {handle},        Road::handle_destroyed, single, state);
+inline constexpr Family math_mode_set  = cublas_family("math_mode_set",  Operation::gemm, Dtype::float32, {handle, other}, Road::math_mode_set,    single, state);
+inline constexpr Family math_mode_read = cublas_family("math_mode_read", Operation::gemm, Dtype::float32, {handle, other}, Road::math_mode_read,   single, state);
+inline constexpr Family handle_change  = cublas_family("handle_change",  Operation::gemm, Dtype::float32, {handle, other}, Road::handle_changed,   single, state);
 
 }  // namespace families
 // clang-format on

@@ -1,22 +1,17 @@
-// The third step of a call: how to honour a decision, and what that amounts to.
+// The third step of a call to a CPU library: how to honour a decision, and what that amounts to.
 #pragma once
 
-#include <string_view>
-
 #include "policy/decide.hpp"
-#include "record/events.hpp"
 #include "shim/blas/emulate.hpp"
 #include "shim/blas/product.hpp"
+#include "shim/decision.hpp"
 
 namespace fp32shim {
 
-struct Plan {
-    record::How how = record::How::forward;
-    policy::Applied applied = policy::Applied::unchanged;  ///< what will have been done once the plan has run
-    policy::Reason reason = policy::Reason::as_requested;
-    blas::OperandRounding rounding = blas::OperandRounding::tf32_away;  ///< where operands are to be rounded
+/// What will have been done once the plan has run, and how operands are to be rounded for it.
+struct Plan : Done {
+    blas::OperandRounding rounding = blas::OperandRounding::tf32_away;
     bool rounds = false;
-    std::string_view detail;  ///< static text
 };
 
 /// How the CPU back end honours the decision for this product. Pure, but for reading the product's scalars.

@@ -185,6 +185,8 @@ void read_settings(SettingsReading& reading) {
     for (const policy::Diagnostic& warning : loaded.warnings) record::stderr_line(warning.text());
 
     settings->policy = std::move(loaded.policy);
+    settings->looks_at_sizes = settings->policy.looks_at_sizes();
+    settings->cuda = cublas::read_environment(environment);
     settings->forward_everything = settings->policy.disabled || options.elevated;
     const Settings* previous = in_force.load(std::memory_order_acquire);
     if (previous != nullptr) settings->id = previous->id == UINT8_MAX ? 1 : previous->id + 1;

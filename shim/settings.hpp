@@ -10,6 +10,7 @@
 #include "policy/policy.hpp"
 #include "record/decision_log.hpp"
 #include "record/process_facts.hpp"
+#include "shim/cublas/environment.hpp"
 
 namespace fp32shim {
 
@@ -24,6 +25,8 @@ struct Settings {
     bool log_to_stderr = false;
     bool log_every_call = false;
     bool forward_everything = false;  ///< FP32_MATMUL_DISABLE=1, or elevated rights
+    bool looks_at_sizes = false;      ///< some rule looks at the sizes of a call
+    cublas::Environment cuda;         ///< variables that CUDA's libraries read themselves
 
     bool logs() const { return log != nullptr || log_to_stderr; }
 };

@@ -8,11 +8,13 @@
 #include "record/stderr_line.hpp"
 #include "shim/arena.hpp"
 #include "shim/call.hpp"
+#include "shim/cublas/govern.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
 #include "shim/entry_layout.h"
 #include "shim/gate.hpp"
 #include "shim/provider.hpp"
+#include "shim/running.hpp"
 #include "shim/settings.hpp"
 #include "shim/slots.hpp"
 
@@ -156,6 +158,10 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->function = &function;
     site->caller = caller;
     site->gemm = nullptr;
+    site->route = nullptr;
+    site->library = nullptr;
+    site->with_compute_type = nullptr;
+    site->is_of_solver = false;
     site->is_blas = false;
     site->width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
     Routine found{{}, &function};
@@ -177,7 +183,11 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->additions.store(additions, std::memory_order_relaxed);
     if (site->provider != nullptr) {  // else: a slot of a library that is gone; its address is all there is
         site->is_blas = is_blas(*site);
-        site->gemm = find_gemm(*site);
+        if (is_of_cublas(function.convention)) {
+            cublas::bind(*site);
+        } else {
+            site->gemm = find_gemm(*site);
+        }
         if (site->ambiguous) say_ambiguous(*site, *site->provider);
         // A stand-in is called with arguments that we read: without the width there is no stand-in.
         if (site->runs_one_by_one() && integer_width(*site->provider, *site->routine) == IntegerWidth::unknown)

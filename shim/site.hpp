@@ -12,6 +12,11 @@
 
 namespace fp32shim {
 
+namespace cublas {
+struct Route;
+struct Library;
+}  // namespace cublas
+
 /// The number of an entry point: a row of the table, or `function_count` + a slot handed out by dlsym.
 using EntryIndex = std::int32_t;
 
@@ -26,12 +31,16 @@ struct Site {
     LoadedObject* provider;
     LoadedObject* caller;        ///< nullptr: code outside every object
     LoadedObject* on_behalf_of;  ///< the caller is ourselves: the library that jumped on from a call of ours
-    void* gemm;                  ///< the provider's plain gemm of the same name form; nullptr: it has none
+    void* gemm;                  ///< CPU: the provider's plain gemm of the same name form; nullptr: it has none
+    const cublas::Route* route;  ///< cuBLAS: how this function is called and changed
+    const cublas::Library* library;  ///< cuBLAS: what else of the provider the shim calls
+    void* with_compute_type;         ///< cuBLAS: the provider's function that does the same with a compute type
     EntryIndex entry;
     std::atomic<IntegerWidth> width;  ///< probed at the first governed call
     bool is_blas;                     ///< false: a bare name of a library that is no BLAS; never governed
     bool ambiguous;                   ///< see Binding
     bool by_importers;                ///< see Binding: to be asked again when objects were added
+    bool is_of_solver;                ///< cuBLAS: the caller is cuSOLVER
     bool was_rebound;                 ///< dead for good
     bool is_in_chain;
     std::atomic<std::uint32_t> additions;  ///< the count of added objects that it was bound under

@@ -247,6 +247,8 @@ void describe(const Site& site, const Frame& frame, Product& product) {
             read_single(arguments, frame, product);
             set_sizes(product.level3, call);
             return;
+        case Batching::pointers:
+            return;  // cuBLAS only
     }
 }
 
@@ -310,6 +312,7 @@ bool for_each_product(const Site& site, const Frame& frame, const Product& produ
         case Batching::strided:
             return for_each_of_stride(product, visit, context);
         case Batching::single:
+        case Batching::pointers:
             break;
     }
     return visit(context, product.level3);

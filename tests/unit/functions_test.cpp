@@ -40,21 +40,25 @@ TEST(Functions, UnderBareNamesHaveAnUnderscoredOne) {
 
 TEST(Functions, PassNoMoreArgumentsThanCanBeCalledWith) {
     constexpr int hidden_lengths = 4;
-    for (FunctionIndex index = 0; index < function_count; ++index)
+    for (FunctionIndex index = 0; index < function_count; ++index) {
+        if (is_of_cublas(functions[index].convention)) continue;
         EXPECT_LE(functions[index].positions().words + hidden_lengths, max_words) << name_of(index);
+    }
 }
 
 TEST(Functions, SayTheirIntegerWidthWhereTheNameDoes) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         const std::string name = name_of(index);
         const bool says_64 = name.ends_with("_64") || name.ends_with("_64_") || name.ends_with("64_");
-        EXPECT_EQ(functions[index].width == Width::ilp64, says_64) << name;
+        const bool takes_size_t = name.starts_with("cublasXt");
+        EXPECT_EQ(functions[index].width == Width::ilp64, says_64 || takes_size_t) << name;
     }
 }
 
 TEST(Functions, TakeALayoutFirstInCblasOnly) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         const Function& function = functions[index];
+        if (is_of_cublas(function.convention)) continue;
         const bool is_cblas = function.convention == Convention::cblas;
         EXPECT_EQ(name_of(index).find("cblas") != std::string::npos, is_cblas) << name_of(index);
         EXPECT_EQ(function.positions().of(Role::layout) >= 0, is_cblas) << name_of(index);
@@ -97,6 +101,25 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
         {"sgemm_direct", 14, 6, 12, -1, -1},
         {"mkl_cblas_jit_create_sgemm", 10, -1, 9, 0, 1},
         {"cblas_hgemm", 14, 7, 13, -1, -1},
+        // The same in cublas_api.h and cublasXt.h.
+        {"cublasSgemm_v2", 14, 7, 13, -1, -1},
+        {"cublasCgemmStridedBatched_64", 18, 7, 15, -1, -1},
+        {"cublasSgemmBatched", 15, 7, 13, -1, -1},
+        {"cublasSgemmGroupedBatched", 16, 7, 13, -1, -1},
+        {"cublasSgemmEx", 17, 7, 16, -1, -1},
+        {"cublasGemmEx_64", 19, 7, 16, -1, -1},
+        {"cublasGemmBatchedEx", 20, 7, 16, -1, -1},
+        {"cublasGemmStridedBatchedEx", 23, 7, 18, -1, -1},
+        {"cublasGemmGroupedBatchedEx", 20, 7, 16, -1, -1},
+        {"cublasChemm_v2", 13, 6, 12, -1, -1},
+        {"cublasSsyrk_v2", 11, 6, 10, -1, -1},
+        {"cublasCherk3mEx", 13, 6, 12, -1, -1},
+        {"cublasCher2k_v2_64", 13, 6, 12, -1, -1},
+        {"cublasStrmm_v2", 14, 8, 13, -1, -1},
+        {"cublasCtrsmBatched", 13, 8, -1, -1, -1},
+        {"cublasXtSsymm", 13, 6, 12, -1, -1},
+        {"cublasSgemm", 11, 5, 10, -1, -1},
+        {"cublasLtMatmul", 16, 3, -1, -1, -1},
     };
     for (const Expected& expected : expectations) {
         SCOPED_TRACE(expected.name);
@@ -108,6 +131,30 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
         EXPECT_EQ(positions.of(Role::ldc), expected.ldc);
         EXPECT_EQ(positions.alpha_float, expected.alpha_float);
         EXPECT_EQ(positions.beta_float, expected.beta_float);
+    }
+}
+
+TEST(Functions, OfCublasTakeTheirHandleFirst) {
+    for (FunctionIndex index = 0; index < function_count; ++index) {
+        const Function& function = functions[index];
+        const bool has_handle = function.positions().of(Role::handle) >= 0;
+        if (function.convention == Convention::cublas && function.family->road != Road::handle_created) {
+            EXPECT_EQ(function.positions().of(Role::handle), 0) << name_of(index);
+        } else {
+            EXPECT_FALSE(has_handle) << name_of(index);
+        }
+    }
+}
+
+TEST(Functions, OfCublasThatGoByComputeTypeNameAFunctionOfTheTable) {
+    for (FunctionIndex index = 0; index < function_count; ++index) {
+        const Function& function = functions[index];
+        if (function.family->road != Road::compute_type) continue;
+        std::string name(function.family->with_compute_type);
+        if (function.width == Width::ilp64) name += "_64";
+        const FunctionIndex form = find_function(name.c_str());
+        ASSERT_GE(form, 0) << name_of(index);
+        EXPECT_GE(functions[form].positions().of(Role::compute_type), 0) << name;
     }
 }
 

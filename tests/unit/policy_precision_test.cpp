@@ -97,6 +97,15 @@ TEST(Reason, IsPrintedAsItsOwnName) {
         {Reason::width_unknown, "width_unknown"},
         {Reason::scratch_limit, "scratch_limit"},
         {Reason::bf16x9_unavailable, "bf16x9_unavailable"},
+        {Reason::tf32_override, "tf32_override"},
+        {Reason::alignment, "alignment"},
+        {Reason::solver, "solver"},
+        {Reason::no_such_format, "no_such_format"},
+        {Reason::no_entry_point, "no_entry_point"},
+        {Reason::unknown_value, "unknown_value"},
+        {Reason::unknown_handle, "unknown_handle"},
+        {Reason::library_refused, "library_refused"},
+        {Reason::no_algorithm, "no_algorithm"},
     };
     for (const auto& [reason, name] : cases) EXPECT_EQ(to_string(reason), name);
 }

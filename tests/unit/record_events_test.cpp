@@ -217,7 +217,7 @@ TEST(Decisions, DistinguishZeroFromUnknown) {
 
 TEST(Decisions, KeepReasonsHowsAndErrorCodesApart) {
     std::set<std::string> reasons;
-    for (int i = 0; i <= static_cast<int>(policy::Reason::bf16x9_unavailable); ++i) {
+    for (int i = 0; i <= static_cast<int>(policy::Reason::no_algorithm); ++i) {
         DecisionEvent event = unknown();
         event.reason = static_cast<policy::Reason>(i);
         reasons.insert(parse(line(event, ProcessFacts{}, format_decision))["reason"]);
@@ -225,9 +225,11 @@ TEST(Decisions, KeepReasonsHowsAndErrorCodesApart) {
         const std::string text(format_decision_text(event, buffer));
         EXPECT_EQ(text.find("because  ["), std::string::npos) << text;
     }
-    EXPECT_EQ(reasons.size(), 13U);
+    EXPECT_EQ(reasons.size(), 22U);
     EXPECT_EQ(reasons.count("null"), 0U);
     EXPECT_EQ(to_string(How::one_by_one), "one_by_one");
+    EXPECT_EQ(to_string(How::compute_type), "compute_type");
+    EXPECT_EQ(to_string(How::math_mode), "math_mode");
     EXPECT_EQ(to_string(ErrorCode::provider), "provider");
 }
 

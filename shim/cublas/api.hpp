@@ -1,0 +1,99 @@
+// The values of cuBLAS's interface that the shim looks at, from cublas_api.h and library_types.h of CUDA 11 to 13.
+// Written down here so that the shim is built, and runs, without CUDA.
+#pragma once
+
+#include <cstdint>
+
+namespace fp32shim::cublas {
+
+/// cublasStatus_t, as far as the shim tells them apart.
+enum Status : std::int32_t {
+    status_success = 0,
+    status_invalid_value = 7,
+    status_arch_mismatch = 8,
+    status_not_supported = 15,
+};
+
+/// cublasComputeType_t.
+enum ComputeType : std::int32_t {
+    compute_32f = 68,
+    compute_32f_pedantic = 69,
+    compute_32f_fast_16f = 74,
+    compute_32f_fast_16bf = 75,
+    compute_32f_fast_tf32 = 77,
+    compute_32f_emulated_16bfx9 = 78,
+};
+
+/// cublasMath_t: bits 0 to 2 choose; 3 (float64 emulation) and 4 (reductions) are flags, which concern others.
+enum MathMode : std::int32_t {
+    math_default = 0,
+    math_tensor_op = 1,
+    math_pedantic = 2,
+    math_tf32_tensor_op = 3,
+    math_fp32_emulated_bf16x9 = 4,
+    math_choice = 7,
+    math_flags = 8 | 16,
+};
+
+/// cublasGemmAlgo_t.
+enum Algorithm : std::int32_t {
+    gemm_default = -1,
+    gemm_algo23 = 23,
+    gemm_default_tensor_op = 99,  ///< from here to 115: allows FP16 kernels
+    gemm_algo15_tensor_op = 115,
+    gemm_autotune = 999,
+};
+
+/// cudaDataType.
+enum DataType : std::int32_t {
+    type_r_32f = 0,
+    type_r_64f = 1,
+    type_r_16f = 2,
+    type_c_32f = 4,
+    type_c_64f = 5,
+    type_c_16f = 6,
+    type_r_16bf = 14,
+    type_c_16bf = 15,
+    type_r_8f_e4m3 = 28,
+    type_r_8f_e5m2 = 29,
+    type_r_8f_ue8m0 = 30,
+    type_r_6f_e2m3 = 31,
+    type_r_6f_e3m2 = 32,
+    type_r_4f_e2m1 = 33,
+};
+
+/// cublasOperation_t, cublasSideMode_t.
+enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
+enum Side : std::int32_t { side_left = 0, side_right = 1 };
+
+/// cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t and
+/// cublasLtMatmulAlgoCapAttributes_t.
+enum DescAttribute : std::int32_t { desc_compute_type = 0, desc_trans_a = 3, desc_trans_b = 4 };
+enum LayoutAttribute : std::int32_t { layout_type = 0, layout_rows = 2, layout_cols = 3, layout_batch_count = 5, layout_batch_mode = 8 };
+enum PreferenceAttribute : std::int32_t {
+    preference_max_workspace_bytes = 1,
+    preference_reduction_scheme_mask = 3,
+    preference_min_alignment_a_bytes = 5,
+    preference_min_alignment_b_bytes = 6,
+    preference_min_alignment_c_bytes = 7,
+    preference_min_alignment_d_bytes = 8,
+    preference_impl_mask = 12,
+};
+enum AlgoCapability : std::int32_t {
+    capability_numerical_impl_flags = 15,
+    capability_min_alignment_a_bytes = 16,
+    capability_min_alignment_d_bytes = 19,
+};
+
+/// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: what an algorithm rounds its operands to.
+enum ImplFlags : std::uint64_t {
+    impl_input_16f = 0x01ULL << 16,
+    impl_input_16bf = 0x02ULL << 16,
+    impl_input_tf32 = 0x04ULL << 16,
+    impl_input_32f = 0x08ULL << 16,
+};
+
+/// CUdevice_attribute of the driver.
+enum DeviceAttribute : std::int32_t { compute_capability_major = 75, compute_capability_minor = 76 };
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,156 @@
+#include "shim/cublas/library.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <string_view>
+
+#include "shim/arena.hpp"
+#include "shim/elf/objects.hpp"
+#include "shim/elf/readers.hpp"
+#include "shim/provider.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+template <class Function>
+void find(const LoadedObject& object, std::string_view name, Function*& function) {
+    function = reinterpret_cast<Function*>(find_in(object, name));
+}
+
+/// libraryPropertyType: MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL.
+std::int32_t version_by_properties(const LoadedObject& object) {
+    std::int32_t (*get_property)(std::int32_t, std::int32_t*) = nullptr;
+    find(object, "cublasGetProperty", get_property);
+    std::int32_t major = 0;
+    std::int32_t minor = 0;
+    std::int32_t patch = 0;
+    if (get_property == nullptr || get_property(0, &major) != status_success ||
+        get_property(1, &minor) != status_success || get_property(2, &patch) != status_success)
+        return 0;
+    return major * 10000 + minor * 100 + patch;
+}
+
+std::int32_t version_of_lt(const LoadedObject& object) {
+    std::size_t (*get_version)() = nullptr;
+    find(object, "cublasLtGetVersion", get_version);
+    return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
+}
+
+/// How many bytes a descriptor of each version has: what Init writes, found out on two patterns, since it may write a
+/// byte that was there. It makes the newest version that fits the size it is given.
+void measure_descriptors(Library& library) {
+    constexpr std::size_t step = 8;
+    alignas(16) unsigned char pattern[2][max_desc_size];
+    std::size_t known = 0;
+    for (std::size_t size = step; size <= max_desc_size && known < std::size(library.desc_sizes); size += step) {
+        std::size_t written = 0;
+        std::int32_t version = 0;
+        bool is_made = true;
+        for (int i = 0; i < 2; ++i) {
+            std::memset(pattern[i], i == 0 ? 0xa5 : 0x5a, max_desc_size);
+            is_made = library.desc_init(pattern[i], size, compute_32f, type_r_32f) == status_success && is_made;
+        }
+        if (!is_made) continue;
+        for (std::size_t byte = 0; byte < max_desc_size; ++byte)
+            if (pattern[0][byte] != 0xa5 || pattern[1][byte] != 0x5a) written = byte + 1;
+        std::memcpy(&version, pattern[0], sizeof version);
+        if (known > 0 && library.desc_sizes[known - 1].version == version) continue;
+        const std::size_t rounded = (written + step - 1) / step * step;
+        if (rounded <= size) library.desc_sizes[known++] = {version, static_cast<std::uint32_t>(rounded)};
+    }
+}
+
+Library* read_library(const LoadedObject& object) {
+    auto* library = arena_new<Library>();
+    library->object = &object;
+    find(object, "cublasSetMathMode", library->set_math_mode);
+    find(object, "cublasGetMathMode", library->get_math_mode);
+    find(object, "cublasLtMatmulDescInit_internal", library->desc_init);
+    find(object, "cublasLtMatmulDescSetAttribute", library->desc_set);
+    find(object, "cublasLtMatmulDescGetAttribute", library->desc_get);
+    find(object, "cublasLtMatrixLayoutGetAttribute", library->layout_get);
+    find(object, "cublasLtMatmulPreferenceInit_internal", library->preference_init);
+    find(object, "cublasLtMatmulPreferenceSetAttribute", library->preference_set);
+    find(object, "cublasLtMatmulPreferenceGetAttribute", library->preference_get);
+    find(object, "cublasLtMatmulAlgoCheck", library->algo_check);
+    find(object, "cublasLtMatmulAlgoCapGetAttribute", library->algo_capability);
+    find(object, "cublasLtMatmulAlgoGetHeuristic", library->heuristic);
+    if (library->desc_init != nullptr) measure_descriptors(*library);
+    library->version = version_by_properties(object);
+    if (library->version == 0) library->version = version_of_lt(object);
+    return library;
+}
+
+struct Known {
+    std::atomic<const LoadedObject*> object;
+    std::atomic<const Library*> library;
+};
+constinit Known known_libraries[64]{};
+
+/// The driver, if the program has loaded it; nothing is loaded for it.
+struct Driver {
+    std::int32_t (*get_current_device)(std::int32_t* device) = nullptr;
+    std::int32_t (*get_attribute)(std::int32_t* value, std::int32_t attribute, std::int32_t device) = nullptr;
+};
+
+Driver find_driver() {
+    const elf::Reading reading;
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
+        if (elf::read_object(map).name() != "libcuda.so.1") continue;
+        const LoadedObject& object = *loaded_object(map);
+        Driver driver;
+        find(object, "cuCtxGetDevice", driver.get_current_device);
+        find(object, "cuDeviceGetAttribute", driver.get_attribute);
+        return driver;
+    }
+    return {};
+}
+
+}  // namespace
+
+const Library* library_of(const LoadedObject& object) {
+    for (Known& entry : known_libraries) {
+        const LoadedObject* holder = entry.object.load(std::memory_order_acquire);
+        if (holder == nullptr && entry.object.compare_exchange_strong(holder, &object)) holder = &object;
+        if (holder != &object) continue;
+        // Two threads may read it at once; they find the same.
+        const Library* library = entry.library.load(std::memory_order_acquire);
+        if (library == nullptr) {
+            library = read_library(object);
+            entry.library.store(library, std::memory_order_release);
+        }
+        return library;
+    }
+    return read_library(object);
+}
+
+std::uint64_t min_alignment_of(const Library& library, const Algorithm64& algorithm) {
+    std::uint64_t largest = 1;
+    if (library.algo_capability == nullptr) return largest;
+    for (std::int32_t i = capability_min_alignment_a_bytes; i <= capability_min_alignment_d_bytes; ++i) {
+        std::uint32_t alignment = 1;
+        std::size_t written = 0;
+        if (library.algo_capability(algorithm.data(), i, &alignment, sizeof alignment, &written) == status_success &&
+            alignment > largest)
+            largest = alignment;
+    }
+    return largest;
+}
+
+Device current_device() {
+    const Driver driver = find_driver();
+    Device device;
+    std::int32_t index = -1;
+    std::int32_t major = 0;
+    std::int32_t minor = 0;
+    if (driver.get_current_device == nullptr || driver.get_attribute == nullptr ||
+        driver.get_current_device(&index) != 0)
+        return device;
+    device.index = index;
+    if (driver.get_attribute(&major, compute_capability_major, index) == 0 &&
+        driver.get_attribute(&minor, compute_capability_minor, index) == 0)
+        device.compute_capability = major * 10 + minor;
+    return device;
+}
+
+}  // namespace fp32shim::cublas

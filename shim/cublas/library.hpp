@@ -1,0 +1,70 @@
+// One loaded cuBLAS, cublasLt or CUDA driver: what the shim calls of it beside the function that the program called.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/cublas/api.hpp"
+#include "shim/cublas/lt_algorithms.hpp"
+#include "shim/loaded_object.hpp"
+
+namespace fp32shim::cublas {
+
+using Handle = void*;
+
+/// A cublasLtMatmulDesc_t begins with its own version, by which the library goes: a program built against older headers
+/// makes smaller ones.
+struct DescSize {
+    std::int32_t version = 0;
+    std::uint32_t size = 0;  ///< bytes that a descriptor of this version consists of; 0: no such version
+};
+constexpr std::size_t max_desc_size = 512;
+
+/// Addresses are nullptr where the library lacks the function. Never freed: like LoadedObject, which it belongs to.
+struct Library {
+    const LoadedObject* object = nullptr;
+
+    std::int32_t (*set_math_mode)(Handle, std::int32_t) = nullptr;
+    std::int32_t (*get_math_mode)(Handle, std::int32_t*) = nullptr;
+    std::int32_t version = 0;  ///< 120903 is 12.9.3; 0: unknown
+
+    // cublasLt
+    DescSize desc_sizes[8]{};
+    std::int32_t (*desc_init)(void* desc, std::size_t size, std::int32_t compute_type, std::int32_t scale_type) =
+        nullptr;
+    std::int32_t (*desc_set)(void* desc, std::int32_t attribute, const void* value, std::size_t size) = nullptr;
+    std::int32_t (*desc_get)(const void* desc, std::int32_t attribute, void* value, std::size_t size,
+                             std::size_t* written) = nullptr;
+    std::int32_t (*layout_get)(const void* layout, std::int32_t attribute, void* value, std::size_t size,
+                               std::size_t* written) = nullptr;
+    std::int32_t (*preference_init)(void* preference, std::size_t size) = nullptr;
+    std::int32_t (*preference_set)(void* preference, std::int32_t attribute, const void* value,
+                                   std::size_t size) = nullptr;
+    std::int32_t (*preference_get)(const void* preference, std::int32_t attribute, void* value, std::size_t size,
+                                   std::size_t* written) = nullptr;
+    std::int32_t (*algo_check)(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
+                               const void* algo, void* result) = nullptr;
+    std::int32_t (*algo_capability)(const void* algo, std::int32_t attribute, void* value, std::size_t size,
+                                    std::size_t* written) = nullptr;
+    std::int32_t (*heuristic)(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
+                              const void* preference, std::int32_t wanted, void* results,
+                              std::int32_t* found) = nullptr;
+
+    bool has_bf16x9() const { return version >= 120900; }
+};
+
+/// What the shim knows of this library, found out on first use. Thread-safe, lock-free. Precondition: it is loaded,
+/// and a Reading is held.
+const Library* library_of(const LoadedObject& object);
+
+/// The smallest alignment that all four matrices of an algorithm of cublasLt need, in bytes.
+std::uint64_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
+
+/// The device that a thread's current context is on, asked of the CUDA driver that the program has loaded.
+struct Device {
+    std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
+    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
+};
+Device current_device();
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,423 @@
+#include "shim/cublas/lt.hpp"
+
+#include <cstring>
+
+#include "shim/cublas/govern.hpp"
+#include "shim/cublas/lt_algorithms.hpp"
+#include "shim/cublas/product.hpp"
+#include "shim/cublas/routes.hpp"
+#include "shim/decision.hpp"
+#include "shim/running.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+using policy::Reason;
+
+/// The arguments of cublasLtMatmul, by place.
+enum Argument {
+    argument_handle = 0,
+    argument_desc = 1,
+    argument_a = 3,
+    argument_a_layout = 4,
+    argument_b = 5,
+    argument_b_layout = 6,
+    argument_c = 8,
+    argument_c_layout = 9,
+    argument_d = 10,
+    argument_d_layout = 11,
+    argument_algorithm = 12,
+    argument_workspace_size = 14,
+};
+
+/// Those of the search for algorithms.
+enum HeuristicArgument {
+    heuristic_a_layout = 2,
+    heuristic_b_layout = 3,
+    heuristic_c_layout = 4,
+    heuristic_d_layout = 5,
+    heuristic_preference = 6,
+    heuristic_wanted = 7,
+    heuristic_results = 8,
+    heuristic_found = 9,
+};
+
+/// What a product consists of: the program's, but for a changed copy of its descriptor.
+struct Parts {
+    Handle handle;
+    const void* desc;
+    const void* a_layout;
+    const void* b_layout;
+    const void* c_layout;
+    const void* d_layout;
+};
+
+template <class Value>
+bool read(std::int32_t (*get)(const void*, std::int32_t, void*, std::size_t, std::size_t*), const void* object,
+          std::int32_t attribute, Value& value) {
+    std::size_t written = 0;
+    return get(object, attribute, &value, sizeof value, &written) == status_success;
+}
+
+// ---- describe ----------------------------------------------------------------------------------------------------
+
+struct LtProduct {
+    Product product;
+    policy::MatmulCall call;
+    bool pointers_are_in_arrays = false;
+};
+
+bool has_everything_needed(const Library& library) {
+    return library.desc_get != nullptr && library.desc_set != nullptr && library.layout_get != nullptr &&
+           library.desc_sizes[0].size != 0;
+}
+
+/// False: nothing that the shim can read; the library will say what is wrong with it.
+bool describe(const Site& site, const Parts& parts, LtProduct& result) {
+    const Library& library = *site.library;
+    if (!has_everything_needed(library) || parts.desc == nullptr || parts.a_layout == nullptr ||
+        parts.b_layout == nullptr || parts.d_layout == nullptr)
+        return false;
+    Product& product = result.product;
+    std::int32_t type = -1;
+    if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
+    product.counted = operand_type(type).counted;
+    product.dtype = operand_type(type).dtype;
+    if (product.counted == Counted::not_at_all) return true;
+
+    product.handle = find_handle(parts.handle, library);
+    Asked& asked = product.asked;
+    asked.road = Road::lt_matmul;
+    asked.has_bf16x9 = library.has_bf16x9();
+    if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
+    if (product.handle != nullptr) asked.compute_capability = product.handle->compute_capability;
+
+    std::int32_t trans_a = op_n;
+    std::int32_t trans_b = op_n;
+    read(library.desc_get, parts.desc, desc_trans_a, trans_a);
+    read(library.desc_get, parts.desc, desc_trans_b, trans_b);
+    std::uint64_t m = 0;
+    std::uint64_t n = 0;
+    std::uint64_t k = 0;
+    std::int32_t batch_count = 1;
+    std::uint32_t batch_mode = 0;
+    const bool has_sizes = read(library.layout_get, parts.d_layout, layout_rows, m) &&
+                           read(library.layout_get, parts.d_layout, layout_cols, n) &&
+                           read(library.layout_get, parts.a_layout, trans_a == op_n ? layout_cols : layout_rows, k);
+    read(library.layout_get, parts.d_layout, layout_batch_count, batch_count);
+    read(library.layout_get, parts.a_layout, layout_batch_mode, batch_mode);
+    result.pointers_are_in_arrays = batch_mode != 0;
+
+    policy::MatmulCall& call = result.call;
+    call.function = site.function->name;
+    call.caller = site.caller_name();
+    call.device = policy::Device::cuda;
+    call.dtype = product.dtype;
+    call.trans_a = letter_of_operation(trans_a);
+    call.trans_b = letter_of_operation(trans_b);
+    call.batch = batch_count;
+    if (has_sizes) {
+        call.m = static_cast<std::int64_t>(m);
+        call.n = static_cast<std::int64_t>(n);
+        call.k = static_cast<std::int64_t>(k);
+    }
+    if (product.handle != nullptr) {
+        call.device_index = product.handle->device_index;
+        call.compute_capability = product.handle->compute_capability;
+    }
+    return true;
+}
+
+// ---- plan --------------------------------------------------------------------------------------------------------
+
+struct Plan : Done {
+    Change change;
+    Format as_called = Format::fp32;
+};
+
+Plan make_plan(const Site& site, const LtProduct& lt, const policy::Decision& decision, const Settings& in_force) {
+    Plan plan;
+    if (lt.product.counted == Counted::observed) {
+        plan.reason = Reason::observed;
+    } else if (lt.product.handle == nullptr) {
+        plan.reason = Reason::unknown_handle;
+    } else if (!is_known(lt.product.asked)) {
+        plan.reason = Reason::unknown_value;
+    } else if (lt.call.m == 0 || lt.call.n == 0 || lt.call.k == 0 || lt.call.batch == 0) {
+        plan.applied = policy::Applied::fp32;
+        plan.reason = Reason::no_product;
+    } else {
+        Restraints restraints = restraints_of(site, decision, in_force.policy);
+        restraints.pointers_may_be_unaligned = lt.pointers_are_in_arrays && !vouches_for_alignment(decision, in_force.policy);
+        plan.as_called = asked_format(lt.product.asked, in_force.cuda);
+        plan.change = plan_change(lt.product.asked, in_force.cuda, restraints, decision,
+                                  floor_for(decision, in_force), in_force.policy);
+        plan.how = plan.change.how;
+        tell(plan, plan.change.format, plan.change.reason, in_force.cuda);
+    }
+    return plan;
+}
+
+// ---- run ---------------------------------------------------------------------------------------------------------
+
+/// A descriptor like the program's, with another compute type.
+class ChangedDesc {
+  public:
+    /// False: a descriptor of a version that this library does not make.
+    bool copy(const Library& library, const void* desc, std::int32_t compute_type) {
+        std::int32_t version = 0;
+        std::memcpy(&version, desc, sizeof version);
+        for (const DescSize& known : library.desc_sizes) {
+            if (known.size == 0 || known.version != version) continue;
+            std::memcpy(words_.data(), desc, known.size);
+            return library.desc_set(words_.data(), desc_compute_type, &compute_type, sizeof compute_type) ==
+                   status_success;
+        }
+        return false;
+    }
+    const void* address() const { return words_.data(); }
+    const auto& words() const { return words_; }
+
+  private:
+    alignas(16) std::array<std::uint64_t, max_desc_size / sizeof(std::uint64_t)> words_{};
+};
+
+/// The largest power of two that divides all addresses, at most 256.
+std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
+    std::uint64_t bits = 256;
+    for (std::int64_t address : addresses) bits |= static_cast<std::uint64_t>(address);
+    return bits & (~bits + 1);
+}
+
+std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
+    return {frame.word(argument_a), frame.word(argument_b), frame.word(argument_c), frame.word(argument_d)};
+}
+
+Algorithm64 algorithm_at(const void* address) {
+    Algorithm64 algorithm{};
+    std::memcpy(algorithm.data(), address, sizeof algorithm);
+    return algorithm;
+}
+
+/// cublasLtMatmulPreference_t: opaque; no version needs more.
+using Preference = std::array<std::uint64_t, 32>;
+
+/// Searches, for the changed product, what fits the memory that the program gave.
+Replacement search(const Library& library, const Parts& parts, const FoundAlgorithm& original,
+                   const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
+    Replacement replacement;
+    alignas(16) Preference preference{};
+    if (library.heuristic == nullptr || library.preference_init == nullptr || library.preference_set == nullptr ||
+        library.preference_init(preference.data(), sizeof preference) != status_success)
+        return replacement;
+    const auto set = [&](std::int32_t attribute, const auto& value) {
+        return library.preference_set(preference.data(), attribute, &value, sizeof value) == status_success;
+    };
+    bool is_set = set(preference_max_workspace_bytes, workspace_size);
+    for (int i = 0; i < 4; ++i) {
+        const auto alignment =
+            static_cast<std::uint32_t>(alignment_of({matrices[static_cast<std::size_t>(i)], 0, 0, 0}));
+        is_set = set(preference_min_alignment_a_bytes + i, alignment) && is_set;
+    }
+    is_set = set(preference_reduction_scheme_mask, original.reduction_scheme_mask) && is_set;
+    is_set = set(preference_impl_mask, original.implementation_mask) && is_set;
+    HeuristicResult result{};
+    std::int32_t found = 0;
+    if (!is_set || library.heuristic(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout,
+                                     parts.d_layout, preference.data(), 1, &result, &found) != status_success)
+        return replacement;
+    replacement.exists = found > 0 && result.state == status_success;
+    replacement.algorithm = result.algorithm;
+    return replacement;
+}
+
+std::uint64_t shape_of(const Library& library, const void* layout) {
+    Key key;
+    for (std::int32_t attribute = 0; attribute <= layout_batch_mode; ++attribute) {
+        std::array<std::uint64_t, 2> value{};
+        std::size_t written = 0;
+        if (layout != nullptr) library.layout_get(layout, attribute, value.data(), sizeof value, &written);
+        if (written == 0 || written > sizeof value) value = {};
+        key.add_all(value);
+    }
+    return key.value();
+}
+
+/// The algorithm to run the changed product with in place of the program's; false: there is none.
+bool fitting_algorithm(const Library& library, const Parts& parts, const ChangedDesc& desc, const Frame& frame,
+                       std::int32_t compute_type, Algorithm64& algorithm) {
+    const std::array<std::int64_t, 4> matrices = matrices_of(frame);
+    const std::uint64_t alignment = alignment_of(matrices);
+    const auto workspace_size = static_cast<std::uint64_t>(frame.word(argument_workspace_size));
+    FoundAlgorithm original;
+    const bool is_known = recall_algorithm(algorithm, original);
+    if (is_known && original.compute_type == compute_type && original.min_alignment <= alignment) return true;
+
+    if (library.algo_check != nullptr) {
+        HeuristicResult check{};
+        if (library.algo_check(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout,
+                               parts.d_layout, algorithm.data(), &check) == status_success &&
+            check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment)
+            return true;
+    }
+    Key key;
+    key.add_all(algorithm);
+    key.add_all(desc.words());
+    for (const void* layout : {parts.a_layout, parts.b_layout, parts.c_layout, parts.d_layout})
+        key.add(shape_of(library, layout));
+    for (std::int64_t matrix : matrices) key.add(alignment_of({matrix, 0, 0, 0}));
+    key.add(workspace_size);
+    key.add(reinterpret_cast<std::uint64_t>(parts.handle));
+    Replacement replacement;
+    if (!recall_replacement(key.value(), replacement)) {
+        replacement = search(library, parts, original, matrices, workspace_size);
+        remember_replacement(key.value(), replacement);
+    }
+    algorithm = replacement.algorithm;
+    return replacement.exists;
+}
+
+std::int64_t call_matmul(const Site& site, const Frame& frame, const void* desc, const void* algorithm) {
+    using Word = std::int64_t;
+    using Matmul = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word,
+                                    const void*, Word, Word, Word);
+    return reinterpret_cast<Matmul>(site.real)(frame.word(0), desc, frame.word(2), frame.word(3), frame.word(4),
+                                               frame.word(5), frame.word(6), frame.word(7), frame.word(8),
+                                               frame.word(9), frame.word(10), frame.word(11), algorithm,
+                                               frame.word(13), frame.word(14), frame.word(15));
+}
+
+/// What an algorithm says that it rounds its operands to.
+std::optional<policy::Applied> actual_format(const Library& library, const void* algorithm) {
+    std::uint64_t flags = 0;
+    if (library.algo_capability == nullptr || algorithm == nullptr ||
+        !read(library.algo_capability, algorithm, capability_numerical_impl_flags, flags))
+        return std::nullopt;
+    if ((flags & impl_input_16f) != 0) return policy::Applied::fp16;
+    if ((flags & impl_input_16bf) != 0) return policy::Applied::bf16;
+    if ((flags & impl_input_tf32) != 0) return policy::Applied::tf32;
+    if ((flags & impl_input_32f) != 0) return policy::Applied::fp32;
+    return std::nullopt;
+}
+
+/// Runs the plan; what could not be done as planned is corrected in it.
+std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const Settings& in_force, Plan& plan) {
+    const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
+    const bool tells_actual = in_force.logs() && plan.reason != Reason::observed;
+    Reason obstacle = Reason::no_algorithm;
+    if (plan.how == record::How::compute_type) {
+        ChangedDesc desc;
+        Algorithm64 fitting{};
+        if (algorithm != nullptr) fitting = algorithm_at(algorithm);
+        Parts changed = parts;
+        changed.desc = desc.address();
+        if (desc.copy(*site.library, parts.desc, plan.change.compute_type) &&
+            (algorithm == nullptr || fitting_algorithm(*site.library, changed, desc, frame,
+                                                       plan.change.compute_type, fitting))) {
+            const void* chosen = algorithm == nullptr ? nullptr : fitting.data();
+            const auto status = static_cast<std::int32_t>(call_matmul(site, frame, desc.address(), chosen));
+            if (!is_refusal(status)) {
+                if (tells_actual && plan.change.format != Format::bf16x9)
+                    plan.actual = actual_format(*site.library, chosen);
+                return status;
+            }
+            obstacle = Reason::library_refused;
+        }
+        plan.how = record::How::forward;
+        tell(plan, plan.as_called, obstacle, in_force.cuda);
+    }
+    const auto status = static_cast<std::int32_t>(site.route->as_called(site.real, frame));
+    if (is_refusal(status) && plan.reason == obstacle) plan.reason = Reason::invalid_arguments;
+    if (tells_actual && status == status_success && plan.applied != policy::Applied::bf16x9)
+        plan.actual = actual_format(*site.library, algorithm);
+    return status;
+}
+
+// ---- the search for algorithms -----------------------------------------------------------------------------------
+
+void remember_found(const Library& library, const Frame& frame, std::int32_t compute_type) {
+    const auto* count = reinterpret_cast<const std::int32_t*>(frame.word(heuristic_found));
+    const auto* results = reinterpret_cast<const HeuristicResult*>(frame.word(heuristic_results));
+    const auto* preference = reinterpret_cast<const void*>(frame.word(heuristic_preference));
+    if (count == nullptr || results == nullptr) return;
+    FoundAlgorithm found;
+    found.compute_type = compute_type;
+    if (library.preference_get != nullptr && preference != nullptr) {
+        read(library.preference_get, preference, preference_impl_mask, found.implementation_mask);
+        read(library.preference_get, preference, preference_reduction_scheme_mask, found.reduction_scheme_mask);
+    }
+    for (std::int32_t i = 0; i < *count; ++i) {
+        if (results[i].state != status_success) continue;
+        found.min_alignment = min_alignment_of(library, results[i].algorithm);
+        remember_algorithm(results[i].algorithm, found);
+    }
+}
+
+std::int64_t call_heuristic(const Site& site, const Frame& frame, const void* desc) {
+    using Word = std::int64_t;
+    using Heuristic = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word, Word, Word);
+    // The one without a stream ignores what lies beyond its last argument.
+    const bool has_stream = site.function->positions().words > heuristic_found + 1;
+    return reinterpret_cast<Heuristic>(site.real)(
+        frame.word(0), desc, frame.word(2), frame.word(3), frame.word(4), frame.word(5), frame.word(6), frame.word(7),
+        frame.word(8), frame.word(9), has_stream ? frame.word(heuristic_found + 1) : 0);
+}
+
+}  // namespace
+
+Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force) {
+    const Outcome untouched{0, site.real};
+    const bool logs = in_force.logs();
+    const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
+    const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
+                      pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
+    LtProduct lt;
+    if (!describe(site, parts, lt) || lt.product.counted == Counted::not_at_all) return untouched;
+    const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
+    const policy::Decision decision =
+        decide_call(site, in_force, lt.product.dtype, lt.product.asked.compute_capability, in_words);
+    Plan plan = make_plan(site, lt, decision, in_force);
+    if (plan.how == record::How::forward && !logs) return untouched;
+    const Running outer = running;
+    running = {site.provider, nullptr, &frame};
+    const std::int64_t started = logs ? now_ns() : 0;
+    const std::int32_t status = run(site, frame, parts, in_force, plan);
+    running = outer;
+    if (logs) {
+        plan.status = status;
+        record_call(site, in_force, lt.call, decision, plan, now_ns() - started);
+    }
+    return {status, nullptr};
+}
+
+Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force) {
+    const Outcome untouched{0, site.real};
+    const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
+    const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
+                      pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
+    LtProduct lt;
+    if (!describe(site, parts, lt) || lt.product.counted != Counted::governed) return untouched;
+    // Decided as the product itself will be: rules name cublasLtMatmul.
+    lt.call.function = functions[row_cublasLtMatmul].name;
+    const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
+    const policy::Decision decision =
+        decide_call(site, in_force, lt.product.dtype, lt.product.asked.compute_capability, in_words);
+    const Plan plan = make_plan(site, lt, decision, in_force);
+    if (plan.how == record::How::compute_type) {
+        ChangedDesc desc;
+        if (desc.copy(*site.library, parts.desc, plan.change.compute_type)) {
+            const auto status = static_cast<std::int32_t>(call_heuristic(site, frame, desc.address()));
+            const auto* found = reinterpret_cast<const std::int32_t*>(frame.word(heuristic_found));
+            if (status == status_success && found != nullptr && *found > 0) {
+                remember_found(*site.library, frame, plan.change.compute_type);
+                return {status, nullptr};
+            }
+        }
+    }
+    // Nothing to change, or nothing found: the program gets the answer to its own question.
+    const auto status = static_cast<std::int32_t>(call_heuristic(site, frame, parts.desc));
+    if (status == status_success) remember_found(*site.library, frame, lt.product.asked.compute_type);
+    return {status, nullptr};
+}
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,19 @@
+// cublasLt: a product is described by a descriptor and layouts, and run by an algorithm, which belongs to a compute
+// type. So the search for an algorithm and the product have to be changed alike.
+//
+// Descriptors are the program's, and may be shared between threads: what is changed is a copy on our stack.
+#pragma once
+
+#include "shim/gate.hpp"
+#include "shim/settings.hpp"
+#include "shim/site.hpp"
+
+namespace fp32shim::cublas {
+
+/// cublasLtMatmul: describe, decide, plan, run, record.
+Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force);
+
+/// cublasLtMatmulAlgoGetHeuristic and …ForStream: answers for the product as it will be run. Not counted.
+Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
+
+}  // namespace fp32shim::cublas

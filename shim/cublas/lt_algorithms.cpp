@@ -1,0 +1,85 @@
+#include "shim/cublas/lt_algorithms.hpp"
+
+#include <atomic>
+#include <type_traits>
+
+namespace fp32shim::cublas {
+namespace {
+
+/// A table of values by key, of fixed size: a newer value takes the place of an older one. Readers see a value whole
+/// or not at all: `version` is odd while it is written.
+template <class Value, std::size_t size>
+class Table {
+    static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) % sizeof(std::uint64_t) == 0);
+    static constexpr std::size_t words = sizeof(Value) / sizeof(std::uint64_t);
+    using Words = std::array<std::uint64_t, words>;
+
+  public:
+    void put(std::uint64_t key, const Value& value) {
+        Entry& entry = entries_[key % size];
+        std::uint32_t version = entry.version.load(std::memory_order_relaxed);
+        if (version % 2 == 1 || !entry.version.compare_exchange_strong(version, version + 1)) return;
+        std::atomic_thread_fence(std::memory_order_release);
+        entry.key.store(key, std::memory_order_relaxed);
+        const auto copy = __builtin_bit_cast(Words, value);
+        for (std::size_t i = 0; i < words; ++i) entry.value[i].store(copy[i], std::memory_order_relaxed);
+        entry.version.store(version + 2, std::memory_order_release);
+    }
+
+    bool get(std::uint64_t key, Value& value) const {
+        const Entry& entry = entries_[key % size];
+        const std::uint32_t version = entry.version.load(std::memory_order_acquire);
+        if (version % 2 == 1 || entry.key.load(std::memory_order_relaxed) != key) return false;
+        Words copy{};
+        for (std::size_t i = 0; i < words; ++i) copy[i] = entry.value[i].load(std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (entry.version.load(std::memory_order_relaxed) != version) return false;
+        value = __builtin_bit_cast(Value, copy);
+        return true;
+    }
+
+  private:
+    struct Entry {
+        std::atomic<std::uint32_t> version;
+        std::atomic<std::uint64_t> key;  ///< 0: never used
+        std::atomic<std::uint64_t> value[words];
+    };
+    Entry entries_[size]{};
+};
+
+struct KeptReplacement {
+    std::uint64_t exists;
+    Algorithm64 algorithm;
+};
+
+constinit Table<FoundAlgorithm, 2048> found_algorithms;
+constinit Table<KeptReplacement, 512> replacements;
+
+std::uint64_t key_of(const Algorithm64& algorithm) {
+    Key key;
+    key.add_all(algorithm);
+    return key.value();
+}
+
+}  // namespace
+
+void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found) {
+    found_algorithms.put(key_of(algorithm), found);
+}
+
+bool recall_algorithm(const Algorithm64& algorithm, FoundAlgorithm& found) {
+    return found_algorithms.get(key_of(algorithm), found);
+}
+
+void remember_replacement(std::uint64_t key, const Replacement& replacement) {
+    replacements.put(key, {replacement.exists ? 1U : 0U, replacement.algorithm});
+}
+
+bool recall_replacement(std::uint64_t key, Replacement& replacement) {
+    KeptReplacement kept{};
+    if (!replacements.get(key, kept)) return false;
+    replacement = {kept.exists != 0, kept.algorithm};
+    return true;
+}
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,195 @@
+#include "shim/cublas/product.hpp"
+
+#include "shim/cublas/api.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+class ArgumentReader {
+  public:
+    ArgumentReader(const Function& function, const Frame& frame)
+        : positions_(function.positions()),
+          frame_(frame),
+          is_legacy_(function.convention == Convention::legacy),
+          is_wide_(function.width == Width::ilp64) {}
+
+    bool has(Role role) const { return positions_.of(role) >= 0; }
+    std::int32_t enumerator(Role role) const { return static_cast<std::int32_t>(frame_.word(positions_.of(role))); }
+    std::int32_t enumerator(Role role, std::int32_t fallback) const { return has(role) ? enumerator(role) : fallback; }
+    Handle handle() const { return reinterpret_cast<Handle>(frame_.word(positions_.of(Role::handle))); }
+
+    std::int64_t integer(Role role, std::int64_t fallback) const {
+        if (!has(role)) return fallback;
+        const std::int64_t word = frame_.word(positions_.of(role));
+        return is_wide_ ? word : static_cast<std::int32_t>(word);
+    }
+    const void* array(Role role) const { return reinterpret_cast<const void*>(frame_.word(positions_.of(role))); }
+    std::int64_t integer_of_group(Role role, std::int64_t group) const {
+        return is_wide_ ? static_cast<const std::int64_t*>(array(role))[group]
+                        : static_cast<const std::int32_t*>(array(role))[group];
+    }
+    char operation_of_group(Role role, std::int64_t group) const {
+        return letter_of_operation(static_cast<const std::int32_t*>(array(role))[group]);
+    }
+
+    char operation(Role role) const {
+        if (!has(role)) return 0;
+        return is_legacy_ ? letter(enumerator(role)) : letter_of_operation(enumerator(role));
+    }
+    bool is_right_sided() const {
+        if (!has(Role::side)) return false;
+        return is_legacy_ ? letter(enumerator(Role::side)) == 'R' : enumerator(Role::side) == side_right;
+    }
+
+  private:
+    static char letter(std::int32_t value) {
+        const char text = static_cast<char>(value);
+        return text >= 'a' && text <= 'z' ? static_cast<char>(text - 32) : text;
+    }
+
+    const Positions& positions_;
+    const Frame& frame_;
+    bool is_legacy_;
+    bool is_wide_;
+};
+
+/// The sizes of the group with the most work; the batch counts all products.
+void describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) {
+    for (Role role : {Role::trans_a, Role::trans_b, Role::m, Role::n, Role::k, Role::group_size})
+        if (arguments.array(role) == nullptr) return;
+    const std::int64_t group_count = arguments.integer(Role::group_count, 0);
+    call.batch = 0;
+    double most_work = -1;
+    for (std::int64_t group = 0; group < group_count; ++group) {
+        const std::int64_t m = arguments.integer_of_group(Role::m, group);
+        const std::int64_t n = arguments.integer_of_group(Role::n, group);
+        const std::int64_t k = arguments.integer_of_group(Role::k, group);
+        const std::int64_t size = arguments.integer_of_group(Role::group_size, group);
+        const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+                            static_cast<double>(size);
+        if (size > 0) call.batch += size;
+        if (work <= most_work) continue;
+        most_work = work;
+        call.m = m;
+        call.n = n;
+        call.k = k;
+        call.trans_a = arguments.operation_of_group(Role::trans_a, group);
+        call.trans_b = arguments.operation_of_group(Role::trans_b, group);
+    }
+}
+
+void describe_one_size(const ArgumentReader& arguments, const Family& family, policy::MatmulCall& call) {
+    call.trans_a = arguments.operation(Role::trans_a);
+    call.trans_b = arguments.operation(Role::trans_b);
+    call.n = arguments.integer(Role::n, -1);
+    call.m = arguments.integer(Role::m, call.n);  // rank-k updates: C is n×n
+    call.k = arguments.integer(Role::k, arguments.is_right_sided() ? call.n : call.m);
+    call.batch = family.batching == Batching::single ? 1 : arguments.integer(Role::batch_count, 1);
+}
+
+bool is_xt(const Function& function) { return function.name.starts_with("cublasXt"); }
+
+}  // namespace
+
+char letter_of_operation(std::int32_t value) {
+    switch (value) {
+        case op_n:
+            return 'N';
+        case op_t:
+            return 'T';
+        case op_c:
+            return 'C';
+        case op_conjg:
+            return 'R';
+        default:
+            return '?';
+    }
+}
+
+OperandType operand_type(std::int32_t data_type) {
+    using policy::Dtype;
+    switch (data_type) {
+        case type_r_32f:
+            return {Counted::governed, Dtype::float32};
+        case type_c_32f:
+            return {Counted::governed, Dtype::complex64};
+        case type_r_16f:
+        case type_c_16f:
+            return {Counted::observed, Dtype::float16};
+        case type_r_16bf:
+        case type_c_16bf:
+            return {Counted::observed, Dtype::bfloat16};
+        case type_r_8f_e4m3:
+        case type_r_8f_e5m2:
+        case type_r_8f_ue8m0:
+        case type_r_6f_e2m3:
+        case type_r_6f_e3m2:
+        case type_r_4f_e2m1:
+            return {Counted::observed, Dtype::float8};
+        default:
+            return {Counted::not_at_all, Dtype::float32};
+    }
+}
+
+Product describe(const Site& site, const Frame& frame) {
+    const Function& function = *site.function;
+    const Family& family = *function.family;
+    const ArgumentReader arguments(function, frame);
+    Product product;
+    product.dtype = family.dtype;
+    if (arguments.has(Role::a_type)) {
+        const OperandType type = operand_type(arguments.enumerator(Role::a_type));
+        product.counted = type.counted;
+        product.dtype = type.dtype;
+    } else if (family.treatment == Treatment::observed) {
+        product.counted = Counted::observed;
+    }
+    if (product.counted == Counted::not_at_all) return product;
+    if (arguments.has(Role::handle) && !is_xt(function))
+        product.handle = find_handle(arguments.handle(), *site.library);
+
+    Asked& asked = product.asked;
+    asked.road = family.road;
+    asked.compute_type = arguments.enumerator(Role::compute_type, 0);
+    asked.algorithm = arguments.enumerator(Role::algorithm, gemm_default);
+    asked.is_grouped = family.batching == Batching::groups;
+    asked.has_compute_type_form = site.with_compute_type != nullptr;
+    asked.has_bf16x9 = site.library->has_bf16x9();
+    if (product.handle != nullptr) {
+        asked.math_mode = product.handle->math_mode.load(std::memory_order_relaxed);
+        asked.compute_capability = product.handle->compute_capability;
+    }
+    return product;
+}
+
+void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call) {
+    const Function& function = *site.function;
+    const ArgumentReader arguments(function, frame);
+    call.function = function.name;
+    call.caller = site.caller_name();
+    call.device = policy::Device::cuda;
+    call.dtype = product.dtype;
+    if (product.handle != nullptr) {
+        call.device_index = product.handle->device_index;
+        call.compute_capability = product.handle->compute_capability;
+    }
+    if (function.family->batching == Batching::groups) {
+        describe_groups(arguments, call);
+    } else {
+        describe_one_size(arguments, *function.family, call);
+    }
+}
+
+bool multiplies(const Site& site, const Frame& frame) {
+    const ArgumentReader arguments(*site.function, frame);
+    if (site.function->family->batching == Batching::groups) {
+        policy::MatmulCall call;
+        describe_groups(arguments, call);
+        return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
+    }
+    for (Role role : {Role::m, Role::n, Role::k, Role::batch_count})
+        if (arguments.integer(role, 1) == 0) return false;
+    return true;
+}
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,31 @@
+// How each cuBLAS function is called: with the program's own arguments, or as the function that does the same with a
+// compute type. Both come from the role lists of families.hpp; no argument list is written out a second time.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/families.hpp"
+#include "shim/gate.hpp"
+
+namespace fp32shim::cublas {
+
+/// What a function with a compute type is told that the program's call does not say, or says otherwise.
+struct Substitution {
+    std::int32_t data_type = 0;  ///< of all operands, where the program's function has no types
+    std::int32_t compute_type = 0;
+    std::int32_t algorithm = -1;
+};
+
+using CallAsCalled = std::int64_t (*)(void* address, const Frame& frame);
+using CallWithComputeType = std::int64_t (*)(void* address, const Frame& frame, const Substitution& substitution);
+
+struct Route {
+    const Family* family;
+    CallAsCalled as_called;
+    CallWithComputeType with_compute_type;  ///< nullptr: there is no such function
+};
+
+/// The route of a family; nullptr for the functions from before version 2, which are only ever jumped to.
+const Route* route_of(const Family& family);
+
+}  // namespace fp32shim::cublas

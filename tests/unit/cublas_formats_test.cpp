@@ -1,0 +1,285 @@
+// What cuBLAS calls ask for and what is made of them: shim/cublas/formats.hpp.
+#include "shim/cublas/formats.hpp"
+
+#include <gtest/gtest.h>
+
+#include "shim/cublas/api.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+using policy::Decision;
+using policy::Floor;
+using policy::Policy;
+using policy::Precision;
+using policy::Reason;
+using record::How;
+
+Asked by_compute_type(std::int32_t compute_type, std::int32_t math_mode = math_default,
+                      std::int32_t algorithm = gemm_default) {
+    return {.road = Road::compute_type,
+            .math_mode = math_mode,
+            .compute_type = compute_type,
+            .algorithm = algorithm,
+            .compute_capability = 90,
+            .has_bf16x9 = true};
+}
+
+Asked by_math_mode(std::int32_t math_mode) {
+    return {.road = Road::math_mode, .math_mode = math_mode, .compute_capability = 90, .has_bf16x9 = true};
+}
+
+Asked on(std::int32_t compute_capability, Asked asked) {
+    asked.compute_capability = compute_capability;
+    return asked;
+}
+
+Decision wanting(Precision precision, Reason reason = Reason::as_requested) {
+    return {.requested = precision, .precision = precision, .reason = reason};
+}
+
+Change plan(const Asked& asked, const Decision& decision, Floor floor = Floor::none, const Policy& policy = {},
+            const Environment& environment = {}, const Restraints& restraints = {}) {
+    return plan_change(asked, environment, restraints, decision, floor, policy);
+}
+
+constexpr Environment emulating{.tf32_is_off = false, .emulates_fp32 = true};
+
+// Every way to say that something below FP32 is allowed, and what it allows on a device that has it all.
+struct Case {
+    const char* name;
+    Asked asked;
+    Format allows;
+};
+
+std::vector<Case> all_cases() {
+    return {
+        {"sgemm", by_compute_type(0), Format::fp32},
+        {"sgemm, TENSOR_OP", by_compute_type(0, math_tensor_op), Format::fp16},
+        {"sgemm, PEDANTIC", by_compute_type(0, math_pedantic), Format::fp32},
+        {"sgemm, TF32", by_compute_type(0, math_tf32_tensor_op), Format::tf32},
+        {"sgemm, TF32 and a flag", by_compute_type(0, math_tf32_tensor_op | 16), Format::tf32},
+        {"32F", by_compute_type(compute_32f), Format::fp32},
+        {"32F, TF32", by_compute_type(compute_32f, math_tf32_tensor_op), Format::tf32},
+        {"32F, TENSOR_OP", by_compute_type(compute_32f, math_tensor_op), Format::fp16},
+        {"32F, algorithm 99", by_compute_type(compute_32f, math_default, 99), Format::fp16},
+        {"32F, algorithm 115", by_compute_type(compute_32f, math_default, 115), Format::fp16},
+        {"32F, autotune", by_compute_type(compute_32f, math_default, gemm_autotune), Format::fp32},
+        {"PEDANTIC, TF32", by_compute_type(compute_32f_pedantic, math_tf32_tensor_op), Format::fp32},
+        {"PEDANTIC, algorithm 99", by_compute_type(compute_32f_pedantic, math_default, 99), Format::fp32},
+        {"FAST_16F", by_compute_type(compute_32f_fast_16f), Format::fp16},
+        {"FAST_16BF", by_compute_type(compute_32f_fast_16bf), Format::bf16},
+        {"FAST_TF32", by_compute_type(compute_32f_fast_tf32), Format::tf32},
+        {"FAST_TF32, PEDANTIC", by_compute_type(compute_32f_fast_tf32, math_pedantic), Format::tf32},
+        {"FAST_TF32, algorithm 100", by_compute_type(compute_32f_fast_tf32, math_default, 100), Format::fp16},
+        {"EMULATED", on(100, by_compute_type(compute_32f_emulated_16bfx9)), Format::bf16x9},
+        {"EMULATED on 9.0", by_compute_type(compute_32f_emulated_16bfx9), Format::fp32},
+        {"ssyrk", by_math_mode(math_default), Format::fp32},
+        {"ssyrk, TF32", by_math_mode(math_tf32_tensor_op), Format::tf32},
+        {"ssyrk, TENSOR_OP", by_math_mode(math_tensor_op), Format::fp16},
+        {"ssyrk, BF16X9", on(103, by_math_mode(math_fp32_emulated_bf16x9)), Format::bf16x9},
+    };
+}
+
+TEST(Formats, AreWhatComputeTypeMathModeAndAlgorithmAllow) {
+    for (const Case& each : all_cases()) {
+        EXPECT_TRUE(is_known(each.asked)) << each.name;
+        EXPECT_EQ(asked_format(each.asked, {}), each.allows) << each.name;
+    }
+}
+
+TEST(Formats, AreThoseThatTheDeviceHas) {
+    const Asked tf32 = by_compute_type(compute_32f_fast_tf32);
+    const Asked fp16 = by_compute_type(compute_32f_fast_16f);
+    EXPECT_EQ(asked_format(on(75, tf32), {}), Format::fp32);
+    EXPECT_EQ(asked_format(on(75, fp16), {}), Format::fp16);
+    EXPECT_EQ(asked_format(on(61, fp16), {}), Format::fp32);
+    EXPECT_EQ(asked_format(on(0, tf32), {}), Format::tf32) << "an unknown device is taken to have it";
+}
+
+TEST(Formats, OfPlainCallsAreBf16x9WhereTheEnvironmentEmulates) {
+    EXPECT_EQ(asked_format(on(100, by_compute_type(0)), emulating), Format::bf16x9);
+    EXPECT_EQ(asked_format(on(100, by_compute_type(compute_32f)), emulating), Format::bf16x9);
+    EXPECT_EQ(asked_format(on(100, by_compute_type(compute_32f_pedantic)), emulating), Format::fp32);
+    EXPECT_EQ(asked_format(on(90, by_compute_type(0)), emulating), Format::fp32);
+}
+
+TEST(Formats, TheOverrideTurnsTf32IntoFp32) {
+    EXPECT_EQ(in_effect(Format::tf32, {.tf32_is_off = true}), Format::fp32);
+    EXPECT_EQ(in_effect(Format::bf16, {.tf32_is_off = true}), Format::bf16);
+    EXPECT_EQ(in_effect(Format::tf32, {}), Format::tf32);
+}
+
+TEST(Formats, UnknownValuesAreToldApart) {
+    EXPECT_FALSE(is_known(by_compute_type(0, 5)));
+    EXPECT_FALSE(is_known(by_compute_type(0, 32)));
+    EXPECT_FALSE(is_known(by_compute_type(compute_32f, math_default, 24)));
+    EXPECT_FALSE(is_known(by_compute_type(compute_32f, math_default, 116)));
+    EXPECT_FALSE(is_known(by_compute_type(2)));
+    EXPECT_FALSE(is_known(by_compute_type(80)));
+}
+
+TEST(Formats, TheEnvironmentIsReadByExactValues) {
+    EXPECT_TRUE(read_environment({"NVIDIA_TF32_OVERRIDE=0"}).tf32_is_off);
+    EXPECT_FALSE(read_environment({"NVIDIA_TF32_OVERRIDE=1", "XNVIDIA_TF32_OVERRIDE=0"}).tf32_is_off);
+    EXPECT_TRUE(read_environment({"A=b", "CUBLAS_EMULATE_SINGLE_PRECISION=1"}).emulates_fp32);
+    EXPECT_FALSE(read_environment({"CUBLAS_EMULATE_SINGLE_PRECISION=0"}).emulates_fp32);
+}
+
+TEST(Plan, NativeLeavesEveryCallAsItIs) {
+    for (const Case& each : all_cases()) {
+        const Change change = plan(each.asked, wanting(Precision::native));
+        EXPECT_EQ(change.how, How::forward) << each.name;
+        EXPECT_EQ(change.format, each.allows) << each.name;
+        EXPECT_EQ(change.reason, Reason::as_requested) << each.name;
+    }
+}
+
+TEST(Plan, WhatIsWishedAlreadyIsForwarded) {
+    EXPECT_EQ(plan(by_compute_type(0), wanting(Precision::highest)).how, How::forward);
+    EXPECT_EQ(plan(by_compute_type(0, math_tf32_tensor_op), wanting(Precision::high)).how, How::forward);
+    EXPECT_EQ(plan(by_compute_type(compute_32f_fast_16bf), wanting(Precision::medium)).how, How::forward);
+    EXPECT_EQ(plan(by_math_mode(math_pedantic), wanting(Precision::highest)).how, How::forward);
+}
+
+TEST(Plan, HighestAndEveryStricterFloorLeaveNothingBelow) {
+    for (const Case& each : all_cases()) {
+        for (const bool by_floor : {false, true}) {
+            const Change change = by_floor ? plan(each.asked, wanting(Precision::native), Floor::fp32)
+                                           : plan(each.asked, wanting(Precision::highest));
+            EXPECT_EQ(change.format, Format::fp32) << each.name;
+            // What the changed call says, judged as any other call is.
+            Asked changed = each.asked;
+            if (change.how == How::compute_type) {
+                changed.compute_type = change.compute_type;
+                changed.algorithm = change.algorithm;
+            }
+            if (change.math_mode >= 0) changed.math_mode = (changed.math_mode & ~math_choice) | change.math_mode;
+            EXPECT_EQ(asked_format(changed, {}), Format::fp32) << each.name;
+            EXPECT_EQ(change.how == How::forward, each.allows == Format::fp32) << each.name;
+            const Reason expected =
+                by_floor && change.how != How::forward ? Reason::floor : Reason::as_requested;
+            EXPECT_EQ(change.reason, expected) << each.name;
+        }
+    }
+}
+
+TEST(Plan, HighestKeepsEmulationByTheEnvironmentAwayByPedanticTypes) {
+    const Change sgemm = plan(on(100, by_compute_type(0)), wanting(Precision::highest), Floor::none, {}, emulating);
+    EXPECT_EQ(sgemm.how, How::compute_type);
+    EXPECT_EQ(sgemm.compute_type, compute_32f_pedantic);
+    const Change ssyrk = plan(on(100, by_math_mode(0)), wanting(Precision::native), Floor::fp32, {}, emulating);
+    EXPECT_EQ(ssyrk.how, How::math_mode);
+    EXPECT_EQ(ssyrk.math_mode, math_pedantic);
+    Policy allowing;
+    allowing.allow_bf16x9 = true;
+    const Change allowed =
+        plan(on(100, by_compute_type(0)), wanting(Precision::highest), Floor::none, allowing, emulating);
+    EXPECT_EQ(allowed.how, How::forward);
+    EXPECT_EQ(allowed.format, Format::bf16x9);
+}
+
+TEST(Plan, HighestIsPedanticWhereThePolicySaysSo) {
+    Policy pedantic;
+    pedantic.pedantic = true;
+    const Change sgemm = plan(by_compute_type(0), wanting(Precision::highest), Floor::none, pedantic);
+    EXPECT_EQ(sgemm.compute_type, compute_32f_pedantic);
+    EXPECT_EQ(plan(by_compute_type(0), wanting(Precision::high), Floor::none, pedantic).compute_type,
+              compute_32f_fast_tf32);
+    EXPECT_EQ(plan(by_compute_type(compute_32f_pedantic), wanting(Precision::highest), Floor::none, pedantic).how,
+              How::forward);
+}
+
+TEST(Plan, ThePlainComputeTypeIsKeptFromTheHandlesModeAndFlagsStay) {
+    const Change change =
+        plan(by_compute_type(compute_32f_fast_16f, math_tf32_tensor_op | 16, 99), wanting(Precision::highest));
+    EXPECT_EQ(change.compute_type, compute_32f);
+    EXPECT_EQ(change.algorithm, gemm_default);
+    EXPECT_EQ(change.math_mode, math_default);
+    EXPECT_EQ(plan(by_compute_type(0, math_tensor_op), wanting(Precision::high)).math_mode, -1)
+        << "a compute type that says the format needs no mode";
+}
+
+TEST(Plan, LoweringGoesByComputeTypeWhereThereIsOneElseByMathMode) {
+    const Change sgemm = plan(by_compute_type(0), wanting(Precision::medium));
+    EXPECT_EQ(sgemm.how, How::compute_type);
+    EXPECT_EQ(sgemm.compute_type, compute_32f_fast_16bf);
+    EXPECT_EQ(sgemm.format, Format::bf16);
+    const Change ssyrk = plan(by_math_mode(0), wanting(Precision::high));
+    EXPECT_EQ(ssyrk.how, How::math_mode);
+    EXPECT_EQ(ssyrk.math_mode, math_tf32_tensor_op);
+    EXPECT_EQ(ssyrk.format, Format::tf32);
+}
+
+TEST(Plan, WhereThereIsNoBf16MediumIsTf32) {
+    Asked grouped = by_compute_type(compute_32f);
+    grouped.is_grouped = true;
+    for (const Asked& asked : {by_math_mode(0), grouped}) {
+        const Change change = plan(asked, wanting(Precision::medium));
+        EXPECT_EQ(change.format, Format::tf32);
+        EXPECT_EQ(change.reason, Reason::no_such_format);
+    }
+}
+
+TEST(Plan, Bf16x9NeedsALibraryAndAFunctionThatHaveIt) {
+    const Asked asked = on(100, by_compute_type(0));
+    EXPECT_EQ(plan(asked, wanting(Precision::bf16x9)).compute_type, compute_32f_emulated_16bfx9);
+    EXPECT_EQ(plan(on(100, by_math_mode(0)), wanting(Precision::bf16x9)).math_mode, math_fp32_emulated_bf16x9);
+    Asked old = asked;
+    old.has_bf16x9 = false;
+    Asked grouped = asked;
+    grouped.is_grouped = true;
+    for (const Asked& without : {old, grouped}) {
+        const Change change = plan(without, wanting(Precision::bf16x9));
+        EXPECT_EQ(change.format, Format::fp32);
+        EXPECT_EQ(change.reason, Reason::bf16x9_unavailable);
+        EXPECT_EQ(change.how, How::forward);
+    }
+}
+
+TEST(Plan, RestraintsForbidLoweringAndNothingElse) {
+    const Restraints unaligned{.pointers_may_be_unaligned = true};
+    const Restraints solver{.is_of_solver = true};
+    for (const auto& [restraints, reason] :
+         {std::pair{unaligned, Reason::alignment}, std::pair{solver, Reason::solver}}) {
+        const Change lowered = plan(by_compute_type(0), wanting(Precision::high), Floor::none, {}, {}, restraints);
+        EXPECT_EQ(lowered.how, How::forward);
+        EXPECT_EQ(lowered.format, Format::fp32);
+        EXPECT_EQ(lowered.reason, reason);
+        const Change raised = plan(by_compute_type(compute_32f_fast_tf32), wanting(Precision::highest), Floor::none,
+                                   {}, {}, restraints);
+        EXPECT_EQ(raised.compute_type, compute_32f);
+        EXPECT_EQ(raised.reason, Reason::as_requested);
+    }
+}
+
+TEST(Plan, AFloorRaisesOnlyWhatIsBelowIt) {
+    const Asked fp16 = by_compute_type(compute_32f_fast_16f);
+    EXPECT_EQ(plan(fp16, wanting(Precision::native), Floor::fp16).how, How::forward);
+    EXPECT_EQ(plan(fp16, wanting(Precision::native), Floor::bf16).compute_type, compute_32f_fast_16bf);
+    EXPECT_EQ(plan(fp16, wanting(Precision::native), Floor::tf32).compute_type, compute_32f_fast_tf32);
+    EXPECT_EQ(plan(fp16, wanting(Precision::native), Floor::bf16x9).compute_type, compute_32f);
+    EXPECT_EQ(plan(by_compute_type(compute_32f_fast_tf32), wanting(Precision::native), Floor::tf32).how,
+              How::forward);
+}
+
+TEST(Plan, WithoutAFunctionThatTakesAComputeTypeOnlyRaisingIsLeft) {
+    Asked asked = by_compute_type(0, math_tf32_tensor_op);
+    asked.has_compute_type_form = false;
+    const Change raised = plan(asked, wanting(Precision::highest));
+    EXPECT_EQ(raised.how, How::math_mode);
+    EXPECT_EQ(raised.math_mode, math_default);
+    asked.math_mode = math_default;
+    const Change lowered = plan(asked, wanting(Precision::high));
+    EXPECT_EQ(lowered.how, How::forward);
+    EXPECT_EQ(lowered.reason, Reason::no_entry_point);
+}
+
+TEST(Plan, TheDecisionsOwnReasonIsKept) {
+    const Change change = plan(on(75, by_compute_type(0)), wanting(Precision::highest, Reason::compute_capability));
+    EXPECT_EQ(change.reason, Reason::compute_capability);
+    EXPECT_EQ(change.format, Format::fp32);
+}
+
+}  // namespace
+}  // namespace fp32shim::cublas
