@@ -89,11 +89,10 @@ bool needs_gate(Site& site) {
     if (site.function->family->treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return false;
     if (scopes_in_use() || in_force.looks_at_sizes) return true;
-    const policy::Dtype dtype = site.function->family->dtype;
-    const policy::Decision decision = decide_call(site, in_force, dtype, 0, [&](policy::MatmulCall& call) {
+    const policy::Decision decision = decide_call(site, in_force, [&](policy::MatmulCall& call) {
         call.function = site.function->name;
         call.caller = site.caller_name();
-        call.dtype = dtype;
+        call.dtype = site.function->family->dtype;
     });
     return decision.precision != policy::Precision::native && decision.precision != policy::Precision::highest;
 }
@@ -103,7 +102,7 @@ bool needs_gate(Site& site) {
 extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
     site = rebound_site(site);
-    if (is_of_cublas(site->function->convention)) return cublas::govern(*site, *frame);
+    if (is_of_cublas(site->function->convention)) return cublas::govern(*site, *frame);  // from before version 2
     // Only where `real` is what was called: a stand-in has another signature.
     const bool stands_in = site->runs_one_by_one();
     const Outcome untouched{0, site->real};
@@ -128,7 +127,7 @@ extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shi
     blas::describe(*site, *frame, product);
     const auto describe = [&](policy::MatmulCall& call) { call = product.call; };
     const policy::Decision decision =
-        forwards ? policy::Decision{} : decide_call(*site, in_force, product.call.dtype, 0, describe);
+        forwards ? policy::Decision{} : decide_call(*site, in_force, describe);
     Plan plan = make_plan(*site, *frame, product, decision, in_force.policy.tf32_rounding);
     if (plan.reason == policy::Reason::invalid_arguments && !stands_in) {
         // xerbla_ may not come back: say what is known, and leave no trace of ours on the stack.

@@ -8,6 +8,7 @@
 #include "shim/thread_context.hpp"
 
 namespace fp32shim {
+namespace {
 
 policy::Overrides overrides() {
     policy::Overrides result;
@@ -21,7 +22,9 @@ policy::Overrides overrides() {
     return result;
 }
 
-policy::Decision decide_scoped(const Settings& in_force, policy::MatmulCall& call) {
+}  // namespace
+
+policy::Decision decide_call(const Settings& in_force, policy::MatmulCall& call) {
     if (const ThreadContext* context = existing_thread_context()) call.scope = context->scope_label();
     return policy::decide(call, in_force.process, in_force.policy, overrides());
 }

@@ -143,6 +143,48 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
+// x16: site. The same for functions of cuBLAS, whose arguments are all of integer class: fp32shim_govern_cublas.
+#define WORDS_SIZE (16 + 64)
+    .balign 64
+    .hidden fp32shim_cublas_gate
+    .globl  fp32shim_cublas_gate
+    .type   fp32shim_cublas_gate, %function
+fp32shim_cublas_gate:
+    .cfi_startproc
+    hint    #34
+    stp     x29, x30, [sp, #-WORDS_SIZE]!
+    .cfi_def_cfa_offset WORDS_SIZE
+    .cfi_offset x29, -WORDS_SIZE
+    .cfi_offset x30, -WORDS_SIZE + 8
+    mov     x29, sp
+    stp     x0, x1, [sp, #16]
+    stp     x2, x3, [sp, #32]
+    stp     x4, x5, [sp, #48]
+    stp     x6, x7, [sp, #64]
+    mov     x0, x16
+    add     x1, sp, #16
+    bl      fp32shim_govern_cublas
+    mov     x17, x1
+    cbnz    x17, 1f
+    ldp     x29, x30, [sp], #WORDS_SIZE
+    .cfi_remember_state
+    .cfi_restore x30
+    .cfi_restore x29
+    .cfi_def_cfa_offset 0
+    ret
+1:  .cfi_restore_state
+    ldp     x0, x1, [sp, #16]
+    ldp     x2, x3, [sp, #32]
+    ldp     x4, x5, [sp, #48]
+    ldp     x6, x7, [sp, #64]
+    ldp     x29, x30, [sp], #WORDS_SIZE
+    .cfi_restore x30
+    .cfi_restore x29
+    .cfi_def_cfa_offset 0
+    br      x17
+    .cfi_endproc
+    .size   fp32shim_cublas_gate, . - fp32shim_cublas_gate
+
 // void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top)
     .balign 16
     .hidden fp32shim_call_on_stack

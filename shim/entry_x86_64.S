@@ -200,6 +200,41 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
+// r11: site. The same for functions of cuBLAS, whose arguments are all of integer class: fp32shim_govern_cublas.
+    .balign 64
+    .hidden fp32shim_cublas_gate
+    .globl  fp32shim_cublas_gate
+    .type   fp32shim_cublas_gate, @function
+fp32shim_cublas_gate:
+    .cfi_startproc
+    endbr64
+    .irp    register, r9, r8, rcx, rdx, rsi, rdi
+    pushq   %\register
+    .cfi_adjust_cfa_offset 8
+    .endr
+    subq    $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    movq    %r11, %rdi
+    leaq    8(%rsp), %rsi
+    call    fp32shim_govern_cublas
+    testq   %rdx, %rdx
+    jne     1f
+    addq    $56, %rsp
+    .cfi_remember_state
+    .cfi_adjust_cfa_offset -56
+    ret
+1:  .cfi_restore_state
+    movq    %rdx, %r11
+    addq    $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    .irp    register, rdi, rsi, rdx, rcx, r8, r9
+    popq    %\register
+    .cfi_adjust_cfa_offset -8
+    .endr
+    jmpq    *%r11
+    .cfi_endproc
+    .size   fp32shim_cublas_gate, . - fp32shim_cublas_gate
+
 // void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top)
 // For the one piece of work that needs more stack than a thread of 16 KB has: reading the policy.
     .balign 16

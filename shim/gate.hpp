@@ -19,7 +19,7 @@ struct Frame {
 #endif
     }
 
-    /// The i-th floating-point argument as float32; i is 0 or 1.
+    /// The i-th floating-point argument as float32; i is 0 or 1. Not in the frames of cuBLAS's functions.
     float real(int i) const {
 #if defined(__x86_64__)
         return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(this) - 16 * (i + 1));
@@ -41,6 +41,8 @@ extern "C" {
 
 fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::uintptr_t return_address);
 fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame);
+/// Of functions of cuBLAS: the frame has no floating-point registers.
+fp32shim::Outcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::Frame* frame);
 
 #if defined(__x86_64__)
 /// Size of the vector registers that arguments can arrive in: 16, 32 or 64 bytes. Touches none.
@@ -48,6 +50,7 @@ int fp32shim_vector_bytes();
 #endif
 
 void fp32shim_govern_gate();
+void fp32shim_cublas_gate();
 void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top);
 
 extern std::atomic<fp32shim::Site*> fp32shim_site_caches[];  ///< cache_ways per entry index

@@ -38,7 +38,6 @@ namespace {
 constinit std::atomic<const Settings*> in_force{nullptr};
 constinit std::atomic<std::int32_t> reading_process{0};  ///< whose thread reads them; 0: nobody's
 constinit std::atomic<std::int32_t> reading_thread{0};
-constinit std::atomic<std::uint16_t> change_count{0};
 constinit std::atomic<std::uint8_t> override_count{0};
 constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
@@ -235,7 +234,7 @@ bool wait_for_reader() {
 }
 
 void settings_changed() {
-    change_count.fetch_add(1, std::memory_order_acq_rel);
+    settings_changes.fetch_add(1, std::memory_order_acq_rel);
     refresh_sites();
 }
 
@@ -263,13 +262,13 @@ const Settings* read_first_settings() {
 
 }  // namespace
 
+constinit std::atomic<std::uint16_t> settings_changes{0};
+
 const Settings& settings() {
     const Settings* current = in_force.load(std::memory_order_acquire);
     if (__tsan_acquire != nullptr) __tsan_acquire(&in_force);
     return current != nullptr ? *current : *read_first_settings();
 }
-
-std::uint16_t settings_change_count() { return change_count.load(std::memory_order_acquire); }
 
 std::uint8_t process_override_count() { return override_count.load(std::memory_order_acquire); }
 

@@ -34,8 +34,10 @@ struct Settings {
 /// The settings in force. Reads them on first use, on a stack of its own.
 const Settings& settings();
 
+extern constinit std::atomic<std::uint16_t> settings_changes;
+
 /// Counts changes of settings, overrides and scopes: whoever works on old ones can see it.
-std::uint16_t settings_change_count();
+inline std::uint16_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
 
 /// Counts changes of the process-wide settings of the C API.
 std::uint8_t process_override_count();

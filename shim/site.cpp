@@ -144,6 +144,11 @@ Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const Loade
     return site;
 }
 
+void* gate_of(const Site& site) {
+    const bool has_words_only = site.function->convention == Convention::cublas;
+    return reinterpret_cast<void*>(has_words_only ? &fp32shim_cublas_gate : &fp32shim_govern_gate);
+}
+
 /// Complete, but for its return address, which makes it alive.
 Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of) {
     const elf::Reading reading;
@@ -193,7 +198,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
         if (site->runs_one_by_one() && integer_width(*site->provider, *site->routine) == IntegerWidth::unknown)
             end_without_provider(function, site->caller_name());
     }
-    site->target.store(reinterpret_cast<void*>(&fp32shim_govern_gate), std::memory_order_relaxed);
+    site->target.store(gate_of(*site), std::memory_order_relaxed);
     return site;
 }
 
@@ -204,9 +209,9 @@ void refresh(Site& site) {
     do {
         count = settings_change_count();
         site.verdict.store(0, std::memory_order_relaxed);
+        site.plan.store(0, std::memory_order_relaxed);
         const bool is_gated = needs_gate(site) || site.by_importers;
-        site.target.store(is_gated ? reinterpret_cast<void*>(&fp32shim_govern_gate) : site.real,
-                          std::memory_order_release);
+        site.target.store(is_gated ? gate_of(site) : site.real, std::memory_order_release);
     } while (count != settings_change_count());
 }
 

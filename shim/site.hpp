@@ -44,7 +44,8 @@ struct Site {
     bool was_rebound;                 ///< dead for good
     bool is_in_chain;
     std::atomic<std::uint32_t> additions;  ///< the count of added objects that it was bound under
-    std::atomic<std::uint64_t> verdict;    ///< decision for all calls of this site, see call.cpp; 0: none yet
+    std::atomic<std::uint64_t> verdict;    ///< CPU: decision for all calls of this site, see decision.hpp; 0: none
+    std::atomic<std::uint64_t> plan;       ///< cuBLAS: the same, see cublas/plan.hpp
     Site* next;
 
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }

@@ -10,10 +10,6 @@ using policy::Floor;
 using policy::Precision;
 using policy::Reason;
 
-bool is_tensor_op(std::int32_t algorithm) {
-    return algorithm >= gemm_default_tensor_op && algorithm <= gemm_algo15_tensor_op;
-}
-
 /// Where the hardware lacks a format cuBLAS computes in FP32. What is not known is taken to have it.
 bool has(Format format, std::int32_t compute_capability) {
     if (compute_capability == 0) return true;
@@ -173,6 +169,10 @@ Environment read_environment(const policy::Environment& environment) {
     return result;
 }
 
+bool is_tensor_op(std::int32_t algorithm) {
+    return algorithm >= gemm_default_tensor_op && algorithm <= gemm_algo15_tensor_op;
+}
+
 policy::Applied applied_of(Format format) {
     switch (format) {
         case Format::fp16:
@@ -204,8 +204,12 @@ bool is_known(const Asked& asked) {
         default:
             return false;
     }
-    return (asked.algorithm >= gemm_default && asked.algorithm <= gemm_algo23) || is_tensor_op(asked.algorithm) ||
-           asked.algorithm == gemm_autotune;
+    return is_known_algorithm(asked.algorithm);
+}
+
+bool is_known_algorithm(std::int32_t algorithm) {
+    return (algorithm >= gemm_default && algorithm <= gemm_algo23) || is_tensor_op(algorithm) ||
+           algorithm == gemm_autotune;
 }
 
 Format asked_format(const Asked& asked, const Environment& environment) {
@@ -251,7 +255,7 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
     if (by_compute_type || by_descriptor) {
         change.how = record::How::compute_type;
         change.compute_type = compute_type_for(wish.format, pedantic);
-        change.algorithm = is_tensor_op(asked.algorithm) ? gemm_default : asked.algorithm;
+        change.replaces_algorithm = is_tensor_op(asked.algorithm);
         // Whether the plain compute type then follows the handle's mode is not documented: taken to.
         const std::int32_t choice = asked.math_mode & math_choice;
         if (change.compute_type == compute_32f && choice != math_default && choice != math_pedantic)

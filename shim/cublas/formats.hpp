@@ -50,10 +50,17 @@ struct Change {
     Format format = Format::fp32;  ///< what the changed call permits
     policy::Reason reason = policy::Reason::as_requested;
     record::How how = record::How::forward;
-    std::int32_t compute_type = 0;  ///< where `how` is compute_type
-    std::int32_t algorithm = -1;
-    std::int32_t math_mode = -1;  ///< the choice (bits 0 to 2) to be in force during the call; -1: as it is
+    std::int32_t compute_type = 0;       ///< where `how` is compute_type
+    std::int32_t math_mode = -1;         ///< the choice (bits 0 to 2) to be in force during the call; -1: as it is
+    bool replaces_algorithm = false;     ///< by the default one: the program's allows FP16
+
+    bool operator==(const Change&) const = default;
 };
+
+bool is_known_algorithm(std::int32_t algorithm);
+
+/// Whether an algorithm allows FP16 whatever the compute type says.
+bool is_tensor_op(std::int32_t algorithm);
 
 /// How to honour a decision. `floor` is the strictest in force: the decision `native` is held to it here, where it is
 /// known what the program asked for. Precondition: is_known.

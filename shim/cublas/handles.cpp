@@ -10,21 +10,16 @@
 namespace fp32shim::cublas {
 namespace {
 
-constexpr std::size_t bucket_count = 1024;
-constinit std::atomic<HandleRecord*> buckets[bucket_count]{};
-
-std::atomic<HandleRecord*>& bucket_of(Handle handle) {
-    return buckets[(reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15U) >> 54];
-}
-
 constexpr std::int32_t math_unknown = -1;
 
-HandleRecord* record_of(Handle handle) {
-    for (HandleRecord* record = bucket_of(handle).load(std::memory_order_acquire); record != nullptr;
-         record = record->next)
-        if (record->handle.load(std::memory_order_acquire) == handle) return record;
-    return nullptr;
+std::uint64_t key_of(const HandleRecord& record) {
+    const auto math_mode = static_cast<std::uint32_t>(record.math_mode.load(std::memory_order_relaxed));
+    const auto capability = static_cast<std::uint32_t>(record.compute_capability);
+    if (record.destroyed.load(std::memory_order_relaxed) || math_mode > 31 || capability > 255) return key_unknown;
+    return std::uint64_t{capability} << 16 | std::uint64_t{math_mode} << 24;
 }
+
+void update_key(HandleRecord& record) { record.key.store(key_of(record), std::memory_order_release); }
 
 /// Locks lie on pages that a forked child sees zeroed: there nobody holds them. (CUDA does not work in a forked child,
 /// but its functions say so, and must not hang instead.)
@@ -59,8 +54,9 @@ HandleRecord* remember(Handle handle, Device device, std::int32_t math_mode) {
     record->math_mode.store(math_mode, std::memory_order_relaxed);
     record->handle.store(handle, std::memory_order_relaxed);
     record->destroyed.store(false, std::memory_order_release);
+    update_key(*record);
     if (is_fresh) {
-        std::atomic<HandleRecord*>& bucket = bucket_of(handle);
+        std::atomic<HandleRecord*>& bucket = handle_buckets[handle_bucket(handle)];
         record->next = bucket.load(std::memory_order_relaxed);
         while (!bucket.compare_exchange_weak(record->next, record, std::memory_order_release,
                                              std::memory_order_relaxed)) {
@@ -70,6 +66,8 @@ HandleRecord* remember(Handle handle, Device device, std::int32_t math_mode) {
 }
 
 }  // namespace
+
+constinit std::atomic<HandleRecord*> handle_buckets[handle_bucket_count]{};
 
 void HandleLock::acquire() {
     // The address of a thread-local object tells threads apart without a system call.
@@ -106,8 +104,13 @@ HandleRecord* find_handle(Handle handle, const Library& library) {
     if (library.get_math_mode != nullptr && library.get_math_mode(handle, &math_mode) != status_success)
         return nullptr;
     if (record == nullptr) return remember(handle, current_device(), math_mode);
-    record->math_mode.store(math_mode, std::memory_order_relaxed);
+    note_math_mode(*record, math_mode);
     return record;
+}
+
+void note_math_mode(HandleRecord& record, std::int32_t math_mode) {
+    record.math_mode.store(math_mode, std::memory_order_relaxed);
+    update_key(record);
 }
 
 void note_handle_created(Handle handle) {
@@ -115,11 +118,17 @@ void note_handle_created(Handle handle) {
 }
 
 void note_handle_destroyed(Handle handle) {
-    if (HandleRecord* record = record_of(handle)) record->destroyed.store(true, std::memory_order_release);
+    HandleRecord* record = record_of(handle);
+    if (record == nullptr) return;
+    record->destroyed.store(true, std::memory_order_release);
+    update_key(*record);
 }
 
 void note_handle_kept(Handle handle) {
-    if (HandleRecord* record = record_of(handle)) record->destroyed.store(false, std::memory_order_release);
+    HandleRecord* record = record_of(handle);
+    if (record == nullptr) return;
+    record->destroyed.store(false, std::memory_order_release);
+    update_key(*record);
 }
 
 }  // namespace fp32shim::cublas

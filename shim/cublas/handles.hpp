@@ -23,6 +23,14 @@ class HandleLock {
     std::uint32_t depth_;
 };
 
+/// Part of a key that is not known: whatever it is joined to matches nothing that is kept.
+constexpr std::uint64_t key_unknown = ~std::uint64_t{0};
+
+/// What a plan depends on: the settings, the handle, and the call's own values.
+inline std::uint64_t join_key(std::uint64_t settings_count, std::uint64_t of_handle, std::uint64_t of_call) {
+    return of_call == key_unknown || of_handle == key_unknown ? key_unknown : settings_count | of_handle | of_call;
+}
+
 /// Never freed; a destroyed handle's record is taken over when another handle gets its address.
 struct HandleRecord {
     std::atomic<Handle> handle;
@@ -30,9 +38,26 @@ struct HandleRecord {
     std::int32_t device_index;
     std::int32_t compute_capability;
     std::atomic<std::int32_t> math_mode;  ///< as the program set it
+    std::atomic<std::uint64_t> key;       ///< of compute capability and math mode, or key_unknown: bits 16 to 34
     HandleLock* lock;
     HandleRecord* next;
 };
+
+constexpr std::size_t handle_bucket_count = 1024;
+extern constinit std::atomic<HandleRecord*> handle_buckets[handle_bucket_count];
+inline std::size_t handle_bucket(Handle handle) {
+    return (reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15U) >> 54;
+}
+
+/// The record of this address, if there is one; the handle may be destroyed.
+inline HandleRecord* record_of(Handle handle) {
+    HandleRecord* record = handle_buckets[handle_bucket(handle)].load(std::memory_order_acquire);
+    while (record != nullptr && record->handle.load(std::memory_order_acquire) != handle) record = record->next;
+    return record;
+}
+
+/// The program has set the handle's math mode.
+void note_math_mode(HandleRecord& record, std::int32_t math_mode);
 
 /// The record of a live handle, or nullptr: NULL, destroyed. One that was created unseen is adopted: its device is
 /// taken to be the current one, its math mode is asked of the library.

@@ -36,28 +36,30 @@ std::int32_t version_of_lt(const LoadedObject& object) {
     return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
 }
 
-/// How many bytes a descriptor of each version has: what Init writes, found out on two patterns, since it may write a
-/// byte that was there. It makes the newest version that fits the size it is given.
-void measure_descriptors(Library& library) {
+/// What Init writes, on two patterns, since it may write a byte that was there. It makes the newest version that fits
+/// into the size that it is given.
+const DescSizes* measure_descriptors(const Library& library) {
     constexpr std::size_t step = 8;
+    auto* sizes = arena_new<DescSizes>();
     alignas(16) unsigned char pattern[2][max_desc_size];
     std::size_t known = 0;
-    for (std::size_t size = step; size <= max_desc_size && known < std::size(library.desc_sizes); size += step) {
+    for (std::size_t size = step; size <= max_desc_size && known < sizes->size(); size += step) {
         std::size_t written = 0;
         std::int32_t version = 0;
         bool is_made = true;
-        for (int i = 0; i < 2; ++i) {
+        for (int i = 0; i < 2 && is_made; ++i) {
             std::memset(pattern[i], i == 0 ? 0xa5 : 0x5a, max_desc_size);
-            is_made = library.desc_init(pattern[i], size, compute_32f, type_r_32f) == status_success && is_made;
+            is_made = library.desc_init(pattern[i], size, compute_32f, type_r_32f) == status_success;
         }
         if (!is_made) continue;
         for (std::size_t byte = 0; byte < max_desc_size; ++byte)
             if (pattern[0][byte] != 0xa5 || pattern[1][byte] != 0x5a) written = byte + 1;
         std::memcpy(&version, pattern[0], sizeof version);
-        if (known > 0 && library.desc_sizes[known - 1].version == version) continue;
+        if (known > 0 && (*sizes)[known - 1].version == version) continue;
         const std::size_t rounded = (written + step - 1) / step * step;
-        if (rounded <= size) library.desc_sizes[known++] = {version, static_cast<std::uint32_t>(rounded)};
+        if (rounded <= size) (*sizes)[known++] = {version, static_cast<std::uint32_t>(rounded)};
     }
+    return sizes;
 }
 
 Library* read_library(const LoadedObject& object) {
@@ -75,7 +77,6 @@ Library* read_library(const LoadedObject& object) {
     find(object, "cublasLtMatmulAlgoCheck", library->algo_check);
     find(object, "cublasLtMatmulAlgoCapGetAttribute", library->algo_capability);
     find(object, "cublasLtMatmulAlgoGetHeuristic", library->heuristic);
-    if (library->desc_init != nullptr) measure_descriptors(*library);
     library->version = version_by_properties(object);
     if (library->version == 0) library->version = version_of_lt(object);
     return library;
@@ -122,6 +123,18 @@ const Library* library_of(const LoadedObject& object) {
         return library;
     }
     return read_library(object);
+}
+
+std::size_t desc_size(const Library& library, std::int32_t version) {
+    // Two threads may measure at once; they find the same.
+    const DescSizes* sizes = library.desc_sizes.load(std::memory_order_acquire);
+    if (sizes == nullptr) {
+        sizes = measure_descriptors(library);
+        library.desc_sizes.store(sizes, std::memory_order_release);
+    }
+    for (const DescSize& known : *sizes)
+        if (known.size != 0 && known.version == version) return known.size;
+    return 0;
 }
 
 std::uint64_t min_alignment_of(const Library& library, const Algorithm64& algorithm) {

@@ -1,6 +1,8 @@
 // One loaded cuBLAS, cublasLt or CUDA driver: what the shim calls of it beside the function that the program called.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,6 +21,7 @@ struct DescSize {
     std::uint32_t size = 0;  ///< bytes that a descriptor of this version consists of; 0: no such version
 };
 constexpr std::size_t max_desc_size = 512;
+using DescSizes = std::array<DescSize, 8>;
 
 /// Addresses are nullptr where the library lacks the function. Never freed: like LoadedObject, which it belongs to.
 struct Library {
@@ -29,7 +32,7 @@ struct Library {
     std::int32_t version = 0;  ///< 120903 is 12.9.3; 0: unknown
 
     // cublasLt
-    DescSize desc_sizes[8]{};
+    mutable std::atomic<const DescSizes*> desc_sizes{nullptr};
     std::int32_t (*desc_init)(void* desc, std::size_t size, std::int32_t compute_type, std::int32_t scale_type) =
         nullptr;
     std::int32_t (*desc_set)(void* desc, std::int32_t attribute, const void* value, std::size_t size) = nullptr;
@@ -56,6 +59,9 @@ struct Library {
 /// What the shim knows of this library, found out on first use. Thread-safe, lock-free. Precondition: it is loaded,
 /// and a Reading is held.
 const Library* library_of(const LoadedObject& object);
+
+/// How many bytes a descriptor of this version consists of; 0: the library makes none such. Found out on first use.
+std::size_t desc_size(const Library& library, std::int32_t version);
 
 /// The smallest alignment that all four matrices of an algorithm of cublasLt need, in bytes.
 std::uint64_t min_alignment_of(const Library& library, const Algorithm64& algorithm);

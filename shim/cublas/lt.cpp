@@ -4,7 +4,7 @@
 
 #include "shim/cublas/govern.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
-#include "shim/cublas/product.hpp"
+#include "shim/cublas/plan.hpp"
 #include "shim/cublas/routes.hpp"
 #include "shim/decision.hpp"
 #include "shim/running.hpp"
@@ -62,14 +62,13 @@ bool read(std::int32_t (*get)(const void*, std::int32_t, void*, std::size_t, std
 // ---- describe ----------------------------------------------------------------------------------------------------
 
 struct LtProduct {
-    Product product;
+    Product product;  ///< without a key: its plan is made for each call, which is little beside what cublasLt does
     policy::MatmulCall call;
-    bool pointers_are_in_arrays = false;
 };
 
 bool has_everything_needed(const Library& library) {
     return library.desc_get != nullptr && library.desc_set != nullptr && library.layout_get != nullptr &&
-           library.desc_sizes[0].size != 0;
+           library.desc_init != nullptr;
 }
 
 /// False: nothing that the shim can read; the library will say what is wrong with it.
@@ -106,7 +105,7 @@ bool describe(const Site& site, const Parts& parts, LtProduct& result) {
                            read(library.layout_get, parts.a_layout, trans_a == op_n ? layout_cols : layout_rows, k);
     read(library.layout_get, parts.d_layout, layout_batch_count, batch_count);
     read(library.layout_get, parts.a_layout, layout_batch_mode, batch_mode);
-    result.pointers_are_in_arrays = batch_mode != 0;
+    product.pointers_are_in_arrays = batch_mode != 0;
 
     policy::MatmulCall& call = result.call;
     call.function = site.function->name;
@@ -128,36 +127,6 @@ bool describe(const Site& site, const Parts& parts, LtProduct& result) {
     return true;
 }
 
-// ---- plan --------------------------------------------------------------------------------------------------------
-
-struct Plan : Done {
-    Change change;
-    Format as_called = Format::fp32;
-};
-
-Plan make_plan(const Site& site, const LtProduct& lt, const policy::Decision& decision, const Settings& in_force) {
-    Plan plan;
-    if (lt.product.counted == Counted::observed) {
-        plan.reason = Reason::observed;
-    } else if (lt.product.handle == nullptr) {
-        plan.reason = Reason::unknown_handle;
-    } else if (!is_known(lt.product.asked)) {
-        plan.reason = Reason::unknown_value;
-    } else if (lt.call.m == 0 || lt.call.n == 0 || lt.call.k == 0 || lt.call.batch == 0) {
-        plan.applied = policy::Applied::fp32;
-        plan.reason = Reason::no_product;
-    } else {
-        Restraints restraints = restraints_of(site, decision, in_force.policy);
-        restraints.pointers_may_be_unaligned = lt.pointers_are_in_arrays && !vouches_for_alignment(decision, in_force.policy);
-        plan.as_called = asked_format(lt.product.asked, in_force.cuda);
-        plan.change = plan_change(lt.product.asked, in_force.cuda, restraints, decision,
-                                  floor_for(decision, in_force), in_force.policy);
-        plan.how = plan.change.how;
-        tell(plan, plan.change.format, plan.change.reason, in_force.cuda);
-    }
-    return plan;
-}
-
 // ---- run ---------------------------------------------------------------------------------------------------------
 
 /// A descriptor like the program's, with another compute type.
@@ -167,13 +136,11 @@ class ChangedDesc {
     bool copy(const Library& library, const void* desc, std::int32_t compute_type) {
         std::int32_t version = 0;
         std::memcpy(&version, desc, sizeof version);
-        for (const DescSize& known : library.desc_sizes) {
-            if (known.size == 0 || known.version != version) continue;
-            std::memcpy(words_.data(), desc, known.size);
-            return library.desc_set(words_.data(), desc_compute_type, &compute_type, sizeof compute_type) ==
-                   status_success;
-        }
-        return false;
+        const std::size_t size = desc_size(library, version);
+        if (size == 0) return false;
+        std::memcpy(words_.data(), desc, size);
+        return library.desc_set(words_.data(), desc_compute_type, &compute_type, sizeof compute_type) ==
+               status_success;
     }
     const void* address() const { return words_.data(); }
     const auto& words() const { return words_; }
@@ -300,36 +267,46 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
     return std::nullopt;
 }
 
-/// Runs the plan; what could not be done as planned is corrected in it.
-std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const Settings& in_force, Plan& plan) {
+bool multiplies(const policy::MatmulCall& call) { return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0; }
+
+/// Runs the changed product; nothing where it could not be, and then `obstacle` says why.
+std::optional<std::int32_t> run_changed(const Site& site, const Frame& frame, const Parts& parts, const Change& change,
+                                        bool tells_actual, Done& done, Reason& obstacle) {
+    const Library& library = *site.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
-    const bool tells_actual = in_force.logs() && plan.reason != Reason::observed;
-    Reason obstacle = Reason::no_algorithm;
-    if (plan.how == record::How::compute_type) {
-        ChangedDesc desc;
-        Algorithm64 fitting{};
-        if (algorithm != nullptr) fitting = algorithm_at(algorithm);
-        Parts changed = parts;
-        changed.desc = desc.address();
-        if (desc.copy(*site.library, parts.desc, plan.change.compute_type) &&
-            (algorithm == nullptr || fitting_algorithm(*site.library, changed, desc, frame,
-                                                       plan.change.compute_type, fitting))) {
-            const void* chosen = algorithm == nullptr ? nullptr : fitting.data();
-            const auto status = static_cast<std::int32_t>(call_matmul(site, frame, desc.address(), chosen));
-            if (!is_refusal(status)) {
-                if (tells_actual && plan.change.format != Format::bf16x9)
-                    plan.actual = actual_format(*site.library, chosen);
-                return status;
-            }
-            obstacle = Reason::library_refused;
-        }
-        plan.how = record::How::forward;
-        tell(plan, plan.as_called, obstacle, in_force.cuda);
+    obstacle = Reason::no_algorithm;
+    ChangedDesc desc;
+    if (!desc.copy(library, parts.desc, change.compute_type)) return std::nullopt;
+    Parts changed = parts;
+    changed.desc = desc.address();
+    Algorithm64 fitting{};
+    if (algorithm != nullptr) {
+        fitting = algorithm_at(algorithm);
+        if (!fitting_algorithm(library, changed, desc, frame, change.compute_type, fitting)) return std::nullopt;
+        algorithm = fitting.data();
+    }
+    const auto status = static_cast<std::int32_t>(call_matmul(site, frame, desc.address(), algorithm));
+    obstacle = Reason::library_refused;
+    if (is_refusal(status)) return std::nullopt;
+    if (tells_actual && change.format != Format::bf16x9) done.actual = actual_format(library, algorithm);
+    return status;
+}
+
+/// Runs the plan. `done` is what came of it: a change that cannot be made leaves the call as the program made it.
+std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const Settings& in_force, const Plan& plan,
+                 Done& done) {
+    const bool tells_actual = in_force.logs() && plan.applied != policy::Applied::unchanged;
+    Reason obstacle = Reason::as_requested;
+    if (plan.change.how != record::How::forward) {
+        if (const auto status = run_changed(site, frame, parts, plan.change, tells_actual, done, obstacle))
+            return *status;
     }
     const auto status = static_cast<std::int32_t>(site.route->as_called(site.real, frame));
-    if (is_refusal(status) && plan.reason == obstacle) plan.reason = Reason::invalid_arguments;
-    if (tells_actual && status == status_success && plan.applied != policy::Applied::bf16x9)
-        plan.actual = actual_format(*site.library, algorithm);
+    if (obstacle != Reason::as_requested)
+        done = as_called(plan, in_force.cuda, is_refusal(status) ? Reason::invalid_arguments : obstacle);
+    if (tells_actual && status == status_success && done.applied != policy::Applied::bf16x9)
+        done.actual =
+            actual_format(*site.library, reinterpret_cast<const void*>(frame.word(argument_algorithm)));
     return status;
 }
 
@@ -374,18 +351,19 @@ Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_forc
     LtProduct lt;
     if (!describe(site, parts, lt) || lt.product.counted == Counted::not_at_all) return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
-    const policy::Decision decision =
-        decide_call(site, in_force, lt.product.dtype, lt.product.asked.compute_capability, in_words);
-    Plan plan = make_plan(site, lt, decision, in_force);
-    if (plan.how == record::How::forward && !logs) return untouched;
+    Plan plan = plan_call(site, lt.product, in_force, in_words);
+    if (!multiplies(lt.call)) plan = plan_for_nothing(plan);
+    if (plan.change.how == record::How::forward && !logs) return untouched;
+    Done done = done_by(plan);
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
     const std::int64_t started = logs ? now_ns() : 0;
-    const std::int32_t status = run(site, frame, parts, in_force, plan);
+    const std::int32_t status = run(site, frame, parts, in_force, plan, done);
     running = outer;
     if (logs) {
-        plan.status = status;
-        record_call(site, in_force, lt.call, decision, plan, now_ns() - started);
+        const std::int64_t host_ns = now_ns() - started;
+        done.status = status;
+        record_call(site, in_force, lt.call, plan.decision, done, host_ns);
     }
     return {status, nullptr};
 }
@@ -400,10 +378,8 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
     // Decided as the product itself will be: rules name cublasLtMatmul.
     lt.call.function = functions[row_cublasLtMatmul].name;
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
-    const policy::Decision decision =
-        decide_call(site, in_force, lt.product.dtype, lt.product.asked.compute_capability, in_words);
-    const Plan plan = make_plan(site, lt, decision, in_force);
-    if (plan.how == record::How::compute_type) {
+    const Plan plan = plan_call(site, lt.product, in_force, in_words);
+    if (plan.change.how == record::How::compute_type) {
         ChangedDesc desc;
         if (desc.copy(*site.library, parts.desc, plan.change.compute_type)) {
             const auto status = static_cast<std::int32_t>(call_heuristic(site, frame, desc.address()));

@@ -1,6 +1,7 @@
 #include "shim/cublas/product.hpp"
 
 #include "shim/cublas/api.hpp"
+#include "shim/cublas/routes.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -106,6 +107,11 @@ char letter_of_operation(std::int32_t value) {
     }
 }
 
+bool is_cublas_library(const LoadedObject* object) {
+    return object != nullptr &&
+           (object->name.starts_with("libcublas.so") || object->name.starts_with("libcublasLt.so"));
+}
+
 OperandType operand_type(std::int32_t data_type) {
     using policy::Dtype;
     switch (data_type) {
@@ -131,7 +137,7 @@ OperandType operand_type(std::int32_t data_type) {
     }
 }
 
-Product describe(const Site& site, const Frame& frame) {
+Product describe(const Site& site, const Frame& frame, std::uint64_t settings_count) {
     const Function& function = *site.function;
     const Family& family = *function.family;
     const ArgumentReader arguments(function, frame);
@@ -148,6 +154,8 @@ Product describe(const Site& site, const Frame& frame) {
     if (arguments.has(Role::handle) && !is_xt(function))
         product.handle = find_handle(arguments.handle(), *site.library);
 
+    product.pointers_are_in_arrays =
+        family.batching == Batching::pointers || family.batching == Batching::groups;
     Asked& asked = product.asked;
     asked.road = family.road;
     asked.compute_type = arguments.enumerator(Role::compute_type, 0);
@@ -156,6 +164,8 @@ Product describe(const Site& site, const Frame& frame) {
     asked.has_compute_type_form = site.with_compute_type != nullptr;
     asked.has_bf16x9 = site.library->has_bf16x9();
     if (product.handle != nullptr) {
+        product.key = join_key(settings_count, product.handle->key.load(std::memory_order_relaxed),
+                               site.route == nullptr ? key_unknown : site.route->key(frame));
         asked.math_mode = product.handle->math_mode.load(std::memory_order_relaxed);
         asked.compute_capability = product.handle->compute_capability;
     }
@@ -178,18 +188,6 @@ void describe_sizes(const Site& site, const Frame& frame, const Product& product
     } else {
         describe_one_size(arguments, *function.family, call);
     }
-}
-
-bool multiplies(const Site& site, const Frame& frame) {
-    const ArgumentReader arguments(*site.function, frame);
-    if (site.function->family->batching == Batching::groups) {
-        policy::MatmulCall call;
-        describe_groups(arguments, call);
-        return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
-    }
-    for (Role role : {Role::m, Role::n, Role::k, Role::batch_count})
-        if (arguments.integer(role, 1) == 0) return false;
-    return true;
 }
 
 }  // namespace fp32shim::cublas

@@ -25,20 +25,23 @@ OperandType operand_type(std::int32_t data_type);
 struct Product {
     Counted counted = Counted::governed;
     policy::Dtype dtype = policy::Dtype::float32;
-    HandleRecord* handle = nullptr;  ///< nullptr: unknown
+    bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
+    HandleRecord* handle = nullptr;       ///< nullptr: unknown
+    std::uint64_t key = key_unknown;      ///< what the plan for it depends on, see plan.hpp
     Asked asked;
 };
+
+/// libcublas and libcublasLt themselves.
+bool is_cublas_library(const LoadedObject* object);
 
 /// 'N', 'T', 'C', 'R' (conjugate); '?' for another value of cublasOperation_t.
 char letter_of_operation(std::int32_t value);
 
-/// How the call says what it allows.
-Product describe(const Site& site, const Frame& frame);
+/// How the call says what it allows. `settings_count` is settings_change_count as it was before the settings were read:
+/// so a plan may be made with newer ones than its key says, never with older.
+Product describe(const Site& site, const Frame& frame, std::uint64_t settings_count);
 
 /// The same in the policy's words, sizes included.
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call);
-
-/// Whether something is multiplied: no size, and not the batch count, is zero.
-bool multiplies(const Site& site, const Frame& frame);
 
 }  // namespace fp32shim::cublas

@@ -2,6 +2,11 @@
 
 #include <utility>
 
+#include "shim/cublas/api.hpp"
+#include "shim/cublas/formats.hpp"
+#include "shim/cublas/handles.hpp"
+#include "shim/cublas/product.hpp"
+
 namespace fp32shim::cublas {
 namespace {
 
@@ -33,10 +38,12 @@ std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     if constexpr (role == Role::compute_type) {
         return substitution.compute_type;
     } else if constexpr (role == Role::algorithm) {
-        return substitution.algorithm;
+        if constexpr (place >= 0)
+            if (!substitution.replaces_algorithm) return frame.word(place);
+        return gemm_default;
     } else if constexpr (place < 0) {
         static_assert(role == Role::a_type || role == Role::b_type || role == Role::c_type);
-        return substitution.data_type;
+        return called.dtype == policy::Dtype::complex64 ? type_c_32f : type_r_32f;
     } else {
         return frame.word(place);
     }
@@ -55,15 +62,61 @@ std::int64_t call_with_compute_type(void* address, const Frame& frame, const Sub
     return call_form<called, form>(address, frame, substitution, std::make_index_sequence<words>{});
 }
 
+constexpr int dtype_shift = 35;
+constexpr int compute_type_shift = 38;
+constexpr int algorithm_shift = 43;
+
+template <const Family& called>
+std::uint64_t key(const Frame& frame) {
+    constexpr int type_place = called.cblas.of(Role::a_type);
+    constexpr int compute_type_place = called.cblas.of(Role::compute_type);
+    constexpr int algorithm_place = called.cblas.of(Role::algorithm);
+    auto dtype = static_cast<std::uint64_t>(called.dtype);
+    std::uint64_t compute_type = 0;
+    std::uint64_t algorithm = 0;
+    if constexpr (type_place >= 0) dtype = static_cast<std::uint64_t>(operand_type(static_cast<std::int32_t>(frame.word(type_place))).dtype);
+    if constexpr (compute_type_place >= 0) {
+        compute_type = static_cast<std::uint32_t>(frame.word(compute_type_place)) - 63U;
+        if (compute_type == 0 || compute_type > 31) return key_unknown;
+    }
+    if constexpr (algorithm_place >= 0) {
+        const auto value = static_cast<std::int32_t>(frame.word(algorithm_place));
+        if (!is_known_algorithm(value)) return key_unknown;
+        algorithm = is_tensor_op(value) ? 1 : 0;
+    }
+    return dtype << dtype_shift | compute_type << compute_type_shift | algorithm << algorithm_shift;
+}
+
+template <const Family& called>
+bool multiplies(const Frame& frame, bool is_ilp64) {
+    bool result = true;
+    const auto look_at = [&]<Role role>() {
+        constexpr int place = called.cblas.of(role);
+        if constexpr (place >= 0) {
+            const std::int64_t word = frame.word(place);
+            result = result && (is_ilp64 ? word : static_cast<std::int32_t>(word)) != 0;
+        }
+    };
+    if constexpr (called.batching == Batching::groups) {
+        look_at.template operator()<Role::group_count>();
+    } else {
+        look_at.template operator()<Role::m>();
+        look_at.template operator()<Role::n>();
+        look_at.template operator()<Role::k>();
+        look_at.template operator()<Role::batch_count>();
+    }
+    return result;
+}
+
 template <const Family& called>
 constexpr Route plain() {
-    return {&called, call_as_called<called>, nullptr};
+    return {&called, call_as_called<called>, nullptr, key<called>, multiplies<called>};
 }
 
 template <const Family& called, const Family& form>
 constexpr Route by_compute_type() {
     static_assert(called.with_compute_type == form.with_compute_type);
-    return {&called, call_as_called<called>, call_with_compute_type<called, form>};
+    return {&called, call_as_called<called>, call_with_compute_type<called, form>, key<called>, multiplies<called>};
 }
 
 using namespace families;

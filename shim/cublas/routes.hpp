@@ -11,9 +11,8 @@ namespace fp32shim::cublas {
 
 /// What a function with a compute type is told that the program's call does not say, or says otherwise.
 struct Substitution {
-    std::int32_t data_type = 0;  ///< of all operands, where the program's function has no types
     std::int32_t compute_type = 0;
-    std::int32_t algorithm = -1;
+    bool replaces_algorithm = false;  ///< by the default one
 };
 
 using CallAsCalled = std::int64_t (*)(void* address, const Frame& frame);
@@ -23,6 +22,10 @@ struct Route {
     const Family* family;
     CallAsCalled as_called;
     CallWithComputeType with_compute_type;  ///< nullptr: there is no such function
+    /// What a plan depends on of the call's own values, bits 35 to 47; key_unknown where they are out of the ordinary.
+    std::uint64_t (*key)(const Frame& frame);
+    /// Whether something is multiplied: no size, and not the batch count, is zero.
+    bool (*multiplies)(const Frame& frame, bool is_ilp64);
 };
 
 /// The route of a family; nullptr for the functions from before version 2, which are only ever jumped to.

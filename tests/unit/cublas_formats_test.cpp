@@ -152,7 +152,7 @@ TEST(Plan, HighestAndEveryStricterFloorLeaveNothingBelow) {
             Asked changed = each.asked;
             if (change.how == How::compute_type) {
                 changed.compute_type = change.compute_type;
-                changed.algorithm = change.algorithm;
+                if (change.replaces_algorithm) changed.algorithm = gemm_default;
             }
             if (change.math_mode >= 0) changed.math_mode = (changed.math_mode & ~math_choice) | change.math_mode;
             EXPECT_EQ(asked_format(changed, {}), Format::fp32) << each.name;
@@ -194,7 +194,7 @@ TEST(Plan, ThePlainComputeTypeIsKeptFromTheHandlesModeAndFlagsStay) {
     const Change change =
         plan(by_compute_type(compute_32f_fast_16f, math_tf32_tensor_op | 16, 99), wanting(Precision::highest));
     EXPECT_EQ(change.compute_type, compute_32f);
-    EXPECT_EQ(change.algorithm, gemm_default);
+    EXPECT_TRUE(change.replaces_algorithm);
     EXPECT_EQ(change.math_mode, math_default);
     EXPECT_EQ(plan(by_compute_type(0, math_tensor_op), wanting(Precision::high)).math_mode, -1)
         << "a compute type that says the format needs no mode";

@@ -1,0 +1,122 @@
+#include "shim/cublas/plan.hpp"
+
+#include "shim/arena.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+using policy::Reason;
+
+// Plans are few: precisions, roads, reasons. Number 0 is none.
+constexpr std::size_t plan_limit = number_mask + 1;
+constinit std::atomic<const Plan*> plans[plan_limit]{};
+
+std::size_t bucket_of(const Plan& plan) {
+    Key key;
+    key.add(static_cast<std::uint64_t>(plan.decision.rule));
+    key.add(static_cast<std::uint64_t>(plan.decision.requested) << 32 |
+            static_cast<std::uint64_t>(plan.decision.source) << 24 | static_cast<std::uint64_t>(plan.applied) << 16 |
+            static_cast<std::uint64_t>(plan.as_called) << 8 | static_cast<std::uint64_t>(plan.reason));
+    key.add(static_cast<std::uint64_t>(plan.change.compute_type) << 32 |
+            static_cast<std::uint32_t>(plan.change.math_mode));
+    return key.value() % (plan_limit - 1);
+}
+
+/// The number that equal plans share; 0 where no room is left.
+std::uint64_t intern(const Plan& plan) {
+    const Plan* fresh = nullptr;
+    for (std::size_t probe = 0; probe < 64; ++probe) {
+        const std::size_t number = 1 + (bucket_of(plan) + probe) % (plan_limit - 1);
+        const Plan* held = plans[number].load(std::memory_order_acquire);
+        if (held == nullptr) {
+            if (fresh == nullptr) fresh = arena_new<Plan>(plan);
+            if (plans[number].compare_exchange_strong(held, fresh, std::memory_order_acq_rel)) return number;
+        }
+        if (*held == plan) return number;
+    }
+    return 0;
+}
+
+void tell(Plan& plan, Format format, Reason reason, const Environment& environment) {
+    const Format effect = in_effect(format, environment);
+    plan.applied = applied_of(effect);
+    plan.reason = effect != format && reason == Reason::as_requested ? Reason::tf32_override : reason;
+    plan.emulates = effect == Format::bf16x9 && environment.emulates_fp32;
+}
+
+bool vouches_for_alignment(const policy::Decision& decision, const policy::Policy& policy) {
+    return decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].assume_aligned;
+}
+
+bool names_solver(const policy::Decision& decision, const policy::Policy& policy) {
+    if (decision.rule < 0) return false;
+    for (const std::string& caller : policy.rules[static_cast<std::size_t>(decision.rule)].when.caller)
+        if (caller.starts_with(solver_name)) return true;
+    return false;
+}
+
+}  // namespace
+
+void keep_plan(Site& site, std::uint64_t key, const Plan& plan, const Settings& in_force) {
+    const std::uint64_t number = intern(plan);
+    if (number == 0) return;
+    const bool is_simple = plan.change.how == record::How::compute_type && plan.change.math_mode < 0 &&
+                           plan.change.compute_type != compute_32f && site.function->family->road == Road::compute_type;
+    const bool is_watched = in_force.logs() || site.by_importers || !is_cublas_library(site.provider);
+    site.plan.store(kept_bit | (is_simple && !is_watched ? express_bit : 0) | number << number_shift | key,
+                    std::memory_order_release);
+}
+
+const Plan& interned_plan(std::uint64_t number) { return *plans[number].load(std::memory_order_acquire); }
+
+Plan make_plan(const Site& site, const Product& product, const policy::Decision& decision, const Settings& in_force) {
+    Plan plan;
+    plan.decision = decision;
+    if (product.counted == Counted::observed) {
+        plan.reason = Reason::observed;
+    } else if (product.asked.road == Road::none) {
+        plan.reason = Reason::not_governable;
+    } else if (product.handle == nullptr) {
+        plan.reason = Reason::unknown_handle;
+    } else if (!is_known(product.asked)) {
+        plan.reason = Reason::unknown_value;
+    } else {
+        const Restraints restraints{
+            .pointers_may_be_unaligned =
+                product.pointers_are_in_arrays && !vouches_for_alignment(decision, in_force.policy),
+            .is_of_solver = site.is_of_solver && !names_solver(decision, in_force.policy)};
+        // Every decision but `native` is clamped already.
+        const policy::Floor floor = decision.precision == policy::Precision::native ? floor_in_force(in_force)
+                                                                                   : policy::Floor::none;
+        plan.as_called = asked_format(product.asked, in_force.cuda);
+        plan.change = plan_change(product.asked, in_force.cuda, restraints, decision, floor, in_force.policy);
+        tell(plan, plan.change.format, plan.change.reason, in_force.cuda);
+    }
+    return plan;
+}
+
+Done done_by(const Plan& plan) {
+    Done done;
+    done.how = plan.change.how;
+    done.applied = plan.applied;
+    done.reason = plan.reason;
+    if (plan.emulates) done.detail = "CUBLAS_EMULATE_SINGLE_PRECISION=1";
+    return done;
+}
+
+Done as_called(const Plan& plan, const Environment& environment, Reason reason) {
+    Plan unchanged = plan;
+    unchanged.change = {};
+    tell(unchanged, plan.as_called, reason, environment);
+    return done_by(unchanged);
+}
+
+Plan plan_for_nothing(Plan plan) {
+    if (plan.applied == policy::Applied::unchanged) return plan;
+    plan.change = {};
+    plan.applied = policy::Applied::fp32;
+    plan.reason = Reason::no_product;
+    return plan;
+}
+
+}  // namespace fp32shim::cublas

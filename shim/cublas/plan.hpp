@@ -1,0 +1,70 @@
+// The second and third step of a cuBLAS call: what is decided, and how to honour it. Kept per call site as one word.
+#pragma once
+
+#include "shim/cublas/product.hpp"
+#include "shim/decision.hpp"
+
+namespace fp32shim::cublas {
+
+/// What a call comes to, sizes aside.
+struct Plan {
+    policy::Decision decision;
+    Change change;
+    Format as_called = Format::fp32;  ///< what the call permits as the program made it
+    policy::Applied applied = policy::Applied::unchanged;
+    policy::Reason reason = policy::Reason::as_requested;
+    bool emulates = false;  ///< BF16x9, by CUBLAS_EMULATE_SINGLE_PRECISION=1
+
+    bool operator==(const Plan&) const = default;
+};
+
+/// The plan for a call of this site. `describe` fills in its words; it is asked only where nothing is kept.
+/// Thread-safe, lock-free.
+template <class Describe>
+Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
+
+/// The plan of a call that the library refused: as the program made it.
+Done as_called(const Plan& plan, const Environment& environment, policy::Reason reason);
+
+/// What is recorded of a plan.
+Done done_by(const Plan& plan);
+
+/// Nothing is multiplied: as the program made it.
+Plan plan_for_nothing(Plan plan);
+
+/// cuSOLVER refines what it gets, and relies on more precision than its products seem to need.
+constexpr std::string_view solver_name = "libcusolver";
+
+// ---- details -------------------------------------------------------------------------------------------------------
+
+/// What a site keeps: the plan's number, above the key of the calls that it holds for. 0: nothing.
+///
+///     bits 0-15   settings_change_count     16-34  HandleRecord::key     35-47  Route::key     48-59  number
+///     bit 60      always set                61     the express lane is open to them (govern.cpp)
+constexpr std::uint64_t key_mask = (std::uint64_t{1} << 48) - 1;
+constexpr int number_shift = 48;
+constexpr std::uint64_t number_mask = 0xfff;
+constexpr std::uint64_t kept_bit = std::uint64_t{1} << 60;
+constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
+
+/// Equal plans share a number.
+const Plan& interned_plan(std::uint64_t number);
+void keep_plan(Site& site, std::uint64_t key, const Plan& plan, const Settings& in_force);
+
+Plan make_plan(const Site& site, const Product& product, const policy::Decision& decision, const Settings& in_force);
+
+template <class Describe>
+Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
+    const std::uint64_t kept = site.plan.load(std::memory_order_acquire);
+    if (product.key != key_unknown && (kept & (kept_bit | key_mask)) == (kept_bit | product.key))
+        return interned_plan(kept >> number_shift & number_mask);
+    policy::MatmulCall call;
+    describe(call);
+    const policy::Decision decision = decide_call(in_force, call);
+    const Plan plan = make_plan(site, product, decision, in_force);
+    if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_in_use())
+        keep_plan(site, product.key, plan, in_force);
+    return plan;
+}
+
+}  // namespace fp32shim::cublas
