@@ -4,7 +4,7 @@
 
 packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev)
 packages_for_examples=(libopenblas-dev)
-packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python3-venv)
+packages_for_tests=(libgtest-dev libbenchmark-dev nlohmann-json3-dev gfortran python3-pytest python3-venv)
 # Programs and libraries that the whole-process tests run the shim under. A release that lacks one skips its tests.
 # libgoogle-perftools-dev is for libtcmalloc_minimal.so.4, whose own package has another name since Debian 13.
 packages_to_test_with=(

@@ -126,8 +126,7 @@ extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shi
     blas::Product product;
     blas::describe(*site, *frame, product);
     const auto describe = [&](policy::MatmulCall& call) { call = product.call; };
-    const policy::Decision decision =
-        forwards ? policy::Decision{} : decide_call(*site, in_force, describe);
+    const policy::Decision decision = forwards ? policy::Decision{} : decide_call(*site, in_force, describe);
     Plan plan = make_plan(*site, *frame, product, decision, in_force.policy.tf32_rounding);
     if (plan.reason == policy::Reason::invalid_arguments && !stands_in) {
         // xerbla_ may not come back: say what is known, and leave no trace of ours on the stack.

@@ -38,7 +38,8 @@ std::int64_t now_ns();
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, std::int64_t host_ns);
 
-// ---- details -------------------------------------------------------------------------------------------------------
+// ---- details
+// -------------------------------------------------------------------------------------------------------
 
 /// A decision that holds for every call of a site, packed into one word with what it was made under, so that a thread
 /// sees it whole or not at all.

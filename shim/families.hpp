@@ -75,7 +75,8 @@ enum class Convention : std::uint8_t {
     fortran,  ///< all arguments by reference
     cblas,    ///< options and sizes by value, layout first
     bare,     ///< fortran, under a name that can be anybody's function
-    cublas,   ///< options (cuBLAS's enums) and sizes by value, scalars by pointer, handle first; also cublasXt, cublasLt
+    cublas,   ///< options (cuBLAS's enums) and sizes by value, scalars by pointer, handle first; also cublasXt,
+              ///< cublasLt
     legacy,   ///< cuBLAS before version 2: no handle, options as characters, scalars by value, no status
 };
 enum class Width : std::uint8_t { probe, lp64, ilp64 };
@@ -87,11 +88,11 @@ constexpr bool is_of_cublas(Convention convention) {
 /// How a cuBLAS function can be made to multiply in another format.
 /// For functions that are no products: what they do to what the shim knows.
 enum class Road : std::uint8_t {
-    none,            ///< it cannot
-    compute_type,    ///< it has a compute type, or there is a function that does the same with one
-    math_mode,       ///< by the handle's math mode around the call
-    lt_matmul,       ///< cublasLt: by a copy of the descriptor
-    lt_heuristic,    ///< cublasLt: finds algorithms for such a copy
+    none,          ///< it cannot
+    compute_type,  ///< it has a compute type, or there is a function that does the same with one
+    math_mode,     ///< by the handle's math mode around the call
+    lt_matmul,     ///< cublasLt: by a copy of the descriptor
+    lt_heuristic,  ///< cublasLt: finds algorithms for such a copy
     handle_created,
     handle_destroyed,
     math_mode_set,

@@ -29,10 +29,10 @@ struct Site {
     const Function* function;                    ///< what the program called
     const Function* routine;                     ///< what `real` is: the same, or a stand-in for one that nobody has
     LoadedObject* provider;
-    LoadedObject* caller;        ///< nullptr: code outside every object
-    LoadedObject* on_behalf_of;  ///< the caller is ourselves: the library that jumped on from a call of ours
-    void* gemm;                  ///< CPU: the provider's plain gemm of the same name form; nullptr: it has none
-    const cublas::Route* route;  ///< cuBLAS: how this function is called and changed
+    LoadedObject* caller;            ///< nullptr: code outside every object
+    LoadedObject* on_behalf_of;      ///< the caller is ourselves: the library that jumped on from a call of ours
+    void* gemm;                      ///< CPU: the provider's plain gemm of the same name form; nullptr: it has none
+    const cublas::Route* route;      ///< cuBLAS: how this function is called and changed
     const cublas::Library* library;  ///< cuBLAS: what else of the provider the shim calls
     void* with_compute_type;         ///< cuBLAS: the provider's function that does the same with a compute type
     EntryIndex entry;

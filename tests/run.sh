@@ -2,7 +2,7 @@
 # Builds everything and runs the tests. Installs what is missing, after asking.
 #
 #   tests/run.sh              build into build/, unit tests and whole-process tests
-#   tests/run.sh --wheels     also under wheels from PyPI and MKL, in build/wheels (about 6 GiB)
+#   tests/run.sh --wheels     also under wheels from PyPI and MKL, in build/wheels (about 7.5 GiB)
 #   tests/run.sh --yes        install missing packages without asking
 #   tests/run.sh -- ARGS      pass ARGS to ctest: tests/run.sh -- -R policy
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests the shim under unmodified wheels from PyPI, and under MKL: tests/preload/wheels/.
+# Tests the shim under unmodified wheels from PyPI, and under MKL: tests/preload/wheels/. Also fetches two versions of
+# cuBLAS that torch does not use, into cublas/ of the environment: tests/cublas/ reads them there.
 #
 #   tests/wheels.sh                  make the virtual environment if need be, then run the tests
 #   tests/wheels.sh --prepare        only make it; its path is the one line on stdout
@@ -21,27 +22,40 @@ fail() { say "$*"; exit 1; }
 # What the environment was made from. Changes when it has to be made again.
 recipe() { "$python" -c 'import platform, sys; print(sys.version, platform.machine())'; cat "$here/requirements.txt"; }
 
+# pip install, with one line per wheel as it arrives.
+install() {
+    "$wheels/bin/python" -m pip install --no-deps --no-compile --disable-pip-version-check --progress-bar off \
+        "$@" 2>&1 | tee "$wheels/pip.log" |
+        sed -un -e 's/^Collecting \([^ ]*\).*/wheels:   \1/p' -e 's/^Installing collected.*/wheels:   unpacking/p' >&2 ||
+        { tail -n 20 "$wheels/pip.log" >&2; fail "pip failed; $wheels/pip.log has it all"; }
+}
+
 make_environment() {
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
         fail "$python is $("$python" -V), these wheels need 3.11 or newer: set PYTHON to one"
     local free
     free=$(df -Pk "$(dirname "$wheels")" | awk 'NR == 2 { print int($4 / 1024 / 1024) }')
-    [ "$free" -ge 8 ] || say "only ${free} GiB free at $wheels, the wheels take 6: set FP32SHIM_WHEELS to another place"
+    [ "$free" -ge 10 ] || say "only ${free} GiB free at $wheels, the wheels take 7.5: set FP32SHIM_WHEELS to another place"
     say "making $wheels: $(grep -c == "$here/requirements.txt") wheels, about 6 GiB, one to three minutes"
     "$python" -m venv --clear "$wheels" || fail "no virtual environment: install venv (Debian, Ubuntu: python3-venv)"
     : > "$wheels/fp32shim-recipe"
-    # One line per wheel as it arrives.
-    "$wheels/bin/python" -m pip install --no-deps --no-compile --disable-pip-version-check --progress-bar off \
-        -r "$here/requirements.txt" 2>&1 | tee "$wheels/pip.log" |
-        sed -un -e 's/^Collecting \([^ ]*\).*/wheels:   \1/p' -e 's/^Installing collected.*/wheels:   unpacking/p' >&2 ||
-        { tail -n 20 "$wheels/pip.log" >&2; fail "pip failed; $wheels/pip.log has it all"; }
+    install -r "$here/requirements.txt"
     recipe > "$wheels/fp32shim-recipe"
     say "made in ${SECONDS} s, $(du -sh "$wheels" | cut -f1)"
+}
+
+# Beside torch's own cuBLAS, not over it.
+add_cublas() {
+    rm -rf "$wheels/cublas"
+    say "adding cuBLAS: $(grep == "$here/cublas.txt" | tr '\n' ' ')about 1.5 GiB"
+    install --target "$wheels/cublas" -r "$here/cublas.txt"
+    cp "$here/cublas.txt" "$wheels/cublas/fp32shim-recipe"
 }
 
 mkdir -p "$(dirname "$wheels")"
 if [ ! -e "$wheels/bin/python" ] || [ -e "$wheels/fp32shim-recipe" ]; then
     if [ "$(recipe)" != "$(cat "$wheels/fp32shim-recipe")" ]; then make_environment; else say "$wheels is up to date"; fi
+    cmp -s "$here/cublas.txt" "$wheels/cublas/fp32shim-recipe" || add_cublas
 else
     say "$wheels was not made by this script: used as it is"
 fi

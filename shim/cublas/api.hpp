@@ -69,7 +69,13 @@ enum Side : std::int32_t { side_left = 0, side_right = 1 };
 /// cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t and
 /// cublasLtMatmulAlgoCapAttributes_t.
 enum DescAttribute : std::int32_t { desc_compute_type = 0, desc_trans_a = 3, desc_trans_b = 4 };
-enum LayoutAttribute : std::int32_t { layout_type = 0, layout_rows = 2, layout_cols = 3, layout_batch_count = 5, layout_batch_mode = 8 };
+enum LayoutAttribute : std::int32_t {
+    layout_type = 0,
+    layout_rows = 2,
+    layout_cols = 3,
+    layout_batch_count = 5,
+    layout_batch_mode = 8
+};
 enum PreferenceAttribute : std::int32_t {
     preference_max_workspace_bytes = 1,
     preference_reduction_scheme_mask = 3,

@@ -239,8 +239,8 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
     }
     // Only PEDANTIC keeps emulation by environment away.
     const bool pedantic =
-        wish.format == Format::fp32 && ((policy.pedantic && decision.precision == Precision::highest) ||
-                                        emulates(asked, environment));
+        wish.format == Format::fp32 &&
+        ((policy.pedantic && decision.precision == Precision::highest) || emulates(asked, environment));
     const bool has_the_wish = wish.format == as_called && (!pedantic || is_pedantic(asked));
     if (has_the_wish) return change;
 

@@ -50,9 +50,9 @@ struct Change {
     Format format = Format::fp32;  ///< what the changed call permits
     policy::Reason reason = policy::Reason::as_requested;
     record::How how = record::How::forward;
-    std::int32_t compute_type = 0;       ///< where `how` is compute_type
-    std::int32_t math_mode = -1;         ///< the choice (bits 0 to 2) to be in force during the call; -1: as it is
-    bool replaces_algorithm = false;     ///< by the default one: the program's allows FP16
+    std::int32_t compute_type = 0;    ///< where `how` is compute_type
+    std::int32_t math_mode = -1;      ///< the choice (bits 0 to 2) to be in force during the call; -1: as it is
+    bool replaces_algorithm = false;  ///< by the default one: the program's allows FP16
 
     bool operator==(const Change&) const = default;
 };

@@ -33,16 +33,13 @@ bool governs(const Settings& in_force) {
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-/// What the handle's math mode decides, also while it is another than the program's.
-bool depends_on_math_mode(std::int32_t compute_type) { return compute_type == 0 || compute_type == compute_32f; }
-
 std::int32_t call_as_called(const Site& site, const Frame& frame) {
     return static_cast<std::int32_t>(site.route->as_called(site.real, frame));
 }
 
 std::int32_t call_with_compute_type(const Site& site, const Frame& frame, const Change& change) {
-    return static_cast<std::int32_t>(site.route->with_compute_type(
-        site.with_compute_type, frame, {change.compute_type, change.replaces_algorithm}));
+    return static_cast<std::int32_t>(site.route->with_compute_type(site.with_compute_type, frame,
+                                                                   {change.compute_type, change.replaces_algorithm}));
 }
 
 /// With the lock held: calls under another math mode, which only bits 0 to 2 of the program's make way for.
@@ -64,9 +61,9 @@ std::int32_t run_change(const Site& site, const Frame& frame, const Product& pro
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
                                                        : call_as_called(site, frame);
     };
-    const bool needs_lock = change.math_mode >= 0 ||
-                            depends_on_math_mode(change.how == record::How::compute_type ? change.compute_type
-                                                                                         : product.asked.compute_type);
+    const bool needs_lock = change.math_mode >= 0 || depends_on_math_mode(change.how == record::How::compute_type
+                                                                              ? change.compute_type
+                                                                              : product.asked.compute_type);
     const HandleLockGuard guard(needs_lock ? product.handle : nullptr);
     return change.math_mode >= 0 ? call_under_math_mode(site, *product.handle, change.math_mode, call) : call();
 }
@@ -120,8 +117,7 @@ Outcome follow_state(const Site& site, const Frame& frame) {
     const HandleLockGuard guard(record);
     const std::int32_t status = call_as_called(site, frame);
     if (status != status_success || record == nullptr) return {status, nullptr};
-    if (road == Road::math_mode_set)
-        note_math_mode(*record, static_cast<std::int32_t>(frame.word(1)));
+    if (road == Road::math_mode_set) note_math_mode(*record, static_cast<std::int32_t>(frame.word(1)));
     // A logging callback of the program's, called out of a product that runs under our mode.
     if (road == Road::math_mode_read && is_inside_own_product)
         *reinterpret_cast<std::int32_t*>(frame.word(1)) = record->math_mode.load(std::memory_order_relaxed);
@@ -146,6 +142,7 @@ void bind(Site& site) {
 bool needs_gate(const Site& site, const Settings& in_force) {
     const Treatment treatment = site.function->family->treatment;
     if (treatment == Treatment::state) return true;
+    if (site.function->family->road == Road::lt_matmul && has_changed_searches()) return true;
     if (in_force.logs()) return true;
     return treatment == Treatment::governed && governs(in_force);
 }
@@ -189,8 +186,8 @@ Outcome govern(Site& site, const Frame& frame) {
 
 }  // namespace fp32shim::cublas
 
-/// The express lane: where a plan is kept for a call like this, nobody watches, and only a compute type has to be
-/// changed, that is all there is to do. A refusal goes the long way: the library has launched nothing.
+/// The express lane: where a plan is kept for a call like this, nobody watches, and all that matters is a compute type,
+/// there is nothing else to do. A refusal goes the long way: the library has launched nothing.
 extern "C" fp32shim::Outcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
     using namespace fp32shim::cublas;
@@ -199,11 +196,12 @@ extern "C" fp32shim::Outcome fp32shim_govern_cublas(fp32shim::Site* site, const 
         const Route& route = *site->route;
         const HandleRecord* handle = record_of(reinterpret_cast<Handle>(frame->word(0)));
         const std::uint64_t key =
-            handle == nullptr ? key_unknown
-                              : join_key(settings_change_count(), handle->key.load(std::memory_order_relaxed),
-                                         route.key(*frame));
+            handle == nullptr
+                ? key_unknown
+                : join_key(settings_change_count(), handle->key.load(std::memory_order_relaxed), route.key(*frame));
         if ((kept & key_mask) == key && route.multiplies(*frame, site->function->width == Width::ilp64)) {
             const Change& change = interned_plan(kept >> number_shift & number_mask).change;
+            if (change.how == record::How::forward) return {0, site->real};
             const std::int32_t status = call_with_compute_type(*site, *frame, change);
             if (!is_refusal(status)) return {status, nullptr};
         }

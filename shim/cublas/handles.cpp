@@ -21,8 +21,8 @@ std::uint64_t key_of(const HandleRecord& record) {
 
 void update_key(HandleRecord& record) { record.key.store(key_of(record), std::memory_order_release); }
 
-/// Locks lie on pages that a forked child sees zeroed: there nobody holds them. (CUDA does not work in a forked child,
-/// but its functions say so, and must not hang instead.)
+/// Locks lie on pages that a forked child sees zeroed: there nobody holds them. (CUDA does not work in a forked
+/// child, but its functions say so, and must not hang instead.)
 HandleLock* allocate_lock() {
     constexpr std::size_t page_size = 4096;
     constexpr std::size_t stride = 64;

@@ -14,8 +14,8 @@ namespace fp32shim::cublas {
 
 using Handle = void*;
 
-/// A cublasLtMatmulDesc_t begins with its own version, by which the library goes: a program built against older headers
-/// makes smaller ones.
+/// A cublasLtMatmulDesc_t begins with its own version, by which the library goes: a program built against older
+/// headers makes smaller ones.
 struct DescSize {
     std::int32_t version = 0;
     std::uint32_t size = 0;  ///< bytes that a descriptor of this version consists of; 0: no such version
@@ -33,8 +33,8 @@ struct Library {
 
     // cublasLt
     mutable std::atomic<const DescSizes*> desc_sizes{nullptr};
-    std::int32_t (*desc_init)(void* desc, std::size_t size, std::int32_t compute_type, std::int32_t scale_type) =
-        nullptr;
+    std::int32_t (*desc_init)(void* desc, std::size_t size, std::int32_t compute_type,
+                              std::int32_t scale_type) = nullptr;
     std::int32_t (*desc_set)(void* desc, std::int32_t attribute, const void* value, std::size_t size) = nullptr;
     std::int32_t (*desc_get)(const void* desc, std::int32_t attribute, void* value, std::size_t size,
                              std::size_t* written) = nullptr;

@@ -1,6 +1,8 @@
 #include "shim/cublas/lt.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "shim/cublas/govern.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
@@ -267,46 +269,74 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
     return std::nullopt;
 }
 
-bool multiplies(const policy::MatmulCall& call) { return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0; }
+bool multiplies(const policy::MatmulCall& call) {
+    return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
+}
 
-/// Runs the changed product; nothing where it could not be, and then `obstacle` says why.
-std::optional<std::int32_t> run_changed(const Site& site, const Frame& frame, const Parts& parts, const Change& change,
-                                        bool tells_actual, Done& done, Reason& obstacle) {
+constinit std::atomic<bool> searches_were_changed{false};
+
+/// An algorithm that a changed search found, for another compute type than this product is to have: the settings were
+/// others then.
+bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) {
+    FoundAlgorithm found;
+    return algorithm != nullptr && has_changed_searches() && recall_algorithm(algorithm_at(algorithm), found) &&
+           found.compute_type != compute_type;
+}
+
+/// Runs the product with this compute type, and an algorithm that fits it; nothing where that cannot be, and then
+/// `obstacle` says why.
+std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts,
+                                        std::int32_t compute_type, bool tells_actual, Done& done, Reason& obstacle) {
     const Library& library = *site.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     obstacle = Reason::no_algorithm;
     ChangedDesc desc;
-    if (!desc.copy(library, parts.desc, change.compute_type)) return std::nullopt;
+    if (!desc.copy(library, parts.desc, compute_type)) return std::nullopt;
     Parts changed = parts;
     changed.desc = desc.address();
     Algorithm64 fitting{};
     if (algorithm != nullptr) {
         fitting = algorithm_at(algorithm);
-        if (!fitting_algorithm(library, changed, desc, frame, change.compute_type, fitting)) return std::nullopt;
+        if (!fitting_algorithm(library, changed, desc, frame, compute_type, fitting)) return std::nullopt;
         algorithm = fitting.data();
     }
     const auto status = static_cast<std::int32_t>(call_matmul(site, frame, desc.address(), algorithm));
     obstacle = Reason::library_refused;
     if (is_refusal(status)) return std::nullopt;
-    if (tells_actual && change.format != Format::bf16x9) done.actual = actual_format(library, algorithm);
+    if (tells_actual) done.actual = actual_format(library, algorithm);
     return status;
 }
 
 /// Runs the plan. `done` is what came of it: a change that cannot be made leaves the call as the program made it.
-std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const Settings& in_force, const Plan& plan,
-                 Done& done) {
-    const bool tells_actual = in_force.logs() && plan.applied != policy::Applied::unchanged;
+std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
+                 const Settings& in_force, const Plan& plan, Done& done) {
+    const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
+    const std::int32_t own_compute_type = lt.product.asked.compute_type;
+    const bool tells_actual =
+        in_force.logs() && plan.applied != policy::Applied::unchanged && plan.applied != policy::Applied::bf16x9;
     Reason obstacle = Reason::as_requested;
     if (plan.change.how != record::How::forward) {
-        if (const auto status = run_changed(site, frame, parts, plan.change, tells_actual, done, obstacle))
+        if (const auto status =
+                run_fitting(site, frame, parts, plan.change.compute_type, tells_actual, done, obstacle))
+            return *status;
+        done = as_called(plan, in_force.cuda, obstacle);
+    }
+    Reason unused{};
+    if (is_of_other_compute_type(algorithm, own_compute_type)) {
+        if (const auto status = run_fitting(site, frame, parts, own_compute_type, tells_actual, done, unused))
             return *status;
     }
-    const auto status = static_cast<std::int32_t>(site.route->as_called(site.real, frame));
-    if (obstacle != Reason::as_requested)
-        done = as_called(plan, in_force.cuda, is_refusal(status) ? Reason::invalid_arguments : obstacle);
-    if (tells_actual && status == status_success && done.applied != policy::Applied::bf16x9)
-        done.actual =
-            actual_format(*site.library, reinterpret_cast<const void*>(frame.word(argument_algorithm)));
+    auto status = static_cast<std::int32_t>(site.route->as_called(site.real, frame));
+    if (!is_refusal(status)) {
+        if (tells_actual) done.actual = actual_format(*site.library, algorithm);
+        return status;
+    }
+    // It may be for an algorithm of a changed search that is no longer remembered.
+    if (algorithm != nullptr && has_changed_searches()) {
+        if (const auto other = run_fitting(site, frame, parts, own_compute_type, tells_actual, done, unused))
+            return *other;
+    }
+    if (obstacle != Reason::as_requested) done.reason = Reason::invalid_arguments;
     return status;
 }
 
@@ -335,12 +365,14 @@ std::int64_t call_heuristic(const Site& site, const Frame& frame, const void* de
     using Heuristic = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word, Word, Word);
     // The one without a stream ignores what lies beyond its last argument.
     const bool has_stream = site.function->positions().words > heuristic_found + 1;
-    return reinterpret_cast<Heuristic>(site.real)(
-        frame.word(0), desc, frame.word(2), frame.word(3), frame.word(4), frame.word(5), frame.word(6), frame.word(7),
-        frame.word(8), frame.word(9), has_stream ? frame.word(heuristic_found + 1) : 0);
+    return reinterpret_cast<Heuristic>(site.real)(frame.word(0), desc, frame.word(2), frame.word(3), frame.word(4),
+                                                  frame.word(5), frame.word(6), frame.word(7), frame.word(8),
+                                                  frame.word(9), has_stream ? frame.word(heuristic_found + 1) : 0);
 }
 
 }  // namespace
+
+bool has_changed_searches() { return searches_were_changed.load(std::memory_order_acquire); }
 
 Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force) {
     const Outcome untouched{0, site.real};
@@ -353,12 +385,12 @@ Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_forc
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
     if (!multiplies(lt.call)) plan = plan_for_nothing(plan);
-    if (plan.change.how == record::How::forward && !logs) return untouched;
+    if (plan.change.how == record::How::forward && !logs && !has_changed_searches()) return untouched;
     Done done = done_by(plan);
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
     const std::int64_t started = logs ? now_ns() : 0;
-    const std::int32_t status = run(site, frame, parts, in_force, plan, done);
+    const std::int32_t status = run(site, frame, parts, lt, in_force, plan, done);
     running = outer;
     if (logs) {
         const std::int64_t host_ns = now_ns() - started;
@@ -385,6 +417,7 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
             const auto status = static_cast<std::int32_t>(call_heuristic(site, frame, desc.address()));
             const auto* found = reinterpret_cast<const std::int32_t*>(frame.word(heuristic_found));
             if (status == status_success && found != nullptr && *found > 0) {
+                searches_were_changed.store(true, std::memory_order_release);
                 remember_found(*site.library, frame, plan.change.compute_type);
                 return {status, nullptr};
             }

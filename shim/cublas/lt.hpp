@@ -13,6 +13,9 @@ namespace fp32shim::cublas {
 /// cublasLtMatmul: describe, decide, plan, run, record.
 Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force);
 
+/// Whether the program may hold algorithms that were found for another compute type than it asked for.
+bool has_changed_searches();
+
 /// cublasLtMatmulAlgoGetHeuristic and …ForStream: answers for the product as it will be run. Not counted.
 Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
 

@@ -19,8 +19,8 @@ struct HeuristicResult {
 };
 static_assert(sizeof(HeuristicResult) == 96);
 
-/// An algorithm as a search found it. The masks are what the program's search allowed, which a search in its place must
-/// keep to.
+/// An algorithm as a search found it. The masks are what the program's search allowed, which a search in its place
+/// must keep to.
 struct FoundAlgorithm {
     std::uint64_t implementation_mask = ~std::uint64_t{0};
     std::uint32_t reduction_scheme_mask = 0xffffffff;

@@ -57,13 +57,18 @@ bool names_solver(const policy::Decision& decision, const policy::Policy& policy
 
 }  // namespace
 
-void keep_plan(Site& site, std::uint64_t key, const Plan& plan, const Settings& in_force) {
+bool depends_on_math_mode(std::int32_t compute_type) { return compute_type == 0 || compute_type == compute_32f; }
+
+void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force) {
     const std::uint64_t number = intern(plan);
     if (number == 0) return;
-    const bool is_simple = plan.change.how == record::How::compute_type && plan.change.math_mode < 0 &&
-                           plan.change.compute_type != compute_32f && site.function->family->road == Road::compute_type;
+    const bool is_forwarded = plan.change.how == record::How::forward;
+    const std::int32_t compute_type = is_forwarded ? product.asked.compute_type : plan.change.compute_type;
+    const bool is_simple = product.asked.road == Road::compute_type && plan.applied != policy::Applied::unchanged &&
+                           plan.change.how != record::How::math_mode && plan.change.math_mode < 0 &&
+                           !depends_on_math_mode(compute_type);
     const bool is_watched = in_force.logs() || site.by_importers || !is_cublas_library(site.provider);
-    site.plan.store(kept_bit | (is_simple && !is_watched ? express_bit : 0) | number << number_shift | key,
+    site.plan.store(kept_bit | (is_simple && !is_watched ? express_bit : 0) | number << number_shift | product.key,
                     std::memory_order_release);
 }
 
@@ -81,13 +86,12 @@ Plan make_plan(const Site& site, const Product& product, const policy::Decision&
     } else if (!is_known(product.asked)) {
         plan.reason = Reason::unknown_value;
     } else {
-        const Restraints restraints{
-            .pointers_may_be_unaligned =
-                product.pointers_are_in_arrays && !vouches_for_alignment(decision, in_force.policy),
-            .is_of_solver = site.is_of_solver && !names_solver(decision, in_force.policy)};
+        const Restraints restraints{.pointers_may_be_unaligned = product.pointers_are_in_arrays &&
+                                                                 !vouches_for_alignment(decision, in_force.policy),
+                                    .is_of_solver = site.is_of_solver && !names_solver(decision, in_force.policy)};
         // Every decision but `native` is clamped already.
-        const policy::Floor floor = decision.precision == policy::Precision::native ? floor_in_force(in_force)
-                                                                                   : policy::Floor::none;
+        const policy::Floor floor =
+            decision.precision == policy::Precision::native ? floor_in_force(in_force) : policy::Floor::none;
         plan.as_called = asked_format(product.asked, in_force.cuda);
         plan.change = plan_change(product.asked, in_force.cuda, restraints, decision, floor, in_force.policy);
         tell(plan, plan.change.format, plan.change.reason, in_force.cuda);

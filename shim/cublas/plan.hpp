@@ -29,13 +29,17 @@ Done as_called(const Plan& plan, const Environment& environment, policy::Reason 
 /// What is recorded of a plan.
 Done done_by(const Plan& plan);
 
+/// Whether the handle's math mode decides what a call with this compute type (0: it has none) does.
+bool depends_on_math_mode(std::int32_t compute_type);
+
 /// Nothing is multiplied: as the program made it.
 Plan plan_for_nothing(Plan plan);
 
 /// cuSOLVER refines what it gets, and relies on more precision than its products seem to need.
 constexpr std::string_view solver_name = "libcusolver";
 
-// ---- details -------------------------------------------------------------------------------------------------------
+// ---- details
+// -------------------------------------------------------------------------------------------------------
 
 /// What a site keeps: the plan's number, above the key of the calls that it holds for. 0: nothing.
 ///
@@ -49,7 +53,7 @@ constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
 
 /// Equal plans share a number.
 const Plan& interned_plan(std::uint64_t number);
-void keep_plan(Site& site, std::uint64_t key, const Plan& plan, const Settings& in_force);
+void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force);
 
 Plan make_plan(const Site& site, const Product& product, const policy::Decision& decision, const Settings& in_force);
 
@@ -63,7 +67,7 @@ Plan plan_call(Site& site, const Product& product, const Settings& in_force, con
     const policy::Decision decision = decide_call(in_force, call);
     const Plan plan = make_plan(site, product, decision, in_force);
     if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_in_use())
-        keep_plan(site, product.key, plan, in_force);
+        keep_plan(site, product, plan, in_force);
     return plan;
 }
 

@@ -16,7 +16,9 @@ class ArgumentReader {
 
     bool has(Role role) const { return positions_.of(role) >= 0; }
     std::int32_t enumerator(Role role) const { return static_cast<std::int32_t>(frame_.word(positions_.of(role))); }
-    std::int32_t enumerator(Role role, std::int32_t fallback) const { return has(role) ? enumerator(role) : fallback; }
+    std::int32_t enumerator(Role role, std::int32_t fallback) const {
+        return has(role) ? enumerator(role) : fallback;
+    }
     Handle handle() const { return reinterpret_cast<Handle>(frame_.word(positions_.of(Role::handle))); }
 
     std::int64_t integer(Role role, std::int64_t fallback) const {
@@ -56,9 +58,10 @@ class ArgumentReader {
 
 /// The sizes of the group with the most work; the batch counts all products.
 void describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) {
+    const std::int64_t group_count = arguments.integer(Role::group_count, 0);
+    if (group_count == 0) call.batch = 0;
     for (Role role : {Role::trans_a, Role::trans_b, Role::m, Role::n, Role::k, Role::group_size})
         if (arguments.array(role) == nullptr) return;
-    const std::int64_t group_count = arguments.integer(Role::group_count, 0);
     call.batch = 0;
     double most_work = -1;
     for (std::int64_t group = 0; group < group_count; ++group) {
@@ -66,8 +69,8 @@ void describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) 
         const std::int64_t n = arguments.integer_of_group(Role::n, group);
         const std::int64_t k = arguments.integer_of_group(Role::k, group);
         const std::int64_t size = arguments.integer_of_group(Role::group_size, group);
-        const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
-                            static_cast<double>(size);
+        const double work =
+            static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(size);
         if (size > 0) call.batch += size;
         if (work <= most_work) continue;
         most_work = work;
@@ -154,8 +157,7 @@ Product describe(const Site& site, const Frame& frame, std::uint64_t settings_co
     if (arguments.has(Role::handle) && !is_xt(function))
         product.handle = find_handle(arguments.handle(), *site.library);
 
-    product.pointers_are_in_arrays =
-        family.batching == Batching::pointers || family.batching == Batching::groups;
+    product.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
     Asked& asked = product.asked;
     asked.road = family.road;
     asked.compute_type = arguments.enumerator(Role::compute_type, 0);

@@ -1,4 +1,5 @@
-// The first step of a cuBLAS call: what it asks for. Looks at values only; matrices and scalars may lie on the device.
+// The first step of a cuBLAS call: what it asks for. Looks at values only; matrices and scalars may lie on the
+// device.
 #pragma once
 
 #include "policy/matmul_call.hpp"
@@ -11,7 +12,7 @@ namespace fp32shim::cublas {
 
 enum class Counted : std::uint8_t {
     governed,
-    observed,  ///< narrower than float32: counted, never altered
+    observed,    ///< narrower than float32: counted, never altered
     not_at_all,  ///< float64 or integers
 };
 
@@ -37,8 +38,8 @@ bool is_cublas_library(const LoadedObject* object);
 /// 'N', 'T', 'C', 'R' (conjugate); '?' for another value of cublasOperation_t.
 char letter_of_operation(std::int32_t value);
 
-/// How the call says what it allows. `settings_count` is settings_change_count as it was before the settings were read:
-/// so a plan may be made with newer ones than its key says, never with older.
+/// How the call says what it allows. `settings_count` is settings_change_count as it was before the settings were
+/// read: so a plan may be made with newer ones than its key says, never with older.
 Product describe(const Site& site, const Frame& frame, std::uint64_t settings_count);
 
 /// The same in the policy's words, sizes included.

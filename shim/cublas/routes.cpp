@@ -1,5 +1,6 @@
 #include "shim/cublas/routes.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "shim/cublas/api.hpp"
@@ -74,7 +75,8 @@ std::uint64_t key(const Frame& frame) {
     auto dtype = static_cast<std::uint64_t>(called.dtype);
     std::uint64_t compute_type = 0;
     std::uint64_t algorithm = 0;
-    if constexpr (type_place >= 0) dtype = static_cast<std::uint64_t>(operand_type(static_cast<std::int32_t>(frame.word(type_place))).dtype);
+    if constexpr (type_place >= 0)
+        dtype = static_cast<std::uint64_t>(operand_type(static_cast<std::int32_t>(frame.word(type_place))).dtype);
     if constexpr (compute_type_place >= 0) {
         compute_type = static_cast<std::uint32_t>(frame.word(compute_type_place)) - 63U;
         if (compute_type == 0 || compute_type > 31) return key_unknown;
@@ -87,8 +89,29 @@ std::uint64_t key(const Frame& frame) {
     return dtype << dtype_shift | compute_type << compute_type_shift | algorithm << algorithm_shift;
 }
 
+/// Of a batch of groups: whether one of them has products and sizes. Arrays that are missing are the library's to
+/// report.
+bool any_group_multiplies(const Positions& positions, const Frame& frame, bool is_ilp64) {
+    const auto array = [&](Role role) { return reinterpret_cast<const void*>(frame.word(positions.of(role))); };
+    const auto is_zero = [&](Role role, std::int64_t group) {
+        return is_ilp64 ? static_cast<const std::int64_t*>(array(role))[group] == 0
+                        : static_cast<const std::int32_t*>(array(role))[group] == 0;
+    };
+    constexpr Role sizes[] = {Role::m, Role::n, Role::k, Role::group_size};
+    const std::int64_t word = frame.word(positions.of(Role::group_count));
+    const std::int64_t group_count = is_ilp64 ? word : static_cast<std::int32_t>(word);
+    if (group_count == 0) return false;
+    for (Role role : sizes)
+        if (array(role) == nullptr) return true;
+    for (std::int64_t group = 0; group < group_count; ++group)
+        if (std::none_of(std::begin(sizes), std::end(sizes), [&](Role role) { return is_zero(role, group); }))
+            return true;
+    return false;
+}
+
 template <const Family& called>
 bool multiplies(const Frame& frame, bool is_ilp64) {
+    if constexpr (called.batching == Batching::groups) return any_group_multiplies(called.cblas, frame, is_ilp64);
     bool result = true;
     const auto look_at = [&]<Role role>() {
         constexpr int place = called.cblas.of(role);
@@ -97,14 +120,10 @@ bool multiplies(const Frame& frame, bool is_ilp64) {
             result = result && (is_ilp64 ? word : static_cast<std::int32_t>(word)) != 0;
         }
     };
-    if constexpr (called.batching == Batching::groups) {
-        look_at.template operator()<Role::group_count>();
-    } else {
-        look_at.template operator()<Role::m>();
-        look_at.template operator()<Role::n>();
-        look_at.template operator()<Role::k>();
-        look_at.template operator()<Role::batch_count>();
-    }
+    look_at.template operator()<Role::m>();
+    look_at.template operator()<Role::n>();
+    look_at.template operator()<Role::k>();
+    look_at.template operator()<Role::batch_count>();
     return result;
 }
 

@@ -1,0 +1,100 @@
+// What the shim adds on the host to a product of cuBLAS whose decision is cached, with no log: the same product, in
+// the same process, called directly in its library and through the entry point, in alternating rounds.
+//
+// The library is one whose products do nothing (empty_cublas/), with a driver that says compute capability 9.0: no
+// GPU is needed, and a real one would only hide what is measured. Governed by compute type, by math mode, and
+// forwarded because the program asks for the format that the policy chooses:
+//
+//     LD_PRELOAD=build/lib/libfp32shim.so FP32_MATMUL_PRECISION=high build/bin/cublas_overhead [rounds]
+//
+// Nothing set, which is the price of the shim being there: the same without FP32_MATMUL_PRECISION. In each line,
+// `runs as` is what reached the library last through the shim.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "bench/empty_cublas/empty_cublas.h"
+
+namespace {
+
+constexpr int trans_n = 0;
+constexpr int fill_mode_upper = 1;
+constexpr int type_r_32f = 0;
+constexpr int compute_32f_fast_tf32 = 77;
+constexpr int algorithm_default = -1;
+
+/// Operands that nobody reads.
+struct Product {
+    void* handle = nullptr;
+    int n = 64;
+    float alpha = 1, beta = 0, matrix[1] = {};
+};
+
+int call(decltype(&cublasSgemm_v2) function, Product& p) {
+    return function(p.handle, trans_n, trans_n, p.n, p.n, p.n, &p.alpha, p.matrix, p.n, p.matrix, p.n, &p.beta,
+                    p.matrix, p.n);
+}
+
+int call(decltype(&cublasSsyrk_v2) function, Product& p) {
+    return function(p.handle, fill_mode_upper, trans_n, p.n, p.n, &p.alpha, p.matrix, p.n, &p.beta, p.matrix, p.n);
+}
+
+/// As a program that asks for TF32 itself.
+int call(decltype(&cublasGemmEx) function, Product& p) {
+    return function(p.handle, trans_n, trans_n, p.n, p.n, p.n, &p.alpha, p.matrix, type_r_32f, p.n, p.matrix,
+                    type_r_32f, p.n, &p.beta, p.matrix, type_r_32f, p.n, compute_32f_fast_tf32, algorithm_default);
+}
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+template <class Function>
+double time_ns(Function function, Product& product, int calls) {
+    int failures = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) failures += call(function, product);
+    const auto end = std::chrono::steady_clock::now();
+    if (failures != 0) {
+        std::fprintf(stderr, "cublas_overhead: a product failed\n");
+        std::exit(1);
+    }
+    return std::chrono::duration<double, std::nano>(end - begin).count() / calls;
+}
+
+template <class Function>
+void compare(const char* name, Product& product, int rounds, Function direct, Function through) {
+    constexpr int calls = 1'000'000;
+    std::vector<double> direct_times, through_times, differences;
+    for (int round = 0; round < rounds; ++round) {
+        direct_times.push_back(time_ns(direct, product, calls));
+        through_times.push_back(time_ns(through, product, calls));
+        differences.push_back(through_times.back() - direct_times.back());
+    }
+    const LastProduct last = empty_cublas_last_product;
+    std::printf(
+        "%-28s direct %6.2f ns   shim %6.2f ns   difference %+6.2f ns   runs as: compute type %d, math mode %d\n",
+        name, median(direct_times), median(through_times), median(differences), last.compute_type, last.math_mode);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    const int rounds = count > 1 ? std::max(3, std::atoi(arguments[1])) : 31;
+    Product product;
+    if (cuInit(0) != 0 || cublasCreate_v2(&product.handle) != 0) {
+        std::fprintf(stderr, "cublas_overhead: another cuBLAS than that of bench/empty_cublas was loaded\n");
+        return 1;
+    }
+    if (&cublasSgemm_v2 == empty_cublas.sgemm)
+        std::fprintf(stderr, "cublas_overhead: the shim is not preloaded; both columns are direct calls\n");
+    std::printf("medians of %d rounds\n", rounds);
+    compare("cublasSgemm_v2", product, rounds, empty_cublas.sgemm, &cublasSgemm_v2);
+    compare("cublasSsyrk_v2", product, rounds, empty_cublas.ssyrk, &cublasSsyrk_v2);
+    compare("cublasGemmEx, FAST_TF32", product, rounds, empty_cublas.gemm_ex, &cublasGemmEx);
+    cublasDestroy_v2(product.handle);
+}

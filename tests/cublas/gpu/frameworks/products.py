@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Runs a framework's float32 products and compares the measured format with what the shim decided.
+
+    products.py torch|cupy|jax|numpy --own default|fp32|tf32 --shim TEXT [--log FILE] [--expect FORMAT] [--size N]
+
+--own is the program's own setting in the framework; --log is FP32_MATMUL_LOG of this process; --expect is the format
+that the shim's setting asks for. Prints one row of a Markdown table per operation. A product that no decision is about
+went past the shim (kernels of the framework's own): its row says `not seen`, and it fails nothing.
+Ends with 0; 1 where a result is lower than its decision, or a decision or result is not as expected; 77 where the
+framework or a CUDA device is missing.
+"""
+
+import argparse
+import importlib
+import json
+import sys
+
+HEADING = ("| framework | operation | own setting | shim | measured | error | decisions | verdict |\n"
+           "|---|---|---|---|---|---|---|---|")
+
+
+class DecisionLog:
+    """What the shim added to the log since the last look."""
+
+    def __init__(self, path):
+        self.path = path
+        self.position = 0
+
+    def new_decisions(self):
+        if not self.path:
+            return []
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                file.seek(self.position)
+                events = [json.loads(line) for line in file]
+                self.position = file.tell()
+        except FileNotFoundError:
+            return []
+        return [event for event in events if event["event"] == "decision"]
+
+
+def summary(decisions):
+    """Each distinct decision once."""
+    lines = {}
+    for d in decisions:
+        reason = "" if d["reason"] == "as_requested" else f", {d['reason']}"
+        text = f"`{d['function']}` from {d['caller']} in {d['provider']}: {d['applied']} by {d['how']}{reason}"
+        lines[text] = lines.get(text, 0) + 1
+    return "<br>".join(f"{count} x {text}" for text, count in lines.items())
+
+
+def verdict(measured, decisions, expect, formats):
+    """(text, whether it fails)"""
+    known = [d["applied"] for d in decisions if d["applied"] != "unchanged"]
+    if measured == "wrong":
+        return "FAIL: the result is wrong", True
+    if not known:
+        return "not seen", False
+    applied = formats.lowest(known)
+    if formats.is_lower(measured, applied):
+        return f"FAIL: {measured} is lower than {applied}", True
+    if expect and applied != expect:
+        return f"FAIL: decided {applied}, not {expect}", True
+    if expect and measured != expect:
+        return f"FAIL: {expect} permitted, {measured} used", True
+    return "ok", False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("framework", choices=["torch", "cupy", "jax", "numpy"])
+    parser.add_argument("--own", choices=["default", "fp32", "tf32"], default="default")
+    parser.add_argument("--shim", default="none")
+    parser.add_argument("--log")
+    parser.add_argument("--expect", choices=["fp32", "tf32", "bf16"])
+    parser.add_argument("--size", type=int, default=1024)
+    parser.add_argument("--heading", action="store_true", help="print the heading of the table first")
+    arguments = parser.parse_args()
+
+    try:
+        import numpy
+
+        import measured as formats
+
+        framework = importlib.import_module(f"{arguments.framework}_products")
+        device, operations = framework.start(arguments.own)
+    except (ImportError, RuntimeError) as error:
+        print(f"products.py: {arguments.framework}: {error}", file=sys.stderr)
+        return 77
+
+    if arguments.heading:
+        print(HEADING)
+    generator = numpy.random.default_rng(1)
+    shape = (arguments.size, arguments.size)
+    a = generator.uniform(-1, 1, shape).astype(numpy.float32)
+    b = generator.uniform(-1, 1, shape).astype(numpy.float32)
+    log = DecisionLog(arguments.log)
+    failed = False
+    for name, operation in operations.items():
+        log.new_decisions()
+        result = operation(a, b)
+        decisions = log.new_decisions()
+        measured, error = formats.judge(result, a, b)
+        text, fails = verdict(measured, decisions, arguments.expect, formats)
+        failed |= fails
+        print(f"| {arguments.framework} {framework.version()}, {device} | {name} | {arguments.own} | {arguments.shim} "
+              f"| {measured} | {error:.1e} | {summary(decisions)} | {text} |", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""PyTorch's float32 products."""
+
+import torch
+
+
+def start(own):
+    """own: default, fp32 or tf32, by torch's own settings. (name of the device, {operation: function of (a, b)})"""
+    if not torch.cuda.is_available():
+        raise RuntimeError("no CUDA device")
+    if own == "fp32":
+        torch.backends.cuda.matmul.allow_tf32 = False
+    elif own == "tf32":
+        torch.set_float32_matmul_precision("high")
+
+    def on_device(operation):
+        def run(a, b):
+            return operation(torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda())[:64].cpu().numpy()
+        return run
+
+    return torch.cuda.get_device_name(0), {
+        "torch.mm": on_device(torch.mm),
+        "torch.bmm": on_device(lambda a, b: torch.bmm(a.expand(4, -1, -1), b.expand(4, -1, -1).contiguous())[3]),
+        "Linear with bias": on_device(
+            lambda a, b: torch.nn.functional.linear(a, b.T.contiguous(), torch.zeros(b.shape[1], device="cuda"))),
+        "torch.einsum": on_device(lambda a, b: torch.einsum("ik,kj->ij", a, b)),
+    }
+
+
+def version():
+    return torch.__version__

@@ -1,0 +1,130 @@
+#include "libraries.hpp"
+
+#include <dlfcn.h>
+
+namespace gpu {
+
+namespace {
+
+void check(CUresult result, const char* what) {
+    if (result != CUDA_SUCCESS) throw std::runtime_error(std::string(what) + ": CUresult " + std::to_string(result));
+}
+
+}  // namespace
+
+Library::Library(std::initializer_list<const char*> names) {
+    std::string first_error;
+    for (const char* name : names) {
+        handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (handle_) {
+            file_ = name;
+            return;
+        }
+        if (first_error.empty()) first_error = dlerror();
+    }
+    throw NoDevice(first_error);
+}
+
+void* Library::address(const char* name) const { return dlsym(handle_, name); }
+
+Device::Device() {
+    const CUresult started = driver.get<decltype(cuInit)>("cuInit")(0);
+    int count = 0;
+    if (started == CUDA_SUCCESS) check(driver.get<decltype(cuDeviceGetCount)>("cuDeviceGetCount")(&count), "count");
+    if (count == 0) throw NoDevice("cuInit says " + std::to_string(started) + ", devices: " + std::to_string(count));
+
+    CUdevice device = 0;
+    check(driver.get<decltype(cuDeviceGet)>("cuDeviceGet")(&device, 0), "cuDeviceGet");
+    CUcontext context = nullptr;
+    check(driver.get<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context, device),
+          "cuDevicePrimaryCtxRetain");
+    check(driver.get<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context), "cuCtxSetCurrent");
+
+    char text[256] = "";
+    check(driver.get<decltype(cuDeviceGetName)>("cuDeviceGetName")(text, sizeof text, device), "cuDeviceGetName");
+    name = text;
+    check(driver.get<decltype(cuDriverGetVersion)>("cuDriverGetVersion")(&driver_version), "cuDriverGetVersion");
+    const auto attribute = driver.get<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
+    int major = 0;
+    int minor = 0;
+    check(attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device), "cuDeviceGetAttribute");
+    check(attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "cuDeviceGetAttribute");
+    compute_capability = 10 * major + minor;
+}
+
+void Device::synchronise() const {
+    check(driver.get<decltype(cuCtxSynchronize)>("cuCtxSynchronize")(), "cuCtxSynchronize");
+}
+
+Buffer::Buffer(const Device& device, std::size_t bytes) : device_(device) {
+    check(device.driver.get<decltype(cuMemAlloc)>("cuMemAlloc_v2")(&address_, bytes), "cuMemAlloc");
+}
+
+Buffer::Buffer(const Device& device, const void* host, std::size_t bytes) : Buffer(device, bytes) {
+    upload(host, bytes);
+}
+
+Buffer::~Buffer() { device_.driver.get<decltype(cuMemFree)>("cuMemFree_v2")(address_); }
+
+void Buffer::upload(const void* host, std::size_t bytes, std::size_t offset) {
+    check(device_.driver.get<decltype(cuMemcpyHtoD)>("cuMemcpyHtoD_v2")(address_ + offset, host, bytes),
+          "cuMemcpyHtoD");
+}
+
+void Buffer::fill_with_nan(std::size_t bytes) {
+    constexpr unsigned nan_bits = 0x7fc00000;
+    check(device_.driver.get<decltype(cuMemsetD32)>("cuMemsetD32_v2")(address_, nan_bits, bytes / sizeof(float)),
+          "cuMemsetD32");
+}
+
+void Buffer::download(void* host, std::size_t bytes) const {
+    device_.synchronise();
+    check(device_.driver.get<decltype(cuMemcpyDtoH)>("cuMemcpyDtoH_v2")(host, address_, bytes), "cuMemcpyDtoH");
+}
+
+Cublas::Cublas(const Device& device) {
+    const cublasStatus_t status = library.get<decltype(cublasCreate_v2)>("cublasCreate_v2")(&handle);
+    if (status != CUBLAS_STATUS_SUCCESS) throw NoDevice(device.name + ": cublasCreate says " + text(status));
+    int number = 0;
+    check(library.get<decltype(cublasGetVersion_v2)>("cublasGetVersion_v2")(handle, &number), "cublasGetVersion");
+    version = std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+              std::to_string(number % 100);
+}
+
+Cublas::~Cublas() { library.get<decltype(cublasDestroy_v2)>("cublasDestroy_v2")(handle); }
+
+void Cublas::set_math_mode(cublasMath_t mode) const {
+    check(library.get<decltype(cublasSetMathMode)>("cublasSetMathMode")(handle, mode), "cublasSetMathMode");
+}
+
+const char* text(cublasStatus_t status) {
+    switch (status) {
+        case CUBLAS_STATUS_SUCCESS:
+            return "SUCCESS";
+        case CUBLAS_STATUS_NOT_INITIALIZED:
+            return "NOT_INITIALIZED";
+        case CUBLAS_STATUS_ALLOC_FAILED:
+            return "ALLOC_FAILED";
+        case CUBLAS_STATUS_INVALID_VALUE:
+            return "INVALID_VALUE";
+        case CUBLAS_STATUS_ARCH_MISMATCH:
+            return "ARCH_MISMATCH";
+        case CUBLAS_STATUS_MAPPING_ERROR:
+            return "MAPPING_ERROR";
+        case CUBLAS_STATUS_EXECUTION_FAILED:
+            return "EXECUTION_FAILED";
+        case CUBLAS_STATUS_INTERNAL_ERROR:
+            return "INTERNAL_ERROR";
+        case CUBLAS_STATUS_NOT_SUPPORTED:
+            return "NOT_SUPPORTED";
+        case CUBLAS_STATUS_LICENSE_ERROR:
+            return "LICENSE_ERROR";
+    }
+    return "unknown status";
+}
+
+void check(cublasStatus_t status, const char* what) {
+    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(what) + ": " + text(status));
+}
+
+}  // namespace gpu

@@ -1,0 +1,44 @@
+# Packs the bundle: cmake -DBUNDLE=FOLDER -DPROGRAMS=FILE;FILE -DDATA=FILE;FILE -DFRAMEWORKS=FILE;FILE -DVERSION=TEXT
+#                         -DSTRIP=PROGRAM -DREADELF=PROGRAM -P pack.cmake
+# Fails where a program needs more than CUDA and the C library, or the bundle is too large to be carried about.
+cmake_minimum_required(VERSION 3.22)
+
+set(limit_bytes 41943040)  # 40 MiB
+set(cuda "libcublas\\.so\\.13|libcublasLt\\.so\\.13|libcuda\\.so\\.1")
+set(c_library "lib(c|m)\\.so\\.6|lib(dl|pthread|rt)\\.so\\.[0-9]+|ld-linux-[a-z0-9-]+\\.so\\.[0-9]+")
+set(may_need "^(${cuda}|${c_library})$")
+
+file(REMOVE_RECURSE ${BUNDLE})
+file(COPY ${PROGRAMS} ${DATA} DESTINATION ${BUNDLE})
+file(COPY ${FRAMEWORKS} DESTINATION ${BUNDLE}/frameworks)
+
+foreach(program IN LISTS PROGRAMS)
+  get_filename_component(name ${program} NAME)
+  set(packed ${BUNDLE}/${name})
+  file(RPATH_REMOVE FILE ${packed})
+  execute_process(COMMAND ${STRIP} ${packed} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${READELF} --dynamic --wide ${packed} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+  # A list whose elements have brackets is no list of several elements to CMake.
+  string(REGEX REPLACE "[][]" "|" dynamic "${dynamic}")
+  string(REGEX MATCHALL "Shared library: \\|[^|]*" needed "${dynamic}")
+  foreach(library IN LISTS needed)
+    string(REPLACE "Shared library: |" "" library "${library}")
+    if(NOT library MATCHES "${may_need}")
+      message(FATAL_ERROR "${name} needs ${library}, which a machine with a GPU may not have")
+    endif()
+  endforeach()
+endforeach()
+
+file(GLOB_RECURSE packed_files ${BUNDLE}/*)
+set(total 0)
+foreach(file IN LISTS packed_files)
+  file(SIZE ${file} bytes)
+  math(EXPR total "${total} + ${bytes}")
+endforeach()
+if(total GREATER limit_bytes)
+  message(FATAL_ERROR "the bundle has ${total} bytes, more than ${limit_bytes}")
+endif()
+# The build system takes this file for the whole bundle: it comes last.
+file(WRITE ${BUNDLE}/VERSION "${VERSION}\n")
+math(EXPR kilobytes "${total} / 1024")
+message(STATUS "${BUNDLE}: ${kilobytes} KiB")

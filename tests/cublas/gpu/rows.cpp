@@ -1,0 +1,162 @@
+// From measurements to the rows of tests/cublas/stand_in/semantics.def.
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <set>
+
+#include "questions.hpp"
+
+namespace gpu {
+
+namespace {
+
+class Conclusions {
+  public:
+    explicit Conclusions(const Session& session) : session_(session) {}
+
+    const std::string& measured(const std::string& name) const { return session_.measurements.at(name); }
+
+    void add(std::string row, std::string answer, std::string because) {
+        answers.push_back({std::move(row), std::move(answer), std::move(because)});
+    }
+
+    /// "yes" where these ran below float32, "no" where none did, "mixed" where some did.
+    void add_lowered(const std::string& row, std::initializer_list<const char*> names) {
+        std::set<std::string> verdicts;
+        std::string because;
+        for (const char* name : names) {
+            const std::string& format = measured(name);
+            verdicts.insert(format == "fp32" ? "no" : is_format(format) ? "yes" : "?");
+            because += (because.empty() ? "" : ", ") + std::string(name) + " " + format;
+        }
+        add(row, verdicts.size() == 1 ? *verdicts.begin() : "mixed", because);
+    }
+
+    /// Whether the first ran as the second did; both in float32 tell nothing.
+    void add_same(const std::string& row, const char* left, const char* right) {
+        add(row,
+            measured(right) == "fp32"           ? "?"
+            : measured(left) == measured(right) ? "yes"
+                                                : "no",
+            std::string(left) + " " + measured(left) + ", " + right + " " + measured(right));
+    }
+
+    static bool is_format(const std::string& answer) {
+        return answer == "fp32" || answer == "tf32" || answer == "bf16" || answer == "fp16";
+    }
+
+    std::vector<Answer> answers;
+
+  private:
+    const Session& session_;
+};
+
+std::string lower_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+}
+
+void conclude_math_modes(Conclusions& conclusions) {
+    conclusions.add_lowered("sgemm_honours_math_mode",
+                            {"mode_sgemm_tf32", "mode_sgemm_strided_batched_tf32", "mode_sgemm_batched_tf32"});
+    conclusions.add_lowered("sgemm_grouped_honours_math_mode", {"mode_sgemm_grouped_batched_tf32"});
+    conclusions.add_lowered("sgemm_ex_honours_math_mode", {"mode_sgemm_ex_tf32"});
+    conclusions.add_lowered("cgemm_honours_math_mode", {"mode_cgemm_tf32", "mode_cgemm_strided_batched_tf32",
+                                                        "mode_cgemm_batched_tf32", "mode_cgemm_ex_tf32"});
+    conclusions.add_lowered("cgemm3m_honours_math_mode",
+                            {"mode_cgemm3m_tf32", "mode_cgemm3m_ex_tf32", "mode_cgemm3m_batched_tf32",
+                             "mode_cgemm3m_strided_batched_tf32"});
+    conclusions.add_lowered("symm_honours_math_mode", {"mode_ssymm_tf32", "mode_csymm_tf32", "mode_chemm_tf32"});
+    conclusions.add_lowered("syrk_honours_math_mode", {"mode_ssyrk_tf32", "mode_csyrk_tf32", "mode_cherk_tf32"});
+    conclusions.add_lowered("syrk_ex_honours_math_mode", {"mode_csyrk_ex_tf32", "mode_csyrk3m_ex_tf32",
+                                                          "mode_cherk_ex_tf32", "mode_cherk3m_ex_tf32"});
+    conclusions.add_lowered("syr2k_honours_math_mode", {"mode_ssyr2k_tf32", "mode_csyr2k_tf32", "mode_cher2k_tf32"});
+    conclusions.add_lowered("syrkx_honours_math_mode", {"mode_ssyrkx_tf32", "mode_csyrkx_tf32", "mode_cherkx_tf32"});
+    conclusions.add_lowered("trmm_honours_math_mode", {"mode_strmm_tf32", "mode_ctrmm_tf32"});
+    conclusions.add_lowered("trsm_honours_math_mode", {"mode_strsm_tf32", "mode_ctrsm_tf32",
+                                                       "mode_strsm_batched_tf32", "mode_ctrsm_batched_tf32"});
+}
+
+void conclude_compute_types(Conclusions& conclusions) {
+    conclusions.add_lowered("compute_32f_on_tf32_handle", {"gemm_ex_32f_tf32"});
+    conclusions.add_lowered("compute_32f_on_tensor_op_handle", {"gemm_ex_32f_tensor_op"});
+    // The row asks whether the mode overrides: the other way round from "was it lowered".
+    const std::string& tf32 = conclusions.measured("gemm_ex_fast_tf32_pedantic");
+    const std::string& bf16 = conclusions.measured("gemm_ex_fast_16bf_pedantic");
+    const bool permitted = conclusions.measured("gemm_ex_fast_tf32_default") != "fp32";
+    conclusions.add("pedantic_mode_overrides_fast_types",
+                    !permitted                         ? "?"
+                    : tf32 == "fp32" && bf16 == "fp32" ? "yes"
+                    : tf32 != "fp32" && bf16 != "fp32" ? "no"
+                                                       : "mixed",
+                    "32F_FAST_TF32 " + tf32 + ", 32F_FAST_16BF " + bf16);
+    conclusions.add_same("tensor_op_mode_is_fast_16f", "mode_sgemm_tensor_op", "gemm_ex_fast_16f_default");
+    conclusions.add_same("tensor_op_algorithm_is_fast_16f", "gemm_ex_32f_algo99_default", "gemm_ex_fast_16f_default");
+    conclusions.add_lowered("tensor_op_algorithm_under_pedantic", {"gemm_ex_32f_pedantic_algo99_default"});
+    conclusions.add("fast_16f", conclusions.measured("gemm_ex_fast_16f_default"), "cublasGemmEx, DEFAULT mode");
+    conclusions.add("fast_16bf", conclusions.measured("gemm_ex_fast_16bf_default"), "cublasGemmEx, DEFAULT mode");
+    conclusions.add("tf32_ties", conclusions.measured("tf32_ties"), "1 + 2^-11 and 1 + 3*2^-11 times 1");
+}
+
+void conclude_override(Conclusions& conclusions) {
+    conclusions.add("tf32_override_off", conclusions.measured("override_fast_tf32"), "cublasGemmEx 32F_FAST_TF32");
+    const std::string& without = conclusions.measured("gemm_ex_fast_16bf_default");
+    const std::string& with = conclusions.measured("override_fast_16bf");
+    conclusions.add("tf32_override_covers_fast_16bf",
+                    without == "fp32" ? "?"
+                    : with == "fp32"  ? "yes"
+                                      : "no",
+                    "cublasGemmEx 32F_FAST_16BF: " + without + ", with the override " + with);
+}
+
+void conclude_devices(Conclusions& conclusions, int compute_capability) {
+    const bool old = compute_capability < 80;
+    conclusions.add("fast_below_compute_capability_8", old ? conclusions.measured("gemm_ex_fast_tf32_default") : "?",
+                    old ? "cublasGemmEx 32F_FAST_TF32" : "this device is newer");
+    const bool emulates = compute_capability == 100 || compute_capability == 103;
+    const std::string& emulated = conclusions.measured("gemm_ex_emulated_16bfx9_default");
+    conclusions.add("bf16x9_compute_type_elsewhere",
+                    emulates                           ? "?"
+                    : Conclusions::is_format(emulated) ? emulated
+                                                       : "refused",
+                    emulates ? "this device has BF16x9" : "cublasGemmEx: " + emulated);
+    for (const char* row : {"compute_32f_on_bf16x9_handle", "emulation_environment",
+                            "emulation_environment_reaches_lt", "performant_strategy_emulates"}) {
+        conclusions.add(row, "?", "BF16x9 cannot be told from FP32 by a result");
+    }
+}
+
+void conclude_refusals(Conclusions& conclusions) {
+    int needed = 256;
+    for (const int offset : {16, 8, 4}) {
+        if (!Conclusions::is_format(conclusions.measured("batched_offset" + std::to_string(offset) + "_fast_tf32"))) {
+            break;
+        }
+        needed = offset;
+    }
+    conclusions.add("pointer_array_alignment", std::to_string(needed),
+                    "cublasGemmBatchedEx 32F_FAST_TF32 with operands at 16, 8, 4 bytes: " +
+                        conclusions.measured("batched_offset16_fast_tf32") + ", " +
+                        conclusions.measured("batched_offset8_fast_tf32") + ", " +
+                        conclusions.measured("batched_offset4_fast_tf32"));
+    conclusions.add("lt_algorithm_of_another_type",
+                    lower_case(conclusions.measured("lt_algorithm_fast_tf32_on_32f_check")),
+                    "an algorithm for 32F_FAST_TF32 with 32F: cublasLtMatmul " +
+                        conclusions.measured("lt_algorithm_fast_tf32_on_32f_matmul"));
+    conclusions.add("lt_misaligned_operand", lower_case(conclusions.measured("lt_misaligned")),
+                    "an algorithm for aligned operands, operands at 4 bytes");
+}
+
+}  // namespace
+
+std::vector<Answer> answered_rows(const Session& session) {
+    Conclusions conclusions(session);
+    conclude_math_modes(conclusions);
+    conclude_compute_types(conclusions);
+    conclude_override(conclusions);
+    conclude_devices(conclusions, session.device.compute_capability);
+    conclude_refusals(conclusions);
+    return conclusions.answers;
+}
+
+}  // namespace gpu

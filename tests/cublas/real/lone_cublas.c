@@ -1,0 +1,27 @@
+// A libcublas.so.13 that has nothing to do with the driver, unlike NVIDIA's, which loads it: under it, a driver that
+// is loaded was loaded by the shim.
+#include <stddef.h>
+
+static char handle_of_nothing;
+
+int cublasCreate_v2(void** handle) {
+    *handle = &handle_of_nothing;
+    return 0;
+}
+
+int cublasDestroy_v2(void* handle) { return handle == NULL; }
+
+int cublasGetMathMode(void* handle, int* mode) {
+    *mode = 0;
+    return handle == NULL;
+}
+
+int cublasSetMathMode(void* handle, int mode) {
+    (void)mode;
+    return handle == NULL;
+}
+
+// Their arguments are of no interest.
+int cublasSgemm_v2(void* handle) { return handle == NULL; }
+int cublasGemmEx(void* handle) { return handle == NULL; }
+int cublasSsyrk_v2(void* handle) { return handle == NULL; }

@@ -1,0 +1,39 @@
+// Device memory that the host cannot touch: each allocation is a memfd that is mapped twice, without access at the
+// address that the program gets, and readable and writable at an alias that only kernels and copies use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <shared_mutex>
+
+namespace stand_in {
+
+class DeviceMemory {
+  public:
+    static constexpr std::size_t total_bytes = std::size_t{16} << 30;
+
+    // The address, aligned to 256 bytes and more; 0: no memory left. Bytes are not zero, as on a device.
+    std::uintptr_t allocate(int device, std::size_t bytes);
+    // False: not the start of an allocation.
+    bool release(std::uintptr_t address);
+    void release_all(int device);
+    std::size_t used(int device) const;
+
+    // The alias of `bytes` bytes at an address, NULL unless all of them lie in one allocation.
+    std::byte* view(std::uintptr_t address, std::size_t bytes) const;
+
+  private:
+    struct Allocation {
+        int device;
+        std::size_t bytes;
+        std::size_t mapped_bytes;
+        std::byte* alias;
+    };
+    static void unmap(std::uintptr_t address, const Allocation& allocation);
+
+    mutable std::shared_mutex mutex_;
+    std::map<std::uintptr_t, Allocation> allocations_;
+};
+
+}  // namespace stand_in

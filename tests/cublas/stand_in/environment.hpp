@@ -1,0 +1,20 @@
+// The environment that the stand-ins of cuBLAS and cublasLt obey, read at first use.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace stand_in {
+
+struct Environment {
+    bool tf32_override_off = false;  // NVIDIA_TF32_OVERRIDE=0
+    bool emulate_single = false;     // CUBLAS_EMULATE_SINGLE_PRECISION=1
+    bool emulate_eagerly = false;    // CUBLAS_EMULATION_STRATEGY=eager
+    bool fast_honoured = true;       // STAND_IN_FAST=honoured|ignored: whether permitted formats are really used
+    bool compute = true;             // STAND_IN_KERNELS=compute|none
+    std::map<std::string, std::string> assume;  // STAND_IN_ASSUME=row=answer,row=answer
+};
+
+const Environment& environment();
+
+}  // namespace stand_in

@@ -1,0 +1,25 @@
+// The handle of the stand-in of cuBLAS.
+#pragma once
+
+#include "library_handle.hpp"
+#include "permitted_format.hpp"
+
+// A shared handle may be used and changed by several threads; a change may fall between any two calls.
+struct cublasContext {
+    stand_in::LibraryHandle head;  // first: see library_handle.hpp
+    std::atomic<cudaStream_t> stream = nullptr;
+    std::atomic<cublasPointerMode_t> pointer_mode = CUBLAS_POINTER_MODE_HOST;
+    std::atomic<cublasMath_t> math_mode = CUBLAS_DEFAULT_MATH;
+    std::atomic<cublasAtomicsMode_t> atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
+    std::atomic<cublasEmulationStrategy_t> strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
+    std::atomic<int> sm_count_target = 0;
+};
+
+namespace stand_in {
+
+inline bool alive(cublasHandle_t handle) { return handle != nullptr && alive(&handle->head); }
+
+// The handle's settings as a question for permitted_format().
+Request request_of(cublasHandle_t handle);
+
+}  // namespace stand_in

@@ -1,0 +1,19 @@
+#include "library_handle.hpp"
+
+#include "driver_private.hpp"
+
+namespace stand_in {
+
+cublasStatus_t attach(LibraryHandle* handle) {
+    CUcontext context = nullptr;
+    if (cuInit(0) != CUDA_SUCCESS || cuCtxGetCurrent(&context) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (context == nullptr &&
+        (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (cuCtxGetDevice(&handle->device) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->compute_capability = stand_in_compute_capability(handle->device);
+    handle->mark.store(LibraryHandle::alive_mark, std::memory_order_release);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+}  // namespace stand_in

@@ -1,0 +1,121 @@
+#include "permitted_format.hpp"
+
+#include "environment.hpp"
+
+namespace stand_in {
+namespace {
+
+// What is asked for, before the device and the environment have their say.
+enum class Asked { fp32, tf32, fast_16bf, fast_16f, bf16x9_mode, bf16x9_type };
+
+bool emulates_by_default(const Request& request) {
+    if (!environment().emulate_single || !yes(Row::emulation_environment)) return false;
+    return !request.lt || yes(Row::emulation_environment_reaches_lt);
+}
+
+Asked asked_by_mode(int mode) {
+    switch (mode) {
+        case CUBLAS_TF32_TENSOR_OP_MATH:
+            return Asked::tf32;
+        case CUBLAS_TENSOR_OP_MATH:
+            return yes(Row::tensor_op_mode_is_fast_16f) ? Asked::fast_16f : Asked::fp32;
+        case CUBLAS_FP32_EMULATED_BF16X9_MATH:
+            return Asked::bf16x9_mode;
+        default:
+            return Asked::fp32;
+    }
+}
+
+// Whether a handle's mode reaches a product whose compute type is plain 32F.
+bool mode_reaches_compute_32f(int mode) {
+    switch (mode) {
+        case CUBLAS_TF32_TENSOR_OP_MATH:
+            return yes(Row::compute_32f_on_tf32_handle);
+        case CUBLAS_TENSOR_OP_MATH:
+            return yes(Row::compute_32f_on_tensor_op_handle);
+        case CUBLAS_FP32_EMULATED_BF16X9_MATH:
+            return yes(Row::compute_32f_on_bf16x9_handle);
+        default:
+            return false;
+    }
+}
+
+Asked asked_by(const Request& request) {
+    // The reduction flag and the float64 mode are bits of their own.
+    const int mode = request.math_mode & 7;
+    const bool pedantic_mode = mode == CUBLAS_PEDANTIC_MATH;
+    Asked asked = Asked::fp32;
+    bool pedantic = pedantic_mode;
+    if (!request.compute_type) {
+        if (yes(request.family)) asked = asked_by_mode(mode);
+    } else {
+        switch (*request.compute_type) {
+            case CUBLAS_COMPUTE_32F_FAST_TF32:
+                asked = Asked::tf32;
+                break;
+            case CUBLAS_COMPUTE_32F_FAST_16BF:
+                asked = Asked::fast_16bf;
+                break;
+            case CUBLAS_COMPUTE_32F_FAST_16F:
+                asked = Asked::fast_16f;
+                break;
+            case CUBLAS_COMPUTE_32F_EMULATED_16BFX9:
+                asked = Asked::bf16x9_type;
+                break;
+            case CUBLAS_COMPUTE_32F:
+                if (mode_reaches_compute_32f(mode)) asked = asked_by_mode(mode);
+                break;
+            default:
+                pedantic = true;
+        }
+        if (pedantic_mode && asked != Asked::fp32 && yes(Row::pedantic_mode_overrides_fast_types))
+            asked = Asked::fp32;
+    }
+    if (asked == Asked::fp32 && request.tensor_op_algorithm && yes(Row::tensor_op_algorithm_is_fast_16f) &&
+        (!pedantic || yes(Row::tensor_op_algorithm_under_pedantic)))
+        asked = Asked::fast_16f;
+    if (asked == Asked::fp32 && !pedantic && mode == CUBLAS_DEFAULT_MATH && emulates_by_default(request))
+        asked = Asked::bf16x9_mode;
+    return asked;
+}
+
+bool strategy_emulates(const Request& request) {
+    if (request.strategy == CUBLAS_EMULATION_STRATEGY_EAGER) return true;
+    if (request.strategy == CUBLAS_EMULATION_STRATEGY_DEFAULT && environment().emulate_eagerly) return true;
+    return yes(Row::performant_strategy_emulates);
+}
+
+Format tf32_or_fp32(const Request& request) {
+    if (request.compute_capability < 80 || environment().tf32_override_off) return Format::fp32;
+    return Format::tf32;
+}
+
+}  // namespace
+
+std::optional<Format> permitted_format(const Request& request) {
+    const Asked asked = asked_by(request);
+    const bool has_bf16x9 = request.compute_capability == 100 || request.compute_capability == 103;
+    if (asked == Asked::bf16x9_type && !has_bf16x9 && answer(Row::bf16x9_compute_type_elsewhere) == "refused")
+        return std::nullopt;
+    if (!environment().fast_honoured) return Format::fp32;
+    switch (asked) {
+        case Asked::fp32:
+            return Format::fp32;
+        case Asked::tf32:
+            return tf32_or_fp32(request);
+        case Asked::fast_16bf:
+            if (answer(Row::fast_16bf) == "tf32") return tf32_or_fp32(request);
+            if (request.compute_capability < 80) return Format::fp32;
+            if (environment().tf32_override_off && yes(Row::tf32_override_covers_fast_16bf)) return Format::fp32;
+            return Format::bf16;
+        case Asked::fast_16f:
+            if (answer(Row::fast_16f) == "tf32") return tf32_or_fp32(request);
+            return request.compute_capability < 70 ? Format::fp32 : Format::fp16;
+        case Asked::bf16x9_mode:
+        case Asked::bf16x9_type:
+            return has_bf16x9 && strategy_emulates(request) ? Format::bf16x9 : Format::fp32;
+    }
+    return Format::fp32;
+}
+
+}  // namespace stand_in
