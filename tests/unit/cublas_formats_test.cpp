@@ -157,8 +157,7 @@ TEST(Plan, HighestAndEveryStricterFloorLeaveNothingBelow) {
             if (change.math_mode >= 0) changed.math_mode = (changed.math_mode & ~math_choice) | change.math_mode;
             EXPECT_EQ(asked_format(changed, {}), Format::fp32) << each.name;
             EXPECT_EQ(change.how == How::forward, each.allows == Format::fp32) << each.name;
-            const Reason expected =
-                by_floor && change.how != How::forward ? Reason::floor : Reason::as_requested;
+            const Reason expected = by_floor && change.how != How::forward ? Reason::floor : Reason::as_requested;
             EXPECT_EQ(change.reason, expected) << each.name;
         }
     }
