@@ -45,7 +45,7 @@ std::int32_t call_with_compute_type(const Site& site, const Frame& frame, const 
 /// With the lock held: calls under another math mode, which only bits 0 to 2 of the program's make way for.
 template <class Call>
 std::int32_t call_under_math_mode(const Site& site, HandleRecord& handle, std::int32_t choice, const Call& call) {
-    const Handle address = handle.handle.load(std::memory_order_relaxed);
+    auto* const address = handle.handle.load(std::memory_order_relaxed);
     const std::int32_t own = handle.math_mode.load(std::memory_order_relaxed);
     const std::int32_t wanted = (own & ~math_choice) | choice;
     if (site.library->set_math_mode == nullptr || site.library->set_math_mode(address, wanted) != status_success)

@@ -1,0 +1,13 @@
+// A library whose name begins like cuSOLVER's, and which multiplies as that does.
+#include <cublas_v2.h>
+
+cublasStatus_t cusolver_probe_multiply(cublasHandle_t handle, int order, const float* alpha, const float* a,
+                                       const float* b, const float* beta, float* c);
+
+__attribute__((visibility("default"))) cublasStatus_t cusolver_probe_multiply(cublasHandle_t handle, int order,
+                                                                              const float* alpha, const float* a,
+                                                                              const float* b, const float* beta,
+                                                                              float* c) {
+    return cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, order, order, order, alpha, a, order, b, order, beta, c,
+                          order);
+}

@@ -1,0 +1,58 @@
+// Matrices as the clients hand them over, and the same matrices as dense ones in double, for references.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "product_case.hpp"
+
+namespace clients {
+
+using Number = std::complex<double>;
+
+/// Bytes of one element, and an element's way into memory and back.
+std::size_t size_of(Dtype dtype);
+bool is_complex(Dtype dtype);
+void encode(Dtype dtype, Number value, unsigned char* bytes);
+Number decode(Dtype dtype, const unsigned char* bytes);
+
+/// Column-major, with a leading dimension larger than needed. What must not be read is NaN.
+struct Matrix {
+    std::int64_t rows = 0, columns = 0, ld = 0;
+    std::vector<Number> values;  ///< ld × columns
+
+    Number& at(std::int64_t i, std::int64_t j) { return values[static_cast<std::size_t>(i + j * ld)]; }
+    const Number& at(std::int64_t i, std::int64_t j) const { return values[static_cast<std::size_t>(i + j * ld)]; }
+};
+
+/// rows × columns values of about 2^exponent, different for each seed, the rest NaN. The values have all bits of
+/// `dtype`'s mantissa, the last one included: none lies halfway between two numbers of a narrower format.
+Matrix random_matrix(Dtype dtype, std::int64_t rows, std::int64_t columns, int exponent, unsigned seed);
+
+/// Leaves one triangle (`uplo`), with or without its diagonal; the rest becomes NaN.
+void keep_triangle(Matrix& matrix, char uplo, bool with_diagonal);
+
+std::vector<unsigned char> bytes_of(Dtype dtype, const Matrix& matrix);
+
+/// A dense matrix in double, without padding.
+struct Dense {
+    std::int64_t rows = 0, columns = 0;
+    std::vector<Number> values;
+
+    Dense(std::int64_t rows_, std::int64_t columns_)
+        : rows(rows_), columns(columns_), values(static_cast<std::size_t>(rows_ * columns_)) {}
+    Number& at(std::int64_t i, std::int64_t j) { return values[static_cast<std::size_t>(i + j * rows)]; }
+    const Number& at(std::int64_t i, std::int64_t j) const { return values[static_cast<std::size_t>(i + j * rows)]; }
+};
+
+/// How each real part, and each imaginary part, of an operand is rounded before it is multiplied.
+using Rounding = std::function<double(double)>;
+
+Dense dense(const Matrix& matrix, const Rounding& rounding);
+Dense transposed(const Dense& matrix, char trans);  ///< 'N', 'T' or 'C'
+Dense multiplied(const Dense& a, const Dense& b);
+double norm(const Dense& matrix);  ///< Frobenius
+
+}  // namespace clients

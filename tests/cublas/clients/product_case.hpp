@@ -1,0 +1,49 @@
+// The rows of products.def as values: what a function computes, how it takes its operands, and how to call it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "call.hpp"
+
+namespace clients {
+
+enum class Operation { gemm, symm, hemm, syrk, herk, syr2k, her2k, syrkx, herkx, trmm, trsm };
+enum class Dtype { float32, complex64, float16, bfloat16, float64 };
+enum class Batching { single, strided, arrays, groups };
+enum class Form { plain, legacy, xt };
+
+/// How a function can be governed, if at all.
+enum class Road {
+    compute_type,    ///< per call
+    math_mode,       ///< by the handle's mode only
+    not_governable,  ///< recognised and counted
+    observed,        ///< narrower operands: counted
+    uncounted,       ///< float64: none of the shim's business
+};
+
+struct ProductCase {
+    std::string function;
+    Operation operation;
+    Dtype dtype;
+    Batching batching;
+    Road road;
+    Form form;
+    bool exists;  ///< whether the loaded library has it
+    cublasStatus_t (*call)(const Call&);
+
+    bool has_status() const { return form != Form::legacy; }
+    /// trmm of cublas.h, and every trsm, write their result over B.
+    bool is_in_place() const {
+        return operation == Operation::trsm || (operation == Operation::trmm && form == Form::legacy);
+    }
+};
+
+std::vector<ProductCase> plain_cases();
+std::vector<ProductCase> legacy_cases();
+std::vector<ProductCase> xt_cases();
+
+/// cublasInit, once per process: the functions of cublas.h have a handle of their own.
+void start_legacy();
+
+}  // namespace clients

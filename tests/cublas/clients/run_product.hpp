@@ -1,0 +1,28 @@
+// Calls one function with one combination of options and checks what came of it: status, result, what must not be
+// written, the handle's state, and the one decision that was logged.
+#pragma once
+
+#include <string>
+
+#include "device.hpp"
+#include "product_case.hpp"
+
+namespace clients {
+
+/// The options and sizes of one call. Those that the function does not have are ignored.
+struct Variant {
+    char trans_a = 'N', trans_b = 'N', side = 'L', uplo = 'U', diag = 'N';
+    std::int64_t m = 37, n = 29, k = 53;
+    std::int64_t batch = 1;
+    bool device_scalars = false;
+    bool zero_beta = false;  ///< and a result that is full of NaN before
+    bool small_a = false;    ///< A at the lower end of float32's range, where the last of three BFloat16 underflows
+
+    std::string text() const;
+    bool multiplies(Operation operation) const;  ///< whether anything is multiplied at all
+};
+
+/// Reports to GoogleTest.
+void run_product(const Device& device, cublasHandle_t handle, const ProductCase& product, const Variant& variant);
+
+}  // namespace clients

@@ -1,0 +1,25 @@
+// The shim's own C API, looked up as its header says; nothing of it is there in a process without the shim.
+#pragma once
+
+#include <dlfcn.h>
+
+namespace clients {
+
+struct ShimApi {
+    int (*set_precision)(const char*) = nullptr;
+    int (*push_scope)(const char*, const char*, const char*) = nullptr;
+    int (*pop_scope)() = nullptr;
+
+    bool is_there() const { return set_precision != nullptr && push_scope != nullptr && pop_scope != nullptr; }
+};
+
+inline ShimApi shim_api() {
+    ShimApi result;
+    result.set_precision = reinterpret_cast<int (*)(const char*)>(dlsym(RTLD_DEFAULT, "fp32shim_set_precision"));
+    result.push_scope =
+        reinterpret_cast<int (*)(const char*, const char*, const char*)>(dlsym(RTLD_DEFAULT, "fp32shim_push_scope"));
+    result.pop_scope = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_pop_scope"));
+    return result;
+}
+
+}  // namespace clients

@@ -1,0 +1,30 @@
+// The same product twice: as the program calls it, and as a library of cuSOLVER's name does.
+#include <cstdio>
+#include <vector>
+
+#include "device.hpp"
+
+extern "C" cublasStatus_t cusolver_probe_multiply(cublasHandle_t handle, int order, const float* alpha,
+                                                  const float* a, const float* b, const float* beta, float* c);
+
+int main() {
+    using namespace clients;
+    constexpr int order = 16;
+    const Device device;
+    const std::vector<float> ones(order * order, 1.0F);
+    const DeviceMemory a(ones);
+    const DeviceMemory b(ones);
+    const DeviceMemory c(ones);
+    const auto* const left = static_cast<const float*>(a.address());
+    const auto* const right = static_cast<const float*>(b.address());
+    auto* const result = static_cast<float*>(c.address());
+    const float one = 1;
+    const float zero = 0;
+    cublasHandle_t handle = nullptr;
+    if (api().cublasCreate_v2(&handle) != CUBLAS_STATUS_SUCCESS) return 1;
+    std::printf("program %d\n", api().cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, order, order, order, &one,
+                                                     left, order, right, order, &zero, result, order));
+    std::printf("solver %d\n", cusolver_probe_multiply(handle, order, &one, left, right, &zero, result));
+    api().cuCtxSynchronize();
+    return api().cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS ? 0 : 1;
+}

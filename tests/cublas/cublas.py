@@ -1,0 +1,121 @@
+"""Runs the clients of clients/ on the stand-in, under the shim or without it, and knows what to expect of them.
+
+    run_client("products", precision="high", compute_capability="8.0", exact=True)
+
+The clients check themselves: results, formats, and that each call logged one decision that agrees with it. What is left
+for the tests is to choose the settings, and to look at the log as a whole.
+"""
+
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "preload"))
+
+import shim  # noqa: E402
+from shim import need  # noqa: E402
+
+CLIENTS = shim.BUILD / "tests/cublas/clients"
+STAND_IN = shim.BUILD / "tests/cublas/stand_in"
+
+COMPUTE_CAPABILITIES = ["7.5", "8.0", "9.0", "10.0"]
+PRECISIONS = ["native", "highest", "high", "medium"]
+
+# cublasMath_t, cublasComputeType_t and cublasGemmAlgo_t
+TENSOR_OP, TF32_MODE, BF16X9_MODE = 1, 3, 4
+COMPUTE_32F, FAST_16F, FAST_16BF, FAST_TF32, EMULATED_16BFX9 = 68, 74, 75, 77, 78
+TENSOR_OP_ALGORITHM = 99
+
+# Differ from run to run, or are of the program rather than of its calls.
+NOT_OF_THE_CALL = {"time", "time_ns", "pid", "tid", "executable", "host_ns", "caller"}
+
+
+def has_fast_formats(compute_capability):
+    return float(compute_capability) >= 8
+
+
+def wished_format(precision, compute_capability):
+    """What a policy's word comes to on a device; `native`: what the program asks for."""
+    formats = {"native": "native", "highest": "fp32", "high": "tf32", "medium": "bf16"}
+    if precision in ("high", "medium") and not has_fast_formats(compute_capability):
+        return "fp32"
+    return formats[precision]
+
+
+def run_client(name, *args, compute_capability="9.0", precision=None, expect=None, exact=False, fast=None, assume=None,
+               devices=None, math_mode=None, compute_type=None, algo=None, env=None, preload=True, only=None,
+               libraries=None, **keywords):
+    """One client on the stand-in. `expect`, `exact`, `math_mode`, `compute_type`, `algo`: clients/settings.hpp.
+    `fast`, `assume`: the stand-in's README. `only`: a filter of GoogleTest's."""
+    program = CLIENTS / name
+    need(program.exists(), f"{program} was not built")
+    if only:
+        args = (*args, f"--gtest_filter={only}")
+    with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as scratch:
+        log = pathlib.Path(scratch, "decisions.jsonl")
+        variables = {
+            "STAND_IN_COMPUTE_CAPABILITY": compute_capability,
+            "STAND_IN_FAST": fast,
+            "STAND_IN_ASSUME": assume,
+            "STAND_IN_DEVICES": devices,
+            "CLIENT_LOG": log if preload else None,
+            "CLIENT_EXPECT": expect,
+            "CLIENT_EXACT": 1 if exact else None,
+            "CLIENT_MATH_MODE": math_mode,
+            "CLIENT_COMPUTE_TYPE": compute_type,
+            "CLIENT_ALGO": algo,
+            **(env or {}),
+        }
+        result = shim.run(program, *args, precision=precision, log=log, blas=None, preload=preload,
+                          libraries=libraries or [STAND_IN], check=False,
+                          env={key: str(value) for key, value in variables.items() if value is not None}, **keywords)
+        result.events.extend(shim.read_log(log))
+    assert result.returncode == 0, failures(name, variables, result)
+    return result
+
+
+def failures(name, variables, result):
+    """The failed checks of a client, the first of each kind."""
+    lines = result.stdout.splitlines()
+    failed = sorted({line for line in lines if line.startswith("[  FAILED  ]") and not line.endswith("ms)")})
+    first = next((i for i, line in enumerate(lines) if ": Failure" in line), len(lines))
+    settings = " ".join(f"{key}={value}" for key, value in variables.items() if value is not None)
+    return "\n".join([f"{name} ended with {result.returncode} under {settings}", *failed[:20], *lines[first:first + 40],
+                      result.stderr[-2000:]])
+
+
+def as_calls(decisions):
+    """Decisions without what differs from run to run."""
+    return [{key: value for key, value in decision.items() if key not in NOT_OF_THE_CALL} for decision in decisions]
+
+
+@functools.cache
+def products():
+    """The rows of clients/products.def: {function: (operation, dtype, batching, road)}, `_64` forms included."""
+    result = {}
+    for line in (HERE / "clients/products.def").read_text().splitlines():
+        row = re.fullmatch(r"(PRODUCT|LEGACY|XT)\((\w+), (.*), \w+\)", line)
+        if not row:
+            continue
+        kind, name, words = row[1], row[2], row[3].split(", ")
+        if kind == "PRODUCT":
+            result[name] = result[f"{name}_64"] = tuple(words)
+        else:
+            result[name] = (*words, "single", "not_governable")
+    return result
+
+
+@functools.cache
+def assumed_rows():
+    """[(row, other answer)] of the stand-in's table of semantics: what nobody has documented or measured yet."""
+    program = STAND_IN / "stand_in_semantics"
+    if not program.exists():
+        return []
+    table = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    rows = [line.split("\t") for line in table.splitlines()]
+    return [(name, answer) for name, _, _, alternatives in rows
+            for answer in re.split(r"[ ,|]+", alternatives) if answer]

@@ -1,0 +1,76 @@
+"""cublasLtMatmul, through the stand-in: an algorithm belongs to a compute type, and heuristic and product agree."""
+
+import pytest
+
+from cublas import (COMPUTE_32F, COMPUTE_CAPABILITIES, FAST_16BF, FAST_16F, FAST_TF32, PRECISIONS, assumed_rows,
+                    has_fast_formats, run_client, wished_format)
+
+ASSUMED = [pytest.param(f"{row}={answer}", id=f"{row}-{answer}") for row, answer in assumed_rows()]
+
+
+@pytest.mark.parametrize("compute_capability", COMPUTE_CAPABILITIES)
+def test_cublaslt_is_right_without_the_shim(compute_capability):
+    run_client("lt", compute_capability=compute_capability, preload=False)
+
+
+@pytest.mark.parametrize("compute_capability", COMPUTE_CAPABILITIES)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_heuristic_and_product_agree(precision, compute_capability):
+    result = run_client("lt", precision=precision, compute_capability=compute_capability, exact=True,
+                        expect=wished_format(precision, compute_capability))
+    decisions = [d for d in result.decisions if d["dtype"] in ("float32", "complex64")]
+    assert {decision["function"] for decision in decisions} == {"cublasLtMatmul"}
+    assert {decision["provider"] for decision in decisions} == {"libcublasLt.so.13"}
+    assert {decision["status"] for decision in decisions} == {0}
+    by_environment = {d["how"] for d in decisions if d["source"] == "environment" and d["reason"] == "as_requested"}
+    if precision in ("high", "medium") and has_fast_formats(compute_capability):
+        assert by_environment == {"compute_type"}
+    else:
+        assert by_environment <= {"forward"}
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_the_first_algorithm_of_the_heuristic_is_a_fast_one(precision):
+    result = run_client("lt", precision=precision, exact=True, only="*HeuristicAndProductAgree")
+    actual = [decision["actual"] for decision in result.decisions]
+    assert actual[0] == wished_format(precision, "9.0")
+    assert set(actual) <= {actual[0], "fp32"}
+
+
+@pytest.mark.parametrize("compute_type", [FAST_TF32, FAST_16BF, FAST_16F])
+@pytest.mark.parametrize("compute_capability", ["8.0", "10.0"])
+@pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
+def test_float32_is_float32_whatever_the_descriptor_says(settings, compute_capability, compute_type):
+    run_client("lt", compute_capability=compute_capability, compute_type=compute_type, exact=True, expect="fp32",
+               **settings)
+
+
+@pytest.mark.parametrize("compute_type", [FAST_TF32, FAST_16BF, FAST_16F])
+def test_native_names_what_the_descriptor_asks_for(compute_type):
+    run_client("lt", precision="native", compute_type=compute_type, exact=True)
+
+
+@pytest.mark.parametrize("compute_capability", ["9.0", "10.0"])
+def test_float32_is_float32_against_emulation(compute_capability):
+    for settings in ({"precision": "highest"}, {"floor": "fp32"}):
+        run_client("lt", compute_capability=compute_capability, exact=True, expect="fp32",
+                   only="-*CachedAlgorithms*", env={"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}, **settings)
+
+
+@pytest.mark.parametrize("assumption", ASSUMED)
+def test_float32_is_float32_under_every_assumption_about_cublas(assumption):
+    for settings in ({"precision": "highest"}, {"floor": "fp32"}):
+        for compute_type in (COMPUTE_32F, FAST_16F):
+            run_client("lt", assume=assumption, exact=True, expect="fp32", compute_type=compute_type,
+                       only="-*CachedAlgorithms*" if "floor" in settings else None, **settings)
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+@pytest.mark.parametrize("assumption", ASSUMED)
+def test_no_product_runs_lower_than_its_decision_says_under_any_assumption(assumption, precision):
+    run_client("lt", precision=precision, assume=assumption, expect=wished_format(precision, "9.0"))
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_a_library_that_leaves_fast_formats_unused_is_no_mistake(precision):
+    run_client("lt", precision=precision, fast="ignored", expect=wished_format(precision, "9.0"))

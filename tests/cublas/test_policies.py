@@ -1,0 +1,122 @@
+"""Rules, limits and variables of the environment that concern cuBLAS only."""
+
+import pytest
+
+from cublas import COMPUTE_CAPABILITIES, FAST_TF32, products, run_client
+
+GEMM = "*/cublasSgemm_v2__float32"
+BF16X9 = """schema = 1
+[[rule]]
+name = "nine products"
+precision = "bf16x9"
+"""
+
+
+def seen(result, *keys):
+    """The distinct values of these keys, of all decisions that are about a product."""
+    return {tuple(decision[key] for key in keys) for decision in result.decisions
+            if decision["reason"] not in ("no_product", "observed")}
+
+
+@pytest.mark.parametrize("compute_capability", COMPUTE_CAPABILITIES)
+def test_bf16x9_is_there_on_10_0_and_refused_elsewhere(compute_capability):
+    is_there = compute_capability == "10.0"
+    result = run_client("products", policy=BF16X9, compute_capability=compute_capability, exact=True,
+                        expect="bf16x9" if is_there else "fp32", only=GEMM)
+    assert seen(result, "requested", "applied", "reason") == {
+        ("bf16x9", "bf16x9", "as_requested") if is_there else ("bf16x9", "fp32", "bf16x9_unavailable")}
+
+
+def test_bf16x9_is_never_lower_than_float32_wherever_it_is_asked_for():
+    result = run_client("products", policy=BF16X9, compute_capability="10.0", exact=True, expect="bf16x9")
+    assert {applied for (applied,) in seen(result, "applied")} <= {"bf16x9", "fp32", "unchanged"}
+
+
+def test_a_floor_of_float32_counts_bf16x9_as_lower_unless_it_is_allowed():
+    strict = run_client("products", policy=BF16X9, floor="fp32", compute_capability="10.0", expect="fp32", exact=True,
+                        only=GEMM)
+    assert seen(strict, "applied", "reason") == {("fp32", "floor")}
+    allowed = BF16X9.replace("[[rule]]", "[limits]\nallow_bf16x9 = true\n[[rule]]")
+    loose = run_client("products", policy=allowed, floor="fp32", compute_capability="10.0", expect="bf16x9", exact=True,
+                       only=GEMM)
+    assert seen(loose, "applied", "reason") == {("bf16x9", "as_requested")}
+
+
+@pytest.mark.parametrize("compute_capability", COMPUTE_CAPABILITIES)
+def test_devices_below_the_minimum_get_float32(compute_capability):
+    policy = 'schema = 1\ndefault = "high"\n[cuda]\nmin_compute_capability = "9.0"\n'
+    is_enough = float(compute_capability) >= 9
+    result = run_client("products", policy=policy, compute_capability=compute_capability, exact=True,
+                        expect="tf32" if is_enough else "fp32", only=GEMM)
+    assert seen(result, "applied", "reason") == {
+        ("tf32", "as_requested") if is_enough else ("fp32", "compute_capability")}
+
+
+@pytest.mark.parametrize("settings", [{"precision": "high"}, {"precision": "native", "compute_type": FAST_TF32}],
+                         ids=["high", "fast_tf32"])
+def test_tf32_that_the_environment_turned_off_is_named(settings):
+    result = run_client("products", exact=True, expect="fp32", only="*/cublasGemmEx__float32",
+                        env={"NVIDIA_TF32_OVERRIDE": "0"}, **settings)
+    assert seen(result, "applied", "reason") == {("fp32", "tf32_override")}
+
+
+def test_tf32_that_the_environment_turned_off_is_off_in_every_function():
+    result = run_client("products", precision="high", exact=True, expect="fp32", env={"NVIDIA_TF32_OVERRIDE": "0"})
+    reasons = dict(seen(result, "function", "reason"))
+    for function, (_, _, batching, road) in products().items():
+        expected = "tf32_override" if batching in ("single", "strided") else "alignment"
+        assert reasons[function] == ("not_governable" if road == "not_governable" else expected), function
+
+
+def test_products_of_solvers_are_lowered_only_by_rules_that_name_them():
+    plain = run_client("solver", precision="high")
+    assert {d["caller"]: (d["applied"], d["reason"]) for d in plain.decisions} == {
+        "solver": ("tf32", "as_requested"), "libcusolver_probe.so": ("fp32", "solver")}
+
+    rule = 'schema = 1\n[[rule]]\nname = "all"\nprecision = "high"\n'
+    by_any_rule = run_client("solver", policy=rule)
+    assert {d["caller"]: d["applied"] for d in by_any_rule.decisions} == {
+        "solver": "tf32", "libcusolver_probe.so": "fp32"}
+
+    named = 'schema = 1\n[[rule]]\nname = "solver"\nprecision = "high"\nwhen = { caller = "libcusolver*" }\n'
+    by_name = run_client("solver", policy=named)
+    assert {d["caller"]: (d["applied"], d["rule"]) for d in by_name.decisions} == {
+        "solver": ("fp32", None), "libcusolver_probe.so": ("tf32", "solver")}
+
+    strict = run_client("solver", precision="highest")
+    assert {d["applied"] for d in strict.decisions} == {"fp32"}
+
+
+def test_rules_see_functions_sizes_and_devices():
+    policy = """schema = 1
+default = "highest"
+[[rule]]
+name = "one function"
+precision = "high"
+when = { function = "cublasSgemm_v2", device = "cuda", compute_capability = ">=9.0", k = 53 }
+"""
+    result = run_client("products", policy=policy,
+                        only=GEMM + ":*/cublasSgemm_v2_64__float32:*/cublasSsyrk_v2__float32")
+    assert seen(result, "function", "applied", "rule") == {
+        ("cublasSgemm_v2", "tf32", "one function"), ("cublasSgemm_v2_64", "fp32", None),
+        ("cublasSsyrk_v2", "fp32", None)}
+    elsewhere = run_client("products", policy=policy, only=GEMM, compute_capability="8.0")
+    assert seen(elsewhere, "applied", "rule") == {("fp32", None)}
+
+
+def test_pedantic_is_what_a_policy_can_make_of_highest():
+    policy = 'schema = 1\ndefault = "highest"\n[cuda]\npedantic = true\n'
+    result = run_client("products", policy=policy, exact=True, expect="fp32", only=GEMM + ":*/cublasSsyrk_v2__float32")
+    assert seen(result, "function", "applied", "how") == {
+        ("cublasSgemm_v2", "fp32", "compute_type"), ("cublasSsyrk_v2", "fp32", "math_mode")}
+
+
+@pytest.mark.parametrize("floor, applied", [("tf32", "tf32"), ("fp32", "fp32"), ("bf16", "bf16")])
+def test_floors_clamp(floor, applied):
+    result = run_client("products", precision="medium", floor=floor, exact=True, expect=applied, only=GEMM)
+    assert seen(result, "applied", "reason") == {(applied, "as_requested" if floor == "bf16" else "floor")}
+
+
+def test_a_process_that_is_switched_off_is_left_alone():
+    result = run_client("products", precision="high", env={"FP32_MATMUL_DISABLE": "1", "CLIENT_LOG": ""})
+    assert result.events == []

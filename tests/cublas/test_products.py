@@ -1,0 +1,164 @@
+"""Every product of cuBLAS, through the stand-in: what the numbers show is what the decision says."""
+
+import collections
+
+import pytest
+
+from cublas import (BF16X9_MODE, COMPUTE_CAPABILITIES, EMULATED_16BFX9, FAST_16BF, FAST_16F, FAST_TF32, PRECISIONS,
+                    TENSOR_OP, TENSOR_OP_ALGORITHM, TF32_MODE, assumed_rows, has_fast_formats, products, run_client,
+                    wished_format)
+
+ASSUMED = [pytest.param(f"{row}={answer}", id=f"{row}-{answer}") for row, answer in assumed_rows()]
+
+# What a program can set to get less than float32, and what an operator can.
+LOW_SETTINGS = {
+    "nothing": {},
+    "tf32_mode": {"math_mode": TF32_MODE},
+    "tensor_op_mode": {"math_mode": TENSOR_OP},
+    "fast_tf32": {"compute_type": FAST_TF32},
+    "fast_16bf": {"compute_type": FAST_16BF},
+    "fast_16f_on_tf32_handle": {"compute_type": FAST_16F, "math_mode": TF32_MODE},
+    "tensor_op_algorithm": {"algo": TENSOR_OP_ALGORITHM},
+    "everything": {"algo": TENSOR_OP_ALGORITHM, "compute_type": FAST_16F, "math_mode": TENSOR_OP},
+}
+# On devices that have BF16x9: how a program, and its environment, ask for it.
+EMULATIONS = {
+    "mode": {"math_mode": BF16X9_MODE},
+    "type": {"compute_type": EMULATED_16BFX9},
+    "environment": {"env": {"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}},
+    "eager_environment": {"env": {"CUBLAS_EMULATE_SINGLE_PRECISION": "1", "CUBLAS_EMULATION_STRATEGY": "eager"}},
+    "type_and_environment": {"env": {"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}, "compute_type": EMULATED_16BFX9,
+                             "math_mode": TF32_MODE},
+}
+# One function of each kind: the 64-bit forms go the same way, as the tests before these see to.
+BRIEFLY = "*RunsInTheFormat*:*KeepsSmallValues*-*_64__*:*cublasXt*"
+STRICT = {"highest": {"precision": "highest"}, "floor": {"floor": "fp32"}}
+
+
+def expected_reason(function, precision, compute_capability):
+    _, _, batching, road = products()[function]
+    if road == "not_governable":
+        return "not_governable"
+    if precision in ("native", "highest"):
+        return "as_requested"
+    if not has_fast_formats(compute_capability):
+        return "compute_capability"
+    if batching in ("arrays", "groups"):
+        return "alignment"
+    return "no_such_format" if precision == "medium" and road == "math_mode" else "as_requested"
+
+
+def expected_how(function, precision, reason):
+    road = products()[function][3]
+    lowered = precision in ("high", "medium") and reason in ("as_requested", "no_such_format")
+    return road if lowered else "forward"
+
+
+@pytest.mark.parametrize("compute_capability", COMPUTE_CAPABILITIES)
+def test_products_are_right_without_the_shim(compute_capability):
+    run_client("products", compute_capability=compute_capability, preload=False)
+
+
+@pytest.mark.parametrize("compute_capability", COMPUTE_CAPABILITIES)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_products_run_in_the_format_that_the_decision_names(precision, compute_capability):
+    result = run_client("products", precision=precision, compute_capability=compute_capability, exact=True,
+                        expect=wished_format(precision, compute_capability))
+    seen = collections.defaultdict(set)
+    for decision in result.decisions:
+        assert decision["caller"] == "products"
+        assert decision["provider"] == "libcublas.so.13"
+        if decision["reason"] not in ("no_product", "observed"):
+            assert decision["requested"] == precision
+            seen[decision["function"]].add((decision["reason"], decision["how"]))
+    assert len(seen) == 111
+    for function, found in seen.items():
+        reason = expected_reason(function, precision, compute_capability)
+        assert found == {(reason, expected_how(function, precision, reason))}, function
+
+
+def test_auto_is_tf32_where_there_is_tf32():
+    run_client("products", precision="auto", compute_capability="8.0", exact=True, expect="tf32")
+    old = run_client("products", precision="auto", compute_capability="7.5", exact=True, expect="native")
+    assert {decision["how"] for decision in old.decisions} == {"forward"}
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_batches_of_pointers_are_lowered_where_the_policy_answers_for_their_alignment(precision):
+    policy = f'schema = 1\n[[rule]]\nname = "aligned"\nprecision = "{precision}"\nassume_aligned = true\n'
+    result = run_client("products", policy=policy, exact=True, expect=wished_format(precision, "9.0"),
+                        env={"CLIENT_ASSUME_ALIGNED": "1"})
+    reasons = collections.defaultdict(set)
+    for decision in result.decisions:
+        if "Grouped" in decision["function"] and decision["reason"] != "no_product":
+            reasons[decision["function"]].add(decision["reason"])
+    assert len(reasons) == 4
+    # Grouped batches know float32 and TF32 only.
+    assert set().union(*reasons.values()) == {"as_requested" if precision == "high" else "no_such_format"}
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_a_library_that_leaves_fast_formats_unused_is_no_mistake(precision):
+    run_client("products", precision=precision, fast="ignored", expect=wished_format(precision, "9.0"))
+
+
+@pytest.mark.parametrize("compute_capability", ["8.0", "10.0"])
+@pytest.mark.parametrize("low", [name for name in LOW_SETTINGS if name != "nothing"])
+def test_native_names_what_the_program_itself_asked_for(low, compute_capability):
+    run_client("products", precision="native", compute_capability=compute_capability, exact=True, **LOW_SETTINGS[low])
+
+
+@pytest.mark.parametrize("compute_capability", ["7.5", "8.0", "10.0"])
+@pytest.mark.parametrize("low", LOW_SETTINGS)
+@pytest.mark.parametrize("strict", STRICT)
+def test_float32_is_float32_whatever_the_program_sets(strict, low, compute_capability):
+    run_client("products", compute_capability=compute_capability, exact=True, expect="fp32", **STRICT[strict],
+               **LOW_SETTINGS[low])
+
+
+@pytest.mark.parametrize("emulation", EMULATIONS)
+@pytest.mark.parametrize("strict", STRICT)
+def test_float32_is_float32_against_emulation(strict, emulation):
+    run_client("products", compute_capability="10.0", exact=True, expect="fp32", **STRICT[strict],
+               **EMULATIONS[emulation])
+
+
+@pytest.mark.parametrize("emulation", EMULATIONS)
+def test_emulation_that_the_program_asked_for_is_named(emulation):
+    result = run_client("products", precision="native", compute_capability="10.0", exact=True, **EMULATIONS[emulation])
+    applied = {d["applied"] for d in result.decisions if d["function"] == "cublasGemmEx" and d["dtype"] == "float32"
+               and d["reason"] != "no_product"}
+    assert applied == {"bf16x9"}
+
+
+@pytest.mark.parametrize("low", ["nothing", "tf32_mode", "everything"])
+@pytest.mark.parametrize("strict", STRICT)
+def test_emulation_is_no_matter_where_the_device_has_none(strict, low):
+    run_client("products", compute_capability="9.0", exact=True, expect="fp32",
+               env={"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}, **STRICT[strict], **LOW_SETTINGS[low])
+
+
+# Nobody knows yet what cuBLAS does there: float32 has to hold whatever the answers are.
+@pytest.mark.parametrize("assumption", ASSUMED)
+def test_float32_is_float32_under_every_assumption_about_cublas(assumption):
+    for strict in STRICT.values():
+        for low in ("nothing", "tf32_mode", "everything"):
+            run_client("products", assume=assumption, exact=True, expect="fp32", only=BRIEFLY, **strict,
+                       **LOW_SETTINGS[low])
+
+
+@pytest.mark.parametrize("assumption", [row for row in ASSUMED if "bf16x9" in row.id or "emulat" in row.id])
+def test_float32_is_float32_under_every_assumption_about_emulation(assumption):
+    for strict in STRICT.values():
+        for emulation in EMULATIONS.values():
+            run_client("products", compute_capability="10.0", assume=assumption, exact=True, expect="fp32",
+                       only=BRIEFLY, **strict, **emulation)
+
+
+@pytest.mark.parametrize("assumption", ASSUMED)
+@pytest.mark.parametrize("precision", ["native", "high", "medium"])
+def test_no_product_runs_lower_than_its_decision_says_under_any_assumption(precision, assumption):
+    for low in ("nothing", "everything"):
+        run_client("products", precision=precision, assume=assumption, only=BRIEFLY,
+                   expect=wished_format(precision, "9.0") if low == "nothing" else None,
+                   **LOW_SETTINGS[low])
