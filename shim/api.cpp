@@ -6,6 +6,7 @@
 
 #include "fp32shim/fp32shim.h"
 #include "policy/decide.hpp"
+#include "shim/decision.hpp"
 #include "shim/settings.hpp"
 #include "shim/thread_context.hpp"
 
@@ -65,12 +66,6 @@ Setting setting_in_force() {
     if (const auto precision = process_precision()) return {*precision, Source::process};
     const policy::Policy& policy = settings().policy;
     return {policy.default_precision, policy.default_source};
-}
-
-Floor floor_in_force() {
-    Floor floor = std::max(settings().policy.floor, process_floor());
-    if (const ThreadContext* context = existing_thread_context()) floor = std::max(floor, context->scope().floor);
-    return floor;
 }
 
 int push(const char* label, const char* precision, const char* floor) {
@@ -163,7 +158,7 @@ int fp32shim_get_floor(char* floor, size_t size) {
     clear(floor, size);
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     if (floor == nullptr) return FP32SHIM_INVALID_ARGUMENT;
-    return give(policy::to_string(floor_in_force()), floor, size) ? FP32SHIM_OK : FP32SHIM_INVALID_ARGUMENT;
+    return give(policy::to_string(floor_in_force(settings())), floor, size) ? FP32SHIM_OK : FP32SHIM_INVALID_ARGUMENT;
 }
 
 int fp32shim_push_scope(const char* label, const char* precision, const char* floor) {

@@ -93,6 +93,7 @@ enum class Road : std::uint8_t {
     math_mode,     ///< by the handle's math mode around the call
     lt_matmul,     ///< cublasLt: by a copy of the descriptor
     lt_heuristic,  ///< cublasLt: finds algorithms for such a copy
+    lt_check,      ///< cublasLt: asks whether an algorithm, which was found for such a copy, fits
     handle_created,
     handle_destroyed,
     math_mode_set,
@@ -359,8 +360,10 @@ inline constexpr Family legacy_ctrmm  = cublas_family("legacy_ctrmm",  Operation
 inline constexpr Family legacy_strsm  = cublas_family("legacy_strsm",  Operation::trsm,  Dtype::float32,   {side, uplo, trans_a, diag, m, n, a, lda, b, ldb},         Road::none, single, recognised);
 inline constexpr Family legacy_ctrsm  = cublas_family("legacy_ctrsm",  Operation::trsm,  Dtype::complex64, {side, uplo, trans_a, diag, m, n, a, lda, b, ldb},         Road::none, single, recognised);
 
-// cublasLt: what is multiplied lies in descriptors. shim/cublas/lt.hpp names the arguments.
-inline constexpr Family lt_matmul               = cublas_family("lt_matmul",               Operation::gemm, Dtype::float32, {handle, other, alpha, a, other, b, other, beta, other, other, c, other, other, other, other, other}, Road::lt_matmul);
+// cublasLt: what is multiplied lies in descriptors. shim/cublas/lt.cpp names the arguments.
+inline constexpr Family lt_matmul               = cublas_family("lt_matmul",               Operation::gemm, Dtype::float32, {handle, other, other, other, other, other, other, other, other, other, other, other, other, other, other, other}, Road::lt_matmul);
+inline constexpr Family lt_check                = cublas_family("lt_check",                Operation::gemm, Dtype::float32, {handle, other, other, other, other, other, other, other},        Road::lt_check, single, state);
+inline constexpr Family lt_check_for_stream     = cublas_family("lt_check_for_stream",     Operation::gemm, Dtype::float32, {handle, other, other, other, other, other, other, other, other}, Road::lt_check, single, state);
 inline constexpr Family lt_heuristic            = cublas_family("lt_heuristic",            Operation::gemm, Dtype::float32, {handle, other, other, other, other, other, other, other, other, other},        Road::lt_heuristic, single, state);
 inline constexpr Family lt_heuristic_for_stream = cublas_family("lt_heuristic_for_stream", Operation::gemm, Dtype::float32, {handle, other, other, other, other, other, other, other, other, other, other}, Road::lt_heuristic, single, state);
 

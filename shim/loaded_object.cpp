@@ -108,6 +108,7 @@ LoadedObject* loaded_object(const link_map* map) {
         gone->stamp.store(walks.load(std::memory_order_acquire), std::memory_order_release);
         gone->imports_are_old.store(true, std::memory_order_release);
         gone->width.store(IntegerWidth::not_probed, std::memory_order_release);
+        gone->loads.fetch_add(1, std::memory_order_acq_rel);
         gone->loaded.store(true, std::memory_order_release);
         return gone;
     }

@@ -29,6 +29,7 @@ struct LoadedObject {
     std::string_view name;  ///< base name of its file
     std::atomic<bool> loaded{true};
     std::atomic<IntegerWidth> width{IntegerWidth::not_probed};
+    std::atomic<std::uint32_t> loads{0};  ///< how often its file was loaded again, and this record taken over
     std::atomic<const ImportTable*> imports{nullptr};  ///< read on first question
     std::atomic<bool> imports_are_old{false};          ///< of the file whose record was taken over: to be read again
     std::atomic<std::uint32_t> stamp{0};               ///< the last walk of the loader's list that met it

@@ -185,7 +185,6 @@ void read_settings(SettingsReading& reading) {
 
     settings->policy = std::move(loaded.policy);
     settings->looks_at_sizes = settings->policy.looks_at_sizes();
-    settings->cuda = cublas::read_environment(environment);
     settings->forward_everything = settings->policy.disabled || options.elevated;
     const Settings* previous = in_force.load(std::memory_order_acquire);
     if (previous != nullptr) settings->id = previous->id == UINT8_MAX ? 1 : previous->id + 1;
@@ -233,11 +232,6 @@ bool wait_for_reader() {
     return true;
 }
 
-void settings_changed() {
-    settings_changes.fetch_add(1, std::memory_order_acq_rel);
-    refresh_sites();
-}
-
 const Settings* read_first_settings() {
     const std::int32_t self = record::raw::getpid();
     for (;;) {
@@ -263,6 +257,11 @@ const Settings* read_first_settings() {
 }  // namespace
 
 constinit std::atomic<std::uint16_t> settings_changes{0};
+
+void settings_changed() {
+    settings_changes.fetch_add(1, std::memory_order_acq_rel);
+    refresh_sites();
+}
 
 const Settings& settings() {
     const Settings* current = in_force.load(std::memory_order_acquire);

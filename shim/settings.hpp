@@ -10,7 +10,6 @@
 #include "policy/policy.hpp"
 #include "record/decision_log.hpp"
 #include "record/process_facts.hpp"
-#include "shim/cublas/environment.hpp"
 
 namespace fp32shim {
 
@@ -26,7 +25,6 @@ struct Settings {
     bool log_every_call = false;
     bool forward_everything = false;  ///< FP32_MATMUL_DISABLE=1, or elevated rights
     bool looks_at_sizes = false;      ///< some rule looks at the sizes of a call
-    cublas::Environment cuda;         ///< variables that CUDA's libraries read themselves
 
     bool logs() const { return log != nullptr || log_to_stderr; }
 };
@@ -38,6 +36,9 @@ extern constinit std::atomic<std::uint16_t> settings_changes;
 
 /// Counts changes of settings, overrides and scopes: whoever works on old ones can see it.
 inline std::uint16_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
+
+/// To be called after what decisions depend on has changed: nothing that was kept before holds any more.
+void settings_changed();
 
 /// Counts changes of the process-wide settings of the C API.
 std::uint8_t process_override_count();

@@ -31,8 +31,11 @@ Format where_there_is(Format format, std::int32_t compute_capability) {
     return has(format, compute_capability) ? format : Format::fp32;
 }
 
-bool emulates(const Asked& asked, const Environment& environment) {
-    return environment.emulates_fp32 && has(Format::bf16x9, asked.compute_capability);
+/// What the environment makes of a call that asks for FP32, and is not PEDANTIC.
+Format format_of_environment(const Asked& asked, const Environment& environment) {
+    if (environment.tf32_may_be_on && has(Format::tf32, asked.compute_capability)) return Format::tf32;
+    if (environment.emulates_fp32 && has(Format::bf16x9, asked.compute_capability)) return Format::bf16x9;
+    return Format::fp32;
 }
 
 /// What a call without a compute type, or with the plain one, is left to by the handle's math mode.
@@ -47,7 +50,7 @@ Format format_of_math_mode(const Asked& asked, const Environment& environment) {
         case math_pedantic:
             return Format::fp32;
         default:
-            return emulates(asked, environment) ? Format::bf16x9 : Format::fp32;
+            return format_of_environment(asked, environment);
     }
 }
 
@@ -115,8 +118,10 @@ Wish wish_of(const Decision& decision, Format asked, Floor floor, const policy::
 Wish within_reach(const Asked& asked, Wish wish) {
     if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped))
         return {Format::fp32, Reason::bf16x9_unavailable};
-    const bool has_bf16 = asked.road != Road::math_mode && !asked.is_grouped;
-    if (wish.format == Format::bf16 && !has_bf16) return {Format::tf32, Reason::no_such_format};
+    const Reason reason = wish.reason == Reason::floor ? Reason::floor : Reason::no_such_format;
+    const bool has_bf16 = asked.road != Road::math_mode && asked.has_compute_type_form && !asked.is_grouped;
+    if (wish.format == Format::bf16 && !has_bf16) wish = {Format::tf32, reason};
+    if (!has(wish.format, asked.compute_capability)) wish = {Format::fp32, reason};
     return wish;
 }
 
@@ -159,12 +164,20 @@ bool is_pedantic(const Asked& asked) {
 
 }  // namespace
 
-Environment read_environment(const policy::Environment& environment) {
+Environment read_environment(const char* const* entries) {
+    constexpr std::string_view override_name = "NVIDIA_TF32_OVERRIDE=";
+    constexpr std::string_view emulation_name = "CUBLAS_EMULATE_SINGLE_PRECISION=";
     Environment result;
-    for (const auto& entry : environment) {
-        const std::string_view text = entry;
-        if (text == "NVIDIA_TF32_OVERRIDE=0") result.tf32_is_off = true;
-        if (text == "CUBLAS_EMULATE_SINGLE_PRECISION=1") result.emulates_fp32 = true;
+    for (; entries != nullptr && *entries != nullptr; ++entries) {
+        const std::string_view entry = *entries;
+        if (entry.starts_with(override_name)) {
+            const std::string_view value = entry.substr(override_name.size());
+            result.tf32_is_off = value == "0";
+            result.tf32_may_be_on = !value.empty() && value != "0";
+        } else if (entry.starts_with(emulation_name)) {
+            const std::string_view value = entry.substr(emulation_name.size());
+            result.emulates_fp32 = !value.empty() && value != "0";
+        }
     }
     return result;
 }
@@ -215,8 +228,9 @@ bool is_known_algorithm(std::int32_t algorithm) {
 Format asked_format(const Asked& asked, const Environment& environment) {
     const Format format = asked.compute_type == 0 ? format_of_math_mode(asked, environment)
                                                   : format_of_compute_type(asked, environment);
-    if (!is_tensor_op(asked.algorithm) || asked.compute_type == compute_32f_pedantic) return format;
-    const Format of_algorithm = where_there_is(Format::fp16, asked.compute_capability);
+    // Also where the compute type or mode is PEDANTIC: which of them cuBLAS obeys is not documented.
+    const Format of_algorithm =
+        is_tensor_op(asked.algorithm) ? where_there_is(Format::fp16, asked.compute_capability) : asked.of_algorithm;
     return of_algorithm < format ? of_algorithm : format;
 }
 
@@ -237,10 +251,11 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
             return change;
         }
     }
-    // Only PEDANTIC keeps emulation by environment away.
+    // Only PEDANTIC keeps the environment away.
     const bool pedantic =
-        wish.format == Format::fp32 &&
-        ((policy.pedantic && decision.precision == Precision::highest) || emulates(asked, environment));
+        wish.format == Format::fp32 && (asked.compute_type == compute_32f_pedantic ||
+                                        (policy.pedantic && decision.precision == Precision::highest) ||
+                                        format_of_environment(asked, environment) < Format::fp32);
     const bool has_the_wish = wish.format == as_called && (!pedantic || is_pedantic(asked));
     if (has_the_wish) return change;
 
@@ -264,6 +279,12 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
         change.how = record::How::math_mode;
         change.math_mode = math_mode_for(wish.format, pedantic);
     }
+    return change;
+}
+
+Change by_math_mode(Change change) {
+    change.how = record::How::math_mode;
+    change.math_mode = math_mode_for(change.format, change.compute_type == compute_32f_pedantic);
     return change;
 }
 

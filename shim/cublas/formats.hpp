@@ -24,12 +24,13 @@ policy::Applied applied_of(Format format);
 struct Asked {
     Road road = Road::none;
     std::int32_t math_mode = 0;     ///< of the handle, as the program set it; 0 for cublasLt, which has none
-    std::int32_t compute_type = 0;  ///< 0: the function has none
+    std::int32_t compute_type = 0;  ///< 0: the function has none; -1: a value that is no compute type
     std::int32_t algorithm = -1;
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
     bool is_grouped = false;              ///< knows FP32 and TF32 only
     bool has_compute_type_form = true;    ///< the library has the function that takes a compute type
     bool has_bf16x9 = false;              ///< the library is of cuBLAS 12.9 or newer
+    Format of_algorithm = Format::fp32;   ///< cublasLt: what the program's algorithm says that it rounds to
 };
 
 /// Whether every value is one that this version knows; what it does not know is forwarded as it is.
@@ -66,6 +67,9 @@ bool is_tensor_op(std::int32_t algorithm);
 /// known what the program asked for. Precondition: is_known.
 Change plan_change(const Asked& asked, const Environment& environment, const Restraints& restraints,
                    const policy::Decision& decision, policy::Floor floor, const policy::Policy& policy);
+
+/// The same by the handle's math mode, for a function without a compute type.
+Change by_math_mode(Change change);
 
 /// What a format comes to under NVIDIA_TF32_OVERRIDE=0.
 inline Format in_effect(Format format, const Environment& environment) {

@@ -1,5 +1,6 @@
 #include "shim/cublas/govern.hpp"
 
+#include "shim/cublas/environment.hpp"
 #include "shim/cublas/lt.hpp"
 #include "shim/cublas/plan.hpp"
 #include "shim/cublas/routes.hpp"
@@ -42,44 +43,30 @@ std::int32_t call_with_compute_type(const Site& site, const Frame& frame, const 
                                                                    {change.compute_type, change.replaces_algorithm}));
 }
 
-/// With the lock held: calls under another math mode, which only bits 0 to 2 of the program's make way for.
-template <class Call>
-std::int32_t call_under_math_mode(const Site& site, HandleRecord& handle, std::int32_t choice, const Call& call) {
-    auto* const address = handle.handle.load(std::memory_order_relaxed);
-    const std::int32_t own = handle.math_mode.load(std::memory_order_relaxed);
-    const std::int32_t wanted = (own & ~math_choice) | choice;
-    if (site.library->set_math_mode == nullptr || site.library->set_math_mode(address, wanted) != status_success)
-        return status_not_supported;
-    const std::int32_t status = call();
-    // Read again: a logging callback of the program's may have set another.
-    site.library->set_math_mode(address, handle.math_mode.load(std::memory_order_relaxed));
-    return status;
-}
-
 std::int32_t run_change(const Site& site, const Frame& frame, const Product& product, const Change& change) {
     const auto call = [&] {
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
                                                        : call_as_called(site, frame);
     };
-    const bool needs_lock = change.math_mode >= 0 || depends_on_math_mode(change.how == record::How::compute_type
-                                                                              ? change.compute_type
-                                                                              : product.asked.compute_type);
-    const HandleLockGuard guard(needs_lock ? product.handle : nullptr);
-    return change.math_mode >= 0 ? call_under_math_mode(site, *product.handle, change.math_mode, call) : call();
+    return change.math_mode >= 0 ? call_under_math_mode(*product.handle, *site.library, change.math_mode, call)
+                                 : call();
 }
 
 /// Runs the plan. `done` is what came of it: a call that the library refuses is made again as the program made it.
-std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Settings& in_force,
-                 const Plan& plan, Done& done) {
-    const Running outer = running;
-    running = {site.provider, nullptr, &frame};
-    std::int32_t status = run_change(site, frame, product, plan.change);
-    if (plan.change.how != record::How::forward && is_refusal(status)) {
-        status = run_change(site, frame, product, {});
-        done = as_called(plan, in_force.cuda,
-                         status == status_success ? Reason::library_refused : Reason::invalid_arguments);
+std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done) {
+    const Change& change = plan.change;
+    std::int32_t status = run_change(site, frame, product, change);
+    if (change.how == record::How::forward || !is_refusal(status)) return status;
+    // What was to be raised can be raised by the math mode too, if it has no compute type of its own.
+    if (change.how == record::How::compute_type && change.format > plan.asked && product.asked.compute_type == 0) {
+        status = run_change(site, frame, product, by_math_mode(change));
+        if (!is_refusal(status)) {
+            done.how = record::How::math_mode;
+            return status;
+        }
     }
-    running = outer;
+    status = call_as_called(site, frame);
+    done = done_unchanged(site, plan, is_refusal(status) ? Reason::invalid_arguments : Reason::library_refused);
     return status;
 }
 
@@ -112,15 +99,15 @@ Outcome follow_state(const Site& site, const Frame& frame) {
         if (status != status_success) note_handle_kept(handle);
         return {status, nullptr};
     }
-    HandleRecord* record = find_handle(handle, *site.library);
-    const bool is_inside_own_product = record != nullptr && record->lock->is_held_by_this_thread();
+    HandleRecord* record = find_handle(handle);
     const HandleLockGuard guard(record);
+    if (record == nullptr) return {call_as_called(site, frame), nullptr};
+    if (road == Road::math_mode_set)
+        return {set_program_math_mode(*record, *site.library, static_cast<std::int32_t>(frame.word(1))), nullptr};
     const std::int32_t status = call_as_called(site, frame);
-    if (status != status_success || record == nullptr) return {status, nullptr};
-    if (road == Road::math_mode_set) note_math_mode(*record, static_cast<std::int32_t>(frame.word(1)));
-    // A logging callback of the program's, called out of a product that runs under our mode.
-    if (road == Road::math_mode_read && is_inside_own_product)
-        *reinterpret_cast<std::int32_t*>(frame.word(1)) = record->math_mode.load(std::memory_order_relaxed);
+    // A logging callback of the program's, called out of a product that runs under another mode.
+    if (road == Road::math_mode_read && status == status_success && record->runs_under_other_mode)
+        *reinterpret_cast<std::int32_t*>(frame.word(1)) = record->program_mode;
     return {status, nullptr};
 }
 
@@ -131,6 +118,7 @@ bool is_refusal(std::int32_t status) {
 }
 
 void bind(Site& site) {
+    refresh_environment();
     site.library = library_of(*site.provider);
     site.route = route_of(*site.function->family);
     site.with_compute_type = find_with_compute_type(site);
@@ -149,7 +137,8 @@ bool needs_gate(const Site& site, const Settings& in_force) {
 
 Outcome govern(Site& site, const Frame& frame) {
     const Outcome untouched{0, site.real};
-    const std::uint64_t settings_count = settings_change_count();
+    // Counted before the settings are looked at.
+    const std::uint16_t change_count = settings_change_count();
     const Settings& in_force = settings();
     if (in_force.forward_everything || !site.is_blas) return untouched;
     if (is_inner(site, &frame)) {
@@ -159,35 +148,48 @@ Outcome govern(Site& site, const Frame& frame) {
     const Family& family = *site.function->family;
     if (family.road == Road::lt_matmul) return govern_lt_matmul(site, frame, in_force);
     if (family.road == Road::lt_heuristic) return govern_lt_heuristic(site, frame, in_force);
+    if (family.road == Road::lt_check) return govern_lt_check(site, frame);
     if (family.treatment == Treatment::state) return follow_state(site, frame);
 
     const bool logs = in_force.logs();
-    const Product product = describe(site, frame, settings_count);
+    Product product = describe(site, frame);
     if (product.counted == Counted::not_at_all) return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
-    Plan plan = plan_call(site, product, in_force, in_words);
     if (site.route == nullptr) {  // from before version 2: with arguments that only a jump passes on
-        if (logs) write_down(site, in_force, plan, done_by(plan), -1, in_words);
+        const Plan plan = plan_call(site, product, in_force, in_words);
+        if (logs) write_down(site, in_force, plan, done_by(site, plan), -1, in_words);
         return untouched;
     }
-    if (!site.route->multiplies(frame, site.function->width == Width::ilp64)) plan = plan_for_nothing(plan);
-    if (!logs) {
-        Done unused;
-        return {run(site, frame, product, in_force, plan, unused), nullptr};
+    Plan plan;
+    Done done;
+    std::int32_t status = 0;
+    std::int64_t host_ns = -1;
+    {
+        // From here to the end of the call nobody changes the handle's math mode.
+        const HandleLockGuard guard(product.handle);
+        describe_request(site, frame, settings_key(change_count, in_force.id), product);
+        plan = plan_call(site, product, in_force, in_words);
+        if (product.handle != nullptr && !site.route->multiplies(frame, site.function->width == Width::ilp64))
+            plan = plan_for_nothing(plan);
+        done = done_by(site, plan);
+        const Running outer = running;
+        running = {site.provider, nullptr, &frame};
+        const std::int64_t started = logs ? now_ns() : 0;
+        status = run(site, frame, product, plan, done);
+        if (logs) host_ns = now_ns() - started;
+        running = outer;
     }
-    Done done = done_by(plan);
-    const std::int64_t started = now_ns();
-    const std::int32_t status = run(site, frame, product, in_force, plan, done);
-    const std::int64_t host_ns = now_ns() - started;
-    done.status = status;
-    write_down(site, in_force, plan, done, host_ns, in_words);
+    if (logs) {
+        done.status = status;
+        write_down(site, in_force, plan, done, host_ns, in_words);
+    }
     return {status, nullptr};
 }
 
 }  // namespace fp32shim::cublas
 
-/// The express lane: where a plan is kept for a call like this, nobody watches, and all that matters is a compute type,
-/// there is nothing else to do. A refusal goes the long way: the library has launched nothing.
+/// The express lane: where a plan is kept for a call like this, nobody watches, and all that matters is a compute
+/// type, there is nothing else to do. A refusal goes the long way: the library has launched nothing.
 extern "C" fp32shim::Outcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
     using namespace fp32shim::cublas;
@@ -198,8 +200,9 @@ extern "C" fp32shim::Outcome fp32shim_govern_cublas(fp32shim::Site* site, const 
         const std::uint64_t key =
             handle == nullptr
                 ? key_unknown
-                : join_key(settings_change_count(), handle->key.load(std::memory_order_relaxed), route.key(*frame));
-        if ((kept & key_mask) == key && route.multiplies(*frame, site->function->width == Width::ilp64)) {
+                : join(settings_change_count(), handle->key.load(std::memory_order_relaxed), route.key(*frame));
+        if ((kept & key_mask & ~settings_id_mask) == key &&
+            route.multiplies(*frame, site->function->width == Width::ilp64)) {
             const Change& change = interned_plan(kept >> number_shift & number_mask).change;
             if (change.how == record::How::forward) return {0, site->real};
             const std::int32_t status = call_with_compute_type(*site, *frame, change);

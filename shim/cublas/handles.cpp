@@ -5,63 +5,55 @@
 
 #include "record/raw_syscall.hpp"
 #include "shim/arena.hpp"
+#include "shim/cublas/environment.hpp"
 #include "shim/running.hpp"
 
 namespace fp32shim::cublas {
 namespace {
 
-constexpr std::int32_t math_unknown = -1;
-
-std::uint64_t key_of(const HandleRecord& record) {
-    const auto math_mode = static_cast<std::uint32_t>(record.math_mode.load(std::memory_order_relaxed));
-    const auto capability = static_cast<std::uint32_t>(record.compute_capability);
-    if (record.destroyed.load(std::memory_order_relaxed) || math_mode > 31 || capability > 255) return key_unknown;
-    return std::uint64_t{capability} << 16 | std::uint64_t{math_mode} << 24;
+void note_math_mode(HandleRecord& record, std::int32_t math_mode) {
+    const bool is_alive = !record.destroyed.load(std::memory_order_acquire);
+    const std::uint64_t key = is_alive ? handle_key(record.compute_capability, math_mode) : key_unknown;
+    if (record.key.load(std::memory_order_relaxed) != key) record.key.store(key, std::memory_order_release);
 }
 
-void update_key(HandleRecord& record) { record.key.store(key_of(record), std::memory_order_release); }
-
-/// Locks lie on pages that a forked child sees zeroed: there nobody holds them. (CUDA does not work in a forked
+/// A lock lies on a page that a forked child sees zeroed: there nobody holds it. (CUDA does not work in a forked
 /// child, but its functions say so, and must not hang instead.)
 HandleLock* allocate_lock() {
     constexpr std::size_t page_size = 4096;
-    constexpr std::size_t stride = 64;
-    static constinit std::atomic<char*> page{nullptr};
-    static constinit std::atomic<std::size_t> used{0};
-    char* current = page.load(std::memory_order_acquire);
-    const std::size_t offset = current == nullptr ? page_size : used.fetch_add(stride, std::memory_order_acq_rel);
-    if (offset < page_size) return reinterpret_cast<HandleLock*>(current + offset);
-    // Threads that come here together each get a page; all but the last are used for one lock.
-    void* fresh = mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (fresh == MAP_FAILED) return static_cast<HandleLock*>(arena_allocate(stride));
-    madvise(fresh, page_size, MADV_WIPEONFORK);
-    page.store(static_cast<char*>(fresh), std::memory_order_release);
-    used.store(stride, std::memory_order_release);
-    return static_cast<HandleLock*>(fresh);
+    void* page = mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return static_cast<HandleLock*>(arena_allocate(sizeof(HandleLock)));
+    madvise(page, page_size, MADV_WIPEONFORK);
+    return static_cast<HandleLock*>(page);
 }
 
-/// Makes the handle known. Two threads that do so at once for one handle may make two records of the same content;
-/// the one that was published last is found.
-HandleRecord* remember(Handle handle, Device device, std::int32_t math_mode) {
-    HandleRecord* record = record_of(handle);
-    const bool is_fresh = record == nullptr;
-    if (is_fresh) {
-        record = static_cast<HandleRecord*>(arena_allocate(sizeof(HandleRecord)));
-        record->lock = allocate_lock();
+/// Of two threads that come here at once for one handle, one finds the record that the other made.
+HandleRecord* find_or_make_record(Handle handle) {
+    std::atomic<HandleRecord*>& bucket = handle_buckets[handle_bucket(handle)];
+    HandleRecord* fresh = nullptr;
+    HandleRecord* head = bucket.load(std::memory_order_acquire);
+    for (;;) {
+        if (HandleRecord* known = record_of(handle)) return known;
+        if (fresh == nullptr) {
+            fresh = static_cast<HandleRecord*>(arena_allocate(sizeof(HandleRecord)));
+            fresh->lock = allocate_lock();
+            fresh->handle.store(handle, std::memory_order_relaxed);
+            fresh->destroyed.store(true, std::memory_order_relaxed);
+            fresh->key.store(key_unknown, std::memory_order_relaxed);
+        }
+        fresh->next = head;
+        if (bucket.compare_exchange_strong(head, fresh, std::memory_order_acq_rel, std::memory_order_acquire))
+            return fresh;
     }
+}
+
+HandleRecord* make_alive(HandleRecord* record, std::int32_t math_mode) {
+    const Device device = current_device();
     record->device_index = device.index;
     record->compute_capability = device.compute_capability;
-    record->math_mode.store(math_mode, std::memory_order_relaxed);
-    record->handle.store(handle, std::memory_order_relaxed);
+    record->runs_under_other_mode = false;
     record->destroyed.store(false, std::memory_order_release);
-    update_key(*record);
-    if (is_fresh) {
-        std::atomic<HandleRecord*>& bucket = handle_buckets[handle_bucket(handle)];
-        record->next = bucket.load(std::memory_order_relaxed);
-        while (!bucket.compare_exchange_weak(record->next, record, std::memory_order_release,
-                                             std::memory_order_relaxed)) {
-        }
-    }
+    note_math_mode(*record, math_mode);
     return record;
 }
 
@@ -92,43 +84,49 @@ void HandleLock::release() {
         record::raw::syscall6(SYS_futex, record::raw::address(&state_), FUTEX_WAKE_PRIVATE, 1);
 }
 
-bool HandleLock::is_held_by_this_thread() const { return owner_.load(std::memory_order_relaxed) == &running; }
-
-HandleRecord* find_handle(Handle handle, const Library& library) {
-    HandleRecord* record = record_of(handle);
-    if (handle == nullptr || (record != nullptr && record->destroyed.load(std::memory_order_acquire))) return nullptr;
-    const bool lacks_math_mode =
-        record == nullptr || record->math_mode.load(std::memory_order_relaxed) == math_unknown;
-    if (!lacks_math_mode || (record != nullptr && library.get_math_mode == nullptr)) return record;
-    std::int32_t math_mode = math_unknown;  // as long as only cublasLt has seen it, which has none
-    if (library.get_math_mode != nullptr && library.get_math_mode(handle, &math_mode) != status_success)
-        return nullptr;
-    if (record == nullptr) return remember(handle, current_device(), math_mode);
-    note_math_mode(*record, math_mode);
-    return record;
-}
-
-void note_math_mode(HandleRecord& record, std::int32_t math_mode) {
-    record.math_mode.store(math_mode, std::memory_order_relaxed);
-    update_key(record);
+HandleRecord* find_handle(Handle handle) {
+    if (handle == nullptr) return nullptr;
+    if (HandleRecord* known = record_of(handle))
+        return known->destroyed.load(std::memory_order_acquire) ? nullptr : known;
+    return make_alive(find_or_make_record(handle), math_unknown);
 }
 
 void note_handle_created(Handle handle) {
-    if (handle != nullptr) remember(handle, current_device(), math_default);
+    refresh_environment();
+    if (handle != nullptr) make_alive(find_or_make_record(handle), math_default);
 }
 
 void note_handle_destroyed(Handle handle) {
     HandleRecord* record = record_of(handle);
     if (record == nullptr) return;
     record->destroyed.store(true, std::memory_order_release);
-    update_key(*record);
+    record->key.store(key_unknown, std::memory_order_release);
 }
 
 void note_handle_kept(Handle handle) {
-    HandleRecord* record = record_of(handle);
-    if (record == nullptr) return;
-    record->destroyed.store(false, std::memory_order_release);
-    update_key(*record);
+    if (HandleRecord* record = record_of(handle)) record->destroyed.store(false, std::memory_order_release);
+}
+
+std::int32_t program_math_mode(HandleRecord& record, const Library& library) {
+    std::int32_t math_mode = record.program_mode;
+    if (!record.runs_under_other_mode &&
+        (library.get_math_mode == nullptr ||
+         library.get_math_mode(record.handle.load(std::memory_order_relaxed), &math_mode) != status_success))
+        return math_unknown;
+    note_math_mode(record, math_mode);
+    return math_mode;
+}
+
+std::int32_t set_program_math_mode(HandleRecord& record, const Library& library, std::int32_t math_mode) {
+    auto* const handle = record.handle.load(std::memory_order_relaxed);
+    std::int32_t in_force = math_unknown;
+    const bool puts_back = record.runs_under_other_mode && library.get_math_mode(handle, &in_force) == status_success;
+    const std::int32_t status = library.set_math_mode(handle, math_mode);
+    if (status != status_success) return status;
+    record.program_mode = math_mode;
+    note_math_mode(record, math_mode);
+    if (puts_back) library.set_math_mode(handle, in_force);
+    return status;
 }
 
 }  // namespace fp32shim::cublas

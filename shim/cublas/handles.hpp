@@ -6,16 +6,16 @@
 #include <cstdint>
 
 #include "shim/cublas/library.hpp"
+#include "shim/cublas/plan_key.hpp"
 
 namespace fp32shim::cublas {
 
 /// A handle's math mode is shared state: whoever changes it for the length of a call, or depends on it, holds this.
-/// The same thread may take it again (a logging callback of cuBLAS's may ask for the mode). Free in a forked child.
+/// The same thread may take it again (a logging callback of cuBLAS's may multiply). Free in a forked child.
 class HandleLock {
   public:
     void acquire();
     void release();
-    bool is_held_by_this_thread() const;
 
   private:
     std::atomic<std::uint32_t> state_;  ///< 0: free, 1: held, 2: held, and somebody waits
@@ -23,25 +23,22 @@ class HandleLock {
     std::uint32_t depth_;
 };
 
-/// Part of a key that is not known: whatever it is joined to matches nothing that is kept.
-constexpr std::uint64_t key_unknown = ~std::uint64_t{0};
-
-/// What a plan depends on: the settings, the handle, and the call's own values.
-inline std::uint64_t join_key(std::uint64_t settings_count, std::uint64_t of_handle, std::uint64_t of_call) {
-    return of_call == key_unknown || of_handle == key_unknown ? key_unknown : settings_count | of_handle | of_call;
-}
-
 /// Never freed; a destroyed handle's record is taken over when another handle gets its address.
 struct HandleRecord {
     std::atomic<Handle> handle;
     std::atomic<bool> destroyed;
     std::int32_t device_index;
     std::int32_t compute_capability;
-    std::atomic<std::int32_t> math_mode;  ///< as the program set it
-    std::atomic<std::uint64_t> key;       ///< of compute capability and math mode, or key_unknown: bits 16 to 34
+    std::atomic<std::uint64_t> key;  ///< of compute capability and math mode, as last seen, or key_unknown
     HandleLock* lock;
     HandleRecord* next;
+
+    // While the lock is held:
+    bool runs_under_other_mode;  ///< a product runs with another math mode than the program's
+    std::int32_t program_mode;   ///< the program's, then
 };
+
+constexpr std::int32_t math_unknown = -1;
 
 constexpr std::size_t handle_bucket_count = 1024;
 extern constinit std::atomic<HandleRecord*> handle_buckets[handle_bucket_count];
@@ -49,20 +46,16 @@ inline std::size_t handle_bucket(Handle handle) {
     return (reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15U) >> 54;
 }
 
-/// The record of this address, if there is one; the handle may be destroyed.
+/// The record of this address, if there is one; the handle may be destroyed. Lock-free.
 inline HandleRecord* record_of(Handle handle) {
     HandleRecord* record = handle_buckets[handle_bucket(handle)].load(std::memory_order_acquire);
     while (record != nullptr && record->handle.load(std::memory_order_acquire) != handle) record = record->next;
     return record;
 }
 
-/// The program has set the handle's math mode.
-void note_math_mode(HandleRecord& record, std::int32_t math_mode);
-
 /// The record of a live handle, or nullptr: NULL, destroyed. One that was created unseen is adopted: its device is
-/// taken to be the current one, its math mode is asked of the library.
-/// Thread-safe, lock-free; calls nothing for a handle that is known.
-HandleRecord* find_handle(Handle handle, const Library& library);
+/// taken to be the current one. Thread-safe, lock-free.
+HandleRecord* find_handle(Handle handle);
 
 /// To be called when the library's own function has created one, on the thread that did.
 void note_handle_created(Handle handle);
@@ -72,6 +65,35 @@ void note_handle_destroyed(Handle handle);
 
 /// It turned out not to be destroyed.
 void note_handle_kept(Handle handle);
+
+/// The math mode that the program has set. Asked of the library each time, since libraries that the shim does not see
+/// can set it too; math_unknown: the library does not take this for a handle. Precondition: the lock is held.
+std::int32_t program_math_mode(HandleRecord& record, const Library& library);
+
+/// The program sets a math mode; returns the library's status. Precondition: the lock is held.
+std::int32_t set_program_math_mode(HandleRecord& record, const Library& library, std::int32_t math_mode);
+
+/// Makes `choice` (bits 0 to 2) the math mode, calls, and puts back what was in force; returns the call's status, or
+/// status_not_supported where the library refuses the mode. Precondition: the lock is held.
+template <class Call>
+std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t choice,
+                                  const Call& call) {
+    const bool is_nested = record.runs_under_other_mode;
+    auto* const handle = record.handle.load(std::memory_order_relaxed);
+    const std::int32_t program_mode = program_math_mode(record, library);
+    std::int32_t outer_mode = program_mode;
+    if (program_mode == math_unknown || library.set_math_mode == nullptr ||
+        (is_nested && library.get_math_mode(handle, &outer_mode) != status_success) ||
+        library.set_math_mode(handle, (program_mode & ~math_choice) | choice) != status_success)
+        return status_not_supported;
+    record.program_mode = program_mode;
+    record.runs_under_other_mode = true;
+    const std::int32_t status = call();
+    record.runs_under_other_mode = is_nested;
+    // A logging callback of the program's may have set another.
+    library.set_math_mode(handle, is_nested ? outer_mode : record.program_mode);
+    return status;
+}
 
 /// Holds a handle's lock for the length of a block; does nothing for nullptr. No exception passes through cuBLAS.
 class HandleLockGuard {

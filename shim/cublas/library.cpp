@@ -39,11 +39,12 @@ std::int32_t version_of_lt(const LoadedObject& object) {
 /// What Init writes, on two patterns, since it may write a byte that was there. It makes the newest version that fits
 /// into the size that it is given.
 const DescSizes* measure_descriptors(const Library& library) {
+    constexpr std::size_t smallest = 56;  // less is refused, and logged by cublasLt where that is asked for
     constexpr std::size_t step = 8;
     auto* sizes = arena_new<DescSizes>();
     alignas(16) unsigned char pattern[2][max_desc_size];
     std::size_t known = 0;
-    for (std::size_t size = step; size <= max_desc_size && known < sizes->size(); size += step) {
+    for (std::size_t size = smallest; size <= max_desc_size && known < sizes->size(); size += step) {
         std::size_t written = 0;
         std::int32_t version = 0;
         bool is_made = true;
@@ -64,7 +65,7 @@ const DescSizes* measure_descriptors(const Library& library) {
 
 Library* read_library(const LoadedObject& object) {
     auto* library = arena_new<Library>();
-    library->object = &object;
+    library->loads = object.loads.load(std::memory_order_acquire);
     find(object, "cublasSetMathMode", library->set_math_mode);
     find(object, "cublasGetMathMode", library->get_math_mode);
     find(object, "cublasLtMatmulDescInit_internal", library->desc_init);
@@ -110,13 +111,14 @@ Driver find_driver() {
 }  // namespace
 
 const Library* library_of(const LoadedObject& object) {
+    const std::uint32_t loads = object.loads.load(std::memory_order_acquire);
     for (Known& entry : known_libraries) {
         const LoadedObject* holder = entry.object.load(std::memory_order_acquire);
         if (holder == nullptr && entry.object.compare_exchange_strong(holder, &object)) holder = &object;
         if (holder != &object) continue;
-        // Two threads may read it at once; they find the same.
+        // Two threads may read it at once; they find the same. Another file of that name may lie there by now.
         const Library* library = entry.library.load(std::memory_order_acquire);
-        if (library == nullptr) {
+        if (library == nullptr || library->loads != loads) {
             library = read_library(object);
             entry.library.store(library, std::memory_order_release);
         }

@@ -25,7 +25,7 @@ using DescSizes = std::array<DescSize, 8>;
 
 /// Addresses are nullptr where the library lacks the function. Never freed: like LoadedObject, which it belongs to.
 struct Library {
-    const LoadedObject* object = nullptr;
+    std::uint32_t loads = 0;  ///< LoadedObject::loads as it was when this was read
 
     std::int32_t (*set_math_mode)(Handle, std::int32_t) = nullptr;
     std::int32_t (*get_math_mode)(Handle, std::int32_t*) = nullptr;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "shim/cublas/govern.hpp"
+#include "shim/cublas/hash.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/plan.hpp"
 #include "shim/cublas/routes.hpp"
@@ -44,6 +45,12 @@ enum HeuristicArgument {
     heuristic_found = 9,
 };
 
+/// Those of the question whether an algorithm fits, behind the layouts.
+enum CheckArgument {
+    check_algorithm = 6,
+    check_result = 7,
+};
+
 /// What a product consists of: the program's, but for a changed copy of its descriptor.
 struct Parts {
     Handle handle;
@@ -73,25 +80,67 @@ bool has_everything_needed(const Library& library) {
            library.desc_init != nullptr;
 }
 
-/// False: nothing that the shim can read; the library will say what is wrong with it.
-bool describe(const Site& site, const Parts& parts, LtProduct& result) {
+/// What an algorithm says that it rounds its operands to; nothing where it does not say.
+std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm) {
+    std::uint64_t flags = 0;
+    if (library.algo_capability == nullptr || algorithm == nullptr ||
+        !read(library.algo_capability, algorithm, capability_numerical_impl_flags, flags))
+        return std::nullopt;
+    if ((flags & impl_input_16f) != 0) return Format::fp16;
+    if ((flags & impl_input_16bf) != 0) return Format::bf16;
+    if ((flags & impl_input_tf32) != 0) return Format::tf32;
+    if ((flags & impl_input_32f) != 0) return Format::fp32;
+    return std::nullopt;
+}
+
+Algorithm64 algorithm_at(const void* address) {
+    Algorithm64 algorithm{};
+    std::memcpy(algorithm.data(), address, sizeof algorithm);
+    return algorithm;
+}
+
+constinit std::atomic<bool> searches_were_changed{false};
+
+/// An algorithm that a changed search found, for another compute type than this product is to have: the settings were
+/// others then.
+bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) {
+    FoundAlgorithm found;
+    return algorithm != nullptr && has_changed_searches() && recall_algorithm(algorithm_at(algorithm), found) &&
+           found.compute_type != compute_type;
+}
+
+/// False: nothing that the shim can read; the library will say what is wrong with it. Where the handle is none, the
+/// library looks at nothing else, and so does this.
+bool describe(const Site& site, const Parts& parts, const void* algorithm, LtProduct& result) {
     const Library& library = *site.library;
+    Product& product = result.product;
+    policy::MatmulCall& call = result.call;
+    call.function = functions[row_cublasLtMatmul].name;  // rules name it, and its search is decided alike
+    call.caller = site.caller_name();
+    call.device = policy::Device::cuda;
+    product.asked.road = Road::lt_matmul;
+    product.handle = find_handle(parts.handle);
+    if (product.handle == nullptr) return true;
+    call.device_index = product.handle->device_index;
+    call.compute_capability = product.handle->compute_capability;
+
     if (!has_everything_needed(library) || parts.desc == nullptr || parts.a_layout == nullptr ||
         parts.b_layout == nullptr || parts.d_layout == nullptr)
         return false;
-    Product& product = result.product;
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
     product.counted = operand_type(type).counted;
     product.dtype = operand_type(type).dtype;
     if (product.counted == Counted::not_at_all) return true;
 
-    product.handle = find_handle(parts.handle, library);
     Asked& asked = product.asked;
-    asked.road = Road::lt_matmul;
     asked.has_bf16x9 = library.has_bf16x9();
+    asked.compute_capability = product.handle->compute_capability;
     if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
-    if (product.handle != nullptr) asked.compute_capability = product.handle->compute_capability;
+    if (asked.compute_type == 0) asked.compute_type = -1;
+    // An algorithm of a changed search is no wish of the program's: it will be replaced.
+    if (!is_of_other_compute_type(algorithm, asked.compute_type))
+        asked.of_algorithm = format_of_algorithm(library, algorithm).value_or(Format::fp32);
 
     std::int32_t trans_a = op_n;
     std::int32_t trans_b = op_n;
@@ -109,10 +158,6 @@ bool describe(const Site& site, const Parts& parts, LtProduct& result) {
     read(library.layout_get, parts.a_layout, layout_batch_mode, batch_mode);
     product.pointers_are_in_arrays = batch_mode != 0;
 
-    policy::MatmulCall& call = result.call;
-    call.function = site.function->name;
-    call.caller = site.caller_name();
-    call.device = policy::Device::cuda;
     call.dtype = product.dtype;
     call.trans_a = letter_of_operation(trans_a);
     call.trans_b = letter_of_operation(trans_b);
@@ -121,10 +166,6 @@ bool describe(const Site& site, const Parts& parts, LtProduct& result) {
         call.m = static_cast<std::int64_t>(m);
         call.n = static_cast<std::int64_t>(n);
         call.k = static_cast<std::int64_t>(k);
-    }
-    if (product.handle != nullptr) {
-        call.device_index = product.handle->device_index;
-        call.compute_capability = product.handle->compute_capability;
     }
     return true;
 }
@@ -162,23 +203,38 @@ std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
     return {frame.word(argument_a), frame.word(argument_b), frame.word(argument_c), frame.word(argument_d)};
 }
 
-Algorithm64 algorithm_at(const void* address) {
-    Algorithm64 algorithm{};
-    std::memcpy(algorithm.data(), address, sizeof algorithm);
-    return algorithm;
-}
-
 /// cublasLtMatmulPreference_t: opaque; no version needs more.
 using Preference = std::array<std::uint64_t, 32>;
 
-/// Searches, for the changed product, what fits the memory that the program gave.
-Replacement search(const Library& library, const Parts& parts, const FoundAlgorithm& original,
-                   const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
+/// Bits of algorithms that round to less than this format.
+std::uint64_t implementations_below(Format format) {
+    switch (format) {
+        case Format::fp32:
+            return impl_input_16f | impl_input_16bf | impl_input_tf32;
+        case Format::tf32:
+            return impl_input_16f | impl_input_16bf;
+        case Format::bf16:
+            return impl_input_16f;
+        case Format::bf16x9:  // made of BF16
+        case Format::fp16:
+            break;
+    }
+    return 0;
+}
+
+struct SearchResult {
     Replacement replacement;
+    bool is_final = false;  ///< asked again, the library would say the same
+};
+
+/// Searches, for the changed product, what fits the memory that the program gave.
+SearchResult search(const Library& library, const Parts& parts, const FoundAlgorithm& original, Format format,
+                    const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
+    SearchResult answer;
     alignas(16) Preference preference{};
     if (library.heuristic == nullptr || library.preference_init == nullptr || library.preference_set == nullptr ||
         library.preference_init(preference.data(), sizeof preference) != status_success)
-        return replacement;
+        return answer;
     const auto set = [&](std::int32_t attribute, const auto& value) {
         return library.preference_set(preference.data(), attribute, &value, sizeof value) == status_success;
     };
@@ -188,20 +244,23 @@ Replacement search(const Library& library, const Parts& parts, const FoundAlgori
             static_cast<std::uint32_t>(alignment_of({matrices[static_cast<std::size_t>(i)], 0, 0, 0}));
         is_set = set(preference_min_alignment_a_bytes + i, alignment) && is_set;
     }
+    const std::uint64_t implementation_mask = original.implementation_mask & ~implementations_below(format);
     is_set = set(preference_reduction_scheme_mask, original.reduction_scheme_mask) && is_set;
-    is_set = set(preference_impl_mask, original.implementation_mask) && is_set;
+    is_set = set(preference_impl_mask, implementation_mask) && is_set;
+    if (!is_set) return answer;
     HeuristicResult result{};
     std::int32_t found = 0;
-    if (!is_set || library.heuristic(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout,
-                                     parts.d_layout, preference.data(), 1, &result, &found) != status_success)
-        return replacement;
-    replacement.exists = found > 0 && result.state == status_success;
-    replacement.algorithm = result.algorithm;
-    return replacement;
+    const std::int32_t status =
+        library.heuristic(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout, parts.d_layout,
+                          preference.data(), 1, &result, &found);
+    answer.is_final = status == status_success || status == status_not_supported;
+    answer.replacement.exists = status == status_success && found > 0 && result.state == status_success;
+    answer.replacement.algorithm = result.algorithm;
+    return answer;
 }
 
 std::uint64_t shape_of(const Library& library, const void* layout) {
-    Key key;
+    Hash key;
     for (std::int32_t attribute = 0; attribute <= layout_batch_mode; ++attribute) {
         std::array<std::uint64_t, 2> value{};
         std::size_t written = 0;
@@ -213,8 +272,8 @@ std::uint64_t shape_of(const Library& library, const void* layout) {
 }
 
 /// The algorithm to run the changed product with in place of the program's; false: there is none.
-bool fitting_algorithm(const Library& library, const Parts& parts, const ChangedDesc& desc, const Frame& frame,
-                       std::int32_t compute_type, Algorithm64& algorithm) {
+bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
+                       const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
     const std::uint64_t alignment = alignment_of(matrices);
     const auto workspace_size = static_cast<std::uint64_t>(frame.word(argument_workspace_size));
@@ -222,25 +281,28 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const Changed
     const bool is_known = recall_algorithm(algorithm, original);
     if (is_known && original.compute_type == compute_type && original.min_alignment <= alignment) return true;
 
-    if (library.algo_check != nullptr) {
+    const Format of_algorithm = format_of_algorithm(library, algorithm.data()).value_or(format);
+    if (library.algo_check != nullptr && (of_algorithm >= format || format == Format::bf16x9)) {
         HeuristicResult check{};
         if (library.algo_check(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout,
                                parts.d_layout, algorithm.data(), &check) == status_success &&
             check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment)
             return true;
     }
-    Key key;
+    Hash key;
     key.add_all(algorithm);
     key.add_all(desc.words());
     for (const void* layout : {parts.a_layout, parts.b_layout, parts.c_layout, parts.d_layout})
         key.add(shape_of(library, layout));
     for (std::int64_t matrix : matrices) key.add(alignment_of({matrix, 0, 0, 0}));
     key.add(workspace_size);
-    key.add(reinterpret_cast<std::uint64_t>(parts.handle));
+    key.add(static_cast<std::uint64_t>(lt.call.device_index));
+    key.add(static_cast<std::uint64_t>(format));
     Replacement replacement;
     if (!recall_replacement(key.value(), replacement)) {
-        replacement = search(library, parts, original, matrices, workspace_size);
-        remember_replacement(key.value(), replacement);
+        const SearchResult answer = search(library, parts, original, format, matrices, workspace_size);
+        replacement = answer.replacement;
+        if (replacement.exists || answer.is_final) remember_replacement(key.value(), replacement);
     }
     algorithm = replacement.algorithm;
     return replacement.exists;
@@ -256,37 +318,20 @@ std::int64_t call_matmul(const Site& site, const Frame& frame, const void* desc,
                                                frame.word(13), frame.word(14), frame.word(15));
 }
 
-/// What an algorithm says that it rounds its operands to.
 std::optional<policy::Applied> actual_format(const Library& library, const void* algorithm) {
-    std::uint64_t flags = 0;
-    if (library.algo_capability == nullptr || algorithm == nullptr ||
-        !read(library.algo_capability, algorithm, capability_numerical_impl_flags, flags))
-        return std::nullopt;
-    if ((flags & impl_input_16f) != 0) return policy::Applied::fp16;
-    if ((flags & impl_input_16bf) != 0) return policy::Applied::bf16;
-    if ((flags & impl_input_tf32) != 0) return policy::Applied::tf32;
-    if ((flags & impl_input_32f) != 0) return policy::Applied::fp32;
-    return std::nullopt;
+    const std::optional<Format> format = format_of_algorithm(library, algorithm);
+    return format ? std::optional(applied_of(*format)) : std::nullopt;
 }
 
 bool multiplies(const policy::MatmulCall& call) {
     return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
 }
 
-constinit std::atomic<bool> searches_were_changed{false};
-
-/// An algorithm that a changed search found, for another compute type than this product is to have: the settings were
-/// others then.
-bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) {
-    FoundAlgorithm found;
-    return algorithm != nullptr && has_changed_searches() && recall_algorithm(algorithm_at(algorithm), found) &&
-           found.compute_type != compute_type;
-}
-
 /// Runs the product with this compute type, and an algorithm that fits it; nothing where that cannot be, and then
 /// `obstacle` says why.
-std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts,
-                                        std::int32_t compute_type, bool tells_actual, Done& done, Reason& obstacle) {
+std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
+                                        std::int32_t compute_type, Format format, bool tells_actual, Done& done,
+                                        Reason& obstacle) {
     const Library& library = *site.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     obstacle = Reason::no_algorithm;
@@ -297,7 +342,7 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     Algorithm64 fitting{};
     if (algorithm != nullptr) {
         fitting = algorithm_at(algorithm);
-        if (!fitting_algorithm(library, changed, desc, frame, compute_type, fitting)) return std::nullopt;
+        if (!fitting_algorithm(library, changed, lt, desc, frame, compute_type, format, fitting)) return std::nullopt;
         algorithm = fitting.data();
     }
     const auto status = static_cast<std::int32_t>(call_matmul(site, frame, desc.address(), algorithm));
@@ -308,33 +353,34 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
 }
 
 /// Runs the plan. `done` is what came of it: a change that cannot be made leaves the call as the program made it.
-std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
-                 const Settings& in_force, const Plan& plan, Done& done) {
+std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt, bool logs,
+                 const Plan& plan, Done& done) {
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     const std::int32_t own_compute_type = lt.product.asked.compute_type;
     const bool tells_actual =
-        in_force.logs() && plan.applied != policy::Applied::unchanged && plan.applied != policy::Applied::bf16x9;
+        logs && plan.applied != policy::Applied::unchanged && plan.applied != policy::Applied::bf16x9;
     Reason obstacle = Reason::as_requested;
     if (plan.change.how != record::How::forward) {
-        if (const auto status =
-                run_fitting(site, frame, parts, plan.change.compute_type, tells_actual, done, obstacle))
+        if (const auto status = run_fitting(site, frame, parts, lt, plan.change.compute_type, plan.change.format,
+                                            tells_actual, done, obstacle))
             return *status;
-        done = as_called(plan, in_force.cuda, obstacle);
+        done = done_unchanged(site, plan, obstacle);
     }
     Reason unused{};
-    if (is_of_other_compute_type(algorithm, own_compute_type)) {
-        if (const auto status = run_fitting(site, frame, parts, own_compute_type, tells_actual, done, unused))
-            return *status;
+    const auto run_with_another_algorithm = [&] {
+        return run_fitting(site, frame, parts, lt, own_compute_type, plan.asked, tells_actual, done, unused);
+    };
+    if (lt.product.handle != nullptr && is_of_other_compute_type(algorithm, own_compute_type)) {
+        if (const auto status = run_with_another_algorithm()) return *status;
     }
-    auto status = static_cast<std::int32_t>(site.route->as_called(site.real, frame));
+    const auto status = static_cast<std::int32_t>(site.route->as_called(site.real, frame));
     if (!is_refusal(status)) {
-        if (tells_actual) done.actual = actual_format(*site.library, algorithm);
+        if (tells_actual && status == status_success) done.actual = actual_format(*site.library, algorithm);
         return status;
     }
     // It may be for an algorithm of a changed search that is no longer remembered.
-    if (algorithm != nullptr && has_changed_searches()) {
-        if (const auto other = run_fitting(site, frame, parts, own_compute_type, tells_actual, done, unused))
-            return *other;
+    if (lt.product.handle != nullptr && algorithm != nullptr && has_changed_searches()) {
+        if (const auto other = run_with_another_algorithm()) return *other;
     }
     if (obstacle != Reason::as_requested) done.reason = Reason::invalid_arguments;
     return status;
@@ -381,16 +427,17 @@ Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_forc
     const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
                       pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, lt) || lt.product.counted == Counted::not_at_all) return untouched;
+    if (!describe(site, parts, pointer(argument_algorithm), lt) || lt.product.counted == Counted::not_at_all)
+        return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
     if (!multiplies(lt.call)) plan = plan_for_nothing(plan);
     if (plan.change.how == record::How::forward && !logs && !has_changed_searches()) return untouched;
-    Done done = done_by(plan);
+    Done done = done_by(site, plan);
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
     const std::int64_t started = logs ? now_ns() : 0;
-    const std::int32_t status = run(site, frame, parts, lt, in_force, plan, done);
+    const std::int32_t status = run(site, frame, parts, lt, logs, plan, done);
     running = outer;
     if (logs) {
         const std::int64_t host_ns = now_ns() - started;
@@ -406,9 +453,9 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
     const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, lt) || lt.product.counted != Counted::governed) return untouched;
-    // Decided as the product itself will be: rules name cublasLtMatmul.
-    lt.call.function = functions[row_cublasLtMatmul].name;
+    if (!describe(site, parts, nullptr, lt) || lt.product.handle == nullptr ||
+        lt.product.counted != Counted::governed)
+        return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     const Plan plan = plan_call(site, lt.product, in_force, in_words);
     if (plan.change.how == record::How::compute_type) {
@@ -417,8 +464,9 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
             const auto status = static_cast<std::int32_t>(call_heuristic(site, frame, desc.address()));
             const auto* found = reinterpret_cast<const std::int32_t*>(frame.word(heuristic_found));
             if (status == status_success && found != nullptr && *found > 0) {
-                searches_were_changed.store(true, std::memory_order_release);
                 remember_found(*site.library, frame, plan.change.compute_type);
+                // From now on products are looked at, whatever the settings: see run.
+                if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
                 return {status, nullptr};
             }
         }
@@ -427,6 +475,31 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
     const auto status = static_cast<std::int32_t>(call_heuristic(site, frame, parts.desc));
     if (status == status_success) remember_found(*site.library, frame, lt.product.asked.compute_type);
     return {status, nullptr};
+}
+
+Outcome govern_lt_check(Site& site, const Frame& frame) {
+    const Outcome untouched{0, site.real};
+    const Library& library = *site.library;
+    const auto* desc = reinterpret_cast<const void*>(frame.word(argument_desc));
+    const auto* algorithm = reinterpret_cast<const void*>(frame.word(check_algorithm));
+    if (!has_changed_searches() || !has_everything_needed(library) || desc == nullptr || algorithm == nullptr ||
+        find_handle(reinterpret_cast<Handle>(frame.word(argument_handle))) == nullptr)
+        return untouched;
+    FoundAlgorithm found;
+    std::int32_t compute_type = 0;
+    ChangedDesc changed;
+    if (!recall_algorithm(algorithm_at(algorithm), found) ||
+        !read(library.desc_get, desc, desc_compute_type, compute_type) || compute_type == found.compute_type ||
+        !changed.copy(library, desc, found.compute_type))
+        return untouched;
+    using Word = std::int64_t;
+    using Check = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word);
+    // The one without a stream ignores what lies beyond its last argument.
+    const bool has_stream = site.function->positions().words > check_result + 1;
+    return {reinterpret_cast<Check>(site.real)(frame.word(0), changed.address(), frame.word(2), frame.word(3),
+                                               frame.word(4), frame.word(5), frame.word(6), frame.word(7),
+                                               has_stream ? frame.word(check_result + 1) : 0),
+            nullptr};
 }
 
 }  // namespace fp32shim::cublas

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <type_traits>
 
+#include "shim/cublas/hash.hpp"
+
 namespace fp32shim::cublas {
 namespace {
 
@@ -56,9 +58,9 @@ constinit Table<FoundAlgorithm, 2048> found_algorithms;
 constinit Table<KeptReplacement, 512> replacements;
 
 std::uint64_t key_of(const Algorithm64& algorithm) {
-    Key key;
-    key.add_all(algorithm);
-    return key.value();
+    Hash hash;
+    hash.add_all(algorithm);
+    return hash.value();
 }
 
 }  // namespace

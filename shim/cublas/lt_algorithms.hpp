@@ -40,21 +40,4 @@ struct Replacement {
 void remember_replacement(std::uint64_t key, const Replacement& replacement);
 bool recall_replacement(std::uint64_t key, Replacement& replacement);
 
-/// For keys: mixes in words one by one.
-class Key {
-  public:
-    void add(std::uint64_t word) {
-        state_ = (state_ ^ word) * 0x9e3779b97f4a7c15U;
-        state_ ^= state_ >> 32;
-    }
-    template <class Words>
-    void add_all(const Words& words) {
-        for (std::uint64_t word : words) add(word);
-    }
-    std::uint64_t value() const { return state_ | 1; }
-
-  private:
-    std::uint64_t state_ = 0x2545f4914f6cdd1dU;
-};
-
 }  // namespace fp32shim::cublas

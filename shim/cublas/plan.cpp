@@ -1,6 +1,8 @@
 #include "shim/cublas/plan.hpp"
 
 #include "shim/arena.hpp"
+#include "shim/cublas/environment.hpp"
+#include "shim/cublas/hash.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -12,14 +14,14 @@ constexpr std::size_t plan_limit = number_mask + 1;
 constinit std::atomic<const Plan*> plans[plan_limit]{};
 
 std::size_t bucket_of(const Plan& plan) {
-    Key key;
-    key.add(static_cast<std::uint64_t>(plan.decision.rule));
-    key.add(static_cast<std::uint64_t>(plan.decision.requested) << 32 |
-            static_cast<std::uint64_t>(plan.decision.source) << 24 | static_cast<std::uint64_t>(plan.applied) << 16 |
-            static_cast<std::uint64_t>(plan.as_called) << 8 | static_cast<std::uint64_t>(plan.reason));
-    key.add(static_cast<std::uint64_t>(plan.change.compute_type) << 32 |
-            static_cast<std::uint32_t>(plan.change.math_mode));
-    return key.value() % (plan_limit - 1);
+    Hash hash;
+    hash.add(static_cast<std::uint64_t>(plan.decision.rule));
+    hash.add(static_cast<std::uint64_t>(plan.decision.requested) << 32 |
+             static_cast<std::uint64_t>(plan.decision.source) << 24 | static_cast<std::uint64_t>(plan.applied) << 16 |
+             static_cast<std::uint64_t>(plan.asked) << 8 | static_cast<std::uint64_t>(plan.reason));
+    hash.add(static_cast<std::uint64_t>(plan.change.compute_type) << 32 |
+             static_cast<std::uint32_t>(plan.change.math_mode));
+    return hash.value() % (plan_limit - 1);
 }
 
 /// The number that equal plans share; 0 where no room is left.
@@ -37,11 +39,14 @@ std::uint64_t intern(const Plan& plan) {
     return 0;
 }
 
-void tell(Plan& plan, Format format, Reason reason, const Environment& environment) {
-    const Format effect = in_effect(format, environment);
+void tell(Plan& plan, Format format, Reason reason) {
+    const Environment now = environment();
+    const Format effect = in_effect(format, now);
     plan.applied = applied_of(effect);
     plan.reason = effect != format && reason == Reason::as_requested ? Reason::tf32_override : reason;
-    plan.emulates = effect == Format::bf16x9 && environment.emulates_fp32;
+    plan.is_by_environment =
+        plan.change.how == record::How::forward &&
+        ((effect == Format::bf16x9 && now.emulates_fp32) || (effect == Format::tf32 && now.tf32_may_be_on));
 }
 
 bool vouches_for_alignment(const policy::Decision& decision, const policy::Policy& policy) {
@@ -92,27 +97,32 @@ Plan make_plan(const Site& site, const Product& product, const policy::Decision&
         // Every decision but `native` is clamped already.
         const policy::Floor floor =
             decision.precision == policy::Precision::native ? floor_in_force(in_force) : policy::Floor::none;
-        plan.as_called = asked_format(product.asked, in_force.cuda);
-        plan.change = plan_change(product.asked, in_force.cuda, restraints, decision, floor, in_force.policy);
-        tell(plan, plan.change.format, plan.change.reason, in_force.cuda);
+        const Environment now = environment();
+        plan.asked = asked_format(product.asked, now);
+        plan.change = plan_change(product.asked, now, restraints, decision, floor, in_force.policy);
+        tell(plan, plan.change.format, plan.change.reason);
     }
     return plan;
 }
 
-Done done_by(const Plan& plan) {
+Done done_by(const Site& site, const Plan& plan) {
     Done done;
     done.how = plan.change.how;
     done.applied = plan.applied;
     done.reason = plan.reason;
-    if (plan.emulates) done.detail = "CUBLAS_EMULATE_SINGLE_PRECISION=1";
+    if (site.ambiguous) done.detail = "several libraries provide it, and the caller imports it from none of them";
+    if (plan.is_by_environment)
+        done.detail = plan.applied == policy::Applied::bf16x9
+                          ? "CUBLAS_EMULATE_SINGLE_PRECISION lets cuBLAS emulate float32"
+                          : "NVIDIA_TF32_OVERRIDE has a value that may switch TF32 on";
     return done;
 }
 
-Done as_called(const Plan& plan, const Environment& environment, Reason reason) {
+Done done_unchanged(const Site& site, const Plan& plan, Reason reason) {
     Plan unchanged = plan;
     unchanged.change = {};
-    tell(unchanged, plan.as_called, reason, environment);
-    return done_by(unchanged);
+    tell(unchanged, plan.asked, reason);
+    return done_by(site, unchanged);
 }
 
 Plan plan_for_nothing(Plan plan) {

@@ -10,10 +10,10 @@ namespace fp32shim::cublas {
 struct Plan {
     policy::Decision decision;
     Change change;
-    Format as_called = Format::fp32;  ///< what the call permits as the program made it
+    Format asked = Format::fp32;  ///< what the call permits as the program made it
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
-    bool emulates = false;  ///< BF16x9, by CUBLAS_EMULATE_SINGLE_PRECISION=1
+    bool is_by_environment = false;  ///< the format is one that a variable chose
 
     bool operator==(const Plan&) const = default;
 };
@@ -23,11 +23,11 @@ struct Plan {
 template <class Describe>
 Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
 
-/// The plan of a call that the library refused: as the program made it.
-Done as_called(const Plan& plan, const Environment& environment, policy::Reason reason);
+/// What is recorded of a plan that has run.
+Done done_by(const Site& site, const Plan& plan);
 
-/// What is recorded of a plan.
-Done done_by(const Plan& plan);
+/// What is recorded where the change could not be made, for this reason, and the call ran as the program made it.
+Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
 /// Whether the handle's math mode decides what a call with this compute type (0: it has none) does.
 bool depends_on_math_mode(std::int32_t compute_type);
@@ -38,18 +38,7 @@ Plan plan_for_nothing(Plan plan);
 /// cuSOLVER refines what it gets, and relies on more precision than its products seem to need.
 constexpr std::string_view solver_name = "libcusolver";
 
-// ---- details
-// -------------------------------------------------------------------------------------------------------
-
-/// What a site keeps: the plan's number, above the key of the calls that it holds for. 0: nothing.
-///
-///     bits 0-15   settings_change_count     16-34  HandleRecord::key     35-47  Route::key     48-59  number
-///     bit 60      always set                61     the express lane is open to them (govern.cpp)
-constexpr std::uint64_t key_mask = (std::uint64_t{1} << 48) - 1;
-constexpr int number_shift = 48;
-constexpr std::uint64_t number_mask = 0xfff;
-constexpr std::uint64_t kept_bit = std::uint64_t{1} << 60;
-constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
+// ---- details -----------------------------------------------------------------------------------------------------
 
 /// Equal plans share a number.
 const Plan& interned_plan(std::uint64_t number);

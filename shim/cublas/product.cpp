@@ -112,7 +112,8 @@ char letter_of_operation(std::int32_t value) {
 
 bool is_cublas_library(const LoadedObject* object) {
     return object != nullptr &&
-           (object->name.starts_with("libcublas.so") || object->name.starts_with("libcublasLt.so"));
+           (object->name.starts_with("libcublas.so") || object->name.starts_with("libcublasLt.so") ||
+            object->name.starts_with("libcublas-") || object->name.starts_with("libcublasLt-"));  // as wheels rename
 }
 
 OperandType operand_type(std::int32_t data_type) {
@@ -140,12 +141,13 @@ OperandType operand_type(std::int32_t data_type) {
     }
 }
 
-Product describe(const Site& site, const Frame& frame, std::uint64_t settings_count) {
+Product describe(const Site& site, const Frame& frame) {
     const Function& function = *site.function;
     const Family& family = *function.family;
     const ArgumentReader arguments(function, frame);
     Product product;
     product.dtype = family.dtype;
+    product.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
     if (arguments.has(Role::a_type)) {
         const OperandType type = operand_type(arguments.enumerator(Role::a_type));
         product.counted = type.counted;
@@ -153,25 +155,30 @@ Product describe(const Site& site, const Frame& frame, std::uint64_t settings_co
     } else if (family.treatment == Treatment::observed) {
         product.counted = Counted::observed;
     }
-    if (product.counted == Counted::not_at_all) return product;
-    if (arguments.has(Role::handle) && !is_xt(function))
-        product.handle = find_handle(arguments.handle(), *site.library);
+    if (product.counted != Counted::not_at_all && arguments.has(Role::handle) && !is_xt(function))
+        product.handle = find_handle(arguments.handle());
+    return product;
+}
 
-    product.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
+void describe_request(const Site& site, const Frame& frame, std::uint64_t settings, Product& product) {
+    const Family& family = *site.function->family;
     Asked& asked = product.asked;
     asked.road = family.road;
+    if (product.handle == nullptr) return;
+    asked.math_mode = program_math_mode(*product.handle, *site.library);
+    if (asked.math_mode == math_unknown) {
+        product.handle = nullptr;
+        return;
+    }
+    const ArgumentReader arguments(*site.function, frame);
     asked.compute_type = arguments.enumerator(Role::compute_type, 0);
+    if (arguments.has(Role::compute_type) && asked.compute_type == 0) asked.compute_type = -1;
     asked.algorithm = arguments.enumerator(Role::algorithm, gemm_default);
     asked.is_grouped = family.batching == Batching::groups;
     asked.has_compute_type_form = site.with_compute_type != nullptr;
     asked.has_bf16x9 = site.library->has_bf16x9();
-    if (product.handle != nullptr) {
-        product.key = join_key(settings_count, product.handle->key.load(std::memory_order_relaxed),
-                               site.route == nullptr ? key_unknown : site.route->key(frame));
-        asked.math_mode = product.handle->math_mode.load(std::memory_order_relaxed);
-        asked.compute_capability = product.handle->compute_capability;
-    }
-    return product;
+    asked.compute_capability = product.handle->compute_capability;
+    product.key = join(settings, handle_key(asked.compute_capability, asked.math_mode), site.route->key(frame));
 }
 
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call) {
@@ -186,7 +193,8 @@ void describe_sizes(const Site& site, const Frame& frame, const Product& product
         call.compute_capability = product.handle->compute_capability;
     }
     if (function.family->batching == Batching::groups) {
-        describe_groups(arguments, call);
+        // The library looks at the arrays only where it takes the handle for one.
+        if (product.handle != nullptr) describe_groups(arguments, call);
     } else {
         describe_one_size(arguments, *function.family, call);
     }

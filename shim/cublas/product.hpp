@@ -28,7 +28,7 @@ struct Product {
     policy::Dtype dtype = policy::Dtype::float32;
     bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
     HandleRecord* handle = nullptr;       ///< nullptr: unknown
-    std::uint64_t key = key_unknown;      ///< what the plan for it depends on, see plan.hpp
+    std::uint64_t key = key_unknown;      ///< what the plan for it depends on, see plan_key.hpp
     Asked asked;
 };
 
@@ -38,9 +38,12 @@ bool is_cublas_library(const LoadedObject* object);
 /// 'N', 'T', 'C', 'R' (conjugate); '?' for another value of cublasOperation_t.
 char letter_of_operation(std::int32_t value);
 
-/// How the call says what it allows. `settings_count` is settings_change_count as it was before the settings were
-/// read: so a plan may be made with newer ones than its key says, never with older.
-Product describe(const Site& site, const Frame& frame, std::uint64_t settings_count);
+/// What is multiplied, and on which handle.
+Product describe(const Site& site, const Frame& frame);
+
+/// How the call says what it allows; `settings` is the settings' part of the key. The handle's math mode is asked of
+/// the library, which may know better than we whether it is a handle. Precondition: the handle's lock is held.
+void describe_request(const Site& site, const Frame& frame, std::uint64_t settings, Product& product);
 
 /// The same in the policy's words, sizes included.
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call);

@@ -63,30 +63,29 @@ std::int64_t call_with_compute_type(void* address, const Frame& frame, const Sub
     return call_form<called, form>(address, frame, substitution, std::make_index_sequence<words>{});
 }
 
-constexpr int dtype_shift = 35;
-constexpr int compute_type_shift = 38;
-constexpr int algorithm_shift = 43;
-
 template <const Family& called>
 std::uint64_t key(const Frame& frame) {
     constexpr int type_place = called.cblas.of(Role::a_type);
     constexpr int compute_type_place = called.cblas.of(Role::compute_type);
     constexpr int algorithm_place = called.cblas.of(Role::algorithm);
-    auto dtype = static_cast<std::uint64_t>(called.dtype);
-    std::uint64_t compute_type = 0;
-    std::uint64_t algorithm = 0;
-    if constexpr (type_place >= 0)
-        dtype = static_cast<std::uint64_t>(operand_type(static_cast<std::int32_t>(frame.word(type_place))).dtype);
+    policy::Dtype dtype = called.dtype;
+    std::int32_t compute_type = 0;
+    bool allows_fp16 = false;
+    if constexpr (type_place >= 0) {
+        const OperandType type = operand_type(static_cast<std::int32_t>(frame.word(type_place)));
+        if (type.counted != Counted::governed) return key_unknown;
+        dtype = type.dtype;
+    }
     if constexpr (compute_type_place >= 0) {
-        compute_type = static_cast<std::uint32_t>(frame.word(compute_type_place)) - 63U;
-        if (compute_type == 0 || compute_type > 31) return key_unknown;
+        compute_type = static_cast<std::int32_t>(frame.word(compute_type_place));
+        if (compute_type == 0) return key_unknown;
     }
     if constexpr (algorithm_place >= 0) {
-        const auto value = static_cast<std::int32_t>(frame.word(algorithm_place));
-        if (!is_known_algorithm(value)) return key_unknown;
-        algorithm = is_tensor_op(value) ? 1 : 0;
+        const auto algorithm = static_cast<std::int32_t>(frame.word(algorithm_place));
+        if (!is_known_algorithm(algorithm)) return key_unknown;
+        allows_fp16 = is_tensor_op(algorithm);
     }
-    return dtype << dtype_shift | compute_type << compute_type_shift | algorithm << algorithm_shift;
+    return call_key(static_cast<std::uint8_t>(dtype), compute_type, allows_fp16);
 }
 
 /// Of a batch of groups: whether one of them has products and sizes. Arrays that are missing are the library's to
@@ -101,6 +100,7 @@ bool any_group_multiplies(const Positions& positions, const Frame& frame, bool i
     const std::int64_t word = frame.word(positions.of(Role::group_count));
     const std::int64_t group_count = is_ilp64 ? word : static_cast<std::int32_t>(word);
     if (group_count == 0) return false;
+    if (group_count < 0) return true;
     for (Role role : sizes)
         if (array(role) == nullptr) return true;
     for (std::int64_t group = 0; group < group_count; ++group)
@@ -196,6 +196,8 @@ constexpr Route routes[] = {
     plain<lt_matmul>(),
     plain<lt_heuristic>(),
     plain<lt_heuristic_for_stream>(),
+    plain<lt_check>(),
+    plain<lt_check_for_stream>(),
     plain<handle_create>(),
     plain<handle_destroy>(),
     plain<math_mode_set>(),

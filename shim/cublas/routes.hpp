@@ -22,7 +22,7 @@ struct Route {
     const Family* family;
     CallAsCalled as_called;
     CallWithComputeType with_compute_type;  ///< nullptr: there is no such function
-    /// What a plan depends on of the call's own values, bits 35 to 47; key_unknown where they are out of the
+    /// What a plan depends on of the call's own values (plan_key.hpp); key_unknown where they are out of the
     /// ordinary.
     std::uint64_t (*key)(const Frame& frame);
     /// Whether something is multiplied: no size, and not the batch count, is zero.

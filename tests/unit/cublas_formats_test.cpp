@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "shim/cublas/api.hpp"
+#include "shim/cublas/plan_key.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -43,7 +46,7 @@ Change plan(const Asked& asked, const Decision& decision, Floor floor = Floor::n
     return plan_change(asked, environment, restraints, decision, floor, policy);
 }
 
-constexpr Environment emulating{.tf32_is_off = false, .emulates_fp32 = true};
+constexpr Environment emulating{.emulates_fp32 = true};
 
 // Every way to say that something below FP32 is allowed, and what it allows on a device that has it all.
 struct Case {
@@ -66,7 +69,7 @@ std::vector<Case> all_cases() {
         {"32F, algorithm 115", by_compute_type(compute_32f, math_default, 115), Format::fp16},
         {"32F, autotune", by_compute_type(compute_32f, math_default, gemm_autotune), Format::fp32},
         {"PEDANTIC, TF32", by_compute_type(compute_32f_pedantic, math_tf32_tensor_op), Format::fp32},
-        {"PEDANTIC, algorithm 99", by_compute_type(compute_32f_pedantic, math_default, 99), Format::fp32},
+        {"PEDANTIC, algorithm 99", by_compute_type(compute_32f_pedantic, math_default, 99), Format::fp16},
         {"FAST_16F", by_compute_type(compute_32f_fast_16f), Format::fp16},
         {"FAST_16BF", by_compute_type(compute_32f_fast_16bf), Format::bf16},
         {"FAST_TF32", by_compute_type(compute_32f_fast_tf32), Format::tf32},
@@ -119,11 +122,17 @@ TEST(Formats, UnknownValuesAreToldApart) {
     EXPECT_FALSE(is_known(by_compute_type(80)));
 }
 
-TEST(Formats, TheEnvironmentIsReadByExactValues) {
-    EXPECT_TRUE(read_environment({"NVIDIA_TF32_OVERRIDE=0"}).tf32_is_off);
-    EXPECT_FALSE(read_environment({"NVIDIA_TF32_OVERRIDE=1", "XNVIDIA_TF32_OVERRIDE=0"}).tf32_is_off);
-    EXPECT_TRUE(read_environment({"A=b", "CUBLAS_EMULATE_SINGLE_PRECISION=1"}).emulates_fp32);
-    EXPECT_FALSE(read_environment({"CUBLAS_EMULATE_SINGLE_PRECISION=0"}).emulates_fp32);
+TEST(Formats, AValueThatIsNotKnownToSwitchOffIsTakenToSwitchOn) {
+    const auto read = [](std::vector<const char*> entries) {
+        entries.push_back(nullptr);
+        return read_environment(entries.data());
+    };
+    EXPECT_EQ(read({}), Environment{});
+    EXPECT_EQ(read({"NVIDIA_TF32_OVERRIDE=0"}), Environment{.tf32_is_off = true});
+    EXPECT_EQ(read({"XNVIDIA_TF32_OVERRIDE=0", "NVIDIA_TF32_OVERRIDE="}), Environment{});
+    EXPECT_EQ(read({"NVIDIA_TF32_OVERRIDE=1"}), Environment{.tf32_may_be_on = true});
+    EXPECT_EQ(read({"A=b", "CUBLAS_EMULATE_SINGLE_PRECISION=1"}), Environment{.emulates_fp32 = true});
+    EXPECT_EQ(read({"CUBLAS_EMULATE_SINGLE_PRECISION=0"}), Environment{});
 }
 
 TEST(Plan, NativeLeavesEveryCallAsItIs) {
@@ -176,6 +185,56 @@ TEST(Plan, HighestKeepsEmulationByTheEnvironmentAwayByPedanticTypes) {
         plan(on(100, by_compute_type(0)), wanting(Precision::highest), Floor::none, allowing, emulating);
     EXPECT_EQ(allowed.how, How::forward);
     EXPECT_EQ(allowed.format, Format::bf16x9);
+}
+
+TEST(Plan, HighestIsPedanticWhereTf32MayBeSwitchedOn) {
+    constexpr Environment reserved{.tf32_may_be_on = true};
+    EXPECT_EQ(asked_format(by_compute_type(0), reserved), Format::tf32);
+    EXPECT_EQ(asked_format(on(75, by_compute_type(0)), reserved), Format::fp32);
+    const Change change = plan(by_compute_type(0), wanting(Precision::highest), Floor::none, {}, reserved);
+    EXPECT_EQ(change.compute_type, compute_32f_pedantic);
+    EXPECT_EQ(change.format, Format::fp32);
+}
+
+TEST(Plan, APedanticTypeStaysPedantic) {
+    const Change change = plan(by_compute_type(compute_32f_pedantic, math_default, 99), wanting(Precision::highest));
+    EXPECT_EQ(change.compute_type, compute_32f_pedantic);
+    EXPECT_TRUE(change.replaces_algorithm);
+}
+
+TEST(Plan, AFloorIsKeptWhereTheDeviceLacksTheFormat) {
+    const Asked fp16 = on(70, by_compute_type(compute_32f_fast_16f));
+    for (const Floor floor : {Floor::bf16, Floor::tf32}) {
+        const Change change = plan(fp16, wanting(Precision::native), floor);
+        EXPECT_EQ(change.compute_type, compute_32f);
+        EXPECT_EQ(change.format, Format::fp32);
+        EXPECT_EQ(change.reason, Reason::floor);
+    }
+}
+
+TEST(Plan, AnAlgorithmThatRoundsBelowItsComputeTypeCounts) {
+    Asked asked = {
+        .road = Road::lt_matmul, .compute_type = compute_32f, .compute_capability = 90, .of_algorithm = Format::tf32};
+    EXPECT_EQ(asked_format(asked, {}), Format::tf32);
+    EXPECT_EQ(plan(asked, wanting(Precision::highest)).compute_type, compute_32f);
+}
+
+TEST(Plan, WhatCannotBeRaisedByComputeTypeIsRaisedByMathMode) {
+    const Change raised = by_math_mode(plan(by_compute_type(0, math_tf32_tensor_op), wanting(Precision::highest)));
+    EXPECT_EQ(raised.how, How::math_mode);
+    EXPECT_EQ(raised.math_mode, math_default);
+}
+
+TEST(PlanKeys, AreOnesThatTellCallsApart) {
+    EXPECT_NE(handle_key(90, 0), handle_key(90, 3));
+    EXPECT_NE(handle_key(90, 0), handle_key(80, 0));
+    EXPECT_NE(call_key(0, 0, false), call_key(0, compute_32f, false));
+    EXPECT_NE(call_key(0, compute_32f, false), call_key(0, compute_32f, true));
+    EXPECT_EQ(handle_key(90, -1), key_unknown);
+    EXPECT_EQ(call_key(0, 2, false), key_unknown);
+    EXPECT_EQ(call_key(0, -1, false), key_unknown);
+    EXPECT_EQ(join(1, key_unknown, 0), key_unknown);
+    EXPECT_NE(settings_key(7, 1), settings_key(7, 2));
 }
 
 TEST(Plan, HighestIsPedanticWhereThePolicySaysSo) {

@@ -119,7 +119,7 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
         {"cublasCtrsmBatched", 13, 8, -1, -1, -1},
         {"cublasXtSsymm", 13, 6, 12, -1, -1},
         {"cublasSgemm", 11, 5, 10, -1, -1},
-        {"cublasLtMatmul", 16, 3, -1, -1, -1},
+        {"cublasLtMatmul", 16, -1, -1, -1, -1},
     };
     for (const Expected& expected : expectations) {
         SCOPED_TRACE(expected.name);

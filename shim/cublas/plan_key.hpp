@@ -1,0 +1,64 @@
+// What a kept plan depends on, packed into one word with the plan's number: see Site::plan.
+//
+//     bits 0-15   settings_change_count
+//          16-23  compute capability of the handle's device
+//          24-28  math mode that the program set
+//          29-34  Settings::id, its lower bits: two that follow each other differ
+//          35-37  dtype
+//          38-42  compute type, less 63; 0: the function has none
+//          43     the algorithm allows FP16
+//          48-59  number of the plan
+//          60     a plan is kept
+//          61     the express lane is open (govern.cpp)
+#pragma once
+
+#include <cstdint>
+
+namespace fp32shim::cublas {
+
+constexpr int capability_shift = 16;
+constexpr int math_mode_shift = 24;
+constexpr int settings_id_shift = 29;
+constexpr int dtype_shift = 35;
+constexpr int compute_type_shift = 38;
+constexpr int algorithm_shift = 43;
+constexpr int number_shift = 48;
+
+constexpr std::uint64_t key_mask = (std::uint64_t{1} << number_shift) - 1;
+constexpr std::uint64_t settings_id_mask = std::uint64_t{63} << settings_id_shift;
+constexpr std::uint64_t number_mask = 0xfff;
+constexpr std::uint64_t kept_bit = std::uint64_t{1} << 60;
+constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
+
+/// A part that is not known, or does not fit: nothing is kept for it, and it matches nothing that is kept.
+constexpr std::uint64_t key_unknown = ~std::uint64_t{0};
+
+/// The part of a handle.
+constexpr std::uint64_t handle_key(std::int32_t compute_capability, std::int32_t math_mode) {
+    const auto capability = static_cast<std::uint32_t>(compute_capability);
+    const auto mode = static_cast<std::uint32_t>(math_mode);
+    if (capability > 255 || mode > 31) return key_unknown;
+    return std::uint64_t{capability} << capability_shift | std::uint64_t{mode} << math_mode_shift;
+}
+
+/// The part of a call's own values.
+constexpr std::uint64_t call_key(std::uint8_t dtype, std::int32_t compute_type, bool algorithm_allows_fp16) {
+    const auto type = static_cast<std::uint32_t>(compute_type == 0 ? 0 : compute_type - 63);
+    if (dtype > 7 || type > 31) return key_unknown;
+    return std::uint64_t{dtype} << dtype_shift | std::uint64_t{type} << compute_type_shift |
+           std::uint64_t{algorithm_allows_fp16} << algorithm_shift;
+}
+
+constexpr std::uint64_t settings_key(std::uint16_t change_count, std::uint8_t id) {
+    return change_count | (std::uint64_t{id} << settings_id_shift & settings_id_mask);
+}
+
+constexpr std::uint64_t join(std::uint64_t settings, std::uint64_t handle, std::uint64_t call) {
+    return handle == key_unknown || call == key_unknown ? key_unknown : settings | handle | call;
+}
+
+static_assert((handle_key(255, 31) & call_key(7, 94, true)) == 0);
+static_assert(((handle_key(255, 31) | call_key(7, 94, true)) & settings_key(0xffff, 0xff)) == 0);
+static_assert((join(settings_key(0xffff, 0xff), handle_key(255, 31), call_key(7, 94, true)) & ~key_mask) == 0);
+
+}  // namespace fp32shim::cublas
