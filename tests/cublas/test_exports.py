@@ -19,7 +19,7 @@ from libraries import STAND_IN, exports, need  # noqa: E402
 
 ROOT = HERE.parents[1]
 # Rows that only libraries newer than the toolkit's can have.
-ONLY_IN_13_10 = {"cublasLtMatmulAlgoGetHeuristicForStream"}
+ONLY_IN_13_10 = {"cublasLtMatmulAlgoCheckForStream", "cublasLtMatmulAlgoGetHeuristicForStream"}
 
 
 def expand(pattern):

@@ -1,8 +1,10 @@
 // What programs see of a handle's state, and what several threads, devices and streams see of each other's: nothing
-// that would be otherwise without the shim. settings.hpp says what the environment can ask, and two things more:
+// that would be otherwise without the shim. settings.hpp says what the environment can ask, and three things more:
 //
 //   CLIENT_DEFERRED=1    the library runs nothing before something waits for it, as the stand-in does
 //   CLIENT_RULES=1       the policy has syrk in TF32 and everything else in float32
+//   CLIENT_UNSEEN=FILE   a library that sets math modes (unseen_setter.c)
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -123,6 +125,64 @@ TEST_F(Handles, TakeAMathModeThatAnotherThreadSets) {
     }
     done = true;
     multiplier.join();
+}
+
+TEST_F(Handles, RunInFloat32WhileAnotherThreadSetsTheirMathMode) {
+    if (settings().expect != "fp32") GTEST_SKIP() << "the policy lets products follow the mode";
+    const SimpleProduct products[] = {SimpleProduct(Kind::sgemm), SimpleProduct(Kind::ssyrk),
+                                      SimpleProduct(Kind::gemm_ex)};
+    const auto multiply = [&] {
+        for (const SimpleProduct& product : products) {
+            product.clear();
+            EXPECT_EQ(product.multiply(handle_), CUBLAS_STATUS_SUCCESS);
+            EXPECT_EQ(product.result().format, Format::fp32);
+        }
+    };
+    std::atomic<bool> done = false;
+    std::thread setter([&] {
+        device().make_current();
+        while (!done) {
+            for (auto mode : {CUBLAS_DEFAULT_MATH, CUBLAS_TF32_TENSOR_OP_MATH})
+                EXPECT_EQ(api().cublasSetMathMode(handle_, mode), CUBLAS_STATUS_SUCCESS);
+        }
+    });
+    for (int i = 0; i < 100; ++i) multiply();
+    done = true;
+    setter.join();
+    EXPECT_EQ(math_mode(handle_), CUBLAS_TF32_TENSOR_OP_MATH);
+    for (int i = 0; i < 3; ++i) multiply();
+}
+
+TEST_F(Handles, HaveAMathModeThatWasSetPastTheShim) {
+    const char* const file = std::getenv("CLIENT_UNSEEN");
+    if (file == nullptr) GTEST_SKIP() << "no library sets one";
+    void* const library = dlopen(file, RTLD_NOW | RTLD_DEEPBIND);
+    ASSERT_NE(library, nullptr) << dlerror();
+    const auto set_unseen =
+        reinterpret_cast<cublasStatus_t (*)(cublasHandle_t, cublasMath_t)>(dlsym(library, "unseen_set_math_mode"));
+    ASSERT_NE(set_unseen, nullptr);
+    const SimpleProduct products[] = {SimpleProduct(Kind::ssyrk), SimpleProduct(Kind::sgemm),
+                                      SimpleProduct(Kind::gemm_ex)};
+    const bool is_wished = settings().expect && *settings().expect != "native";
+    for (cublasMath_t mode : {CUBLAS_TF32_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH, CUBLAS_DEFAULT_MATH,
+                              CUBLAS_TF32_TENSOR_OP_MATH, CUBLAS_DEFAULT_MATH}) {
+        ASSERT_EQ(set_unseen(handle_, mode), CUBLAS_STATUS_SUCCESS);
+        for (const SimpleProduct& product : products) {
+            SCOPED_TRACE("mode " + std::to_string(mode));
+            product.clear();
+            decision_log().read_new();
+            EXPECT_EQ(product.multiply(handle_), CUBLAS_STATUS_SUCCESS);
+            const std::string found = name_of(product.result().format);
+            EXPECT_EQ(math_mode(handle_), mode) << "as it was set";
+            const bool asks_for_tf32 = mode == CUBLAS_TF32_TENSOR_OP_MATH && has_fast_formats();
+            if (!is_wished) EXPECT_EQ(found, asks_for_tf32 ? "tf32" : "fp32");
+            if (settings().expect == "fp32") EXPECT_EQ(found, "fp32");
+            const auto decisions = decision_log().read_new();
+            if (!DecisionLog::is_there()) continue;
+            ASSERT_EQ(decisions.size(), 1U);
+            EXPECT_EQ(decisions.front()["applied"], found) << decisions.front().dump();
+        }
+    }
 }
 
 /// One thread's work: again and again the same products, each result in exactly one format.

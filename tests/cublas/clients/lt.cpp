@@ -1,6 +1,7 @@
 // cublasLtMatmul in all the ways that programs use it: with algorithms from the heuristic, by id, kept from earlier
 // or none at all; with descriptors of every origin, a bias, batches and preferences. settings.hpp says what the
 // environment can ask.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -138,6 +139,19 @@ class LtProduct {
         return found;
     }
 
+    /// Whether the library finds the algorithm fit for this product, by either function that it has for the question.
+    void expect_fit(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo) const {
+        cublasLtMatmulHeuristicResult_t result{};
+        EXPECT_EQ(
+            api().cublasLtMatmulAlgoCheck(handle, desc_, layout_a_, layout_b_, layout_c_, layout_c_, &algo, &result),
+            CUBLAS_STATUS_SUCCESS);
+        EXPECT_LE(result.workspaceSize, workspace_bytes);
+        if (const auto check = check_for_stream()) {
+            EXPECT_EQ(check(handle, desc_, layout_a_, layout_b_, layout_c_, layout_c_, &algo, &result, nullptr),
+                      CUBLAS_STATUS_SUCCESS);
+        }
+    }
+
     cublasStatus_t multiply(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t* algo) {
         const auto* const host = scalars_;
         const void* const alpha = request_.device_scalars ? device_scalars_.address() : host;
@@ -182,6 +196,19 @@ class LtProduct {
     cublasComputeType_t compute_type() const { return compute_type_; }
 
   private:
+    using CheckForStream = cublasStatus_t (*)(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              const cublasLtMatmulAlgo_t*, cublasLtMatmulHeuristicResult_t*,
+                                              cudaStream_t);
+
+    /// Newer than the headers: null where the library does not have it.
+    static CheckForStream check_for_stream() {
+        void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
+        return library == nullptr
+                   ? nullptr
+                   : reinterpret_cast<CheckForStream>(dlsym(library, "cublasLtMatmulAlgoCheckForStream"));
+    }
+
     bool is_narrow() const { return request_.dtype == Dtype::float16 || request_.dtype == Dtype::bfloat16; }
     Dtype c_type() const { return is_narrow() ? Dtype::float32 : request_.dtype; }
 
@@ -338,6 +365,17 @@ TEST_F(Lt, HeuristicAndProductAgree) {
         const auto algorithms = product.algorithms(handle_);
         EXPECT_FALSE(algorithms.empty());
         for (const auto& algo : algorithms) run(product, &algo);
+    }
+}
+
+TEST_F(Lt, AlgorithmsOfTheHeuristicPassTheLibrarysOwnCheck) {
+    device();
+    for (const Request& request : {Request{}, Request{.trans_a = 'T', .batch = 3}, Request{.bias = true},
+                                   Request{.dtype = Dtype::complex64}, Request{.on_the_stack = true}}) {
+        LtProduct product(request);
+        const auto algorithms = product.algorithms(handle_);
+        EXPECT_FALSE(algorithms.empty());
+        for (const auto& algo : algorithms) product.expect_fit(handle_, algo);
     }
 }
 

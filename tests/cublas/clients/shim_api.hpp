@@ -9,8 +9,11 @@ struct ShimApi {
     int (*set_precision)(const char*) = nullptr;
     int (*push_scope)(const char*, const char*, const char*) = nullptr;
     int (*pop_scope)() = nullptr;
+    int (*reload_policy)() = nullptr;
 
-    bool is_there() const { return set_precision != nullptr && push_scope != nullptr && pop_scope != nullptr; }
+    bool is_there() const {
+        return set_precision != nullptr && push_scope != nullptr && pop_scope != nullptr && reload_policy != nullptr;
+    }
 };
 
 inline ShimApi shim_api() {
@@ -19,6 +22,7 @@ inline ShimApi shim_api() {
     result.push_scope =
         reinterpret_cast<int (*)(const char*, const char*, const char*)>(dlsym(RTLD_DEFAULT, "fp32shim_push_scope"));
     result.pop_scope = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_pop_scope"));
+    result.reload_policy = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_reload_policy"));
     return result;
 }
 

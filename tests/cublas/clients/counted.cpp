@@ -1,0 +1,146 @@
+// What reaches the library when calls meet that hardly ever meet: on the counting libcublas, which is fast enough for
+// that. Nothing here is about numbers. settings.hpp says what the environment can ask, and one thing more:
+//
+//   CLIENT_POLICIES=FILE:FILE    policies that take turns at being in force
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "counting_cublas.h"
+#include "decision_log.hpp"
+#include "device.hpp"
+#include "settings.hpp"
+#include "shim_api.hpp"
+
+namespace clients {
+namespace {
+
+class Counted : public testing::Test {
+  protected:
+    void SetUp() override {
+        static const Device device;
+        device_ = &device;
+        ASSERT_EQ(api().cublasCreate_v2(&handle_), CUBLAS_STATUS_SUCCESS);
+    }
+    void TearDown() override { api().cublasDestroy_v2(handle_); }
+
+    static const CountedCalls& calls() {
+        return *static_cast<const CountedCalls*>(look_up(Library::cublas, "counted_calls"));
+    }
+    static long long products() { return __atomic_load_n(&calls().products, __ATOMIC_RELAXED); }
+    static long long below_float32() { return __atomic_load_n(&calls().below_float32, __ATOMIC_RELAXED); }
+
+    void set_math_mode(cublasMath_t mode) const {
+        EXPECT_EQ(api().cublasSetMathMode(handle_, mode), CUBLAS_STATUS_SUCCESS);
+    }
+
+    void gemm() const {
+        EXPECT_EQ(api().cublasSgemm_v2(handle_, CUBLAS_OP_N, CUBLAS_OP_N, order, order, order, &one, matrix, order,
+                                       matrix, order, &one, result_, order),
+                  CUBLAS_STATUS_SUCCESS);
+    }
+    void gemm_ex() const {
+        EXPECT_EQ(api().cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, order, order, order, &one, matrix, CUDA_R_32F,
+                                     order, matrix, CUDA_R_32F, order, &one, result_, CUDA_R_32F, order,
+                                     CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                  CUBLAS_STATUS_SUCCESS);
+    }
+    void syrk() const {
+        EXPECT_EQ(api().cublasSsyrk_v2(handle_, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, order, order, &one, matrix,
+                                       order, &one, result_, order),
+                  CUBLAS_STATUS_SUCCESS);
+    }
+
+    static constexpr int order = 2;
+    static constexpr float one = 1, matrix[order * order] = {};
+    mutable float result_[order * order] = {};
+    const Device* device_ = nullptr;
+    cublasHandle_t handle_ = nullptr;
+};
+
+TEST_F(Counted, ProductsAreFloat32WhileAnotherThreadSetsTheMathMode) {
+    if (settings().expect != "fp32") GTEST_SKIP() << "the policy lets products follow the mode";
+    for (int round = 0; round < 60; ++round) {
+        std::atomic<bool> done = false;
+        std::thread multiplier([&] {
+            device_->make_current();
+            while (!done) {
+                gemm();
+                syrk();
+                gemm_ex();
+            }
+        });
+        for (int i = 0; i < 500; ++i) {
+            set_math_mode(CUBLAS_TF32_TENSOR_OP_MATH);
+            set_math_mode(CUBLAS_DEFAULT_MATH);
+        }
+        set_math_mode(CUBLAS_TF32_TENSOR_OP_MATH);
+        done = true;
+        multiplier.join();
+        ASSERT_EQ(below_float32(), 0) << "while the mode was being set, round " << round;
+        // Nothing that was found out while they met is left behind.
+        for (int i = 0; i < 20; ++i) {
+            gemm();
+            syrk();
+            gemm_ex();
+        }
+        ASSERT_EQ(below_float32(), 0) << "on one thread, afterwards, round " << round;
+    }
+    EXPECT_GT(products(), 1000);
+}
+
+TEST_F(Counted, ProductsWhoseComputeTypeIsRefusedAreRaisedByTheMathMode) {
+    if (settings().expect != "fp32") GTEST_SKIP() << "the policy has nothing to raise";
+    set_math_mode(CUBLAS_TF32_TENSOR_OP_MATH);
+    for (int i = 1; i <= 3; ++i) {
+        decision_log().read_new();
+        gemm();
+        EXPECT_EQ(products(), i);
+        EXPECT_EQ(below_float32(), 0);
+        EXPECT_EQ(calls().last_compute_type, 0) << "the library takes none";
+        for (const auto& decision : decision_log().read_new()) {
+            EXPECT_EQ(decision["applied"], "fp32") << decision.dump();
+            EXPECT_EQ(decision["how"], "math_mode") << decision.dump();
+            EXPECT_EQ(decision["status"], 0) << decision.dump();
+        }
+    }
+    cublasMath_t mode{};
+    EXPECT_EQ(api().cublasGetMathMode(handle_, &mode), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(mode, CUBLAS_TF32_TENSOR_OP_MATH);
+}
+
+TEST_F(Counted, ProductsMeetChangesOfTheSettings) {
+    const char* const policies = std::getenv("CLIENT_POLICIES");
+    const char* const in_force = std::getenv("FP32_MATMUL_POLICY");
+    const ShimApi shim = shim_api();
+    if (!shim.is_there() || policies == nullptr || in_force == nullptr) GTEST_SKIP() << "nothing changes";
+    const std::string names = policies;
+    const std::string files[] = {names.substr(0, names.find(':')), names.substr(names.find(':') + 1)};
+    const std::string precisions[] = {"highest", "high"};
+    std::atomic<bool> done = false;
+    const auto multiply = [&] {
+        device_->make_current();
+        while (!done) {
+            gemm();
+            syrk();
+        }
+    };
+    std::thread others[] = {std::thread(multiply), std::thread(multiply), std::thread(multiply)};
+    for (std::size_t i = 0; i < 600; ++i) {
+        // As an editor does: readers see the old file or the new one.
+        const std::string fresh = std::string(in_force) + ".new";
+        std::filesystem::copy_file(files[i % 2], fresh);
+        std::filesystem::rename(fresh, in_force);
+        EXPECT_EQ(shim.reload_policy(), 0);
+        EXPECT_EQ(shim.set_precision(precisions[i / 2 % 2].c_str()), 0);
+    }
+    done = true;
+    for (std::thread& other : others) other.join();
+    shim.set_precision(nullptr);
+}
+
+}  // namespace
+}  // namespace clients

@@ -1,0 +1,9 @@
+// A library that sets the math mode of the program's handle. Opened with RTLD_DEEPBIND its calls go past whatever is
+// preloaded.
+#include <cublas_v2.h>
+
+cublasStatus_t unseen_set_math_mode(cublasHandle_t handle, cublasMath_t mode);
+
+__attribute__((visibility("default"))) cublasStatus_t unseen_set_math_mode(cublasHandle_t handle, cublasMath_t mode) {
+    return cublasSetMathMode(handle, mode);
+}
