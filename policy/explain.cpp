@@ -1,0 +1,74 @@
+#include "policy/explain.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+#include "policy/conditions.hpp"
+#include "policy/report.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+std::string number_text(double number, bool is_capability) {
+    char text[40];
+    if (is_capability) {
+        std::snprintf(text, sizeof text, "%d.%d", static_cast<int>(number) / 10, static_cast<int>(number) % 10);
+    } else {
+        std::snprintf(text, sizeof text, "%.15g", number);
+    }
+    return text;
+}
+
+std::string asked_text(const Range& range, bool is_capability) {
+    if (range.lowest == range.highest) return number_text(range.lowest, is_capability);
+    std::string text;
+    if (range.lowest > 0) text = ">=" + number_text(range.lowest, is_capability);
+    if (std::isfinite(range.highest)) {
+        (text += text.empty() ? "<=" : " <=") += number_text(range.highest, is_capability);
+    }
+    return text.empty() ? ">=0" : text;
+}
+std::string asked_text(const std::string& glob, bool) { return quoted(glob); }
+std::string asked_text(Device device, bool) { return std::string(to_string(device)); }
+std::string asked_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
+
+std::string found_text(double size, bool is_capability) {
+    return size < 0 ? "unknown" : number_text(size, is_capability);
+}
+std::string found_text(std::string_view text, bool) { return quoted(text); }
+std::string found_text(Device device, bool) { return std::string(to_string(device)); }
+std::string found_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
+
+std::vector<ConditionVerdict> explain(const Conditions& conditions, const MatmulCall& call, const Process& process) {
+    std::vector<ConditionVerdict> verdicts;
+    judge_conditions(conditions, call, process,
+                     [&](std::string_view key, const auto& list, const auto& found, bool holds) {
+                         if (list.empty()) return true;
+                         const bool is_capability = key == "compute_capability";
+                         std::string asked;
+                         for (const auto& value : list) {
+                             (asked += asked.empty() ? "" : " or ") += asked_text(value, is_capability);
+                         }
+                         verdicts.push_back({key, std::move(asked), found_text(found, is_capability), holds});
+                         return true;
+                     });
+    return verdicts;
+}
+
+bool all_hold(const std::vector<ConditionVerdict>& verdicts) {
+    return std::all_of(verdicts.begin(), verdicts.end(),
+                       [](const ConditionVerdict& verdict) { return verdict.holds; });
+}
+
+}  // namespace
+
+RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process) {
+    RuleVerdict verdict;
+    verdict.when = explain(rule.when, call, process);
+    verdict.unless = explain(rule.unless, call, process);
+    verdict.applies = all_hold(verdict.when) && (verdict.unless.empty() || !all_hold(verdict.unless));
+    return verdict;
+}
+
+}  // namespace fp32shim::policy
