@@ -1,8 +1,15 @@
 """What a program sees of its handles, and what threads, devices and streams see of each other: as without the shim."""
 
+import sys
+
 import pytest
 
-from cublas import (CLIENTS, COMPUTE_CAPABILITIES, PRECISIONS, has_fast_formats, need, run_client, wished_format)
+from cublas import (CLIENTS, COMPUTE_CAPABILITIES, HERE, PRECISIONS, STAND_IN, has_fast_formats, need, run_client,
+                    wished_format)
+
+sys.path.insert(0, str(HERE / "real"))
+
+import libraries  # noqa: E402
 
 FLIPPED_MODES = ["compute_32f_on_tf32_handle=no", "syrk_honours_math_mode=no"]
 
@@ -46,6 +53,29 @@ when = { function = "cublasSsyrk*" }
     assert applied == {("cublasSsyrk_v2", "tf32"), ("cublasSgemm_v2", "fp32"), ("cublasGemmEx", "fp32")}
 
 
+@pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
+def test_float32_is_float32_while_another_thread_sets_the_math_mode(settings):
+    """By numbers; and on a library that counts its calls, and is quick, so that threads meet thousands of times."""
+    by_numbers = run_client("handles", expect="fp32", exact=True, **settings,
+                            only="*WhileAnotherThreadSetsTheirMathMode")
+    assert "[       OK ]" in by_numbers.stdout
+    counted = run_client("counted", expect="fp32", libraries=[CLIENTS / "counting", STAND_IN], **settings,
+                         env={"CLIENT_LOG": "", "FP32_MATMUL_LOG": ""}, only="*WhileAnotherThreadSetsTheMathMode")
+    assert "[       OK ]" in counted.stdout
+
+
+@pytest.mark.parametrize("client", ["handles", "handles_dlopen"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_math_mode_that_is_set_past_the_shim_is_the_programs(precision, client):
+    """By a library that is opened with RTLD_DEEPBIND."""
+    result = run_client(client, precision=precision, exact=True, expect=wished_format(precision, "9.0"),
+                        env={"CLIENT_UNSEEN": CLIENTS / "libunseen_setter.so"}, only="*SetPastTheShim")
+    assert "[       OK ]" in result.stdout
+    applied = {decision["applied"] for decision in result.decisions}
+    assert applied == {"native": {"fp32", "tf32"}, "highest": {"fp32"}, "high": {"tf32"},
+                       "medium": {"tf32", "bf16"}}[precision]
+
+
 @pytest.mark.parametrize("capabilities", ["8.0,7.5", "7.5,9.0", "10.0,8.0"])
 def test_devices_are_told_apart(capabilities):
     result = run_client("handles", precision="high", devices=2, compute_capability=capabilities, exact=True,
@@ -70,6 +100,19 @@ def test_bad_input_is_logged_with_its_status():
     failed = [decision for decision in decisions if decision["status"] != 0]
     assert {decision["reason"] for decision in failed} >= {"unknown_handle", "invalid_arguments", "unknown_value"}
     assert all(decision["applied"] in ("unchanged", "fp32", "tf32") for decision in failed)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", ["stand_in", *libraries.NAMES])
+def test_nothing_is_read_where_the_handle_is_null(name, precision):
+    """Also where descriptors, or the arrays of a batch, point nowhere. NVIDIA's own libraries need no device for it."""
+    directory = STAND_IN if name == "stand_in" else libraries.get(name).directory
+    plain = run_client("wild_pointers_dlopen", libraries=[directory], preload=False)
+    shimmed = run_client("wild_pointers_dlopen", libraries=[directory], precision=precision)
+    assert plain.stdout.splitlines() == shimmed.stdout.splitlines()
+    assert len(plain.stdout.splitlines()) == 5
+    assert {(decision["reason"], decision["applied"]) for decision in shimmed.decisions} == {
+        ("unknown_handle", "unchanged")}
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -29,6 +29,14 @@ def test_heuristic_and_product_agree(precision, compute_capability):
         assert by_environment <= {"forward"}
 
 
+@pytest.mark.parametrize("client", ["lt", "lt_dlopen"])
+@pytest.mark.parametrize("precision", [None, *PRECISIONS])
+def test_algorithms_that_the_heuristic_just_found_pass_the_check_of_the_library(precision, client):
+    settings = {"preload": False} if precision is None else {"precision": precision}
+    result = run_client(client, only="*PassTheLibrarysOwnCheck", **settings)
+    assert "[       OK ]" in result.stdout
+
+
 @pytest.mark.parametrize("precision", ["high", "medium"])
 def test_the_first_algorithm_of_the_heuristic_is_a_fast_one(precision):
     result = run_client("lt", precision=precision, exact=True, only="*HeuristicAndProductAgree")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cublas import COMPUTE_CAPABILITIES, FAST_TF32, products, run_client
+from cublas import CLIENTS, COMPUTE_CAPABILITIES, FAST_16F, FAST_TF32, STAND_IN, TENSOR_OP, products, run_client
 
 GEMM = "*/cublasSgemm_v2__float32"
 BF16X9 = """schema = 1
@@ -115,6 +115,26 @@ def test_pedantic_is_what_a_policy_can_make_of_highest():
 def test_floors_clamp(floor, applied):
     result = run_client("products", precision="medium", floor=floor, exact=True, expect=applied, only=GEMM)
     assert seen(result, "applied", "reason") == {(applied, "as_requested" if floor == "bf16" else "floor")}
+
+
+@pytest.mark.parametrize("floor", ["bf16", "tf32"])
+@pytest.mark.parametrize("low", [{"compute_type": FAST_16F, "only": "*/cublasGemmEx__float32"},
+                                 {"math_mode": TENSOR_OP, "only": f"{GEMM}:*/cublasSsyrk_v2__float32"}],
+                         ids=["compute_type", "math_mode"])
+def test_floors_that_the_device_has_no_format_for_clamp_to_float32(floor, low):
+    """7.0 has FP16 tensor cores, and neither BF16 nor TF32."""
+    result = run_client("products", precision="native", floor=floor, compute_capability="7.0", exact=True,
+                        expect="fp32", **low)
+    assert seen(result, "applied", "reason") == {("fp32", "floor")}
+
+
+@pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
+def test_what_a_library_takes_no_compute_type_for_is_raised_by_the_math_mode(settings):
+    """A libcublas whose cublasGemmEx refuses everything, and a handle in TF32 mode."""
+    result = run_client("counted", expect="fp32", libraries=[CLIENTS / "counting_refusing", STAND_IN], **settings,
+                        only="*IsRefusedAreRaisedByTheMathMode")
+    assert "[       OK ]" in result.stdout
+    assert seen(result, "function", "applied", "how") == {("cublasSgemm_v2", "fp32", "math_mode")}
 
 
 def test_a_process_that_is_switched_off_is_left_alone():

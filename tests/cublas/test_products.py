@@ -4,9 +4,10 @@ import collections
 
 import pytest
 
+import shim
 from cublas import (BF16X9_MODE, COMPUTE_CAPABILITIES, EMULATED_16BFX9, FAST_16BF, FAST_16F, FAST_TF32, PRECISIONS,
-                    TENSOR_OP, TENSOR_OP_ALGORITHM, TF32_MODE, assumed_rows, has_fast_formats, products, run_client,
-                    wished_format)
+                    STAND_IN, TENSOR_OP, TENSOR_OP_ALGORITHM, TF32_MODE, assumed_rows, has_fast_formats, products,
+                    run_client, wished_format)
 
 ASSUMED = [pytest.param(f"{row}={answer}", id=f"{row}-{answer}") for row, answer in assumed_rows()]
 
@@ -20,6 +21,13 @@ LOW_SETTINGS = {
     "fast_16f_on_tf32_handle": {"compute_type": FAST_16F, "math_mode": TF32_MODE},
     "tensor_op_algorithm": {"algo": TENSOR_OP_ALGORITHM},
     "everything": {"algo": TENSOR_OP_ALGORITHM, "compute_type": FAST_16F, "math_mode": TENSOR_OP},
+}
+# cublasComputeType_t and cublasMath_t that forbid less than float32, with an algorithm that allows FP16. Which of them
+# cuBLAS obeys is not documented.
+COMPUTE_32F_PEDANTIC, PEDANTIC_MODE = 69, 2
+CONTRADICTIONS = {
+    "compute_type": {"algo": TENSOR_OP_ALGORITHM, "compute_type": COMPUTE_32F_PEDANTIC},
+    "math_mode": {"algo": TENSOR_OP_ALGORITHM, "math_mode": PEDANTIC_MODE},
 }
 # On devices that have BF16x9: how a program, and its environment, ask for it.
 EMULATIONS = {
@@ -116,6 +124,23 @@ def test_float32_is_float32_whatever_the_program_sets(strict, low, compute_capab
                **LOW_SETTINGS[low])
 
 
+@pytest.mark.parametrize("assumption", [None, "tensor_op_algorithm_under_pedantic=yes"])
+@pytest.mark.parametrize("contradiction", CONTRADICTIONS)
+@pytest.mark.parametrize("strict", STRICT)
+def test_float32_is_float32_where_a_pedantic_product_has_an_algorithm_for_less(strict, contradiction, assumption):
+    run_client("products", assume=assumption, exact=True, expect="fp32", only=BRIEFLY, **STRICT[strict],
+               **CONTRADICTIONS[contradiction])
+
+
+@pytest.mark.parametrize("contradiction", CONTRADICTIONS)
+def test_native_names_the_lower_of_a_pedantic_product_and_its_algorithm(contradiction):
+    """As long as nobody knows better."""
+    for assumption in (None, "tensor_op_algorithm_under_pedantic=yes"):
+        result = run_client("products", precision="native", assume=assumption, exact=assumption is not None,
+                            only="*/cublasGemmEx__float32", **CONTRADICTIONS[contradiction])
+        assert {d["applied"] for d in result.decisions if d["reason"] != "no_product"} == {"fp16"}
+
+
 @pytest.mark.parametrize("emulation", EMULATIONS)
 @pytest.mark.parametrize("strict", STRICT)
 def test_float32_is_float32_against_emulation(strict, emulation):
@@ -128,6 +153,28 @@ def test_emulation_that_the_program_asked_for_is_named(emulation):
     result = run_client("products", precision="native", compute_capability="10.0", exact=True, **EMULATIONS[emulation])
     applied = {d["applied"] for d in result.decisions if d["function"] == "cublasGemmEx" and d["dtype"] == "float32"
                and d["reason"] != "no_product"}
+    assert applied == {"bf16x9"}
+
+
+def run_with_late_emulation(client, **settings):
+    """As os.environ does it, in a program that has multiplied on the CPU already and has not used cuBLAS yet."""
+    return run_client(client, compute_capability="10.0", exact=True,
+                      libraries=[STAND_IN, shim.blas_directory("openblas")],
+                      env={"CLIENT_LATE_ENVIRONMENT": "CUBLAS_EMULATE_SINGLE_PRECISION=1"}, **settings)
+
+
+@pytest.mark.parametrize("client", ["products", "products_dlopen"])
+@pytest.mark.parametrize("strict", STRICT)
+def test_float32_is_float32_against_emulation_that_the_program_turns_on_late(strict, client):
+    result = run_with_late_emulation(client, expect="fp32", only=BRIEFLY, **STRICT[strict])
+    assert result.decisions[0]["device"] == "cpu"
+    assert {d["applied"] for d in result.decisions[1:] if d["function"] == "cublasSgemm_v2"} == {"fp32"}
+
+
+@pytest.mark.parametrize("client", ["products", "products_dlopen"])
+def test_emulation_that_the_program_turns_on_late_is_named(client):
+    result = run_with_late_emulation(client, precision="native", only="*/cublasSgemm_v2__float32")
+    applied = {d["applied"] for d in result.decisions[1:] if d["reason"] != "no_product"}
     assert applied == {"bf16x9"}
 
 

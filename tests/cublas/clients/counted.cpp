@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -63,7 +64,8 @@ class Counted : public testing::Test {
 
 TEST_F(Counted, ProductsAreFloat32WhileAnotherThreadSetsTheMathMode) {
     if (settings().expect != "fp32") GTEST_SKIP() << "the policy lets products follow the mode";
-    for (int round = 0; round < 60; ++round) {
+    for (int round = 0; round < 20; ++round) {
+        std::atomic<bool> has_begun = false;
         std::atomic<bool> done = false;
         std::thread multiplier([&] {
             device_->make_current();
@@ -71,9 +73,12 @@ TEST_F(Counted, ProductsAreFloat32WhileAnotherThreadSetsTheMathMode) {
                 gemm();
                 syrk();
                 gemm_ex();
+                has_begun = true;
             }
         });
-        for (int i = 0; i < 500; ++i) {
+        while (!has_begun) std::this_thread::yield();
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+        while (std::chrono::steady_clock::now() < end) {
             set_math_mode(CUBLAS_TF32_TENSOR_OP_MATH);
             set_math_mode(CUBLAS_DEFAULT_MATH);
         }
@@ -129,7 +134,7 @@ TEST_F(Counted, ProductsMeetChangesOfTheSettings) {
         }
     };
     std::thread others[] = {std::thread(multiply), std::thread(multiply), std::thread(multiply)};
-    for (std::size_t i = 0; i < 600; ++i) {
+    for (std::size_t i = 0; i < 300; ++i) {
         // As an editor does: readers see the old file or the new one.
         const std::string fresh = std::string(in_force) + ".new";
         std::filesystem::copy_file(files[i % 2], fresh);

@@ -22,14 +22,10 @@ int main() {
     using clients::api;
     constexpr Wild wild;
     std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a crash shows where
-    cublasLtMatmulHeuristicResult_t result{};
-    int count = 0;
     print("matmul", api().cublasLtMatmul(nullptr, wild, wild, wild, wild, wild, wild, wild, wild, wild, wild, wild,
                                          nullptr, nullptr, 0, nullptr));
     print("matmul_with_algorithm", api().cublasLtMatmul(nullptr, wild, wild, wild, wild, wild, wild, wild, wild, wild,
                                                         wild, wild, wild, nullptr, 0, nullptr));
-    print("heuristic",
-          api().cublasLtMatmulAlgoGetHeuristic(nullptr, wild, wild, wild, wild, wild, wild, 1, &result, &count));
     print("sgemm_batched", api().cublasSgemmBatched(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, wild, wild, 2, wild,
                                                     2, wild, wild, 2, 3));
     print("sgemm_grouped", api().cublasSgemmGroupedBatched(nullptr, wild, wild, wild, wild, wild, wild, wild, wild,

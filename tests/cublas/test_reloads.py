@@ -1,0 +1,64 @@
+"""What takes another's place while the program runs: a library, a policy."""
+
+import pytest
+
+from cublas import CLIENTS, STAND_IN, need, run_client
+from shim import run
+
+# Each rule, and the decisions that may name it. The rules of one policy are others, at other places, than those of the
+# other; products that no rule of the policy in force matches follow the process's setting.
+IN_TF32 = """schema = 1
+[[rule]]
+name = "gemm in tf32"
+precision = "high"
+when = { function = "cublasSgemm_v2" }
+"""
+IN_FLOAT32 = """schema = 1
+[[rule]]
+name = "nobody"
+precision = "medium"
+when = { function = "cublasSsyrk_v2", caller = "nobody" }
+[[rule]]
+name = "nobody else"
+precision = "medium"
+when = { function = "cublasSgemm_v2", caller = "nobody" }
+[[rule]]
+name = "gemm in float32"
+precision = "highest"
+when = { function = "cublasSgemm_v2" }
+"""
+POSSIBLE = {
+    ("cublasSgemm_v2", "gemm in tf32", "rule", "high", "tf32"),
+    ("cublasSgemm_v2", "gemm in float32", "rule", "highest", "fp32"),
+    ("cublasSsyrk_v2", None, "process", "high", "tf32"),
+    ("cublasSsyrk_v2", None, "process", "highest", "fp32"),
+}
+BEFORE_THE_FIRST_CHANGE = ("cublasSsyrk_v2", None, "native", "native", "fp32")
+
+
+def test_decisions_name_rules_of_the_policy_that_they_were_made_under(tmp_path):
+    files = [tmp_path / "tf32.toml", tmp_path / "float32.toml"]
+    for file, text in zip(files, [IN_TF32, IN_FLOAT32]):
+        file.write_text(text)
+    result = run_client("counted", policy=IN_FLOAT32, only="*MeetChangesOfTheSettings",
+                        libraries=[CLIENTS / "counting", STAND_IN],
+                        env={"CLIENT_POLICIES": ":".join(map(str, files))})
+    assert "[       OK ]" in result.stdout
+    keys = ("function", "rule", "source", "requested", "applied")
+    found = {tuple(decision[key] for key in keys) for decision in result.decisions}
+    assert found - {BEFORE_THE_FIRST_CHANGE} == POSSIBLE
+    assert result.errors == []
+
+
+@pytest.mark.parametrize("precision, mode", [("native", 3), ("highest", 0)])
+def test_a_cublas_in_the_place_of_another_is_called_where_its_own_functions_are(precision, mode):
+    """Closed and opened again, in turn with a file of the same name whose functions lie elsewhere in it."""
+    names = ["counting", "counting_reordered", "counting", "counting_reordered"]
+    files = [CLIENTS / name / "libcublas.so.13" for name in names]
+    need(all(file.exists() for file in files), "the counting libraries were not built")
+    result = run(CLIENTS / "reloads", *files, precision=precision, blas=None, libraries=[STAND_IN])
+    lines = result.stdout.splitlines()
+    places, answers = zip(*(line.split(" ", 1) for line in lines))
+    assert len(set(places)) == 1, "all of them lay at the same address"
+    assert answers == (f"status 0 products 1 in mode {mode}, then 3",) * len(files)
+    assert [decision["status"] for decision in result.decisions] == [0] * len(files)
