@@ -106,6 +106,7 @@ extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shi
     // Only where `real` is what was called: a stand-in has another signature.
     const bool stands_in = site->runs_one_by_one();
     const Outcome untouched{0, site->real};
+    obey_waiting_command();
     const Settings& in_force = settings();
     if (!stands_in) {
         if (!needs_gate(*site)) return untouched;
@@ -130,11 +131,15 @@ extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shi
     Plan plan = make_plan(*site, *frame, product, decision, in_force.policy.tf32_rounding);
     if (plan.reason == policy::Reason::invalid_arguments && !stands_in) {
         // xerbla_ may not come back: say what is known, and leave no trace of ours on the stack.
-        if (logs) record_call(*site, in_force, product.call, decision, plan, -1);
+        if (logs) record_call(*site, in_force, product.call, decision, plan, nullptr);
         return untouched;
     }
-    const std::int64_t started = logs ? now_ns() : 0;
+    CallTime time;
+    if (logs) time.begin = time_now(in_force);
     const std::int64_t value = run(*site, *frame, product, plan);
-    if (logs) record_call(*site, in_force, product.call, decision, plan, now_ns() - started);
+    if (logs) {
+        time.end = time_now(in_force);
+        record_call(*site, in_force, product.call, decision, plan, &time);
+    }
     return {value, nullptr};
 }

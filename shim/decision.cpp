@@ -34,14 +34,17 @@ policy::Floor floor_in_force(const Settings& in_force) {
     return floor > in_force.policy.floor ? floor : in_force.policy.floor;
 }
 
-std::int64_t now_ns() {
+std::uint64_t time_now(const Settings& in_force) {
+    if (in_force.recording != nullptr) return record::ticks();
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    clock_gettime(CLOCK_MONOTONIC, &now);  // answered by the vdso
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const Done& done, std::int64_t host_ns) {
+namespace {
+
+record::DecisionEvent event_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                               const policy::Decision& decision, const Done& done) {
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;
@@ -53,9 +56,60 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     event.how = done.how;
     event.reason = done.reason;
     event.detail = done.detail;
-    event.host_ns = host_ns;
     event.status = done.status;
     if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scope_label();
+    return event;
+}
+
+/// Tells decisions apart as rows of a recording do.
+std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                     const policy::Decision& decision, const Done& done) {
+    record::RowHash hash;
+    hash.add(&site).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
+    hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch));
+    const auto pack = [](auto... bytes) {
+        std::uint64_t word = 0;
+        ((word = word << 8 | static_cast<std::uint8_t>(bytes)), ...);
+        return word;
+    };
+    const int actual = done.actual ? static_cast<int>(*done.actual) + 1 : 0;
+    hash.add(pack(call.trans_a, call.trans_b, call.dtype, call.compute_capability, call.device_index, done.applied,
+                  done.how, done.reason));
+    hash.add(pack(in_force.id, decision.requested, decision.source, actual) << 32 |
+             static_cast<std::uint32_t>(decision.rule));
+    hash.add(done.detail.data());
+    if (scopes_in_use())
+        if (const ThreadContext* context = existing_thread_context()) hash.add(context->scope_label());
+    return hash.value();
+}
+
+void count_in_recording(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                        const policy::Decision& decision, const Done& done, const CallTime& time) {
+    record::Recording& recording = *in_force.recording;
+    ThreadContext* context = thread_context();
+    if (context == nullptr) return;
+    if (context->recording != &recording) {
+        if (context->writer != nullptr) context->recording->detach(context->writer);
+        context->writer = recording.attach();
+        context->recording = &recording;
+    }
+    if (context->writer == nullptr) return;
+    recording.count(*context->writer, key_of(site, in_force, call, decision, done), time.begin, time.end,
+                    in_force.log_every_call,
+                    [&](record::DecisionEvent& event) { event = event_of(site, in_force, call, decision, done); });
+}
+
+}  // namespace
+
+void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                 const policy::Decision& decision, const Done& done, const CallTime* time) {
+    if (in_force.recording != nullptr) {
+        const std::uint64_t now = time == nullptr ? record::ticks() : 0;
+        count_in_recording(site, in_force, call, decision, done, time == nullptr ? CallTime{now, now} : *time);
+        return;
+    }
+    record::DecisionEvent event = event_of(site, in_force, call, decision, done);
+    if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 
     const bool every_call = in_force.log != nullptr && in_force.log_every_call;
     const bool is_new = !every_call && note_decision(site, event);
@@ -66,6 +120,20 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     const record::SignalHold hold{record::SignalHold::all};
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
     if (in_force.log_to_stderr) record::stderr_line(record::format_decision_text(event, context->log_buffer));
+}
+
+void obey_command(record::Recording& recording) {
+    const auto command = recording.take_command();
+    if (!command) return;
+    if (command->kind != record::format::CommandKind::reload) {
+        set_process_precision(command->precision);
+        recording.answer(*command, true, {});
+        return;
+    }
+    const bool is_done = reload_settings();
+    const policy::Policy& policy = settings().policy;
+    recording.answer(*command, is_done, is_done ? "" : "the policy has errors; the process said which on its stderr",
+                     {policy.name, policy.revision, policy.sha256});
 }
 
 }  // namespace fp32shim

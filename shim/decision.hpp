@@ -31,12 +31,22 @@ struct Done {
     std::optional<int> status{};
 };
 
-/// Monotonic, in nanoseconds; answered by the vdso, without a system call.
-std::int64_t now_ns();
+/// How long a call takes on the host, in the unit that whoever logs wants: the processor's ticks for a recording,
+/// nanoseconds else. No system call.
+struct CallTime {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+std::uint64_t time_now(const Settings& in_force);
 
-/// Writes the call down, if anybody wants to know. Precondition: in_force.logs().
+/// Writes the call down, if anybody wants to know. `time` is nullptr where it was not measured.
+/// Precondition: in_force.logs().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const Done& done, std::int64_t host_ns);
+                 const policy::Decision& decision, const Done& done, const CallTime* time);
+
+/// Does what `fp32shim set` or `reload` wants of this process, if they want anything: before a call's settings are
+/// read.
+inline void obey_waiting_command();
 
 // ---- details
 // -------------------------------------------------------------------------------------------------------
@@ -53,6 +63,13 @@ struct Verdict {
     policy::Reason reason;
 };
 static_assert(sizeof(Verdict) == sizeof(std::uint64_t));
+
+void obey_command(record::Recording& recording);
+
+inline void obey_waiting_command() {
+    record::Recording* recording = settings().recording;
+    if (recording != nullptr && recording->has_command()) obey_command(*recording);
+}
 
 template <class Describe>
 policy::Decision decide_call(Site& site, const Settings& in_force, const Describe& describe) {

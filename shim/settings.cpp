@@ -112,10 +112,13 @@ bool ends_with(std::string_view text, std::string_view end) {
 void open_log(Settings& settings, const Settings* previous) {
     const policy::Policy& policy = settings.policy;
     const std::string& path = policy.log_path;
-    settings.log_every_call = policy.log_level != policy::LogLevel::summary;
+    const bool is_recording = ends_with(path, ".fp32rec");
+    settings.log_every_call =
+        is_recording ? policy.log_level == policy::LogLevel::calls : policy.log_level != policy::LogLevel::summary;
     if (previous != nullptr && previous->policy.log_path == path) {
         settings.log = previous->log;
         settings.log_to_stderr = previous->log_to_stderr;
+        settings.recording = previous->recording;
         return;
     }
     if (path.empty()) return;
@@ -123,8 +126,16 @@ void open_log(Settings& settings, const Settings* previous) {
         settings.log_to_stderr = true;
         return;
     }
-    if (ends_with(path, ".fp32rec")) {
-        record::stderr_line("log '" + path + "': this version does not write recordings; use NAME.jsonl or stderr");
+    if (is_recording) {
+        const record::RecordingSettings limits{.max_size = policy.log_max_size,
+                                               .on_full = policy.log_on_full,
+                                               .mode = policy.log_mode,
+                                               .group = policy.log_group};
+        record::StartEvent start = record::make_start_event(FP32SHIM_VERSION, policy);
+        start.log_level = settings.log_every_call ? policy::LogLevel::calls : policy::LogLevel::summary;
+        const record::Recording::Opened opened = record::Recording::open(path, settings.facts, start, limits);
+        if (opened.recording == nullptr) record::stderr_line(opened.error);
+        settings.recording = opened.recording;
         return;
     }
     auto log = std::make_unique<record::DecisionLog>();

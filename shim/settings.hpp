@@ -10,6 +10,7 @@
 #include "policy/policy.hpp"
 #include "record/decision_log.hpp"
 #include "record/process_facts.hpp"
+#include "record/recording_writer.hpp"
 
 namespace fp32shim {
 
@@ -20,13 +21,14 @@ struct Settings {
     policy::Policy policy;
     policy::Process process;  ///< views of `facts`
     record::ProcessFacts facts;
-    record::DecisionLog* log = nullptr;  ///< nullptr: no JSON lines
+    record::DecisionLog* log = nullptr;      ///< nullptr: no JSON lines
+    record::Recording* recording = nullptr;  ///< nullptr: none
     bool log_to_stderr = false;
     bool log_every_call = false;
     bool forward_everything = false;  ///< FP32_MATMUL_DISABLE=1, or elevated rights
     bool looks_at_sizes = false;      ///< some rule looks at the sizes of a call
 
-    bool logs() const { return log != nullptr || log_to_stderr; }
+    bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
 };
 
 /// The settings in force. Reads them on first use, on a stack of its own.

@@ -14,6 +14,8 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local ThreadContext*
 
 void unmap(void* context) {
     current = nullptr;
+    auto* ending = static_cast<ThreadContext*>(context);
+    if (ending->writer != nullptr) ending->recording->detach(ending->writer);
     munmap(context, sizeof(ThreadContext));
 }
 

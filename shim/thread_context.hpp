@@ -8,6 +8,7 @@
 
 #include "policy/precision.hpp"
 #include "record/decision_log.hpp"
+#include "record/recording_writer.hpp"
 
 namespace fp32shim {
 
@@ -24,6 +25,8 @@ struct Scope {
 struct ThreadContext {
     int depth = 0;
     std::array<Scope, scope_depth_limit + 1> scopes{};  ///< scopes[0]: outside every scope
+    record::Recording* recording = nullptr;             ///< that `writer` belongs to
+    record::ThreadWriter* writer = nullptr;
     std::array<char, scope_label_limit> labels{};
     std::array<char, record::log_buffer_size> log_buffer{};
 

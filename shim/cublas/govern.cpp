@@ -73,11 +73,11 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
 // ---- record ------------------------------------------------------------------------------------------------------
 
 template <class Describe>
-void write_down(const Site& site, const Settings& in_force, const Plan& plan, const Done& done, std::int64_t host_ns,
+void write_down(const Site& site, const Settings& in_force, const Plan& plan, const Done& done, const CallTime* time,
                 const Describe& describe) {
     policy::MatmulCall call;
     describe(call);
-    record_call(site, in_force, call, plan.decision, done, host_ns);
+    record_call(site, in_force, call, plan.decision, done, time);
 }
 
 // ---- state -------------------------------------------------------------------------------------------------------
@@ -137,6 +137,7 @@ bool needs_gate(const Site& site, const Settings& in_force) {
 
 Outcome govern(Site& site, const Frame& frame) {
     const Outcome untouched{0, site.real};
+    obey_waiting_command();
     // Counted before the settings are looked at.
     const std::uint16_t change_count = settings_change_count();
     const Settings& in_force = settings();
@@ -157,13 +158,13 @@ Outcome govern(Site& site, const Frame& frame) {
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
     if (site.route == nullptr) {  // from before version 2: with arguments that only a jump passes on
         const Plan plan = plan_call(site, product, in_force, in_words);
-        if (logs) write_down(site, in_force, plan, done_by(site, plan), -1, in_words);
+        if (logs) write_down(site, in_force, plan, done_by(site, plan), nullptr, in_words);
         return untouched;
     }
     Plan plan;
     Done done;
     std::int32_t status = 0;
-    std::int64_t host_ns = -1;
+    CallTime time;
     {
         // From here to the end of the call nobody changes the handle's math mode.
         const HandleLockGuard guard(product.handle);
@@ -174,14 +175,14 @@ Outcome govern(Site& site, const Frame& frame) {
         done = done_by(site, plan);
         const Running outer = running;
         running = {site.provider, nullptr, &frame};
-        const std::int64_t started = logs ? now_ns() : 0;
+        if (logs) time.begin = time_now(in_force);
         status = run(site, frame, product, plan, done);
-        if (logs) host_ns = now_ns() - started;
+        if (logs) time.end = time_now(in_force);
         running = outer;
     }
     if (logs) {
         done.status = status;
-        write_down(site, in_force, plan, done, host_ns, in_words);
+        write_down(site, in_force, plan, done, &time, in_words);
     }
     return {status, nullptr};
 }

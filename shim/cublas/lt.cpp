@@ -436,13 +436,14 @@ Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_forc
     Done done = done_by(site, plan);
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
-    const std::int64_t started = logs ? now_ns() : 0;
+    CallTime time;
+    if (logs) time.begin = time_now(in_force);
     const std::int32_t status = run(site, frame, parts, lt, logs, plan, done);
+    if (logs) time.end = time_now(in_force);
     running = outer;
     if (logs) {
-        const std::int64_t host_ns = now_ns() - started;
         done.status = status;
-        record_call(site, in_force, lt.call, plan.decision, done, host_ns);
+        record_call(site, in_force, lt.call, plan.decision, done, &time);
     }
     return {status, nullptr};
 }

@@ -1,0 +1,100 @@
+// What the recording adds to a call, at steady state: the two readings of the clock alone, one call counted, one call
+// counted and written down as an event; on one thread, and on two at once. In alternating rounds, medians.
+//
+//     build/bin/recording_bench [rounds]
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "record/recording_writer.hpp"
+
+namespace {
+
+using namespace fp32shim::record;
+
+constexpr int calls = 2'000'000;
+constexpr int distinct = 16;  // decisions that the loop goes through
+
+enum class What { clock, summary, events };
+
+/// Processor time of this thread: other programs on the machine do not count.
+double thread_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+double ns_per_call(Recording& recording, ThreadWriter& writer, const std::uint64_t* keys, What what) {
+    const double begin = thread_ns();
+    for (int i = 0; i < calls; ++i) {
+        const std::uint64_t started = ticks();
+        asm volatile("" ::: "memory");  // the product
+        const std::uint64_t ended = ticks();
+        if (what == What::clock) {
+            asm volatile("" ::"r"(started), "r"(ended));
+            continue;
+        }
+        const int which = i % distinct;
+        recording.count(writer, keys[which], started, ended, what == What::events, [&](DecisionEvent& decision) {
+            decision.call.function = "sgemm_";
+            decision.call.m = which;
+        });
+    }
+    return (thread_ns() - begin) / calls;
+}
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    const int rounds = count > 1 ? std::max(3, std::atoi(arguments[1])) : 15;
+    const char* folder = std::getenv("TMPDIR");
+    const std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/recording_bench.%p.fp32rec";
+    RecordingSettings settings;
+    settings.max_size = 64ULL << 20;
+    settings.on_full = fp32shim::policy::OnFull::overwrite;  // else the disk would fill
+    const Recording::Opened opened = Recording::open(path, {}, {}, settings);
+    if (opened.recording == nullptr) {
+        std::fprintf(stderr, "recording_bench: %s\n", opened.error.c_str());
+        return 1;
+    }
+    Recording& recording = *opened.recording;
+    const std::string file = recording.path();
+
+    std::uint64_t keys[distinct];
+    for (std::uint64_t i = 0; i < distinct; ++i) keys[i] = RowHash().add(i).value();
+    for (const int threads : {1, 2}) {
+        std::vector<double> clock, summary, events;
+        const auto run = [&](What what) {
+            std::vector<double> times(static_cast<std::size_t>(threads));
+            std::vector<std::thread> running;
+            for (double& time : times)
+                running.emplace_back([&] {
+                    ThreadWriter* writer = recording.attach();
+                    time = ns_per_call(recording, *writer, keys, what);
+                    recording.detach(writer);
+                });
+            for (std::thread& thread : running) thread.join();
+            return *std::max_element(times.begin(), times.end());
+        };
+        for (int round = 0; round < rounds; ++round) {
+            clock.push_back(run(What::clock));
+            summary.push_back(run(What::summary));
+            events.push_back(run(What::events));
+        }
+        std::printf("%d thread%s: clock %6.2f ns   summary %+6.2f ns   calls %+6.2f ns more   (medians of %d)\n",
+                    threads, threads == 1 ? " " : "s", median(clock), median(summary) - median(clock),
+                    median(events) - median(summary), rounds);
+    }
+    unlink(file.c_str());
+}

@@ -1,0 +1,91 @@
+// fp32shim check: all that is wrong with policy files.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "cli/options.hpp"
+#include "cli/terminal.hpp"
+#include "policy/load.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct CheckOptions {
+    std::vector<std::string> files;
+    std::string format;
+};
+
+/// What is in order, and yet does not do what it seems to in this version.
+std::vector<policy::Diagnostic> without_effect(const policy::Policy& policy, const std::string& file) {
+    std::vector<policy::Diagnostic> warnings;
+    if (policy.cpu_mode == policy::CpuMode::accelerate) {
+        warnings.push_back({file, "[cpu] mode \"accelerate\" runs as \"off\" in this version"});
+    }
+    if (policy.audit_sample > 0) warnings.push_back({file, "[audit] audits nothing in this version"});
+    return warnings;
+}
+
+Json json_of(const std::vector<policy::Diagnostic>& diagnostics) {
+    Json list = Json::array();
+    for (const auto& diagnostic : diagnostics) {
+        list.push_back({{"where", diagnostic.where}, {"message", diagnostic.message}});
+    }
+    return list;
+}
+
+Json json_of(const std::string& file, const policy::Loaded& loaded) {
+    const bool is_valid = loaded.errors.empty();
+    return {{"file", file},
+            {"valid", is_valid},
+            {"name", text_or_null(loaded.policy.name)},
+            {"revision", text_or_null(loaded.policy.revision)},
+            {"sha256", text_or_null(loaded.policy.sha256)},
+            {"rules", is_valid ? Json(loaded.policy.rules.size()) : Json()},
+            {"errors", json_of(loaded.errors)},
+            {"warnings", json_of(loaded.warnings)}};
+}
+
+void print_lines(const std::string& file, const policy::Loaded& loaded) {
+    for (const auto& error : loaded.errors) {
+        print(fmt::format("{} {}\n", coloured("error:", Colour::red), printable(error.text())));
+    }
+    for (const auto& warning : loaded.warnings) {
+        print(fmt::format("{} {}\n", coloured("warning:", Colour::yellow), printable(warning.text())));
+    }
+    if (!loaded.errors.empty()) return;
+    print(fmt::format("{}: {}, {} rule{}\n", printable(file), coloured("in order", Colour::green),
+                      loaded.policy.rules.size(), loaded.policy.rules.size() == 1 ? "" : "s"));
+}
+
+int check(const CheckOptions& options) {
+    int status = exit_code::ok;
+    Json files = Json::array();
+    for (const std::string& file : options.files) {
+        policy::Loaded loaded = policy::read_policy_file(file);
+        if (!loaded.errors.empty()) {
+            status = exit_code::finding;
+        } else {
+            loaded.warnings = without_effect(loaded.policy, file);
+        }
+        if (options.format == "json") {
+            files.push_back(json_of(file, loaded));
+        } else {
+            print_lines(file, loaded);
+        }
+    }
+    if (options.format == "json") print(json_text({{"schema", 1}, {"files", files}}));
+    return status;
+}
+
+}  // namespace
+
+Action define_check(CLI::App& app) {
+    auto options = std::make_shared<CheckOptions>();
+    app.add_option("FILE", options->files, "Policy files")->type_name("FILE")->required();
+    add_format(app, options->format, {"table", "json"});
+    return [options] { return check(*options); };
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,134 @@
+#include "cli/child.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+#include "cli/program_file.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+    std::vector<char*> pointers;
+    for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+/// What is passed on: everything but what cannot be caught, what the kernel raises for our own faults, and what is
+/// about a terminal or child of ours.
+sigset_t signals_to_pass_on() {
+    sigset_t set;
+    sigfillset(&set);
+    for (const int signal : {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPIPE,
+                             SIGTTIN, SIGTTOU, SIGCHLD}) {
+        sigdelset(&set, signal);
+    }
+    return set;
+}
+
+/// The kernel sends the terminal's signals to the whole process group, the program included; only what a process sent
+/// to us has not reached it.
+bool was_sent_by_a_process(const siginfo_t& info) { return info.si_code <= 0; }
+
+void stop_ourselves() {
+    // SIGSTOP rather than the program's signal: that one is blocked here, or somebody may ignore it.
+    kill(getpid(), SIGSTOP);
+}
+
+/// Waits until the program has ended, passing signals on meanwhile. `awaited` is blocked.
+int wait_for_end(pid_t program, const sigset_t& awaited) {
+    for (;;) {
+        int status = 0;
+        const pid_t changed = waitpid(program, &status, WNOHANG | WUNTRACED);
+        if (changed < 0 && errno != EINTR) return W_EXITCODE(EXIT_FAILURE, 0);
+        if (changed == program && !WIFSTOPPED(status)) return status;
+        if (changed == program) {
+            // SIGSTOP itself is for whoever sent it: they may continue the program alone.
+            if (WSTOPSIG(status) != SIGSTOP) stop_ourselves();
+            continue;
+        }
+        siginfo_t info{};
+        const int signal = sigwaitinfo(&awaited, &info);
+        if (signal > 0 && signal != SIGCHLD && was_sent_by_a_process(info)) kill(program, signal);
+    }
+}
+
+}  // namespace
+
+int replace_by_program(const std::string& path, const std::vector<std::string>& words,
+                       const std::vector<std::string>& environment) {
+    execve(path.c_str(), pointers_to(words).data(), pointers_to(environment).data());
+    if (errno != ENOEXEC || is_elf(path)) return errno;
+    // A script without a first line that says what runs it: the shell's, as for every other program that starts one.
+    std::vector<std::string> shell_words = {"/bin/sh", path};
+    shell_words.insert(shell_words.end(), words.begin() + 1, words.end());
+    execve("/bin/sh", pointers_to(shell_words).data(), pointers_to(environment).data());
+    return errno;
+}
+
+Ended run_program(const std::string& path, const std::vector<std::string>& words,
+                  const std::vector<std::string>& environment) {
+    int failure_pipe[2];  // carries errno of execve; a program that was started closes it
+    if (pipe2(failure_pipe, O_CLOEXEC) != 0) return {.exec_error = errno};
+
+    sigset_t awaited = signals_to_pass_on();
+    sigaddset(&awaited, SIGCHLD);
+    sigset_t callers_mask;
+    sigprocmask(SIG_BLOCK, &awaited, &callers_mask);
+    // Where SIGCHLD is ignored, children leave nothing to wait for.
+    struct sigaction callers_child_action {};
+    struct sigaction default_action {};
+    default_action.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &default_action, &callers_child_action);
+
+    const pid_t program = fork();
+    if (program == 0) {
+        sigaction(SIGCHLD, &callers_child_action, nullptr);
+        sigprocmask(SIG_SETMASK, &callers_mask, nullptr);
+        const int error = replace_by_program(path, words, environment);
+        [[maybe_unused]] const ssize_t written = write(failure_pipe[1], &error, sizeof error);
+        _exit(EXIT_FAILURE);
+    }
+    const int fork_error = program < 0 ? errno : 0;
+    close(failure_pipe[1]);
+    Ended ended{.exec_error = fork_error};
+    if (program > 0) {
+        int error = 0;
+        ssize_t size = 0;
+        do size = read(failure_pipe[0], &error, sizeof error);
+        while (size < 0 && errno == EINTR);
+        const int status = wait_for_end(program, awaited);
+        if (size == sizeof error) ended.exec_error = error;
+        if (WIFSIGNALED(status))
+            ended.signal = WTERMSIG(status);
+        else
+            ended.exit_status = WEXITSTATUS(status);
+    }
+    close(failure_pipe[0]);
+    return ended;
+}
+
+void end_by_signal(int signal) {
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    prctl(PR_SET_DUMPABLE, 0);
+    struct sigaction default_action {};
+    default_action.sa_handler = SIG_DFL;
+    sigaction(signal, &default_action, nullptr);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    kill(getpid(), signal);
+    sigprocmask(SIG_UNBLOCK, &set, nullptr);
+    _exit(128 + signal);
+}
+
+}  // namespace fp32shim::cli

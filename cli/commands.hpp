@@ -1,0 +1,26 @@
+// The table of all sub-commands: what `fp32shim --help` lists, in its order.
+#pragma once
+
+#include <span>
+
+#include "cli/command.hpp"
+
+namespace fp32shim::cli {
+
+std::span<const Command> commands();
+
+// Each is defined in the file of its name.
+Action define_run(CLI::App& app);
+Action define_doctor(CLI::App& app);
+Action define_explain(CLI::App& app);
+Action define_verify(CLI::App& app);
+Action define_check(CLI::App& app);
+Action define_report(CLI::App& app);
+Action define_log(CLI::App& app);
+Action define_top(CLI::App& app);
+Action define_ps(CLI::App& app);
+Action define_set(CLI::App& app);
+Action define_reload(CLI::App& app);
+Action define_completion(CLI::App& app);
+
+}  // namespace fp32shim::cli

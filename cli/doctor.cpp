@@ -1,0 +1,57 @@
+// fp32shim doctor: what this machine, these settings and a program make of the shim.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/doctor_result.hpp"
+#include "cli/options.hpp"
+#include "cli/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct DoctorOptions {
+    std::string format;
+    bool with_bindings = false;
+    std::vector<std::string> words;
+};
+
+int doctor(const DoctorOptions& options) {
+    if (options.with_bindings && options.words.empty()) {
+        say("doctor", "--bindings is about a program, and none is named; see: fp32shim doctor --help");
+        return exit_code::usage;
+    }
+    DoctorResult result;
+    result.processor = read_processor();
+    result.gpus = read_gpus();
+    result.libraries = find_blas_libraries();
+    result.settings = read_settings_in_force();
+    if (!options.words.empty()) {
+        result.program = examine_program(options.words, options.with_bindings);
+        const ExaminedProgram& program = *result.program;
+        if (!program.not_found.empty()) say("doctor", fmt::format("{}: {}", program.path, program.not_found));
+        if (program.ended.exec_error != 0) {
+            say("doctor", fmt::format("{}: {}", program.path, std::strerror(program.ended.exec_error)));
+        }
+    }
+    judge(result);
+    print(options.format == "json" ? json_text(doctor_json(result)) : doctor_text(result));
+    return exit_code_of(result);
+}
+
+}  // namespace
+
+Action define_doctor(CLI::App& app) {
+    auto options = std::make_shared<DoctorOptions>();
+    add_format(app, options->format, {"table", "json"});
+    app.add_flag("--bindings", options->with_bindings,
+                 "Also list every BLAS function that the loader bound while the program ran, and to what");
+    app.add_option("PROGRAM", options->words,
+                   "A program to run once, to its end, and look at; its output goes to stderr");
+    return [options] { return doctor(*options); };
+}
+
+}  // namespace fp32shim::cli

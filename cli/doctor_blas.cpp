@@ -1,0 +1,245 @@
+#include "cli/doctor_blas.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "cli/doctor_isolated.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::string_view cache_architecture = "x86-64";
+#else
+constexpr std::string_view cache_architecture = "AArch64";
+#endif
+
+constexpr std::string_view library_names[] = {
+    "libblas.",   "libblas64.", "libcblas.", "libopenblas", "libblis",           "libmkl_rt.",   "libflexiblas.",
+    "libsatlas.", "libtatlas.", "libatlas.", "libarmpl",    "libblastrampoline", "libnvpl_blas", "libnvblas.",
+};
+
+bool is_library_name(std::string_view name) {
+    // Without a version it is the compiler's link, which no program asks for.
+    return name.find(".so.") != std::string_view::npos &&
+           std::any_of(std::begin(library_names), std::end(library_names),
+                       [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+struct Located {
+    std::string name;
+    std::string path;
+};
+
+/// All libraries of the loader's cache: `	libblas.so.3 (libc6,x86-64) => /lib/…/libblas.so.3`.
+std::vector<Located> read_loader_cache() {
+    std::vector<Located> found;
+    const std::unique_ptr<FILE, int (*)(FILE*)> output(
+        popen("PATH=/sbin:/usr/sbin:$PATH ldconfig -p 2>/dev/null", "r"), pclose);
+    if (!output) return found;
+    std::string text;
+    std::array<char, 4096> buffer;
+    while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), output.get())) {
+        text.append(buffer.data(), got);
+    }
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t kind = line.find(" (");
+        const std::size_t arrow = line.find(" => ");
+        if (line.empty() || line[0] != '\t' || kind == std::string::npos || arrow == std::string::npos) continue;
+        if (line.substr(kind, arrow - kind).find(cache_architecture) == std::string::npos) continue;
+        found.push_back({line.substr(1, kind - 1), line.substr(arrow + 4)});
+    }
+    return found;
+}
+
+std::vector<std::string> library_path_folders() {
+    std::vector<std::string> folders;
+    const char* variable = std::getenv("LD_LIBRARY_PATH");
+    if (variable == nullptr) return folders;
+    std::string text = variable;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find_first_of(":;", begin), text.size());
+        if (end > begin) folders.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return folders;
+}
+
+std::string name_with(const ElfFile& elf, std::string_view part) {
+    const auto found = std::find_if(elf.exports.begin(), elf.exports.end(), [&](const ElfSymbol& symbol) {
+        return symbol.name.find(part) != std::string::npos;
+    });
+    return found == elf.exports.end() ? std::string() : found->name;
+}
+
+std::string text_from(void* library, const std::string& name) {
+    if (name.empty()) return {};
+    const auto get = reinterpret_cast<const char* (*)()>(dlsym(library, name.c_str()));
+    const char* text = get == nullptr ? nullptr : get();
+    return text == nullptr ? std::string() : text;
+}
+
+/// `OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH …` → `0.3.21`.
+std::string version_in(const std::string& config) {
+    std::istringstream words(config);
+    std::string word;
+    words >> word >> word;
+    return word;
+}
+
+Json ask_openblas(const std::string& path, const std::string& core_name, const std::string& config_name) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return {{"problem", std::string(dlerror())}};
+    return {{"kernels", text_from(library, core_name)}, {"version", version_in(text_from(library, config_name))}};
+}
+
+Json ask_blis(const std::string& path) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return {{"problem", std::string(dlerror())}};
+    const auto query = reinterpret_cast<int (*)()>(dlsym(library, "bli_arch_query_id"));
+    const auto name_of = reinterpret_cast<const char* (*)(int)>(dlsym(library, "bli_arch_string"));
+    const char* kernels = query == nullptr || name_of == nullptr ? nullptr : name_of(query());
+    return {{"kernels", kernels == nullptr ? "" : kernels},
+            {"version", text_from(library, "bli_info_get_version_str")}};
+}
+
+Json ask_mkl(const std::string& path) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return {{"problem", std::string(dlerror())}};
+    char text[200] = "";
+    const auto get = reinterpret_cast<void (*)(char*, int)>(dlsym(library, "MKL_Get_Version_String"));
+    if (get != nullptr) get(text, sizeof text - 1);
+    return {{"version", std::string(text)}};
+}
+
+}  // namespace
+
+bool is_blas_identity(std::string_view name) {
+    return name.find("openblas_get_co") != std::string_view::npos || name == "bli_arch_query_id" ||
+           name == "MKL_Get_Version_String" || name == "flexiblas_info";
+}
+
+BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
+    std::error_code error;
+    BlasLibrary library{soname, path, std::filesystem::canonical(path, error).string(), "other", {}, {}, {}};
+    if (error) library.file = path;
+    const auto elf = read_elf(path, is_blas_identity);
+    if (!elf) {
+        library.problem = "cannot be read as an ELF file";
+        return library;
+    }
+    const std::string core_name = name_with(*elf, "openblas_get_corename");
+    std::function<Json()> question;
+    if (!core_name.empty()) {
+        library.implementation = "OpenBLAS";
+        question = [&] { return ask_openblas(path, core_name, name_with(*elf, "openblas_get_config")); };
+    } else if (!name_with(*elf, "bli_arch_query_id").empty()) {
+        library.implementation = "BLIS";
+        question = [&] { return ask_blis(path); };
+    } else if (!name_with(*elf, "MKL_Get_Version_String").empty()) {
+        library.implementation = "MKL";
+        question = [&] { return ask_mkl(path); };
+    } else if (!name_with(*elf, "flexiblas_info").empty()) {
+        library.implementation = "FlexiBLAS";
+    } else if (soname.starts_with("libnvblas.")) {
+        library.implementation = "NVBLAS";
+    } else {
+        // Debian's libblas.so.3 of OpenBLAS has the calls only, and leaves the work to libopenblas.so.0.
+        for (const std::string& needed : elf->needed) {
+            if (is_library_name(needed)) library.implementation = "over " + needed;
+        }
+    }
+    if (!question) return library;
+    const Answer answer = ask_in_child(question);
+    library.problem = answer.problem;
+    if (!answer.problem.empty()) return library;
+    library.kernels = answer.value.value("kernels", "");
+    library.version = answer.value.value("version", "");
+    library.problem = answer.value.value("problem", "");
+    return library;
+}
+
+std::vector<BlasLibrary> find_blas_libraries() {
+    std::vector<Located> located;
+    for (const std::string& folder : library_path_folders()) {
+        std::error_code error;
+        std::vector<Located> here;
+        for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+            here.push_back({entry.path().filename().string(), entry.path().string()});
+        }
+        std::sort(here.begin(), here.end(), [](const Located& a, const Located& b) { return a.name < b.name; });
+        located.insert(located.end(), here.begin(), here.end());
+    }
+    const std::vector<Located> cache = read_loader_cache();
+    located.insert(located.end(), cache.begin(), cache.end());
+    std::vector<BlasLibrary> libraries;
+    std::set<std::string> names;  // the first of a name is what the loader takes
+    for (const Located& candidate : located) {
+        if (!is_library_name(candidate.name) || !names.insert(candidate.name).second) continue;
+        libraries.push_back(identify_blas(candidate.name, candidate.path));
+    }
+    return libraries;
+}
+
+std::string find_library(const std::string& soname) {
+    std::error_code error;
+    for (const std::string& folder : library_path_folders()) {
+        std::string path = fmt::format("{}/{}", folder, soname);
+        if (std::filesystem::exists(path, error)) return path;
+    }
+    for (const Located& candidate : read_loader_cache()) {
+        if (candidate.name == soname) return candidate.path;
+    }
+    for (const char* folder : {"/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"}) {
+        std::string path = folder + soname;
+        if (std::filesystem::exists(path, error)) return path;
+    }
+    return {};
+}
+
+std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor& processor) {
+    if (library.implementation != "OpenBLAS" || library.kernels.empty()) return std::nullopt;
+    const auto is_one_of = [&](std::initializer_list<std::string_view> cores) {
+        return std::any_of(cores.begin(), cores.end(), [&](std::string_view core) {
+            return std::equal(core.begin(), core.end(), library.kernels.begin(), library.kernels.end(),
+                              [](char a, char b) { return (a | 0x20) == (b | 0x20); });
+        });
+    };
+    std::string_view fitting;
+    std::string_view has;
+    const bool uses_avx512 = is_one_of({"SkylakeX", "Cooperlake", "Sapphirerapids"});
+    if (processor.has("AVX-512") && !uses_avx512) {
+        fitting = "SkylakeX";
+        has = "AVX-512";
+    } else if (processor.has("AVX2") && !uses_avx512 && !is_one_of({"Haswell", "Zen", "Excavator"})) {
+        fitting = "Haswell";
+        has = "AVX2";
+    }
+    if (fitting.empty()) return std::nullopt;
+    const std::string about = fmt::format("{} ({})", library.soname, library.path);
+    const char* chosen = std::getenv("OPENBLAS_CORETYPE");
+    if (chosen != nullptr && *chosen != '\0') {
+        return Finding{
+            about,
+            fmt::format("OpenBLAS {} runs its {} kernels, as OPENBLAS_CORETYPE={} asks, on a processor with {}",
+                        library.version, library.kernels, chosen, has),
+            fmt::format("unset OPENBLAS_CORETYPE, or set OPENBLAS_CORETYPE={}", fitting)};
+    }
+    return Finding{
+        about,
+        fmt::format("OpenBLAS {} takes this processor for {}, and leaves its {} unused (half the speed, or less)",
+                    library.version, library.kernels, has),
+        fmt::format("OPENBLAS_CORETYPE={}", fitting)};
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,385 @@
+#include "cli/doctor_elf.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <set>
+#include <type_traits>
+
+namespace fp32shim::cli {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint16_t this_machine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint16_t this_machine = EM_AARCH64;
+#else
+#error "fp32shim knows x86-64 and aarch64"
+#endif
+constexpr unsigned char this_byte_order = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+
+/// Reads with pread rather than by mapping: a file that another process cuts meanwhile is then short, not a SIGBUS.
+class FileBytes {
+  public:
+    // O_NONBLOCK: a FIFO of that name must not make us wait.
+    explicit FileBytes(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+        struct stat facts = {};
+        if (descriptor_ >= 0 && fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode)) {
+            size_ = static_cast<std::uint64_t>(facts.st_size);
+        }
+    }
+    ~FileBytes() {
+        if (descriptor_ >= 0) close(descriptor_);
+    }
+    FileBytes(const FileBytes&) = delete;
+    FileBytes& operator=(const FileBytes&) = delete;
+    FileBytes(FileBytes&&) = delete;
+    FileBytes& operator=(FileBytes&&) = delete;
+
+    std::uint64_t size() const { return size_; }
+
+    /// As many of `count` elements as the file has from `offset` on.
+    template <class T>
+    std::vector<T> array(std::uint64_t offset, std::uint64_t count) const {
+        static_assert(std::is_trivially_copyable_v<T>);
+        if (offset >= size_) return {};
+        std::vector<T> elements(std::min(count, (size_ - offset) / sizeof(T)));
+        const std::uint64_t got = read(offset, elements.data(), elements.size() * sizeof(T));
+        if (got < elements.size() * sizeof(T))
+            elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(got / sizeof(T)), elements.end());
+        return elements;
+    }
+
+    template <class T>
+    std::optional<T> one(std::uint64_t offset) const {
+        static_assert(std::is_trivially_copyable_v<T>);
+        T element;
+        if (offset >= size_ || read(offset, &element, sizeof(T)) < sizeof(T)) return std::nullopt;
+        return element;
+    }
+
+  private:
+    /// How many bytes there were.
+    std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t size) const {
+        std::uint64_t done = 0;
+        while (done < size) {
+            const ssize_t got =
+                pread(descriptor_, static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
+            if (got <= 0) break;
+            done += static_cast<std::uint64_t>(got);
+        }
+        return done;
+    }
+
+    int descriptor_;
+    std::uint64_t size_ = 0;
+};
+
+/// Zero-terminated names behind one another; an offset outside is an empty name.
+class Names {
+  public:
+    Names() = default;
+    explicit Names(std::vector<char> bytes) : bytes_(std::move(bytes)) {}
+
+    std::string_view at(std::uint64_t offset) const {
+        if (offset >= bytes_.size()) return {};
+        const char* begin = bytes_.data() + offset;
+        return {begin, strnlen(begin, bytes_.size() - offset)};
+    }
+
+  private:
+    std::vector<char> bytes_;
+};
+
+std::string machine_name(std::uint16_t machine) {
+    switch (machine) {
+        case EM_X86_64:
+            return "x86-64";
+        case EM_AARCH64:
+            return "aarch64";
+        case EM_386:
+            return "i386";
+        case EM_ARM:
+            return "arm";
+        case EM_PPC64:
+            return "ppc64";
+        case EM_RISCV:
+            return "riscv";
+        case EM_S390:
+            return "s390";
+        default:
+            return fmt::format("machine {}", machine);
+    }
+}
+
+/// The loader's view: program headers and the dynamic section.
+class DynamicFile {
+  public:
+    DynamicFile(const FileBytes& file, const Elf64_Ehdr& header)
+        : file_(file), segments_(file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {
+        if (header.e_phentsize != sizeof(Elf64_Phdr)) segments_.clear();
+        for (const Elf64_Phdr& segment : segments_) {
+            if (segment.p_type != PT_DYNAMIC) continue;
+            is_dynamic_ = true;
+            for (const auto& entry : file.array<Elf64_Dyn>(segment.p_offset, segment.p_filesz / sizeof(Elf64_Dyn))) {
+                if (entry.d_tag == DT_NULL) break;
+                entries_.push_back(entry);
+            }
+        }
+        names_ = Names(at<char>(DT_STRTAB, value(DT_STRSZ)));
+    }
+
+    bool is_dynamic() const { return is_dynamic_; }
+    const Names& names() const { return names_; }
+    const std::vector<Elf64_Dyn>& entries() const { return entries_; }
+
+    std::string interpreter() const {
+        for (const Elf64_Phdr& segment : segments_) {
+            if (segment.p_type != PT_INTERP) continue;
+            const Names text(file_.array<char>(segment.p_offset, std::min<std::uint64_t>(segment.p_filesz, 4096)));
+            return std::string(text.at(0));
+        }
+        return {};
+    }
+
+    std::uint64_t value(std::int64_t tag) const {
+        for (const Elf64_Dyn& entry : entries_) {
+            if (entry.d_tag == tag) return entry.d_un.d_val;
+        }
+        return 0;
+    }
+
+    /// Elements at the address that a tag holds.
+    template <class T>
+    std::vector<T> at(std::int64_t tag, std::uint64_t count) const {
+        const auto offset = offset_of(value(tag));
+        return value(tag) != 0 && offset ? file_.array<T>(*offset, count) : std::vector<T>();
+    }
+
+    std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
+        for (const Elf64_Phdr& segment : segments_) {
+            if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+                address - segment.p_vaddr < segment.p_filesz) {
+                return segment.p_offset + (address - segment.p_vaddr);
+            }
+        }
+        return std::nullopt;
+    }
+
+    const FileBytes& file() const { return file_; }
+
+  private:
+    const FileBytes& file_;
+    std::vector<Elf64_Phdr> segments_;
+    std::vector<Elf64_Dyn> entries_;
+    Names names_;
+    bool is_dynamic_ = false;
+};
+
+/// How many symbols the loader can find: the tables of symbols have no length of their own.
+std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
+    const auto counts = dynamic.at<std::uint32_t>(DT_HASH, 2);  // buckets, chains: as many as there are symbols
+    if (counts.size() == 2) return counts[1];
+    const auto head = dynamic.at<std::uint32_t>(DT_GNU_HASH, 4);  // buckets, first symbol, words of the filter, shift
+    if (head.size() < 4) return 0;
+    const std::uint64_t place = *dynamic.offset_of(dynamic.value(DT_GNU_HASH)) + 16 + 8ULL * head[2];
+    const auto buckets = dynamic.file().array<std::uint32_t>(place, head[0]);
+    const std::uint64_t last = buckets.empty() ? 0 : *std::max_element(buckets.begin(), buckets.end());
+    if (last < head[1]) return head[1];
+    // The chain of the last bucket ends where the lowest bit of a hash is set.
+    const std::uint64_t chain = place + 4ULL * buckets.size() + 4ULL * (last - head[1]);
+    std::uint64_t count = last;
+    for (const std::uint32_t hash : dynamic.file().array<std::uint32_t>(chain, 1U << 16)) {
+        ++count;
+        if ((hash & 1) != 0) break;
+    }
+    return count;
+}
+
+/// Names of versions by their index, from what the file needs and what it defines.
+std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
+    std::map<std::uint16_t, std::string> versions;
+    const FileBytes& file = dynamic.file();
+    // Both are lists of lists, linked by relative offsets; the counts bound the walk, whatever the offsets say.
+    auto place = dynamic.offset_of(dynamic.value(DT_VERNEED));
+    for (std::uint64_t i = 0; place && i < std::min<std::uint64_t>(dynamic.value(DT_VERNEEDNUM), 4096); ++i) {
+        const auto need = file.one<Elf64_Verneed>(*place);
+        if (!need) break;
+        std::uint64_t inner = *place + need->vn_aux;
+        for (int j = 0; j < need->vn_cnt; ++j) {
+            const auto version = file.one<Elf64_Vernaux>(inner);
+            if (!version) break;
+            versions[version->vna_other & 0x7fff] = dynamic.names().at(version->vna_name);
+            if (version->vna_next == 0) break;
+            inner += version->vna_next;
+        }
+        if (need->vn_next == 0) break;
+        place = *place + need->vn_next;
+    }
+    place = dynamic.offset_of(dynamic.value(DT_VERDEF));
+    for (std::uint64_t i = 0; place && i < std::min<std::uint64_t>(dynamic.value(DT_VERDEFNUM), 32768); ++i) {
+        const auto definition = file.one<Elf64_Verdef>(*place);
+        if (!definition) break;
+        const auto name = file.one<Elf64_Verdaux>(*place + definition->vd_aux);
+        // The base version is the file's own name: what has no other version.
+        if (name && (definition->vd_flags & VER_FLG_BASE) == 0) {
+            versions[definition->vd_ndx & 0x7fff] = dynamic.names().at(name->vda_name);
+        }
+        if (definition->vd_next == 0) break;
+        place = *place + definition->vd_next;
+    }
+    return versions;
+}
+
+bool is_defined(const Elf64_Sym& symbol) {
+    const unsigned char type = ELF64_ST_TYPE(symbol.st_info);
+    return symbol.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE);
+}
+
+bool is_exported(const Elf64_Sym& symbol) {
+    const unsigned char binding = ELF64_ST_BIND(symbol.st_info);
+    const unsigned char visibility = ELF64_ST_VISIBILITY(symbol.st_other);
+    return is_defined(symbol) && (binding == STB_GLOBAL || binding == STB_WEAK || binding == STB_GNU_UNIQUE) &&
+           (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
+}
+
+void add_once(std::vector<ElfSymbol>& list, ElfSymbol symbol) {
+    if (std::find(list.begin(), list.end(), symbol) == list.end()) list.push_back(std::move(symbol));
+}
+
+void read_dynamic_symbols(const DynamicFile& dynamic, const NameFilter& wanted, ElfFile& result) {
+    std::set<std::uint64_t> relocated;
+    for (const auto& [table, size] : {std::pair{DT_RELA, DT_RELASZ}, std::pair{DT_JMPREL, DT_PLTRELSZ}}) {
+        for (const auto& relocation : dynamic.at<Elf64_Rela>(table, dynamic.value(size) / sizeof(Elf64_Rela))) {
+            if (ELF64_R_SYM(relocation.r_info) != 0) relocated.insert(ELF64_R_SYM(relocation.r_info));
+        }
+    }
+    const std::uint64_t count =
+        std::max(count_of_symbols(dynamic), relocated.empty() ? std::uint64_t{0} : *relocated.rbegin() + 1);
+    const auto symbols = dynamic.at<Elf64_Sym>(DT_SYMTAB, count);
+    const auto version_indices = dynamic.at<std::uint16_t>(DT_VERSYM, symbols.size());
+    const auto versions = read_versions(dynamic);
+    for (std::uint64_t i = 0; i < symbols.size(); ++i) {
+        const std::string_view name = dynamic.names().at(symbols[i].st_name);
+        if (name.empty() || !wanted(name)) continue;
+        const auto version = i < version_indices.size() ? versions.find(version_indices[i] & 0x7fff) : versions.end();
+        const ElfSymbol symbol = {std::string(name), version == versions.end() ? std::string() : version->second};
+        if (relocated.contains(i)) add_once(result.imports, symbol);
+        if (is_exported(symbols[i])) add_once(result.exports, symbol);
+    }
+}
+
+std::vector<Elf64_Shdr> read_sections(const FileBytes& file, const Elf64_Ehdr& header) {
+    if (header.e_shentsize != sizeof(Elf64_Shdr)) return {};
+    return file.array<Elf64_Shdr>(header.e_shoff, header.e_shnum);
+}
+
+/// The compiler's own table, which strip removes: it also names what others cannot bind to.
+void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const NameFilter& wanted, ElfFile& result) {
+    const auto sections = read_sections(file, header);
+    for (const Elf64_Shdr& section : sections) {
+        if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
+        const Elf64_Shdr& text = sections[section.sh_link];
+        const Names names(file.array<char>(text.sh_offset, text.sh_size));
+        for (const auto& symbol : file.array<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym))) {
+            // Functions only: assembly labels and the names of files are no places to call.
+            const unsigned char type = ELF64_ST_TYPE(symbol.st_info);
+            if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
+            const std::string_view name = names.at(symbol.st_name);
+            const auto is_same = [&](const auto& known) { return known.name == name; };
+            if (name.empty() || !wanted(name) || std::any_of(result.exports.begin(), result.exports.end(), is_same) ||
+                std::find(result.hidden.begin(), result.hidden.end(), name) != result.hidden.end()) {
+                continue;
+            }
+            result.hidden.emplace_back(name);
+        }
+    }
+}
+
+std::optional<Elf64_Ehdr> read_header(const FileBytes& file) {
+    const auto header = file.one<Elf64_Ehdr>(0);
+    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return std::nullopt;
+    return header;
+}
+
+bool is_readable(const Elf64_Ehdr& header) {
+    return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == this_byte_order;
+}
+
+}  // namespace
+
+std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wanted) {
+    const FileBytes file(path);
+    const auto header = read_header(file);
+    if (!header) return std::nullopt;
+    ElfFile result;
+    const bool same_order = header->e_ident[EI_DATA] == this_byte_order;
+    // The machine stands at the same place in 32-bit files.
+    const auto swapped = static_cast<std::uint16_t>((header->e_machine << 8) | (header->e_machine >> 8));
+    result.machine = machine_name(same_order ? header->e_machine : swapped);
+    if (!is_readable(*header)) return result;
+    result.is_this_architecture = header->e_machine == this_machine;
+    if (!result.is_this_architecture) return result;
+
+    const DynamicFile dynamic(file, *header);
+    result.is_dynamic = dynamic.is_dynamic();
+    result.interpreter = dynamic.interpreter();
+    result.is_symbolic = (dynamic.value(DT_FLAGS) & DF_SYMBOLIC) != 0;
+    for (const Elf64_Dyn& entry : dynamic.entries()) {
+        if (entry.d_tag == DT_NEEDED) result.needed.emplace_back(dynamic.names().at(entry.d_un.d_val));
+        if (entry.d_tag == DT_SONAME) result.soname = dynamic.names().at(entry.d_un.d_val);
+        if (entry.d_tag == DT_SYMBOLIC) result.is_symbolic = true;
+    }
+    read_dynamic_symbols(dynamic, wanted, result);
+    read_hidden_symbols(file, *header, wanted, result);
+    return result;
+}
+
+std::vector<bool> find_markers(const std::string& path, std::span<const std::string_view> markers) {
+    constexpr std::uint64_t chunk = 8U << 20;
+    std::vector<bool> found(markers.size());
+    std::size_t longest = 1;
+    for (const std::string_view marker : markers) longest = std::max(longest, marker.size());
+    const FileBytes file(path);
+    const auto header = read_header(file);
+    if (!header || !is_readable(*header)) return found;
+    const auto scan = [&](std::uint64_t offset, std::uint64_t size) {
+        if (offset >= file.size()) return;
+        const std::uint64_t end = offset + std::min(size, file.size() - offset);
+        while (offset < end) {
+            const auto bytes = file.array<char>(offset, std::min(end - offset, chunk + longest - 1));
+            if (bytes.empty()) return;
+            for (std::size_t i = 0; i < markers.size(); ++i) {
+                if (found[i]) continue;
+                found[i] = memmem(bytes.data(), bytes.size(), markers[i].data(), markers[i].size()) != nullptr;
+            }
+            offset += chunk;  // what lies across the end of a chunk is found in the longer one before
+        }
+    };
+    const auto sections = read_sections(file, *header);
+    const Names names(header->e_shstrndx < sections.size() ? file.array<char>(sections[header->e_shstrndx].sh_offset,
+                                                                              sections[header->e_shstrndx].sh_size)
+                                                           : std::vector<char>());
+    for (const Elf64_Shdr& section : sections) {
+        const std::string_view name = names.at(section.sh_name);
+        const bool is_text = (section.sh_flags & SHF_EXECINSTR) != 0 || name.starts_with(".nv");
+        if (!is_text && (section.sh_type == SHT_PROGBITS || section.sh_type == SHT_STRTAB)) {
+            scan(section.sh_offset, section.sh_size);
+        }
+    }
+    if (!sections.empty() || header->e_phentsize != sizeof(Elf64_Phdr)) return found;
+    for (const auto& segment : file.array<Elf64_Phdr>(header->e_phoff, header->e_phnum)) {
+        if (segment.p_type == PT_LOAD) scan(segment.p_offset, segment.p_filesz);
+    }
+    return found;
+}
+
+}  // namespace fp32shim::cli

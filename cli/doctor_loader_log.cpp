@@ -1,0 +1,234 @@
+#include "cli/doctor_loader_log.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+
+#include "cli/doctor_functions.hpp"
+#include "cli/process_environment.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+// What glibc 2.36 prints, each line behind `     PID:\t`:
+//
+//     Initial object scopes
+//     object=PROGRAM [0]                       0: the linker namespace
+//      scope 0: PROGRAM LIBRARY LIBRARY …
+//     object=LIBRARY [0]
+//      scope 0: PROGRAM LIBRARY …              the global scope
+//      scope 1: ROOT LIBRARY …                 the libraries that dlopen brought in with it
+//     add LIBRARY [0] to global scope
+//     binding file CALLER [0] to PROVIDER [0]: normal symbol `NAME' [VERSION]
+//
+// After a dlopen all objects that came with it are listed; those that were there before, with the new scopes only.
+
+/// `NAME [3]` → NAME and 3.
+std::optional<std::pair<std::string, int>> name_and_namespace(std::string_view text) {
+    const std::size_t bracket = text.rfind(" [");
+    if (bracket == std::string_view::npos) return std::nullopt;
+    int number = 0;
+    const char* digits = text.data() + bracket + 2;
+    if (std::from_chars(digits, text.data() + text.size(), number).ec != std::errc()) return std::nullopt;
+    return std::pair{std::string(text.substr(0, bracket)), number};
+}
+
+/// A line of objects, separated by blanks, which their names may have as well: then the longest known name wins.
+std::vector<std::string> split_scope(std::string_view text, const std::set<std::string>& known) {
+    const bool has_blanks = std::any_of(known.begin(), known.end(),
+                                        [](const std::string& name) { return name.find(' ') != std::string::npos; });
+    std::vector<std::string> names;
+    while (!text.empty()) {
+        std::size_t end = std::min(text.find(' '), text.size());
+        constexpr std::size_t longest_path = 4096;
+        for (std::size_t longer = end; has_blanks && longer < std::min(text.size(), longest_path);) {
+            longer = std::min(text.find(' ', longer + 1), text.size());
+            if (known.contains(std::string(text.substr(0, longer)))) end = longer;
+        }
+        if (end > 0) names.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return names;
+}
+
+class Reader {
+  public:
+    explicit Reader(int pid) : pid_(pid) {}
+
+    void read(std::string_view line) {
+        line.remove_prefix(std::min(line.find(":\t") + 2, line.size()));
+        if (line == "Initial object scopes") {
+            finish();
+            process_.emplace().pid = pid_;
+        } else if (!process_) {
+            return;
+        } else if (line.starts_with("object=")) {
+            begin_object(line.substr(7));
+        } else if (line.starts_with(" scope ") && object_ < process_->objects.size()) {
+            add_scope(line.substr(7));
+        } else if (line.starts_with("add ") && line.ends_with(" to global scope")) {
+            const auto added = name_and_namespace(line.substr(4, line.size() - 4 - 16));
+            if (added && added->second == 0) process_->added_globally.push_back(added->first);
+        } else if (line.starts_with("binding file ")) {
+            add_binding(line.substr(13));
+        }
+    }
+
+    std::vector<LoadedProcess> finished() {
+        finish();
+        return std::move(processes_);
+    }
+
+  private:
+    void begin_object(std::string_view text) {
+        const auto named = name_and_namespace(text);
+        object_ = process_->objects.size();
+        if (!named) return;
+        const std::string& name = named->first;
+        const int link_namespace = named->second;
+        names_.insert(name);
+        const auto found = std::find_if(process_->objects.begin(), process_->objects.end(), [&](const auto& object) {
+            return object.name == name && object.link_namespace == link_namespace;
+        });
+        object_ = static_cast<std::size_t>(found - process_->objects.begin());
+        if (found == process_->objects.end()) process_->objects.push_back({name, link_namespace, {}});
+        lines_.resize(process_->objects.size());
+    }
+
+    void add_scope(std::string_view text) {
+        const std::size_t colon = text.find(": ");
+        std::size_t number = 0;
+        if (colon == std::string_view::npos ||
+            std::from_chars(text.data(), text.data() + colon, number).ec != std::errc() || number > 4096) {
+            return;
+        }
+        lines_[object_][number] = text.substr(colon + 2);
+    }
+
+    void add_binding(std::string_view text) {
+        const std::size_t to = text.find("] to ");
+        const std::size_t colon = text.rfind("]: ");
+        const std::size_t quote = text.find('`', colon == std::string_view::npos ? text.size() : colon);
+        const std::size_t end = text.find('\'', std::min(quote, text.size()));
+        if (to == std::string_view::npos || end == std::string_view::npos || colon < to) return;
+        const std::string_view symbol = text.substr(quote + 1, end - quote - 1);
+        if (function_kind(symbol) == FunctionKind::none) return;
+        const auto caller = name_and_namespace(text.substr(0, to + 1));
+        const auto provider = name_and_namespace(text.substr(to + 5, colon + 1 - (to + 5)));
+        if (caller && provider) {
+            process_->bindings.push_back({caller->first, provider->first, std::string(symbol)});
+        }
+    }
+
+    void finish() {
+        if (process_ && !process_->objects.empty()) {
+            for (std::size_t i = 0; i < process_->objects.size(); ++i) {
+                for (const auto& [number, text] : lines_[i]) {
+                    process_->objects[i].scopes.push_back(split_scope(text, names_));
+                }
+            }
+            processes_.push_back(std::move(*process_));
+        }
+        process_.reset();
+        names_.clear();
+        lines_.clear();
+        object_ = 0;
+    }
+
+    int pid_;
+    std::optional<LoadedProcess> process_;
+    std::set<std::string> names_;
+    std::vector<std::map<std::size_t, std::string>> lines_;  // per object: its scopes by number, not yet split
+    std::size_t object_ = 0;
+    std::vector<LoadedProcess> processes_;
+};
+
+/// Removes itself and what is in it.
+class TemporaryFolder {
+  public:
+    TemporaryFolder() {
+        std::error_code error;
+        std::string pattern = (std::filesystem::temp_directory_path(error) / "fp32shim-doctor-XXXXXX").string();
+        if (!error && mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+    }
+    ~TemporaryFolder() {
+        std::error_code error;
+        if (!path_.empty()) std::filesystem::remove_all(path_, error);
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    TemporaryFolder(TemporaryFolder&&) = delete;
+    TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+
+    /// Empty where it could not be made.
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// stdout is stderr while this lives: ours may carry JSON.
+class StdoutToStderr {
+  public:
+    StdoutToStderr() : kept_((std::fflush(stdout), dup(1))) { dup2(2, 1); }
+    ~StdoutToStderr() {
+        dup2(kept_, 1);
+        close(kept_);
+    }
+    StdoutToStderr(const StdoutToStderr&) = delete;
+    StdoutToStderr& operator=(const StdoutToStderr&) = delete;
+    StdoutToStderr(StdoutToStderr&&) = delete;
+    StdoutToStderr& operator=(StdoutToStderr&&) = delete;
+
+  private:
+    int kept_;
+};
+
+}  // namespace
+
+std::vector<LoadedProcess> read_loader_log(std::istream& log, int pid) {
+    Reader reader(pid);
+    for (std::string line; std::getline(log, line);) reader.read(line);
+    return reader.finished();
+}
+
+Observation observe_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
+    Observation observation;
+    const TemporaryFolder folder;
+    if (folder.path().empty()) {
+        observation.problem = "no temporary folder could be made; set TMPDIR";
+        return observation;
+    }
+    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    environment.set("LD_DEBUG", with_bindings ? "scopes,bindings" : "scopes");
+    environment.set("LD_DEBUG_OUTPUT", (folder.path() / "loader").string());
+    {
+        const StdoutToStderr redirected;
+        observation.ended = run_program(path, words, environment.entries());
+    }
+    std::error_code error;
+    std::map<int, std::filesystem::path> logs;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path(), error)) {
+        const std::string suffix = entry.path().extension().string();  // `.4711`: the process id
+        int pid = 0;
+        if (suffix.size() > 1) std::from_chars(suffix.data() + 1, suffix.data() + suffix.size(), pid);
+        logs[pid] = entry.path();
+    }
+    for (const auto& [pid, file] : logs) {
+        std::ifstream stream(file);
+        for (LoadedProcess& process : read_loader_log(stream, pid))
+            observation.processes.push_back(std::move(process));
+    }
+    if (observation.processes.empty()) observation.problem = "the loader wrote nothing about it";
+    return observation;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,196 @@
+#include "cli/doctor_machine.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sched.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#else
+#include <sys/auxv.h>
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+
+#include "cli/doctor_isolated.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+int usable_cores() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+#if defined(__x86_64__)
+
+struct Registers {
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+};
+
+Registers ask_processor(unsigned int leaf, unsigned int subleaf) {
+    Registers answer;
+    __get_cpuid_count(leaf, subleaf, &answer.a, &answer.b, &answer.c, &answer.d);
+    return answer;
+}
+
+/// Which registers the kernel saves for a process: without that, an instruction faults whatever the processor has.
+std::uint64_t saved_registers() {
+    if ((ask_processor(1, 0).c >> 27 & 1) == 0) return 0;
+    unsigned int low = 0;
+    unsigned int high = 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return std::uint64_t{high} << 32 | low;
+}
+
+std::string brand() {
+    std::string text;
+    for (const unsigned int leaf : {0x80000002U, 0x80000003U, 0x80000004U}) {
+        const Registers part = ask_processor(leaf, 0);
+        for (const unsigned int word : {part.a, part.b, part.c, part.d}) {
+            char bytes[4];
+            std::memcpy(bytes, &word, sizeof bytes);
+            text.append(bytes, sizeof bytes);
+        }
+    }
+    text.resize(std::min(text.find('\0'), text.size()));
+    text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+}
+
+#else
+
+/// aarch64 has no name of its own for user programs: the kernel's numbers.
+std::string brand() {
+    std::ifstream file("/proc/cpuinfo");
+    std::string implementer;
+    std::string part;
+    for (std::string line; std::getline(file, line) && (implementer.empty() || part.empty());) {
+        const std::string value = line.substr(std::min(line.find(':') + 1, line.size()));
+        if (line.starts_with("CPU implementer")) implementer = value;
+        if (line.starts_with("CPU part")) part = value;
+    }
+    return implementer.empty() ? std::string() : fmt::format("implementer{}, part{}", implementer, part);
+}
+
+#endif
+
+/// Version of the driver's kernel module: `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  …`.
+std::string module_version() {
+    std::ifstream file("/sys/module/nvidia/version");
+    std::string version;
+    std::getline(file, version);
+    return version;
+}
+
+template <class Function>
+Function driver_function(void* library, const char* name) {
+    return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+/// In the child process. Keys: problem, cuda, devices.
+Json ask_driver() {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return {{"problem", "no NVIDIA driver"}};
+    using Ask = int (*)(int*);
+    const auto initialise = driver_function<int (*)(unsigned int)>(library, "cuInit");
+    const auto get_version = driver_function<Ask>(library, "cuDriverGetVersion");
+    const auto get_count = driver_function<Ask>(library, "cuDeviceGetCount");
+    const auto get_device = driver_function<int (*)(int*, int)>(library, "cuDeviceGet");
+    const auto get_name = driver_function<int (*)(char*, int, int)>(library, "cuDeviceGetName");
+    const auto get_attribute = driver_function<int (*)(int*, int, int)>(library, "cuDeviceGetAttribute");
+    const auto get_memory = driver_function<int (*)(std::size_t*, int)>(library, "cuDeviceTotalMem_v2");
+    if (initialise == nullptr) return {{"problem", "libcuda.so.1 has no cuInit"}};
+    int version = 0;
+    if (get_version != nullptr) get_version(&version);
+    Json answer = {{"cuda", version == 0 ? "" : fmt::format("{}.{}", version / 1000, version % 1000 / 10)}};
+    if (const int status = initialise(0); status != 0) {
+        answer["problem"] = fmt::format("the NVIDIA driver does not start: cuInit returns {}{}", status,
+                                        status == 100 ? " (no device)" : "");
+        return answer;
+    }
+    constexpr int attribute_major = 75;
+    constexpr int attribute_minor = 76;
+    int count = 0;
+    if (get_count != nullptr) get_count(&count);
+    answer["devices"] = Json::array();
+    for (int i = 0; i < count && get_device != nullptr && get_attribute != nullptr; ++i) {
+        int device = 0;
+        int major = 0;
+        int minor = 0;
+        char name[256] = "";
+        std::size_t memory = 0;
+        if (get_device(&device, i) != 0) continue;
+        if (get_name != nullptr) get_name(name, sizeof name, device);
+        get_attribute(&major, attribute_major, device);
+        get_attribute(&minor, attribute_minor, device);
+        if (get_memory != nullptr) get_memory(&memory, device);
+        answer["devices"].push_back({{"name", std::string(name)},
+                                     {"compute_capability", fmt::format("{}.{}", major, minor)},
+                                     {"memory", memory}});
+    }
+    if (answer["devices"].empty()) answer["problem"] = "the NVIDIA driver shows no device to this process";
+    return answer;
+}
+
+}  // namespace
+
+bool Processor::has(const std::string& feature) const {
+    return std::any_of(features.begin(), features.end(),
+                       [&](const auto& entry) { return entry.first == feature && entry.second; });
+}
+
+Processor read_processor() {
+    Processor processor;
+    processor.model = brand();
+    processor.cores = usable_cores();
+#if defined(__x86_64__)
+    processor.architecture = "x86-64";
+    const Registers seven = ask_processor(7, 0);
+    const Registers seven_one = seven.a >= 1 ? ask_processor(7, 1) : Registers{};
+    const std::uint64_t saved = saved_registers();
+    const bool avx = (saved & 0x6) == 0x6;
+    const bool avx512 = avx && (saved & 0xe0) == 0xe0;
+    const bool amx = (saved & 0x60000) == 0x60000;
+    // F, DQ, CD, BW and VL together are what BLAS libraries mean by AVX-512.
+    constexpr unsigned int avx512_parts = 1U << 16 | 1U << 17 | 1U << 28 | 1U << 30 | 1U << 31;
+    processor.features = {{"AVX2", avx && (seven.b >> 5 & 1) != 0},
+                          {"AVX-512", avx512 && (seven.b & avx512_parts) == avx512_parts},
+                          {"AVX512_BF16", avx512 && (seven_one.a >> 5 & 1) != 0},
+                          {"AMX_BF16", amx && (seven.d >> 24 & 1) != 0 && (seven.d >> 22 & 1) != 0}};
+#else
+    processor.architecture = "aarch64";
+    const unsigned long first = getauxval(AT_HWCAP);
+    const unsigned long second = getauxval(AT_HWCAP2);
+    processor.features = {{"ASIMD", (first >> 1 & 1) != 0},
+                          {"SVE", (first >> 22 & 1) != 0},
+                          {"SVE2", (second >> 1 & 1) != 0},
+                          {"BF16", (second >> 14 & 1) != 0},
+                          {"SME", (second >> 23 & 1) != 0}};
+#endif
+    return processor;
+}
+
+Gpus read_gpus() {
+    Gpus gpus;
+    gpus.driver = module_version();
+    const Answer answer = ask_in_child(ask_driver, 60);
+    if (!answer.problem.empty()) {
+        gpus.problem = "asked for its devices, the NVIDIA driver " + answer.problem;
+        return gpus;
+    }
+    gpus.problem = answer.value.value("problem", "");
+    gpus.cuda = answer.value.value("cuda", "");
+    for (const Json& device : answer.value.value("devices", Json::array())) {
+        gpus.devices.push_back({device.value("name", ""), device.value("compute_capability", ""),
+                                device.value("memory", 0.0) / (1024.0 * 1024.0 * 1024.0)});
+    }
+    return gpus;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,328 @@
+#include "cli/doctor_program.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "cli/doctor_functions.hpp"
+#include "cli/doctor_package.hpp"
+#include "cli/program_file.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
+#include "record/process_facts.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+bool is_wanted(std::string_view name) {
+    return function_kind(name) != FunctionKind::none || is_lapack(name) || is_blas_identity(name) ||
+           name == shim_mark;
+}
+
+struct Object {
+    std::string name;  ///< as the loader has it
+    std::string path;
+    int link_namespace = 0;
+    bool is_program = false;
+    bool is_shim = false;
+    ElfFile elf;
+    std::vector<std::vector<const Object*>> scopes;
+    std::vector<bool> is_global_scope;
+};
+
+/// Where a reference ends, by the loader's rule.
+struct Binding {
+    const Object* provider = nullptr;  ///< null: nobody has the name
+    bool passes_shim = false;          ///< a preload would have been asked before
+};
+
+bool has(const ElfFile& elf, const ElfSymbol& import) {
+    return std::any_of(elf.exports.begin(), elf.exports.end(), [&](const ElfSymbol& symbol) {
+        return symbol.name == import.name &&
+               (symbol.version == import.version || symbol.version.empty() || import.version.empty());
+    });
+}
+
+bool has_name(const std::vector<ElfSymbol>& symbols, std::string_view name) {
+    return std::any_of(symbols.begin(), symbols.end(), [&](const ElfSymbol& symbol) { return symbol.name == name; });
+}
+
+bool has_products(const std::vector<ElfSymbol>& symbols) {
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [](const ElfSymbol& symbol) { return function_kind(symbol.name) == FunctionKind::blas; });
+}
+
+bool is_cublas(const std::string& path) { return record::base_name(path).starts_with("libcublas"); }
+
+Binding find_binding(const Object& caller, const ElfSymbol& import,
+                     const std::vector<const Object*>& added_globally) {
+    bool passes_shim = false;
+    for (std::size_t i = 0; i < caller.scopes.size(); ++i) {
+        for (const Object* candidate : caller.scopes[i]) {
+            // Preloads come behind the program and before everything else of the global scope.
+            if (caller.is_global_scope[i] && !candidate->is_program) passes_shim = true;
+            if (!candidate->is_shim && has(candidate->elf, import)) return {candidate, passes_shim};
+        }
+        if (caller.is_global_scope[i]) passes_shim = true;
+    }
+    for (const Object* candidate : added_globally) {
+        if (!candidate->is_shim && has(candidate->elf, import)) return {candidate, passes_shim};
+    }
+    return {nullptr, passes_shim};
+}
+
+/// The objects of one process with their files; references are resolved among them.
+class Objects {
+  public:
+    Objects(const LoadedProcess& process, ExaminedProcess& result) {
+        std::map<std::pair<std::string, int>, std::size_t> places;
+        for (const LoadedObject& loaded : process.objects) {
+            Object object;
+            object.name = loaded.name;
+            object.link_namespace = loaded.link_namespace;
+            object.is_program = &loaded == &process.objects.front();
+            object.path = object.is_program ? path_of_program(loaded.name) : loaded.name;
+            object.path = std::filesystem::path(object.path).lexically_normal().string();
+            if (auto elf = read_elf(object.path, is_wanted)) {
+                object.elf = std::move(*elf);
+            } else if (!loaded.name.starts_with("linux-vdso") && !loaded.name.starts_with("linux-gate")) {
+                result.unreadable.push_back(object.path);
+            }
+            object.is_shim = has_name(object.elf.exports, shim_mark);
+            places.emplace(std::pair{loaded.name, loaded.link_namespace}, objects_.size());
+            objects_.push_back(std::move(object));
+        }
+        const auto find = [&](const std::string& name, int link_namespace) -> const Object* {
+            const auto place = places.find({name, link_namespace});
+            return place == places.end() ? nullptr : &objects_[place->second];
+        };
+        for (std::size_t i = 0; i < objects_.size(); ++i) {
+            const int link_namespace = objects_[i].link_namespace;
+            for (const auto& scope : process.objects[i].scopes) {
+                std::vector<const Object*> list;
+                for (const std::string& name : scope) {
+                    if (const Object* object = find(name, link_namespace)) list.push_back(object);
+                }
+                objects_[i].is_global_scope.push_back(!list.empty() && list.front()->is_program);
+                objects_[i].scopes.push_back(std::move(list));
+            }
+        }
+        for (const std::string& name : process.added_globally) {
+            if (const Object* object = find(name, 0)) added_globally_.push_back(object);
+        }
+        result.program = objects_.front().path;
+        result.objects = objects_.size();
+    }
+
+    const std::vector<Object>& all() const { return objects_; }
+    Binding binding(const Object& caller, const ElfSymbol& import) const {
+        return find_binding(caller, import, added_globally_);
+    }
+
+  private:
+    /// The loader knows the program by its argument 0 only.
+    static std::string path_of_program(const std::string& name) {
+        return find_program(name, std::getenv("PATH")).path;
+    }
+
+    std::vector<Object> objects_;
+    std::vector<const Object*> added_globally_;
+};
+
+struct Sight {
+    bool seen = true;
+    std::string why;
+    std::string remedy;
+};
+
+Sight sight_of(const Object& caller, const Binding& binding) {
+    if (caller.link_namespace != 0) {
+        return {false, "loaded into a linker namespace of its own (dlmopen), which no preload reaches", ""};
+    }
+    if (binding.passes_shim) return {};
+    if (binding.provider->is_program) {
+        return {false, "the program's own functions, which come before every preload",
+                "link the program with a shared BLAS"};
+    }
+    if (binding.provider == &caller && caller.elf.is_symbolic) {
+        return {false, "linked with -Bsymbolic, so that it looks into itself first", "link it without -Bsymbolic"};
+    }
+    return {false, "opened with RTLD_DEEPBIND, so that it looks into its own libraries before any preload",
+            "have it opened without RTLD_DEEPBIND"};
+}
+
+void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& result) {
+    std::map<std::tuple<const Object*, FunctionKind, std::string>, Calls> groups;
+    for (const ElfSymbol& import : caller.elf.imports) {
+        const FunctionKind kind = function_kind(import.name);
+        if (kind == FunctionKind::none) continue;
+        const Binding binding = objects.binding(caller, import);
+        if (binding.provider == nullptr) continue;  // a weak reference, or one that was never called
+        // cuBLAS calls its other half: part of the product that the program asked for.
+        if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
+        const Sight sight = sight_of(caller, binding);
+        Calls& calls = groups[{binding.provider, kind, sight.why}];
+        calls.caller = caller.path;
+        calls.provider = binding.provider->path;
+        calls.family = kind == FunctionKind::blas ? "blas" : "cublas";
+        calls.functions.push_back(import.name);
+        calls.seen = sight.seen;
+        calls.why = sight.why;
+        calls.remedy = sight.remedy;
+    }
+    for (auto& [key, calls] : groups) {
+        std::sort(calls.functions.begin(), calls.functions.end());
+        calls.package = package_of(calls.provider);
+        if (calls.family == "blas" && calls.provider != calls.caller) {
+            calls.library = identify_blas(std::string(record::base_name(calls.provider)), calls.provider);
+        }
+        result.calls.push_back(std::move(calls));
+    }
+}
+
+/// OpenBLAS itself, or a LAPACK that is built over its inner functions, as Debian's liblapack.so.3 of OpenBLAS.
+bool is_openblas(const Object& library) {
+    const auto exports = [&](auto&& matches) {
+        return std::any_of(library.elf.exports.begin(), library.elf.exports.end(),
+                           [&](const ElfSymbol& symbol) { return matches(symbol.name); });
+    };
+    const auto is_from_openblas = [](const std::string& needed) { return needed.starts_with("libopenblas"); };
+    return exports([](const std::string& name) { return name.find("openblas_get_co") != std::string::npos; }) ||
+           (exports(is_lapack_of_openblas) &&
+            std::any_of(library.elf.needed.begin(), library.elf.needed.end(), is_from_openblas));
+}
+
+/// Which of the routines multiply inside the library that has them: all of it, where it has products of its own and
+/// no reference to them that a preload could catch; those that OpenBLAS wrote itself; MKL's, whatever else the file
+/// does.
+std::vector<std::string> inner_routines(const Object& library, const std::vector<std::string>& routines) {
+    const bool has_own = has_products(library.elf.exports);
+    if (has_own && (!has_products(library.elf.imports) || contains_mkl(library.path))) return routines;
+    std::vector<std::string> inner;
+    if (!is_openblas(library)) return inner;
+    std::copy_if(routines.begin(), routines.end(), std::back_inserter(inner), is_lapack_of_openblas);
+    return inner;
+}
+
+void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProcess& result) {
+    std::map<const Object*, std::vector<std::string>> groups;
+    for (const ElfSymbol& import : caller.elf.imports) {
+        if (!is_lapack(import.name)) continue;
+        const Object* provider = objects.binding(caller, import).provider;
+        // OpenBLAS, and the LAPACK built over it, are at work for somebody else, who is listed.
+        if (provider == nullptr || is_openblas(caller)) continue;
+        groups[provider].push_back(import.name);
+    }
+    for (const auto& [provider, routines] : groups) {
+        Calls calls;
+        calls.functions = inner_routines(*provider, routines);
+        if (calls.functions.empty()) continue;
+        std::sort(calls.functions.begin(), calls.functions.end());
+        calls.caller = caller.path;
+        calls.provider = provider->path;
+        calls.family = "lapack";
+        calls.seen = false;
+        calls.package = package_of(calls.provider);
+        calls.why = "LAPACK that multiplies inside its own library";
+        // What a wheel brings along cannot be exchanged.
+        if (calls.package.empty())
+            calls.remedy = "a LAPACK of its own over a shared BLAS (Debian: liblapack3) is seen";
+        result.calls.push_back(std::move(calls));
+    }
+}
+
+/// Which cuBLAS a GPU would bring in, where torch is there and cuBLAS is not loaded yet.
+void add_torch_note(const Objects& objects, ExaminedProcess& result) {
+    const auto find = [&](std::string_view beginning) -> const Object* {
+        for (const Object& object : objects.all()) {
+            if (record::base_name(object.path).starts_with(beginning)) return &object;
+        }
+        return nullptr;
+    };
+    const Object* torch = find("libtorch_cpu.so");
+    if (torch == nullptr || find("libcublas.so") != nullptr) return;
+    const auto beside = std::filesystem::path(torch->path).parent_path() / "libtorch_cuda.so";
+    const auto elf = read_elf(beside.string(), is_wanted);
+    if (!elf) {
+        result.notes.push_back(
+            {torch->path, "this build of torch has no CUDA part: it uses no cuBLAS, on any machine"});
+        return;
+    }
+    for (const std::string& needed : elf->needed) {
+        if (needed.starts_with("libcublas.so")) {
+            result.notes.push_back({beside.string(), fmt::format("on a GPU it loads {}", needed)});
+        }
+    }
+}
+
+void add_roads(const Objects& objects, ExaminedProcess& result) {
+    std::set<std::string> looked_at;
+    Progress progress("reading libraries");
+    std::size_t done = 0;
+    for (const Object& object : objects.all()) {
+        progress.show(++done, objects.all().size());
+        if (object.is_shim || !looked_at.insert(object.path).second) continue;
+        for (Road& road : find_roads(object.path, object.elf)) result.roads.push_back(std::move(road));
+        if (looks_cublas_up(object.path, object.elf)) {
+            result.notes.push_back({object.path, "looks cuBLAS functions up when it runs (dlsym): seen"});
+        }
+    }
+}
+
+}  // namespace
+
+ExaminedProcess examine_process(const LoadedProcess& process, bool with_bindings) {
+    ExaminedProcess result;
+    result.pid = process.pid;
+    const Objects objects(process, result);
+    for (const Object& object : objects.all()) {
+        if (object.is_shim) {
+            result.notes.push_back({object.path, "the shim is loaded"});
+            continue;
+        }
+        add_calls(objects, object, result);
+        add_inner_lapack(objects, object, result);
+    }
+    add_roads(objects, result);
+    add_torch_note(objects, result);
+    if (with_bindings) result.bindings = process.bindings;
+    return result;
+}
+
+ExaminedProgram examine_program(const std::vector<std::string>& words, bool with_bindings) {
+    ExaminedProgram program;
+    const ProgramFile file = find_program(words.front(), std::getenv("PATH"));
+    program.path = file.path;
+    if (file.lookup != Lookup::found) {
+        program.not_found = file.cause;
+        return program;
+    }
+    program.why_unseen = why_unseen(program.path);
+    if (!program.why_unseen.empty()) {
+        // What is inside can be told without running it.
+        if (const auto elf = read_elf(program.path, is_wanted)) {
+            ExaminedProcess inside;
+            inside.program = program.path;
+            inside.roads = find_roads(program.path, *elf);
+            program.processes.push_back(std::move(inside));
+        }
+        return program;
+    }
+    say("doctor", fmt::format("runs {} once, to see what it loads; what it writes goes to stderr", words.front()));
+    program.was_run = true;
+    const Observation observation = observe_program(program.path, words, with_bindings);
+    program.ended = observation.ended;
+    program.not_observed = observation.problem;
+    for (const LoadedProcess& process : observation.processes) {
+        program.processes.push_back(examine_process(process, with_bindings));
+    }
+    return program;
+}
+
+}  // namespace fp32shim::cli

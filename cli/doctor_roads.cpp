@@ -1,0 +1,197 @@
+#include "cli/doctor_roads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/doctor_functions.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// How a library is recognised: by a text that it contains, or by its name. Found in the libraries themselves; a text
+/// that a compiler may drop, or that others quote, does not do.
+struct KnownRoad {
+    std::string_view name;
+    std::string_view device;
+    std::vector<std::string_view> markers;
+    std::vector<std::string_view> files;   ///< beginnings of base names
+    std::vector<std::string_view> except;  ///< files that have the marker and go another way
+    std::string_view message;
+    std::string_view remedy;
+};
+
+const std::vector<KnownRoad>& known_roads() {
+    static const std::vector<KnownRoad> roads = {
+        {"oneDNN",
+         "cpu",
+         {"onednn_verbose", "dnnl_verbose,", "mkldnn_verbose"},
+         {},
+         {},
+         "multiplies with kernels of its own, without calling a BLAS function (in torch: convolutions, LSTM, and "
+         "matrix "
+         "products after torch's own `medium`)",
+         "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32"},
+        {"MLAS (onnxruntime)",
+         "cpu",
+         {"MlasGemm"},
+         {},
+         {},
+         "multiplies with kernels of its own, without calling a BLAS function",
+         ""},
+        {"XLA on the CPU",
+         "cpu",
+         {"EigenMatMulF32"},
+         {},
+         {},
+         "compiles products into code of its own, or gives them to Eigen or oneDNN",
+         "jax_default_matmul_precision, or the program's own setting"},
+        {"Eigen",
+         "cpu",
+         {"Eigen8internal"},
+         {},
+         {},
+         "is compiled into the library: its products are no call of a BLAS function",
+         ""},
+        {"NNPACK", "cpu", {}, {"libnnpack"}, {}, "multiplies with kernels of its own (in torch: convolutions)", ""},
+        {"XNNPACK",
+         "cpu",
+         {},
+         {"libXNNPACK"},
+         {},
+         "multiplies with kernels of its own (in torch: mobile layers)",
+         ""},
+        {"cuDNN",
+         "gpu",
+         {},
+         {"libcudnn.so"},
+         {},
+         "on a GPU, convolutions, recurrent layers and attention run in kernels of its own",
+         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
+        {"cuSPARSELt",
+         "gpu",
+         {},
+         {"libcusparseLt."},
+         {},
+         "on a GPU, products with sparse matrices run in kernels of its own",
+         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
+        {"cuTENSOR",
+         "gpu",
+         {},
+         {"libcutensor."},
+         {},
+         "on a GPU, contractions of tensors run in kernels of its own",
+         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
+        {"Triton",
+         "gpu",
+         {},
+         {"libtriton."},
+         {},
+         "on a GPU, products are compiled into the kernels that it generates",
+         "the program's own setting (`allow_tf32` or `input_precision` of tl.dot)"},
+        {"CUTLASS",
+         "gpu",
+         {"7cutlass"},
+         {},
+         {"libcublas", "libcudnn", "libcusparse", "libcusolver", "libcutensor", "libcufft", "libnv"},
+         "on a GPU, products run in kernels that are compiled into the library (in torch: attention, and some "
+         "sparse and low-precision products)",
+         "the program's own setting"},
+        {"cuBLAS, linked statically",
+         "gpu",
+         {"CUBLASLT_LOG_LEVEL", "CUBLAS_LOGINFO_DBG"},
+         {},
+         {"libcublas.", "libcublasLt.", "libnvblas."},
+         "on a GPU, cuBLAS is inside the library, and no call of it leaves",
+         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
+    };
+    return roads;
+}
+
+/// BLAS libraries by a text that remains when they are linked in statically and stripped.
+struct KnownBlas {
+    std::string_view name;
+    std::string_view marker;
+};
+constexpr std::string_view mkl_marker = "MKL FATAL ERROR";
+constexpr KnownBlas known_blas[] = {
+    {"OpenBLAS", "OpenBLAS : Program is Terminated"}, {"BLIS", "BLIS_NUM_THREADS"}, {"MKL", mkl_marker}};
+
+constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul"};
+
+bool begins_with_any(std::string_view name, const std::vector<std::string_view>& beginnings) {
+    return std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](const ElfSymbol& symbol) { return function_kind(symbol.name) == kind; });
+}
+
+/// A BLAS inside: by hidden names, else, in a stripped file, by its texts.
+void add_static_blas(const std::string& path, const ElfFile& elf, const std::vector<bool>& found,
+                     std::vector<Road>& roads) {
+    std::vector<std::string> hidden;
+    for (const std::string& name : elf.hidden) {
+        if (function_kind(name) == FunctionKind::blas) hidden.push_back(name);
+    }
+    std::string which;
+    for (std::size_t i = 0; i < std::size(known_blas); ++i) {
+        if (found[i]) which = known_blas[i].name;
+    }
+    const bool imports = has_kind(elf.imports, FunctionKind::blas);
+    // In wheels, `sgemm_` is often a local function of a few instructions that calls `scipy_sgemm_` of another
+    // library.
+    if (imports && which.empty()) hidden.clear();
+    const bool takes_part = imports || has_kind(elf.exports, FunctionKind::blas);
+    const bool is_part_of_mkl = std::filesystem::path(path).filename().string().starts_with("libmkl_");
+    if (hidden.empty() && (which.empty() || takes_part || is_part_of_mkl)) return;
+    const std::string what = which.empty() ? "a BLAS" : which;
+    const std::string names = hidden.empty()
+                                  ? std::string()
+                                  : fmt::format(" ({} of its functions are defined and not exported: {}{})",
+                                                hidden.size(), hidden.front(), hidden.size() > 1 ? ", …" : "");
+    roads.push_back({fmt::format("{}, linked statically", what), path, "cpu",
+                     fmt::format("inside the file{}, and no call of it leaves", names),
+                     "link the program with a shared BLAS"});
+}
+
+}  // namespace
+
+std::vector<Road> find_roads(const std::string& path, const ElfFile& elf) {
+    std::vector<std::string_view> markers;
+    for (const KnownRoad& road : known_roads())
+        markers.insert(markers.end(), road.markers.begin(), road.markers.end());
+    const std::size_t first_blas = markers.size();
+    for (const KnownBlas& blas : known_blas) markers.push_back(blas.marker);
+    const std::vector<bool> found = find_markers(path, markers);
+
+    const std::string base_name = std::filesystem::path(path).filename().string();
+    std::vector<Road> roads;
+    std::size_t next = 0;
+    for (const KnownRoad& road : known_roads()) {
+        const auto begin = found.begin() + static_cast<std::ptrdiff_t>(next);
+        const bool has_marker = std::find(begin, begin + static_cast<std::ptrdiff_t>(road.markers.size()), true) !=
+                                begin + static_cast<std::ptrdiff_t>(road.markers.size());
+        next += road.markers.size();
+        if (!has_marker && !begins_with_any(base_name, road.files)) continue;
+        if (begins_with_any(base_name, road.except)) continue;
+        roads.push_back({std::string(road.name), path, std::string(road.device), std::string(road.message),
+                         std::string(road.remedy)});
+    }
+    add_static_blas(path, elf, {found.begin() + static_cast<std::ptrdiff_t>(first_blas), found.end()}, roads);
+    return roads;
+}
+
+bool looks_cublas_up(const std::string& path, const ElfFile& elf) {
+    if (has_kind(elf.imports, FunctionKind::cublas) || has_kind(elf.exports, FunctionKind::cublas)) return false;
+    if (std::filesystem::path(path).filename().string().starts_with("libcublas")) return false;
+    const std::vector<bool> found = find_markers(path, lookup_markers);
+    return std::find(found.begin(), found.end(), true) != found.end();
+}
+
+bool contains_mkl(const std::string& path) { return find_markers(path, {&mkl_marker, 1}).front(); }
+
+}  // namespace fp32shim::cli

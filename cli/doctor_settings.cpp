@@ -1,0 +1,183 @@
+#include "cli/doctor_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/doctor_blas.hpp"
+#include "cli/doctor_elf.hpp"
+#include "cli/doctor_functions.hpp"
+#include "cli/process_environment.hpp"
+#include "policy/report.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string() : value;
+}
+
+/// Whether the settings may make anything run below float32.
+bool may_lower(const policy::Policy& policy) {
+    const auto lowers = [](policy::Precision precision) {
+        return precision != policy::Precision::native && precision != policy::Precision::highest;
+    };
+    return policy.floor != policy::Floor::fp32 &&
+           (lowers(policy.default_precision) ||
+            std::any_of(policy.rules.begin(), policy.rules.end(),
+                        [&](const auto& rule) { return lowers(rule.precision); }));
+}
+
+void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& findings) {
+    const bool is_pinned =
+        policy.floor == policy::Floor::fp32 || policy.default_precision == policy::Precision::highest;
+    if (const std::string value = variable("NVIDIA_TF32_OVERRIDE"); value == "0" && may_lower(policy)) {
+        findings.push_back({"NVIDIA_TF32_OVERRIDE=0",
+                            "NVIDIA's libraries use no TF32, whatever the settings here ask for",
+                            "unset NVIDIA_TF32_OVERRIDE"});
+    } else if (!value.empty() && value != "0") {
+        findings.push_back({"NVIDIA_TF32_OVERRIDE=" + value,
+                            "NVIDIA gives a meaning to 0 only, which switches TF32 off",
+                            "unset it, and choose TF32 with FP32_MATMUL_PRECISION=high"});
+    }
+    if (const std::string value = variable("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE");
+        !value.empty() && value != "0" && !is_pinned) {
+        findings.push_back({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=" + value,
+                            "torch asks cuBLAS for TF32 by itself, and the settings here do not take it back",
+                            "unset it, or set FP32_MATMUL_FLOOR=fp32"});
+    }
+    if (const std::string value = variable("CUBLAS_EMULATE_SINGLE_PRECISION");
+        !value.empty() && value != "0" && !policy.allow_bf16x9) {
+        findings.push_back(
+            {"CUBLAS_EMULATE_SINGLE_PRECISION=" + value,
+             "cuBLAS may compute float32 products from nine BF16 ones, which count as `bf16x9`, not as fp32",
+             "CUBLAS_EMULATE_SINGLE_PRECISION=0, or allow_bf16x9 = true in [limits] of the policy"});
+    }
+}
+
+void judge_onednn_variables(std::vector<Finding>& findings) {
+    for (const char* name : {"ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"}) {
+        std::string value = variable(name);
+        std::transform(value.begin(), value.end(), value.begin(),
+                       [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+        if (value.empty() || value == "STRICT") continue;
+        findings.push_back({fmt::format("{}={}", name, variable(name)),
+                            "oneDNN may multiply below float32, and the shim neither sees nor governs it",
+                            fmt::format("{}=STRICT", name)});
+    }
+}
+
+/// As the loader separates them: blanks and colons.
+std::vector<std::string> entries_of(const std::string& list) {
+    std::vector<std::string> entries;
+    for (std::size_t begin = 0; begin < list.size();) {
+        const std::size_t end = std::min(list.find_first_of(" :\t\n", begin), list.size());
+        if (end > begin) entries.push_back(list.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return entries;
+}
+
+bool is_wanted_of_a_preload(std::string_view name) {
+    return name == shim_mark || name == "dlsym" || name == "__asan_init" || function_kind(name) != FunctionKind::none;
+}
+
+void judge_preload(const Preload& preload, const std::string& where, bool shim_is_behind, bool is_environment,
+                   std::vector<Finding>& findings) {
+    const std::string about = fmt::format("{} in {}", policy::quoted(preload.entry), where);
+    if (preload.file.empty()) {
+        // $LIB, $ORIGIN and $PLATFORM are the loader's to replace.
+        if (preload.entry.find('$') == std::string::npos) {
+            findings.push_back(
+                {about, "the loader does not find it, says so and goes on without it", "correct the path"});
+        }
+        return;
+    }
+    const auto elf = read_elf(preload.file, is_wanted_of_a_preload);
+    if (!elf || !elf->is_this_architecture) {
+        findings.push_back({about, "it is no library for this processor: the loader says so and goes on without it",
+                            "correct the path"});
+        return;
+    }
+    if (preload.is_shim || !shim_is_behind) return;
+    const auto exports = [&](auto&& matches) {
+        return std::any_of(elf->exports.begin(), elf->exports.end(),
+                           [&](const ElfSymbol& symbol) { return matches(symbol.name); });
+    };
+    // A sanitizer's runtime ends the program unless it is first, and lets our functions be.
+    if (exports([](const std::string& name) { return name == "__asan_init"; })) return;
+    const std::string remedy = fmt::format("name libfp32shim.so first in {}", is_environment ? "LD_PRELOAD" : where);
+    if (exports([](const std::string& name) { return function_kind(name) != FunctionKind::none; })) {
+        findings.push_back(
+            {about, "it stands before the shim and has BLAS functions of its own: calls reach it first", remedy});
+    } else if (exports([](const std::string& name) { return name == "dlsym"; })) {
+        findings.push_back({about,
+                            "it stands before the shim and has a dlsym of its own: BLAS functions that a program "
+                            "looks up may go past the shim",
+                            remedy});
+    }
+}
+
+void read_preloads(Settings& settings) {
+    std::vector<std::pair<std::string, bool>> entries;  // with whether LD_PRELOAD has it
+    for (const std::string& entry : entries_of(variable("LD_PRELOAD"))) entries.emplace_back(entry, true);
+    std::ifstream file("/etc/ld.so.preload");
+    for (std::string line; std::getline(file, line);) {
+        for (const std::string& entry : entries_of(line.substr(0, line.find('#'))))
+            entries.emplace_back(entry, false);
+    }
+    for (const auto& [entry, is_environment] : entries) {
+        std::error_code error;
+        const bool is_path = entry.find('/') != std::string::npos;
+        const std::string file_path = is_path ? entry : find_library(entry);
+        const bool exists = !file_path.empty() && std::filesystem::exists(file_path, error);
+        settings.preloads.push_back({entry, exists ? file_path : "", exists && is_shim(file_path)});
+    }
+    std::size_t last_shim = 0;
+    std::size_t shims = 0;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (!settings.preloads[i].is_shim) continue;
+        last_shim = i;
+        ++shims;
+    }
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const bool is_environment = entries[i].second;
+        judge_preload(settings.preloads[i], is_environment ? "LD_PRELOAD" : "/etc/ld.so.preload",
+                      shims > 0 && i < last_shim, is_environment, settings.findings);
+    }
+    if (shims > 1) {
+        settings.findings.push_back(
+            {"LD_PRELOAD", fmt::format("{} copies of the shim are preloaded", shims), "keep one"});
+    }
+}
+
+}  // namespace
+
+Settings read_settings_in_force() {
+    Settings settings;
+    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    settings.loaded = policy::load(environment.views(), {});
+    for (const auto& error : settings.loaded.errors) {
+        settings.findings.push_back({error.where, error.message, ""});
+    }
+    for (const auto& warning : settings.loaded.warnings) {
+        settings.findings.push_back({warning.where, warning.message, ""});
+    }
+    if (settings.loaded.policy.disabled) {
+        settings.findings.push_back(
+            {"FP32_MATMUL_DISABLE=1", "the shim is switched off: it forwards everything", "unset it"});
+    } else if (settings.loaded.policy.cpu_mode == policy::CpuMode::accelerate) {
+        settings.findings.push_back(
+            {"CPU mode `accelerate`", "this version does not have it: products run as called", "`off` or `emulate`"});
+    }
+    judge_cuda_variables(settings.loaded.policy, settings.findings);
+    judge_onednn_variables(settings.findings);
+    read_preloads(settings);
+    return settings;
+}
+
+}  // namespace fp32shim::cli

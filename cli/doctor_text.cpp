@@ -1,0 +1,157 @@
+// What `fp32shim doctor` found, for a person.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "cli/doctor_result.hpp"
+#include "cli/terminal.hpp"
+#include "policy/words.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+std::string heading(std::string_view text) { return fmt::format("\n{}\n", coloured(text, Colour::bold)); }
+
+std::string line(std::string_view name, std::string_view value) {
+    return fmt::format("  {:<14}{}\n", name, printable(value));
+}
+
+std::string machine_text(const DoctorResult& result) {
+    const Processor& processor = result.processor;
+    std::string features;
+    for (const auto& [name, is_there] : processor.features) {
+        (features += features.empty() ? "" : ", ") += (is_there ? "" : "no ") + name;
+    }
+    std::string text = coloured("Machine", Colour::bold) + "\n";
+    text += line("processor", fmt::format("{}{}{}, {} core{}", processor.model, processor.model.empty() ? "" : ", ",
+                                          processor.architecture, processor.cores, processor.cores == 1 ? "" : "s"));
+    text += line("features", features);
+    for (const Gpu& gpu : result.gpus.devices) {
+        text += line("GPU", fmt::format("{}, compute capability {}, {:.0f} GiB", gpu.name, gpu.compute_capability,
+                                        gpu.memory_gib));
+    }
+    if (!result.gpus.problem.empty()) text += line("GPU", result.gpus.problem);
+    if (!result.gpus.driver.empty() || !result.gpus.cuda.empty()) {
+        text +=
+            line("driver", fmt::format("{}{}", result.gpus.driver.empty() ? "version unknown" : result.gpus.driver,
+                                       result.gpus.cuda.empty() ? "" : ", up to CUDA " + result.gpus.cuda));
+    }
+    return text;
+}
+
+std::string libraries_text(const std::vector<BlasLibrary>& libraries) {
+    std::string text = heading("BLAS libraries that programs find by name");
+    if (libraries.empty()) return text + "  none\n";
+    Table table({{"name"}, {"is"}, {"version"}, {"kernels"}, {"file"}});
+    for (const BlasLibrary& library : libraries) {
+        table.add({library.soname, library.problem.empty() ? library.implementation : "it " + library.problem,
+                   library.version, library.kernels, library.file});
+    }
+    const std::string rows = table.text();
+    for (std::size_t begin = 0; begin < rows.size();) {
+        const std::size_t end = rows.find('\n', begin) + 1;
+        text += "  " + rows.substr(begin, end - begin);
+        begin = end;
+    }
+    return text;
+}
+
+std::string settings_text(const Settings& settings) {
+    const policy::Policy& policy = settings.loaded.policy;
+    std::string text = heading("Settings in force");
+    if (policy.disabled) return text + line("", "switched off by FP32_MATMUL_DISABLE=1");
+    text += line("precision", fmt::format("{} ({})", policy::to_string(policy.default_precision),
+                                          policy::to_string(policy.default_source)));
+    text += line("floor", policy::to_string(policy.floor));
+    text += line("CPU mode", policy::to_string(policy.cpu_mode));
+    text +=
+        line("policy", policy.file.empty() ? std::string("none")
+                                           : fmt::format("{}{}{}, {} rule{}", policy.file,
+                                                         policy.name.empty() ? "" : ": " + policy.name,
+                                                         policy.revision.empty() ? "" : " " + policy.revision,
+                                                         policy.rules.size(), policy.rules.size() == 1 ? "" : "s"));
+    text += line("log", policy.log_path.empty() ? "none" : policy.log_path);
+    for (const Preload& preload : settings.preloads) {
+        text += line("preload", preload.entry + (preload.file.empty() ? " (not found)"
+                                                 : preload.is_shim    ? " (the shim)"
+                                                                      : ""));
+    }
+    return text;
+}
+
+std::string findings_text(std::string_view title, Colour colour, const std::vector<Finding>& findings) {
+    if (findings.empty()) return {};
+    std::string text = fmt::format("\n{}\n", coloured(title, colour));
+    for (const Finding& finding : findings) {
+        text += fmt::format("  {}: {}\n", printable(finding.about), printable(finding.message));
+        if (!finding.remedy.empty()) text += fmt::format("    -> {}\n", printable(finding.remedy));
+    }
+    return text;
+}
+
+std::string ended_text(const Ended& ended) {
+    return ended.signal != 0 ? fmt::format("was killed by signal {}", ended.signal)
+                             : fmt::format("ended with status {}", ended.exit_status);
+}
+
+std::string program_text(const ExaminedProgram& program) {
+    std::string text = heading("Program");
+    text += line("file", program.path);
+    if (!program.not_found.empty()) return text + line("", program.not_found);
+    text += line("preload", program.why_unseen.empty() ? std::string("the loader looks at one")
+                                                       : "does not reach it: it " + program.why_unseen + "; not run");
+    if (!program.was_run) return text;
+    text += line("run once", program.ended.exec_error != 0 ? std::strerror(program.ended.exec_error)
+                                                           : "it " + ended_text(program.ended));
+    if (!program.not_observed.empty()) text += line("", "not observed: " + program.not_observed);
+    std::size_t others = 0;
+    for (const ExaminedProcess& process : program.processes) {
+        if (process.calls.empty() && process.roads.empty() && process.notes.empty()) {
+            ++others;
+            continue;
+        }
+        text += line("process", fmt::format("{} ({}): {} objects", process.pid, process.program, process.objects));
+        for (const Note& note : process.notes)
+            text += fmt::format("  {:<14}{}: {}\n", "", printable(note.about), note.message);
+        for (const BoundSymbol& bound : process.bindings) {
+            text += fmt::format("  {:<14}{} of {} -> {}\n", "bound", bound.symbol, printable(bound.caller),
+                                printable(bound.provider));
+        }
+    }
+    if (others > 0) {
+        text += line("", fmt::format("{}{} process{} without anything that multiplies", others,
+                                     others < program.processes.size() ? " other" : "", others == 1 ? "" : "es"));
+    }
+    return text;
+}
+
+std::string verdict_text(const DoctorResult& result) {
+    std::string text;
+    if (!result.seen.empty()) {
+        text += fmt::format("\n{}\n", coloured("Seen", Colour::green));
+        for (const std::string& seen : result.seen) text += fmt::format("  {}\n", printable(seen));
+    }
+    if (!result.not_seen.empty()) {
+        text += fmt::format("\n{}\n", coloured("Not seen", Colour::red));
+        for (const Finding& finding : result.not_seen) {
+            text += fmt::format("  {}\n", printable(finding.message));
+            if (!finding.remedy.empty()) text += fmt::format("    -> {}\n", printable(finding.remedy));
+        }
+    }
+    const ExaminedProgram& program = *result.program;
+    if (result.seen.empty() && result.not_seen.empty() && program.not_found.empty() && program.not_observed.empty()) {
+        text +=
+            "\nNothing that it loaded multiplies float32 matrices through a BLAS, or otherwise as far as is known.\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string doctor_text(const DoctorResult& result) {
+    std::string text = machine_text(result) + libraries_text(result.libraries) + settings_text(result.settings);
+    if (result.program) text += program_text(*result.program) + verdict_text(result);
+    return text + findings_text("Findings", Colour::yellow, result.findings);
+}
+
+}  // namespace fp32shim::cli

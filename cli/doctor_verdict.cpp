@@ -1,0 +1,172 @@
+// From what was looked at to what it means: findings, what is seen, what is not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "cli/command.hpp"
+#include "cli/doctor_functions.hpp"
+#include "cli/doctor_result.hpp"
+#include "record/process_facts.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+std::string listed(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 3;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) (text += i == 0 ? "" : ", ") += names[i];
+    return names.size() <= most ? text : fmt::format("{} and {} more", text, names.size() - most);
+}
+
+std::string base_names(const std::vector<std::string>& paths) {
+    std::vector<std::string> names;
+    names.reserve(paths.size());
+    for (const std::string& path : paths) names.emplace_back(record::base_name(path));
+    return listed(names);
+}
+
+std::string provider_text(const Calls& calls) {
+    if (calls.provider == calls.caller) return "itself, which has the functions inside";
+    std::string text(record::base_name(calls.provider));
+    std::vector<std::string> details;
+    if (!calls.library.implementation.empty() && calls.library.implementation != "other") {
+        details.push_back(calls.library.implementation +
+                          (calls.library.version.empty() ? "" : " " + calls.library.version));
+    }
+    if (!calls.library.kernels.empty()) details.push_back(calls.library.kernels + " kernels");
+    if (!calls.package.empty()) details.push_back(calls.package);
+    if (details.empty()) return text;
+    for (std::size_t i = 0; i < details.size(); ++i) (text += i == 0 ? " (" : ", ") += details[i];
+    return text + ")";
+}
+
+std::string calls_text(const Calls& calls, const std::vector<std::string>& callers) {
+    std::vector<std::string> functions = calls.functions;
+    std::stable_partition(functions.begin(), functions.end(), is_sgemm);
+    return fmt::format("{}{} call{} {} of {}", calls.family == "cublas" ? "on a GPU: " : "", base_names(callers),
+                       callers.size() == 1 ? "s" : "", listed(functions), provider_text(calls));
+}
+
+/// Entries that say the same of several objects, together: those of one key, in the order of the first of each.
+template <class T, class Key>
+std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries, Key key) {
+    std::vector<std::vector<const T*>> groups;
+    for (const T* entry : entries) {
+        const auto same = std::find_if(groups.begin(), groups.end(),
+                                       [&](const auto& group) { return key(*group.front()) == key(*entry); });
+        if (same == groups.end())
+            groups.push_back({entry});
+        else
+            same->push_back(entry);
+    }
+    return groups;
+}
+
+std::vector<std::string> without_repetition(std::vector<std::string> names) {
+    std::set<std::string> known;
+    std::erase_if(names, [&](const std::string& name) { return !known.insert(name).second; });
+    return names;
+}
+
+void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
+    const auto key = [](const Calls& calls) {
+        const bool is_itself = calls.caller == calls.provider;
+        return std::tuple(is_itself, calls.provider, calls.functions, calls.why);
+    };
+    for (const auto& group : grouped(all, key)) {
+        const Calls& calls = *group.front();
+        std::vector<std::string> callers;
+        callers.reserve(group.size());
+        for (const Calls* member : group) callers.push_back(member->caller);
+        callers = without_repetition(callers);
+        const std::string text = calls_text(calls, callers);
+        if (calls.seen)
+            result.seen.push_back(text);
+        else
+            result.not_seen.push_back({calls.caller, fmt::format("{}: {}", text, calls.why), calls.remedy});
+        if (calls.library.path.empty()) continue;
+        if (auto finding = judge_kernels(calls.library, result.processor))
+            result.findings.push_back(std::move(*finding));
+    }
+}
+
+void judge_roads(const std::vector<const Road*>& all, DoctorResult& result) {
+    const auto key = [](const Road& road) { return std::tie(road.name, road.message); };
+    for (const auto& group : grouped(all, key)) {
+        std::vector<std::string> objects;
+        objects.reserve(group.size());
+        for (const Road* road : group) objects.push_back(road->object);
+        objects = without_repetition(objects);
+        const Road& road = *group.front();
+        result.not_seen.push_back(
+            {road.object, fmt::format("{} in {}: {}", road.name, base_names(objects), road.message), road.remedy});
+    }
+}
+
+void judge_program(const ExaminedProgram& program, DoctorResult& result) {
+    if (!program.why_unseen.empty()) {
+        result.not_seen.push_back(
+            {program.path,
+             fmt::format("{} {}: nothing of it is seen", record::base_name(program.path), program.why_unseen),
+             "use a build that is dynamically linked with glibc, for this processor, and without "
+             "rights of its own"});
+    }
+    std::vector<const Calls*> calls;
+    std::vector<const Road*> roads;
+    for (const ExaminedProcess& process : program.processes) {
+        for (const Calls& entry : process.calls) calls.push_back(&entry);
+        for (const Road& entry : process.roads) roads.push_back(&entry);
+    }
+    judge_calls(calls, result);
+    judge_roads(roads, result);
+    for (const ExaminedProcess& process : program.processes) {
+        for (const std::string& path : process.unreadable) {
+            result.not_seen.push_back(
+                {path,
+                 fmt::format("{}: its file could not be read afterwards, and what it calls cannot be told", path),
+                 ""});
+        }
+    }
+    if (!program.was_run) return;
+    const Ended& ended = program.ended;
+    if (ended.exec_error == 0 && (ended.signal != 0 || ended.exit_status != 0)) {
+        const std::string how = ended.signal != 0 ? fmt::format("was killed by signal {}", ended.signal)
+                                                  : fmt::format("ended with status {}", ended.exit_status);
+        result.findings.push_back({program.path,
+                                   fmt::format("it {}: what it would have loaded later was not looked at", how),
+                                   "run it so that it succeeds"});
+    }
+}
+
+template <class T, class Key>
+void keep_first(std::vector<T>& list, Key key) {
+    std::set<std::string> known;
+    std::erase_if(list, [&](const T& entry) { return !known.insert(key(entry)).second; });
+}
+
+std::string key_of(const Finding& finding) { return finding.about + '\n' + finding.message; }
+
+}  // namespace
+
+void judge(DoctorResult& result) {
+    for (const BlasLibrary& library : result.libraries) {
+        if (auto finding = judge_kernels(library, result.processor)) result.findings.push_back(std::move(*finding));
+    }
+    result.findings.insert(result.findings.end(), result.settings.findings.begin(), result.settings.findings.end());
+    if (result.program) judge_program(*result.program, result);
+    // Processes of one program load the same libraries, and a BLAS has several names.
+    keep_first(result.findings, key_of);
+    keep_first(result.not_seen, key_of);
+    keep_first(result.seen, [](const std::string& line) { return line; });
+}
+
+int exit_code_of(const DoctorResult& result) {
+    if (result.program && (!result.program->not_found.empty() || !result.program->not_observed.empty())) {
+        return exit_code::inconclusive;
+    }
+    return result.findings.empty() && result.not_seen.empty() ? exit_code::ok : exit_code::finding;
+}
+
+}  // namespace fp32shim::cli

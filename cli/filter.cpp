@@ -1,0 +1,99 @@
+#include "cli/filter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "policy/load.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct Key {
+    const char* name;
+    const char* type;
+    const char* description;
+};
+
+constexpr Key keys[] = {
+    {"function", "GLOB", "Only calls of such a function: 'cublasSgemm*'"},
+    {"caller", "GLOB", "Only calls from such an object: 'libtorch_*'"},
+    {"executable", "GLOB", "Only processes of such a program"},
+    {"command", "GLOB", "Only processes with such an argument line"},
+    {"host", "GLOB", "Only processes on such a host"},
+    {"scope", "GLOB", "Only calls within such labels of the C API"},
+    {"device", "cpu|cuda", "Only products that ran there"},
+    {"dtype", "float32|complex64", "Only products of operands of that type"},
+    {"compute_capability", "RANGE", "Only on such GPUs: '>=8.0'"},
+    {"m", "SIZE", "Only products of that size: 128, '<=128', '>=64 <=256'"},
+    {"n", "SIZE", "Likewise"},
+    {"k", "SIZE", "Likewise"},
+    {"batch", "SIZE", "Only batches of that count"},
+    {"min_dim", "SIZE", "The smallest of m, n and k"},
+    {"max_dim", "SIZE", "The largest of m, n and k"},
+    {"flops", "SIZE", "Operations of the product: '>=2G'"},
+};
+
+std::string option_of(std::string key) {
+    std::replace(key.begin(), key.end(), '_', '-');
+    return "--" + key;
+}
+
+std::string toml_string(const std::string& text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') result += '\\';
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+            result += fmt::format("\\u{:04x}", c);
+        else
+            result += c;
+    }
+    return result + '"';
+}
+
+}  // namespace
+
+void Filter::declare(CLI::App& app) {
+    for (const Key& key : keys) {
+        app.add_option(option_of(key.name), values_[key.name], key.description)
+            ->type_name(key.type)
+            ->type_size(1)
+            ->expected(1)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+            ->group("Which calls");
+    }
+}
+
+std::string Filter::read() {
+    std::string conditions;
+    for (const auto& [key, texts] : values_) {
+        if (texts.empty()) continue;
+        std::string list;
+        for (const std::string& text : texts) (list += list.empty() ? "" : ", ") += toml_string(text);
+        // One line for each key, so that an error says which it is about.
+        const std::string condition = fmt::format("{} = [{}]", key, list);
+        const policy::Loaded one = policy::read_policy(
+            "schema = 1\n[[rule]]\nprecision = \"native\"\nwhen = { " + condition + " }\n", "filter");
+        if (!one.errors.empty()) {
+            std::string message = one.errors.front().message;
+            if (message.starts_with(key + ": ")) message.erase(0, key.size() + 2);
+            return option_of(key) + ": " + message;
+        }
+        (conditions += conditions.empty() ? "" : ", ") += condition;
+    }
+    if (conditions.empty()) return {};
+    policy::Loaded all = policy::read_policy(
+        "schema = 1\n[[rule]]\nprecision = \"native\"\nwhen = { " + conditions + " }\n", "filter");
+    if (!all.errors.empty()) return all.errors.front().message;
+    rule_ = std::move(all.policy.rules.front());
+    return {};
+}
+
+bool Filter::passes(const record::RecordedRow& row, const record::ProcessFacts& process) const {
+    if (is_empty()) return true;
+    if (row.is_overflow) return false;
+    return policy::matches(rule_, row.decision.call,
+                           {record::base_name(process.executable), process.command, process.host});
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,142 @@
+// The `fp32shim` command: builds the options of all sub-commands from their table, parses, runs one.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "cli/application.hpp"
+#include "cli/commands.hpp"
+#include "cli/terminal.hpp"
+#include "policy/report.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+bool takes_value(const CLI::App& app, const std::string& word) {
+    const CLI::Option* option = app.get_option_no_throw(word);
+    return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+/// The first word of PROGRAM among `words`, the arguments of a command that takes one: behind `--`, or the first that
+/// is neither an option nor an option's value. What follows belongs to the program, whatever it looks like.
+std::size_t where_program_begins(const CLI::App& app, const std::vector<std::string>& words) {
+    std::size_t i = 0;
+    while (i < words.size()) {
+        const std::string& word = words[i];
+        if (word == "--" || word.size() < 2 || word[0] != '-') break;
+        const bool has_value_inside = word.find('=') != std::string::npos;
+        i += !has_value_inside && takes_value(app, word) ? 2 : 1;
+    }
+    return std::min(i, words.size());
+}
+
+/// CLI11 reads a `--` as "no options from here on".
+std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<std::string> words) {
+    const std::size_t begin = where_program_begins(app, words);
+    if (begin < words.size() && words[begin] != "--") {
+        words.insert(words.begin() + static_cast<std::ptrdiff_t>(begin), "--");
+    }
+    return words;
+}
+
+/// The first word that no option took; empty where there is none.
+std::string unexpected_word(const CLI::App& app) {
+    for (const std::string& word : app.remaining()) {
+        if (word != "--") return word;
+    }
+    return {};
+}
+
+std::string problem_of(const CLI::App& app, const std::string& unexpected) {
+    if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::quoted(unexpected);
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    return "unknown option " + policy::quoted(unexpected) +
+           policy::did_you_mean(unexpected, {names.begin(), names.end()});
+}
+
+int report_usage(const Command& command, const std::string& problem) {
+    const std::string name(command.name);
+    say(name, policy::printable(problem) + "; see: fp32shim " + name + " --help");
+    return command.usage_failure;
+}
+
+int unknown_command(const std::string& word) {
+    std::vector<std::string_view> names;
+    for (const Command& command : commands()) names.push_back(command.name);
+    say("", (word.starts_with('-') ? "unknown option: " : "unknown command: ") + policy::not_one_of(word, names) +
+                "; see: fp32shim --help");
+    return exit_code::usage;
+}
+
+/// Output that could not be written, to a full disk say, is a failure of the command.
+int flushed(const Command& command, int status) {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    say(command.name, std::string("the output could not be written: ") + std::strerror(errno));
+    return command.usage_failure;
+}
+
+int run_command(const Command& command, Application& application, std::vector<std::string> words) {
+    CLI::App& app = *application.app_of(command);
+    if (command.takes_program) words = with_program_marked(app, std::move(words));
+    std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
+    try {
+        app.parse(words);
+    } catch (const CLI::CallForHelp&) {
+        print(app.help());
+        return flushed(command, exit_code::ok);
+    } catch (const CLI::CallForVersion&) {
+        print("fp32shim " FP32SHIM_VERSION "\n");
+        return flushed(command, exit_code::ok);
+    } catch (const CLI::ParseError& error) {
+        const std::string unexpected = unexpected_word(app);
+        return report_usage(command, unexpected.empty() ? error.what() : problem_of(app, unexpected));
+    }
+    if (const std::string unexpected = unexpected_word(app); !unexpected.empty()) {
+        return report_usage(command, problem_of(app, unexpected));
+    }
+    try {
+        return flushed(command, application.action_of(command)());
+    } catch (const std::exception& error) {
+        say(command.name, std::string("gave up: ") + error.what());
+        return command.usage_failure;
+    }
+}
+
+int fp32shim_main(std::vector<std::string> words) {
+    Application application;
+    const std::string first = words.empty() ? "--help" : words.front();
+    if (first == "--help" || first == "-h" || first == "help") {
+        print(application.help());
+        return std::fflush(stdout) != 0 || words.empty() ? exit_code::usage : exit_code::ok;
+    }
+    if (first == "--version") {
+        print("fp32shim " FP32SHIM_VERSION "\n");
+        return std::fflush(stdout) != 0 ? exit_code::usage : exit_code::ok;
+    }
+    for (const Command& command : commands()) {
+        if (command.name != first) continue;
+        words.erase(words.begin());
+        return run_command(command, application, std::move(words));
+    }
+    return unknown_command(first);
+}
+
+}  // namespace
+}  // namespace fp32shim::cli
+
+int main(int argc, char** argv) {
+    try {
+        return fp32shim::cli::fp32shim_main({argv + std::min(argc, 1), argv + argc});
+    } catch (const std::exception& error) {
+        fp32shim::cli::say("", error.what());
+        return fp32shim::cli::exit_code::usage;
+    }
+}

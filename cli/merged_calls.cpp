@@ -1,0 +1,191 @@
+#include "cli/merged_calls.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "policy/conditions.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+std::string letter(char c) { return c == 0 ? std::string() : std::string(1, c); }
+
+/// All that tells rows apart. A NUL is in no text, since each came from a C string.
+std::string key_of(const MergedRow& row) {
+    std::string key;
+    for (const std::string* text : {&row.function, &row.dtype, &row.device, &row.compute_capability, &row.trans_a,
+                                    &row.trans_b, &row.caller, &row.scope, &row.provider, &row.requested, &row.source,
+                                    &row.rule, &row.applied, &row.actual, &row.how, &row.reason, &row.detail}) {
+        key += *text;
+        key += '\0';
+    }
+    return key + fmt::format("{} {} {} {} {} {} {} {}", row.m, row.n, row.k, row.batch, row.device_index,
+                             row.status ? fmt::format("{}", *row.status) : "-", row.is_folded, row.is_overflow);
+}
+
+void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters) {
+    if (counters.calls == 0) return;
+    const bool is_first = sum.calls == 0;
+    sum.calls += counters.calls;
+    sum.total_ns += counters.total_ns;
+    sum.shortest_ns = is_first ? counters.shortest_ns : std::min(sum.shortest_ns, counters.shortest_ns);
+    sum.longest_ns = std::max(sum.longest_ns, counters.longest_ns);
+    sum.first_ns = is_first ? counters.first_ns : std::min(sum.first_ns, counters.first_ns);
+    sum.last_ns = std::max(sum.last_ns, counters.last_ns);
+}
+
+std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
+
+}  // namespace
+
+MergedRow to_merged_row(const record::RecordedRow& row) {
+    MergedRow result;
+    result.is_folded = row.is_folded;
+    result.is_overflow = row.is_overflow;
+    if (row.is_overflow) return result;
+    const record::DecisionEvent& decision = row.decision;
+    const policy::MatmulCall& call = decision.call;
+    result.function = call.function;
+    result.dtype = policy::to_string(call.dtype);
+    result.device = policy::to_string(call.device);
+    if (call.compute_capability > 0) {
+        result.compute_capability = fmt::format("{}.{}", call.compute_capability / 10, call.compute_capability % 10);
+    }
+    result.trans_a = letter(call.trans_a);
+    result.trans_b = letter(call.trans_b);
+    result.caller = call.caller;
+    result.scope = call.scope;
+    result.provider = decision.provider;
+    result.requested = policy::to_string(decision.requested);
+    result.source = policy::to_string(decision.source);
+    result.rule = decision.rule;
+    result.applied = policy::to_string(decision.applied);
+    if (decision.actual) result.actual = policy::to_string(*decision.actual);
+    result.how = record::to_string(decision.how);
+    result.reason = policy::to_string(decision.reason);
+    result.detail = decision.detail;
+    result.m = call.m;
+    result.n = call.n;
+    result.k = call.k;
+    result.batch = call.batch;
+    result.device_index = call.device_index;
+    result.status = decision.status;
+    result.flops = policy::flops_of(call);
+    return result;
+}
+
+bool MergedRow::is_refused() const {
+    return !is_overflow && reason != "as_requested" && reason != "no_product" && requested != "native";
+}
+
+std::string MergedRow::size_text() const {
+    if (is_overflow) return "?";
+    std::string text = fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", one_size(m), one_size(n), one_size(k));
+    if (batch != 1) text += fmt::format(" batch {}", batch);
+    return text;
+}
+
+std::string MergedRow::route_text() const {
+    return fmt::format("{} -> {}", caller.empty() ? "?" : caller, provider.empty() ? "?" : provider);
+}
+
+MergedRow& MergedCalls::row_for(const record::RecordedRow* row) {
+    MergedRow merged;
+    if (row != nullptr)
+        merged = to_merged_row(*row);
+    else
+        merged.is_overflow = true;
+    const auto [place, is_new] = places_.emplace(key_of(merged), rows_.size());
+    if (is_new) rows_.push_back(std::move(merged));
+    return rows_[place->second];
+}
+
+void MergedCalls::add(const std::string& path, record::RecordingReader& recording) {
+    MergedProcess process{.path = path,
+                          .facts = recording.facts(),
+                          .state = recording.state(),
+                          .uncounted_calls = recording.uncounted_calls(),
+                          .dropped_events = recording.dropped_events(),
+                          .overwritten_events = recording.overwritten_events(),
+                          .changes = recording.changes()};
+    const bool takes_all = filter_ == nullptr || filter_->is_empty();
+    // A file may hold several rows of the same content; each process counts once in a merged row.
+    std::vector<std::size_t> counted;
+    for (const auto& [id, counters] : recording.counters()) {
+        const record::RecordedRow* row = recording.row(id);
+        if (!takes_all && (row == nullptr || !filter_->passes(*row, process.facts.process))) continue;
+        MergedRow& merged = row_for(row);
+        add_counters(merged.counters, counters);
+        counted.push_back(static_cast<std::size_t>(&merged - rows_.data()));
+        process.calls += counters.calls;
+        total_.calls += counters.calls;
+        total_.host_ns += counters.total_ns;
+        if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;
+        last_ns_ = std::max(last_ns_, counters.last_ns);
+    }
+    std::sort(counted.begin(), counted.end());
+    counted.erase(std::unique(counted.begin(), counted.end()), counted.end());
+    for (const std::size_t place : counted) ++rows_[place].processes;
+    if (takes_all) {
+        process.calls += process.uncounted_calls;
+        total_.calls += process.uncounted_calls;
+    }
+    processes_.push_back(std::move(process));
+}
+
+std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
+    std::vector<std::pair<std::string, Share>> result;
+    for (const char* format : {"fp32", "bf16x9", "tf32", "bf16", "fp16", "unchanged"})
+        result.emplace_back(format, Share());
+    result.emplace_back("unknown", Share());
+    for (const MergedRow& row : rows_) {
+        const auto place = std::find_if(result.begin(), result.end() - 1,
+                                        [&](const auto& entry) { return entry.first == row.ran_at(); });
+        place->second.calls += row.counters.calls;
+        place->second.host_ns += row.counters.total_ns;
+    }
+    if (filter_ == nullptr || filter_->is_empty()) result.back().second.calls += uncounted_calls();
+    std::erase_if(result, [](const auto& entry) { return entry.second.calls == 0; });
+    return result;
+}
+
+std::uint64_t MergedCalls::uncounted_calls() const {
+    std::uint64_t sum = 0;
+    for (const MergedProcess& process : processes_) sum += process.uncounted_calls;
+    return sum;
+}
+
+std::uint64_t MergedCalls::dropped_events() const {
+    std::uint64_t sum = 0;
+    for (const MergedProcess& process : processes_) sum += process.dropped_events;
+    return sum;
+}
+
+std::uint64_t MergedCalls::overwritten_events() const {
+    std::uint64_t sum = 0;
+    for (const MergedProcess& process : processes_) sum += process.overwritten_events;
+    return sum;
+}
+
+std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order) {
+    std::vector<const MergedRow*> result;
+    for (const MergedRow& row : rows) result.push_back(&row);
+    const auto weight = [order](const MergedRow& row) {
+        const auto calls = static_cast<double>(row.counters.calls);
+        switch (order) {
+            case RowOrder::calls:
+                return calls;
+            case RowOrder::flops:
+                return std::max(row.flops, 0.0) * calls;
+            case RowOrder::time:
+                break;
+        }
+        return static_cast<double>(row.counters.total_ns);
+    };
+    std::stable_sort(result.begin(), result.end(),
+                     [&](const MergedRow* a, const MergedRow* b) { return weight(*a) > weight(*b); });
+    return result;
+}
+
+}  // namespace fp32shim::cli

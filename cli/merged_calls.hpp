@@ -1,0 +1,93 @@
+// What several recordings say together: the model that report, verify and the summary of run are written from.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cli/filter.hpp"
+#include "record/recording_reader.hpp"
+
+namespace fp32shim::cli {
+
+/// Calls of one distinct decision, in all recordings. Words are those of docs/log-format.md; an empty text is null
+/// there.
+struct MergedRow {
+    std::string function, dtype, device, compute_capability, trans_a, trans_b, caller, scope, provider;
+    std::string requested, source, rule, applied, actual, how, reason, detail;
+    std::int64_t m = -1, n = -1, k = -1, batch = 1;  ///< -1: the function has no such size
+    std::int32_t device_index = -1;                  ///< -1: on the CPU
+    std::optional<int> status;
+    bool is_folded = false;    ///< sizes are rounded up to powers of two
+    bool is_overflow = false;  ///< stands for calls of which nothing else is known
+    double flops = -1;         ///< of one call; -1: unknown
+    record::RecordedCounters counters;
+    std::uint64_t processes = 0;  ///< recordings that have such calls
+
+    /// The format that the library says it used, else the lowest that the call permits.
+    const std::string& ran_at() const { return actual.empty() ? applied : actual; }
+    /// Whether something was asked for and did not happen.
+    bool is_refused() const;
+    /// `128x128x64`, with `?` for a size that the function does not have, and the batch count.
+    std::string size_text() const;
+    /// `libfoo.so -> libopenblas.so.0`
+    std::string route_text() const;
+};
+
+/// A row of one recording, without counters.
+MergedRow to_merged_row(const record::RecordedRow& row);
+
+/// One recording, without its calls.
+struct MergedProcess {
+    std::string path;
+    record::RecordingFacts facts;
+    record::RecordingState state = record::RecordingState::unknown;
+    std::uint64_t calls = 0;  ///< that pass the filter
+    std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
+    std::vector<record::RecordedChange> changes;
+};
+
+struct Share {
+    std::uint64_t calls = 0;
+    std::uint64_t host_ns = 0;
+};
+
+class MergedCalls {
+  public:
+    /// The filter must outlive this; null: all calls.
+    explicit MergedCalls(const Filter* filter = nullptr) : filter_(filter) {}
+
+    void add(const std::string& path, record::RecordingReader& recording);
+
+    const std::vector<MergedRow>& rows() const { return rows_; }
+    const std::vector<MergedProcess>& processes() const { return processes_; }
+    /// All calls that pass the filter; without one, those of which nothing else is known as well.
+    Share total() const { return total_; }
+    /// By MergedRow::ran_at(), the strictest format first; `unknown` for calls of which nothing else is known.
+    std::vector<std::pair<std::string, Share>> by_format() const;
+    /// Of first and last call: nanoseconds since 1970, UTC; 0 where there are none.
+    std::int64_t first_ns() const { return first_ns_; }
+    std::int64_t last_ns() const { return last_ns_; }
+    std::uint64_t uncounted_calls() const;
+    std::uint64_t dropped_events() const;
+    std::uint64_t overwritten_events() const;
+
+  private:
+    MergedRow& row_for(const record::RecordedRow* row);
+
+    const Filter* filter_;
+    std::vector<MergedRow> rows_;
+    std::unordered_map<std::string, std::size_t> places_;  ///< of rows_, by all that tells rows apart
+    std::vector<MergedProcess> processes_;
+    Share total_;
+    std::int64_t first_ns_ = 0, last_ns_ = 0;
+};
+
+/// Rows in the order in which people look for them.
+enum class RowOrder : std::uint8_t { time, calls, flops };
+std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order);
+
+}  // namespace fp32shim::cli

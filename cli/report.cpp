@@ -1,0 +1,67 @@
+// fp32shim report: what recordings say, merged.
+
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/filter.hpp"
+#include "cli/options.hpp"
+#include "cli/recordings.hpp"
+#include "cli/report_formats.hpp"
+#include "cli/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct ReportOptions {
+    std::vector<std::string> recordings;
+    std::string format, sort = "time";
+    std::size_t top = 10;
+    Filter filter;
+};
+
+RowOrder order_of(const std::string& word) {
+    if (word == "calls") return RowOrder::calls;
+    return word == "flops" ? RowOrder::flops : RowOrder::time;
+}
+
+std::string text_of(const MergedCalls& calls, const ReportOptions& options) {
+    if (options.format == "json") return json_text(report_json(calls));
+    if (options.format == "csv") return report_csv(calls);
+    if (options.format == "prometheus") return report_prometheus(calls);
+    return report_table(calls, {options.top, order_of(options.sort)});
+}
+
+int report(ReportOptions& options) {
+    if (const std::string problem = options.filter.read(); !problem.empty()) {
+        say("report", problem);
+        return exit_code::usage;
+    }
+    const RecordingPaths found = find_recordings(options.recordings);
+    for (const std::string& error : found.errors) say("report", error);
+    if (!found.errors.empty()) return exit_code::usage;
+
+    MergedCalls calls(&options.filter);
+    const auto problems =
+        visit_recordings(found.paths, [&](const std::string& path, auto& recording) { calls.add(path, recording); });
+    const bool is_damaged = say_problems("report", problems);
+    if (calls.processes().empty()) return exit_code::finding;
+    print(text_of(calls, options));
+    return is_damaged ? exit_code::finding : exit_code::ok;
+}
+
+}  // namespace
+
+Action define_report(CLI::App& app) {
+    auto options = std::make_shared<ReportOptions>();
+    app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
+        ->type_name("FILE")
+        ->required();
+    add_format(app, options->format, {"table", "json", "csv", "prometheus"});
+    add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
+               "Order of the table's rows; time where not given");
+    app.add_option("--top", options->top, "Rows of the table; 0: all")->type_name("COUNT");
+    options->filter.declare(app);
+    return [options] { return report(*options); };
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,38 @@
+// The forms in which `fp32shim report` writes what recordings say. Pure: all that they need is in their arguments.
+#pragma once
+
+#include <string>
+
+#include "cli/json.hpp"
+#include "cli/merged_calls.hpp"
+#include "cli/terminal.hpp"
+
+namespace fp32shim::cli {
+
+struct TableLimits {
+    std::size_t sites = 10;  ///< rows of the list of call sites; 0: all
+    RowOrder order = RowOrder::time;
+};
+
+/// For people: totals, formats, the call sites that matter most, what was asked for and not done, what is missing.
+std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream = 1);
+
+/// docs/cli/report-json.md describes every key.
+Json report_json(const MergedCalls& calls);
+
+/// One line per distinct decision, by RFC 4180, the names in the first.
+std::string report_csv(const MergedCalls& calls);
+
+/// Prometheus's text format: counters by function, device, dtype, requested, applied and reason.
+std::string report_prometheus(const MergedCalls& calls);
+
+/// A row as the report's JSON has it.
+Json json_of(const MergedRow& row);
+
+/// By RFC 4180: in quotes where it holds a comma, a quote or a line feed.
+std::string csv_field(const std::string& text);
+
+/// The cells of a table of rows, and their titles.
+Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);
+
+}  // namespace fp32shim::cli

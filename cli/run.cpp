@@ -1,0 +1,168 @@
+// fp32shim run: a program under the shim. Settings become its environment; the rest of this file's work is to be no
+// different from having started the program without us.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "cli/child.hpp"
+#include "cli/commands.hpp"
+#include "cli/options.hpp"
+#include "cli/process_environment.hpp"
+#include "cli/program_file.hpp"
+#include "cli/run_summary.hpp"
+#include "cli/shim_library.hpp"
+#include "cli/terminal.hpp"
+#include "policy/load.hpp"
+#include "record/process_facts.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct RunOptions {
+    std::string precision, floor, cpu, policy, log, level;
+    bool pin = false;
+    bool quiet = false;
+    std::vector<std::string> words;  ///< the program and its arguments
+};
+
+void say_run(const std::string& message) { say("run", message); }
+
+int fail(const std::string& message) {
+    say_run(message);
+    return exit_code::own_failure;
+}
+
+/// Floors add up: one that is given here cannot loosen one that the environment has.
+void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
+    const auto current = policy::parse_floor(environment.get("FP32_MATMUL_FLOOR"));
+    if (current && *current > policy::parse_floor(floor).value_or(policy::Floor::none)) return;
+    environment.set("FP32_MATMUL_FLOOR", floor);
+}
+
+void preload(ProcessEnvironment& environment, const std::string& library) {
+    const std::string others = environment.get("LD_PRELOAD");
+    for (std::size_t begin = 0; begin < others.size();) {
+        const std::size_t end = std::min(others.find_first_of(" :", begin), others.size());
+        if (others.substr(begin, end - begin) == library) return;
+        begin = end + 1;
+    }
+    environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
+}
+
+/// What the options ask for, as variables. `--pin` also governs the libraries that the shim does not.
+void apply(const RunOptions& options, ProcessEnvironment& environment) {
+    const std::pair<const char*, const std::string&> variables[] = {{"FP32_MATMUL_PRECISION", options.precision},
+                                                                    {"FP32_MATMUL_CPU", options.cpu},
+                                                                    {"FP32_MATMUL_POLICY", options.policy},
+                                                                    {"FP32_MATMUL_LOG", options.log},
+                                                                    {"FP32_MATMUL_LOG_LEVEL", options.level}};
+    for (const auto& [name, value] : variables) {
+        if (!value.empty()) environment.set(name, value);
+    }
+    if (!options.floor.empty()) raise_floor(environment, options.floor);
+    if (options.pin) {
+        raise_floor(environment, "fp32");
+        environment.set("FP32_MATMUL_ON_ERROR", "abort");
+        environment.set("NVIDIA_TF32_OVERRIDE", "0");
+        environment.set("CUBLAS_EMULATE_SINGLE_PRECISION", "0");
+        environment.set("ONEDNN_DEFAULT_FPMATH_MODE", "STRICT");
+    }
+}
+
+/// The first error, and how many more there are; empty where all is well. Warnings are said at once.
+std::string problem_of_settings(const policy::Loaded& loaded, bool floor_is_asked_for) {
+    for (const auto& warning : loaded.warnings) say_run(warning.text());
+    if (!loaded.errors.empty()) {
+        const std::size_t others = loaded.errors.size() - 1;
+        return loaded.errors.front().text() +
+               (others == 0 ? "" : fmt::format(" (and {} more; fp32shim check shows all of a policy)", others));
+    }
+    if (loaded.policy.disabled && floor_is_asked_for) {
+        return "FP32_MATMUL_DISABLE=1 switches off what --pin and --floor ask for; unset it";
+    }
+    if (loaded.policy.disabled) say_run("FP32_MATMUL_DISABLE=1 is set: the shim is switched off");
+    return {};
+}
+
+int failed_to_start(const std::string& program, int error) {
+    // The file itself was found.
+    say_run(fmt::format(
+        "{}: {}", program,
+        error == ENOENT ? "the interpreter or loader that it asks for is not there" : std::strerror(error)));
+    return exit_code::not_executable;
+}
+
+int run(const RunOptions& options) {
+    const ShimLibrary library = find_shim_library();
+    if (!library.problem.empty()) return fail(library.problem);
+
+    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    apply(options, environment);
+    const policy::Loaded loaded = policy::load(environment.views(), {});
+    const std::string problem = problem_of_settings(loaded, options.pin || !options.floor.empty());
+    if (!problem.empty()) return fail(problem);
+    preload(environment, library.path);
+
+    const std::string path_variable = environment.get("PATH");
+    const ProgramFile program =
+        find_program(options.words.front(), path_variable.empty() ? nullptr : path_variable.c_str());
+    if (program.lookup != Lookup::found) {
+        say_run(fmt::format("{}: {}", program.path, program.cause));
+        return program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable;
+    }
+    if (const std::string why = why_unseen(program.path); !why.empty()) {
+        say_run(fmt::format("{} {}: what it multiplies will not be seen, nor governed", program.path, why));
+    }
+
+    const bool has_summary =
+        !options.quiet && !loaded.policy.disabled && record::gather_process_facts(environment.views()).rank <= 0;
+    if (!has_summary) {
+        // Nothing is left to do here afterwards, so nothing stands between the program and whoever started it.
+        return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
+    }
+
+    RunSummary summary(loaded.policy, environment);
+    if (!summary.problem().empty()) say_run(summary.problem());
+    const Ended ended = run_program(program.path, options.words, environment.entries());
+    if (ended.exec_error != 0) return failed_to_start(program.path, ended.exec_error);
+    std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads the summary
+    const std::string text = summary.text();
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    summary.remove_temporary_recordings();
+    if (ended.signal != 0) end_by_signal(ended.signal);
+    return ended.exit_status;
+}
+
+}  // namespace
+
+Action define_run(CLI::App& app) {
+    auto options = std::make_shared<RunOptions>();
+    add_word(app, "--precision", options->precision, policy::default_precision_words,
+             "What products are asked to run at, where no rule of a policy says more (FP32_MATMUL_PRECISION)");
+    auto* floor = add_word(app, "--floor", options->floor, policy::floor_words,
+                           "Nothing runs below this, whatever else is set; cannot loosen another floor");
+    app.add_flag(
+           "--pin", options->pin,
+           "Strict: floor fp32, TF32, BF16x9 and oneDNN's BF16 switched off in the libraries that the shim does "
+           "not govern, and a policy with errors ends the program")
+        ->excludes(floor);
+    app.add_option("--policy", options->policy, "A policy file (FP32_MATMUL_POLICY)")->type_name("FILE");
+    add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
+             "What lower precisions do on the CPU (FP32_MATMUL_CPU)");
+    app.add_option("--log", options->log,
+                   "Keep a log: NAME.fp32rec, NAME.jsonl, or stderr; %p is the process id (FP32_MATMUL_LOG)")
+        ->type_name("NAME");
+    add_word(app, "--level", options->level, policy::log_level_words,
+             "What the log holds: distinct decisions, or every call (FP32_MATMUL_LOG_LEVEL)");
+    app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
+    app.add_option("PROGRAM", options->words, "The program and its arguments")->required();
+    return [options] { return run(*options); };
+}
+
+}  // namespace fp32shim::cli

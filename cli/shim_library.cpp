@@ -1,0 +1,45 @@
+#include "cli/shim_library.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "policy/report.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+ShimLibrary judged(std::filesystem::path path) {
+    std::error_code error;
+    path = std::filesystem::absolute(path, error);
+    if (error || !std::filesystem::is_regular_file(path, error)) {
+        return {{}, "the library to preload is not there: " + policy::quoted(path.string())};
+    }
+    // LD_PRELOAD is a list, and has no way to quote what separates its entries.
+    if (path.string().find_first_of(" :\t\n") != std::string::npos) {
+        return {{},
+                "LD_PRELOAD cannot hold a path with a blank or a colon: " + policy::quoted(path.string()) +
+                    "; set FP32SHIM_LIBRARY to a link to it from elsewhere"};
+    }
+    return {path.lexically_normal().string(), {}};
+}
+
+}  // namespace
+
+ShimLibrary find_shim_library() {
+    const char* chosen = std::getenv("FP32SHIM_LIBRARY");
+    if (chosen != nullptr && *chosen != '\0') return judged(chosen);
+    std::error_code error;
+    const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+    for (const char* folder : {".", "../lib", FP32SHIM_INSTALL_LIBDIR}) {
+        const std::filesystem::path candidate = here / folder / "libfp32shim.so";
+        if (std::filesystem::is_regular_file(candidate, error)) return judged(candidate);
+    }
+    return {{},
+            "libfp32shim.so is neither beside this program nor in " +
+                policy::quoted((here / "../lib").lexically_normal().string()) +
+                "; set FP32SHIM_LIBRARY to where it is"};
+}
+
+}  // namespace fp32shim::cli

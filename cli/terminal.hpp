@@ -1,0 +1,59 @@
+// How output looks: colours only where a person reads it, tables aligned, one line on stderr for what went wrong.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fp32shim::cli {
+
+enum class Colour : std::uint8_t { none, bold, faint, red, green, yellow };
+
+/// Whether `stream` (1 or 2) is a terminal that takes colours: not with NO_COLOR set to anything, nor TERM=dumb.
+bool takes_colours(int stream);
+
+/// `text` in that colour where stream 1 or 2 takes colours, else as it is.
+std::string coloured(std::string_view text, Colour colour, int stream = 1);
+
+/// Writes `fp32shim COMMAND: MESSAGE` to stderr, as one line: control characters are written as \xNN.
+void say(std::string_view command, std::string_view message);
+
+/// `text` with control characters as \xNN, so that names from files and other processes cannot steer a terminal.
+std::string printable(std::string_view text);
+
+/// Columns of text, aligned when written.
+class Table {
+  public:
+    struct Column {
+        std::string title;
+        bool is_number = false;  ///< aligned to the right
+    };
+
+    explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+    /// As many cells as there are columns. Cells of control characters are made printable.
+    void add(std::vector<std::string> cells);
+    bool empty() const { return rows_.empty(); }
+
+    /// The title line in bold where `stream` takes colours, then the rows; each ends in a line feed.
+    std::string text(int stream = 1) const;
+
+  private:
+    std::vector<Column> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// `1.2e+03 s` is nobody's idea of a duration: `381 ns`, `4.2 us`, `17 ms`, `3.4 s`, `2 h 05 min`.
+std::string duration_text(double nanoseconds);
+
+/// `1234567` as `1,234,567`.
+std::string count_text(std::uint64_t count);
+
+/// `1 call`, `1,234 calls`.
+std::string counted(std::uint64_t count, std::string_view noun);
+
+/// Writes to stdout; main() tells whether it could.
+void print(std::string_view text);
+
+}  // namespace fp32shim::cli

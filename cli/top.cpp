@@ -1,0 +1,271 @@
+// fp32shim top and ps: what the processes of this user multiply now.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "cli/merged_calls.hpp"
+#include "cli/moment.hpp"
+#include "cli/options.hpp"
+#include "cli/report_formats.hpp"
+#include "cli/terminal.hpp"
+#include "record/recording_control.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct TopOptions {
+    std::int32_t pid = 0;  ///< 0: all processes
+    std::string format, sort = "rate";
+    double seconds = 2;
+    std::int64_t rounds = 0;  ///< 0: until interrupted
+};
+
+/// One process at one moment.
+struct Seen {
+    std::int32_t pid = 0;
+    std::string recording;
+    record::RecordingFacts facts;
+    std::uint64_t calls = 0, host_ns = 0;
+    double calls_per_second = 0;    ///< since the look before; at the first look since the recording began
+    std::uint64_t fp32_calls = 0;   ///< FP32 and BF16x9
+    std::uint64_t lower_calls = 0;  ///< TF32, BF16, FP16
+    std::string precision;          ///< what the process is set to now
+    std::vector<MergedRow> rows;    ///< by host time
+};
+
+struct Before {
+    std::uint64_t calls = 0;
+    std::int64_t time_ns = 0;
+};
+
+std::int64_t now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+/// The setting of the whole process: the latest change that was made to it, else what it began with.
+std::string precision_now(const record::RecordingFacts& facts, const std::vector<record::RecordedChange>& changes) {
+    std::string precision(policy::to_string(facts.start.default_precision));
+    const std::string at_start = precision;
+    for (const record::RecordedChange& change : changes) {
+        if (change.kind != record::format::ChangeKind::set_precision || !change.was_done) continue;
+        precision = change.precision ? std::string(policy::to_string(*change.precision)) : at_start;
+    }
+    return precision;
+}
+
+std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int32_t, Before>& before) {
+    const auto opened = record::RecordingReader::open(live.open_path);
+    if (!opened.reader) return std::nullopt;  // it ended meanwhile
+    MergedCalls calls;
+    calls.add(live.name, *opened.reader);
+    Seen seen;
+    seen.pid = live.pid;
+    seen.recording = live.name;
+    seen.facts = opened.reader->facts();
+    seen.calls = calls.total().calls;
+    seen.host_ns = calls.total().host_ns;
+    for (const auto& [format, share] : calls.by_format()) {
+        if (format == "fp32" || format == "bf16x9") seen.fp32_calls += share.calls;
+        if (format == "tf32" || format == "bf16" || format == "fp16") seen.lower_calls += share.calls;
+    }
+    seen.precision = precision_now(seen.facts, opened.reader->changes());
+    const std::int64_t now = now_ns();
+    const auto last = before.find(live.pid);
+    const Before since = last != before.end() ? last->second : Before{0, seen.facts.opened_ns};
+    if (now > since.time_ns && seen.calls >= since.calls) {
+        seen.calls_per_second =
+            static_cast<double>(seen.calls - since.calls) / (static_cast<double>(now - since.time_ns) / 1e9);
+    }
+    before[live.pid] = {seen.calls, now};
+    for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) seen.rows.push_back(*row);
+    return seen;
+}
+
+void sort_by(const std::string& key, std::vector<Seen>& all) {
+    std::stable_sort(all.begin(), all.end(), [&](const Seen& a, const Seen& b) {
+        if (key == "pid") return a.pid < b.pid;
+        if (key == "calls") return a.calls > b.calls;
+        if (key == "time") return a.host_ns > b.host_ns;
+        return a.calls_per_second > b.calls_per_second;
+    });
+}
+
+std::string process_table(const std::vector<Seen>& all) {
+    Table table({{"PID", true},
+                 {"calls/s", true},
+                 {"calls", true},
+                 {"host time", true},
+                 {"FP32", true},
+                 {"lower", true},
+                 {"precision"},
+                 {"floor"},
+                 {"policy"},
+                 {"command"}});
+    for (const Seen& seen : all) {
+        const auto share = [&](std::uint64_t count) {
+            return seen.calls == 0
+                       ? std::string("-")
+                       : fmt::format("{:.0f}%", 100.0 * static_cast<double>(count) / static_cast<double>(seen.calls));
+        };
+        table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
+                   count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns)), share(seen.fp32_calls),
+                   share(seen.lower_calls), seen.precision, std::string(policy::to_string(seen.facts.start.floor)),
+                   seen.facts.start.policy_name.empty() ? "-" : seen.facts.start.policy_name,
+                   fmt::format("{:.60}", seen.facts.process.command)});
+    }
+    return table.text();
+}
+
+std::string text_of(const std::vector<Seen>& all, const TopOptions& options) {
+    if (all.empty()) return "no process of this user records now\n";
+    std::string text = process_table(all);
+    if (options.pid != 0) {
+        std::vector<const MergedRow*> rows;
+        for (const MergedRow& row : all.front().rows) rows.push_back(&row);
+        text += "\n" + call_site_table(rows, 20).text();
+    }
+    return text;
+}
+
+Json json_of(const std::vector<Seen>& all) {
+    Json processes = Json::array();
+    for (const Seen& seen : all) {
+        Json rows = Json::array();
+        for (const MergedRow& row : seen.rows) rows.push_back(cli::json_of(row));
+        processes.push_back({{"pid", seen.pid},
+                             {"recording", seen.recording},
+                             {"host", text_or_null(seen.facts.process.host)},
+                             {"executable", text_or_null(seen.facts.process.executable)},
+                             {"command", text_or_null(seen.facts.process.command)},
+                             {"opened", timestamp(seen.facts.opened_ns)},
+                             {"precision", seen.precision},
+                             {"floor", policy::to_string(seen.facts.start.floor)},
+                             {"policy_name", text_or_null(seen.facts.start.policy_name)},
+                             {"calls", seen.calls},
+                             {"host_ns", seen.host_ns},
+                             {"calls_per_second", seen.calls_per_second},
+                             {"fp32_calls", seen.fp32_calls},
+                             {"lower_calls", seen.lower_calls},
+                             {"rows", rows}});
+    }
+    return {{"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}};
+}
+
+/// All recording processes, or the one that was asked for; `error` where that one has no recording.
+std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>& before, std::string& error) {
+    std::vector<record::LiveRecording> recordings;
+    if (options.pid == 0) {
+        recordings = record::find_live_recordings();
+    } else {
+        record::FoundRecording found = record::find_live_recording(options.pid);
+        if (found.recording)
+            recordings.push_back(std::move(*found.recording));
+        else
+            error = found.error;
+    }
+    std::vector<Seen> all;
+    for (const record::LiveRecording& recording : recordings) {
+        if (auto seen = look_at(recording, before)) all.push_back(std::move(*seen));
+    }
+    sort_by(options.sort, all);
+    return all;
+}
+
+/// As many lines as the terminal has, so that the head stays in sight.
+std::string fitting(const std::string& text) {
+    winsize size{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return text;
+    std::size_t end = 0;
+    for (int line = 0; line < size.ws_row - 2; ++line) {
+        end = text.find('\n', end);
+        if (end == std::string::npos) return text;
+        ++end;
+    }
+    return text.substr(0, end);
+}
+
+/// Waits, and returns whether the user typed `q`.
+bool waited_for_quit(double seconds, bool is_terminal) {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready =
+        poll(&input, is_terminal && isatty(STDIN_FILENO) == 1 ? 1 : 0, static_cast<int>(seconds * 1000));
+    char key = 0;
+    return ready > 0 && (read(STDIN_FILENO, &key, 1) != 1 || key == 'q');
+}
+
+int ps(const TopOptions& options) {
+    std::map<std::int32_t, Before> before;
+    std::string error;
+    const std::vector<Seen> all = look(options, before, error);
+    if (!error.empty()) {
+        say("ps", error);
+        return exit_code::usage;
+    }
+    print(options.format == "json" ? json_text(json_of(all)) : text_of(all, options));
+    return exit_code::ok;
+}
+
+int top(const TopOptions& options) {
+    const bool is_terminal = isatty(STDOUT_FILENO) == 1 && options.format != "json";
+    std::map<std::int32_t, Before> before;
+    for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
+        if (round > 0 && waited_for_quit(options.seconds, is_terminal)) break;
+        std::string error;
+        const std::vector<Seen> all = look(options, before, error);
+        if (!error.empty()) {
+            say("top", error);
+            return round == 0 ? exit_code::usage : exit_code::ok;  // the process has ended since
+        }
+        if (options.format == "json") {
+            print(json_line(json_of(all)));
+        } else if (is_terminal) {
+            print("\033[H\033[2J" +
+                  fitting(fmt::format("fp32shim top, {} UTC, every {} s; q and Enter: quit\n\n{}",
+                                      time_of_day(now_ns()).substr(0, 8), options.seconds, text_of(all, options))));
+        } else {
+            print(fmt::format("{}\n{}\n", timestamp(now_ns()), text_of(all, options)));
+        }
+        if (std::fflush(stdout) != 0) break;
+    }
+    return exit_code::ok;
+}
+
+void add_common(CLI::App& app, TopOptions& options) {
+    app.add_option("PID", options.pid, "One process, with its call sites")
+        ->type_name("PID")
+        ->check(CLI::PositiveNumber);
+    add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"},
+               "Order of the processes; rate where not given");
+    add_format(app, options.format, {"table", "json"});
+}
+
+}  // namespace
+
+Action define_top(CLI::App& app) {
+    auto options = std::make_shared<TopOptions>();
+    add_common(app, *options);
+    app.add_option("--interval", options->seconds, "Seconds between two looks; 2 where not given")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.1, 86400.0));
+    app.add_option("--count", options->rounds, "Looks; without end where not given")
+        ->type_name("COUNT")
+        ->check(CLI::PositiveNumber);
+    return [options] { return top(*options); };
+}
+
+Action define_ps(CLI::App& app) {
+    auto options = std::make_shared<TopOptions>();
+    add_common(app, *options);
+    return [options] { return ps(*options); };
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,204 @@
+// fp32shim verify: whether recordings show that nothing ran below a format. Words here may go into a report, so they
+// claim no more than recordings can tell.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "cli/merged_calls.hpp"
+#include "cli/options.hpp"
+#include "cli/recordings.hpp"
+#include "cli/report_formats.hpp"
+#include "cli/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct VerifyOptions {
+    std::vector<std::string> recordings;
+    std::string at_least, format;
+    bool allow_bf16x9 = false;
+};
+
+/// Why nothing can be shown.
+struct Doubt {
+    std::string where;  ///< a recording; empty: all of them
+    std::string reason;
+};
+
+enum class Verdict : std::uint8_t { shown, violated, inconclusive };
+
+struct Verified {
+    std::vector<const MergedRow*> violations;
+    std::vector<Doubt> doubts;
+    std::uint64_t shown_calls = 0;
+
+    Verdict verdict() const {
+        if (!violations.empty()) return Verdict::violated;
+        return doubts.empty() ? Verdict::shown : Verdict::inconclusive;
+    }
+};
+
+/// The place of a format in the order of floors; nullopt where the format is not known.
+std::optional<policy::Floor> strictness_of(const std::string& format, bool allow_bf16x9) {
+    if (format == "bf16x9" && allow_bf16x9) return policy::Floor::fp32;
+    if (format == "unchanged") return std::nullopt;
+    return policy::parse_floor(format);
+}
+
+void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, Verified& verified) {
+    const std::uint64_t count = row.counters.calls;
+    if (row.is_overflow) {
+        verified.doubts.push_back(
+            {"", fmt::format("{} calls are counted, but nothing else of them is known", count)});
+        return;
+    }
+    const auto strictness = strictness_of(row.ran_at(), allow_bf16x9);
+    const std::string what =
+        fmt::format("{} calls of {} {} ({})", count, row.function, row.size_text(), row.route_text());
+    if (strictness) {
+        if (*strictness >= at_least)
+            verified.shown_calls += count;
+        else
+            verified.violations.push_back(&row);
+    } else if (row.reason == "no_product") {
+        verified.shown_calls += count;  // nothing was multiplied
+    } else if (row.reason == "observed") {
+        verified.doubts.push_back({"", what + ": operands are " + row.dtype + ", narrower than float32"});
+    } else {
+        verified.doubts.push_back(
+            {"", what + ": forwarded unchanged, so their format is not known (" + row.reason + ")"});
+    }
+}
+
+void judge_process(const MergedProcess& process, Verified& verified) {
+    const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
+    if (process.uncounted_calls > 0) {
+        doubt(fmt::format("{} calls found no room: nothing but their number is known", process.uncounted_calls));
+    }
+    if (process.dropped_events > 0) doubt(fmt::format("{} events were dropped", process.dropped_events));
+    if ((process.facts.flags & record::format::flag_closed) != 0) {
+        doubt("the program closed the recording: calls after that are missing");
+    }
+    if (process.state == record::RecordingState::live) {
+        doubt(fmt::format("process {} still runs: more calls may follow", process.facts.process.pid));
+    }
+}
+
+Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems, policy::Floor at_least,
+                      bool allow_bf16x9) {
+    Verified verified;
+    for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
+        if (row->counters.calls > 0) judge_row(*row, at_least, allow_bf16x9, verified);
+    }
+    for (const MergedProcess& process : calls.processes()) judge_process(process, verified);
+    for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
+    if (calls.total().calls == 0) verified.doubts.push_back({"", "no calls were recorded"});
+    return verified;
+}
+
+std::string_view word_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::shown:
+            return "shown";
+        case Verdict::violated:
+            return "violated";
+        case Verdict::inconclusive:
+            break;
+    }
+    return "inconclusive";
+}
+
+int exit_code_of(Verdict verdict) {
+    if (verdict == Verdict::shown) return exit_code::ok;
+    return verdict == Verdict::violated ? exit_code::finding : exit_code::inconclusive;
+}
+
+constexpr std::string_view scope_note =
+    "This is about products that the shim sees. Those of cuDNN, oneDNN, Triton, CUTLASS, and of BLAS libraries that "
+    "are "
+    "linked statically are in no recording.";
+
+Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+    Json json = {{"schema", 1},
+                 {"verdict", word_of(verified.verdict())},
+                 {"at_least", options.at_least},
+                 {"allow_bf16x9", options.allow_bf16x9},
+                 {"recordings", calls.processes().size()},
+                 {"calls", calls.total().calls},
+                 {"calls_shown", verified.shown_calls},
+                 {"violations", Json::array()},
+                 {"doubts", Json::array()},
+                 {"scope", scope_note}};
+    for (const MergedRow* row : verified.violations) json["violations"].push_back(cli::json_of(*row));
+    for (const Doubt& doubt : verified.doubts) {
+        json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
+    }
+    return json;
+}
+
+std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+    const std::uint64_t total = calls.total().calls;
+    const std::string recordings = counted(calls.processes().size(), "recording");
+    std::string text;
+    switch (verified.verdict()) {
+        case Verdict::shown:
+            text = fmt::format("{}: all {} calls in {} ran at {} or above.\n", coloured("Shown", Colour::green),
+                               count_text(total), recordings, options.at_least);
+            break;
+        case Verdict::violated: {
+            std::uint64_t below = 0;
+            for (const MergedRow* row : verified.violations) below += row->counters.calls;
+            text = fmt::format("{}: {} of {} calls in {} ran below {}, or were allowed to.\n\n{}",
+                               coloured("Violated", Colour::red), count_text(below), count_text(total), recordings,
+                               options.at_least, call_site_table(verified.violations, 0).text());
+            break;
+        }
+        case Verdict::inconclusive:
+            text = fmt::format("{}: {} of {} calls in {} ran at {} or above; of the rest it cannot be told.\n",
+                               coloured("Inconclusive", Colour::yellow), count_text(verified.shown_calls),
+                               count_text(total), recordings, options.at_least);
+            break;
+    }
+    if (!verified.doubts.empty()) text += "\nNot known:\n";
+    for (const Doubt& doubt : verified.doubts) {
+        text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
+                            printable(doubt.reason));
+    }
+    return text + fmt::format("\n{}\n", scope_note);
+}
+
+int verify(const VerifyOptions& options) {
+    const RecordingPaths found = find_recordings(options.recordings);
+    for (const std::string& error : found.errors) say("verify", error);
+    if (!found.errors.empty()) return exit_code::usage;
+
+    MergedCalls calls;
+    const auto problems =
+        visit_recordings(found.paths, [&](const std::string& path, auto& recording) { calls.add(path, recording); });
+    const Verified verified = verify_calls(
+        calls, problems, policy::parse_floor(options.at_least).value_or(policy::Floor::fp32), options.allow_bf16x9);
+    print(options.format == "json" ? json_text(json_of(verified, calls, options))
+                                   : text_of(verified, calls, options));
+    return exit_code_of(verified.verdict());
+}
+
+}  // namespace
+
+Action define_verify(CLI::App& app) {
+    auto options = std::make_shared<VerifyOptions>();
+    app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
+        ->type_name("FILE")
+        ->required();
+    add_choice(app, "--at-least", options->at_least, {"fp32", "bf16x9", "tf32", "bf16", "fp16"},
+               "The lowest format that is let pass")
+        ->required();
+    app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
+    add_format(app, options->format, {"table", "json"});
+    return [options] { return verify(*options); };
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,59 @@
+#include "record/recording_clock.hpp"
+
+#include "record/raw_syscall.hpp"
+
+namespace fp32shim::record {
+
+namespace {
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+std::int64_t clock_ns(int clock) {
+    timespec now{};
+    raw::syscall6(SYS_clock_gettime, clock, raw::address(&now));
+    return static_cast<std::int64_t>(now.tv_sec) * second_ns + now.tv_nsec;
+}
+
+}  // namespace
+
+ClockPoint read_clocks() {
+    // The shortest of several attempts: the others were interrupted.
+    ClockPoint best;
+    std::uint64_t shortest = UINT64_MAX;
+    for (int attempt = 0; attempt < 5; ++attempt) {
+        const std::uint64_t before = ticks();
+        const std::int64_t monotonic = clock_ns(CLOCK_MONOTONIC);
+        const std::uint64_t after = ticks();
+        if (after - before >= shortest) continue;
+        shortest = after - before;
+        best = {before + (after - before) / 2, monotonic, 0};
+    }
+    best.realtime_ns = raw::realtime_ns() - (clock_ns(CLOCK_MONOTONIC) - best.monotonic_ns);
+    return best;
+}
+
+std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to) {
+    const std::int64_t elapsed_ns = to.monotonic_ns - from.monotonic_ns;
+    if (elapsed_ns < 1000 || to.ticks <= from.ticks) return 0;
+    return static_cast<std::uint64_t>(static_cast<double>(to.ticks - from.ticks) * static_cast<double>(second_ns) /
+                                      static_cast<double>(elapsed_ns));
+}
+
+std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockPoint& since) {
+#if defined(__aarch64__)
+    std::uint64_t frequency;
+    asm volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
+    return frequency;
+#else
+    constexpr std::int64_t long_enough_ns = 1'000'000;
+    for (;;) {
+        const std::int64_t left_ns = long_enough_ns - (clock_ns(CLOCK_MONOTONIC) - since.monotonic_ns);
+        if (left_ns <= 0) break;
+        const timespec pause{0, left_ns};
+        raw::syscall6(SYS_nanosleep, raw::address(&pause), 0);
+    }
+    return ticks_per_second(since, read_clocks());
+#endif
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,209 @@
+#include "record/recording_control.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <thread>
+
+#include "record/recording_identity.hpp"
+#include "record/recording_processes.hpp"
+
+namespace fp32shim::record {
+
+namespace {
+
+using format::CommandKind;
+
+constexpr std::string_view deleted_mark = " (deleted)";
+constexpr std::string_view extension = ".fp32rec";
+
+class Descriptor {
+  public:
+    explicit Descriptor(int number) : number_(number) {}
+    ~Descriptor() {
+        if (number_ >= 0) close(number_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int number() const { return number_; }
+
+  private:
+    int number_;
+};
+
+/// Why the header behind `descriptor` is not that of a running `process`; empty: it is.
+std::string why_not_of(int descriptor, const ProcessIdentity& process) {
+    format::Header header;
+    if (pread(descriptor, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
+        header.magic != format::magic)
+        return "is not a recording";
+    if (header.version != format::version)
+        return "has format version " + std::to_string(header.version) + ", this fp32shim knows version " +
+               std::to_string(format::version) + "; use the fp32shim that records";
+    ProcessIdentity recorded{header.pid, header.process_start, header.pid_namespace, {}};
+    std::memcpy(recorded.boot_id, header.boot_id, sizeof recorded.boot_id);
+    return recorded == process ? std::string() : "belongs to another process";
+}
+
+/// `name` without the mark of a deleted file, if it is called like a recording; else empty.
+std::string_view recording_name(std::string_view name) {
+    if (name.ends_with(deleted_mark)) name.remove_suffix(deleted_mark.size());
+    return name.ends_with(extension) ? name : std::string_view();
+}
+
+/// The names of the recordings that a process has mapped.
+std::vector<std::string> mapped_recordings(std::int32_t pid) {
+    std::vector<std::string> names;
+    std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+    for (std::string line; std::getline(maps, line);) {
+        const std::size_t begin = line.find('/');
+        if (begin == std::string::npos || recording_name(std::string_view(line).substr(begin)).empty()) continue;
+        std::string name = line.substr(begin);
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    }
+    return names;
+}
+
+/// A path at which the recording called `name` of a process can be opened; empty: there is none.
+std::string find_open_path(std::int32_t pid, const std::string& name, const ProcessIdentity& process) {
+    const auto is_it = [&](const std::string& path) {
+        const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+        return descriptor.number() >= 0 && why_not_of(descriptor.number(), process).empty();
+    };
+    const std::string folder = "/proc/" + std::to_string(pid);
+    if (std::string path = folder + "/root" + name; is_it(path)) return path;
+    // Deleted: the process still has its descriptor, 100 or one of the next.
+    for (int number = 0; number < 1024; ++number) {
+        std::string path = folder + "/fd/" + std::to_string(number);
+        char target[4096];
+        const ssize_t size = readlink(path.c_str(), target, sizeof target);
+        if (size > 0 && name == std::string_view(target, static_cast<std::size_t>(size)) && is_it(path)) return path;
+    }
+    return {};
+}
+
+std::optional<LiveRecording> recording_of(std::int32_t pid) {
+    const std::vector<std::string> names = mapped_recordings(pid);
+    if (names.empty()) return std::nullopt;
+    const ProcessIdentity process = identify(pid);
+    for (const std::string& name : names)
+        if (std::string path = find_open_path(pid, name, process); !path.empty())
+            return LiveRecording{pid, name, std::move(path)};
+    return std::nullopt;
+}
+
+/// The header of another process's recording, mapped for writing.
+class MappedHeader {
+  public:
+    MappedHeader(const LiveRecording& recording) {
+        const Descriptor file(open(recording.open_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+        if (file.number() < 0) {
+            error_ = recording.name +
+                     (errno == EACCES || errno == EPERM
+                          ? ": this user may not write to it; commands are for the user whose process it is"
+                          : ": cannot be opened any more; look whether the process still runs");
+            return;
+        }
+        if (const std::string why = why_not_of(file.number(), identify(recording.pid)); !why.empty()) {
+            error_ = recording.name + " " + why;
+            return;
+        }
+        void* mapped = mmap(nullptr, sizeof(format::Header), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+        if (mapped == MAP_FAILED) {
+            error_ = recording.name + ": the kernel cannot map it";
+            return;
+        }
+        header_ = static_cast<format::Header*>(mapped);
+    }
+    ~MappedHeader() {
+        if (header_ != nullptr) munmap(header_, sizeof(format::Header));
+    }
+    MappedHeader(const MappedHeader&) = delete;
+    MappedHeader& operator=(const MappedHeader&) = delete;
+
+    const std::string& error() const { return error_; }
+    format::Header& operator*() const { return *header_; }
+
+  private:
+    format::Header* header_ = nullptr;
+    std::string error_;
+};
+
+CommandAnswer send(const LiveRecording& recording, CommandKind kind, std::uint8_t precision,
+                   std::chrono::milliseconds timeout) {
+    const MappedHeader mapped(recording);
+    if (!mapped.error().empty()) return {CommandOutcome::failed, mapped.error()};
+    format::Header& header = *mapped;
+
+    const std::atomic_ref command(header.command);
+    format::CommandWord before{command.load(std::memory_order_relaxed)};
+    format::CommandWord sent{};
+    do {
+        std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
+        if (sequence == 0) sequence = 1;  // a word is never 0
+        sent = format::make_command(sequence, kind, precision, getpid());
+    } while (!command.compare_exchange_weak(before.value, sent.value, std::memory_order_release));
+
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    for (;;) {
+        if (std::atomic_ref(header.answered).load(std::memory_order_acquire) == sent.value) {
+            const std::size_t size = std::min<std::size_t>(header.answer_size, sizeof header.answer_text);
+            const bool is_done = header.answer == static_cast<std::uint32_t>(format::CommandResult::done);
+            return {is_done ? CommandOutcome::done : CommandOutcome::refused, std::string(header.answer_text, size)};
+        }
+        if (command.load(std::memory_order_relaxed) != sent.value)
+            return {CommandOutcome::not_answered,
+                    "another command took this one's place before the process had seen it"};
+        if (identify(recording.pid).start == 0)
+            return {CommandOutcome::failed, "process " + std::to_string(recording.pid) + " has ended meanwhile"};
+        if (std::chrono::steady_clock::now() >= deadline) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return {CommandOutcome::not_answered, "process " + std::to_string(recording.pid) +
+                                              " has multiplied nothing since; it will act at its next product"};
+}
+
+}  // namespace
+
+std::vector<LiveRecording> find_live_recordings() {
+    std::vector<LiveRecording> found;
+    for (const std::int32_t pid : list_processes())
+        if (auto recording = recording_of(pid)) found.push_back(std::move(*recording));
+    return found;
+}
+
+FoundRecording find_live_recording(std::int32_t pid) {
+    const std::string process = "process " + std::to_string(pid);
+    if (pid <= 0) return {std::nullopt, process + " cannot exist; name the id of a running one"};
+    struct stat status {};
+    const std::string folder = "/proc/" + std::to_string(pid);
+    if (stat(folder.c_str(), &status) != 0)
+        return {std::nullopt, process + " does not exist; `fp32shim ps` lists those that record"};
+    if (auto recording = recording_of(pid)) return {std::move(recording), {}};
+    if (!std::ifstream(folder + "/maps").is_open())
+        return {std::nullopt, process + " is another user's; only its own user and root may look into it"};
+    return {std::nullopt,
+            process +
+                " records nothing: it runs without fp32shim, without FP32_MATMUL_LOG=NAME.fp32rec, or has not "
+                "multiplied yet"};
+}
+
+CommandAnswer send_set_precision(const LiveRecording& recording, std::optional<policy::Precision> precision,
+                                 std::chrono::milliseconds timeout) {
+    return send(recording, CommandKind::set_precision,
+                precision ? static_cast<std::uint8_t>(*precision) : format::no_precision, timeout);
+}
+
+CommandAnswer send_reload(const LiveRecording& recording, std::chrono::milliseconds timeout) {
+    return send(recording, CommandKind::reload, format::no_precision, timeout);
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,404 @@
+#include "record/recording_file.hpp"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "record/io_error.hpp"
+#include "record/line_writer.hpp"
+#include "record/raw_syscall.hpp"
+#include "record/recording_memory.hpp"
+#include "record/signal_hold.hpp"
+
+namespace fp32shim::record {
+
+using format::segment_size;
+
+namespace {
+
+constexpr int lowest_descriptor = 100;  // out of the way of programs that count on small numbers
+constexpr int first_after_standard = 3;
+constexpr int longest_suffix = 9999;
+/// What events may use of the file. An eighth is kept for counters, rows and rings: 1 to 64 MiB, of a small file
+/// half.
+constexpr std::uint32_t events_limit(std::uint32_t segments) {
+    constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
+    return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
+}
+
+/// `run.fp32rec` and 2: `run.2.fp32rec`. Where `path` is not so called, the suffix goes to its end.
+bool with_suffix(std::string_view path, int suffix, std::span<char> out) {
+    constexpr std::string_view extension = ".fp32rec";
+    LineWriter writer(out);
+    const bool has_extension = path.ends_with(extension);
+    if (has_extension) path.remove_suffix(extension.size());
+    writer.text(path);
+    if (suffix > 0) writer.text(".").number(suffix);
+    if (has_extension) writer.text(extension);
+    writer.text({"\0", 1});
+    return !writer.overflowed();
+}
+
+long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t offset) {
+    return raw::syscall6(SYS_mmap, raw::address(at), static_cast<long>(size), PROT_READ | PROT_WRITE, flags,
+                         descriptor, static_cast<long>(offset));
+}
+
+/// Runs a call that may cause SIGXFSZ; 0 or an errno.
+template <class Call>
+long without_signals(Call call) {
+    const SignalHold hold(SignalHold::by_writing);
+    long result = 0;
+    do {
+        result = call();
+    } while (result == -EINTR);
+    if (result == -EFBIG) hold.take_back(SIGXFSZ);
+    return result;
+}
+
+}  // namespace
+
+RecordingFile::~RecordingFile() {
+    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    if (is_ours(descriptor)) raw::close(descriptor);
+}
+
+int RecordingFile::create(std::string_view path, const Limits& limits, std::uint32_t segments,
+                          format::Header*& header) {
+    is_open_.store(false, std::memory_order_relaxed);
+    if (const int inherited = descriptor_.exchange(-1, std::memory_order_relaxed); is_ours(inherited))
+        raw::close(inherited);
+    limits_ = limits;
+    reopened_.store(false, std::memory_order_relaxed);
+    queue_begin_ = queue_end_ = 0;
+    queue_ = nullptr;
+    if (limits.overwrites) {
+        queue_ =
+            static_cast<std::uint32_t*>(map_private_pages(limits.segments * sizeof(std::uint32_t), InChild::nothing));
+        if (queue_ == nullptr) return ENOMEM;
+    }
+
+    int error = open_new(path);
+    if (error != 0) return error;
+    error = allocate(0, 1 + segments);
+    if (error == 0) {
+        const long mapped = map(nullptr, segment_size, MAP_SHARED, descriptor_.load(std::memory_order_relaxed), 0);
+        if (mapped > 0) {
+            header = reinterpret_cast<format::Header*>(mapped);
+            header->next_segment = 1 + segments;
+            return 0;
+        }
+        error = static_cast<int>(-mapped);
+    }
+    discard();
+    return error;
+}
+
+void RecordingFile::discard() {
+    raw::syscall6(SYS_unlinkat, AT_FDCWD, raw::address(path_), 0);  // made just now, with O_EXCL
+    raw::close(descriptor_.exchange(-1, std::memory_order_relaxed));
+}
+
+void RecordingFile::install(format::Header* filled) {
+    format::Header* before = header();
+    if (before == nullptr) {
+        header_.store(filled, std::memory_order_release);
+    } else {
+        const long mapped =
+            map(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.load(std::memory_order_relaxed), 0);
+        if (mapped < 0) return abandon();
+        raw::syscall6(SYS_munmap, raw::address(filled), segment_size);
+    }
+    is_open_.store(true, std::memory_order_release);
+}
+
+void RecordingFile::abandon() {
+    is_open_.store(false, std::memory_order_relaxed);
+    path_[0] = '\0';
+    map(header(), segment_size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+void* RecordingFile::map_segment(std::uint32_t number) {
+    const long mapped = map(nullptr, segment_size, MAP_SHARED, descriptor_.load(std::memory_order_relaxed),
+                            std::uint64_t{number} * segment_size);
+    if (mapped < 0) return nullptr;
+    if (raw::syscall6(SYS_madvise, mapped, segment_size, MADV_DONTFORK) < 0) {
+        raw::syscall6(SYS_munmap, mapped, segment_size);
+        return nullptr;
+    }
+    return reinterpret_cast<void*>(mapped);
+}
+
+void RecordingFile::publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind) {
+    std::atomic_ref(segment.kind).store(static_cast<std::uint32_t>(kind), std::memory_order_release);
+    std::atomic_ref(header.segments_in_use).fetch_add(1, std::memory_order_release);
+}
+
+void* RecordingFile::map_new_segment() {
+    if (!has_descriptor()) return nullptr;
+    int error = 0;
+    const std::uint32_t number = reserve(limits_.segments, error);
+    if (number != 0) {
+        error = allocate(number, 1);
+        if (error == 0) {
+            if (void* segment = map_segment(number)) return segment;
+            error = ENOMEM;
+        }
+        give_back(number);
+    }
+    complain(error);
+    return nullptr;
+}
+
+RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader& segment,
+                                                     std::span<const format::EventRecord> events) {
+    if (!has_descriptor()) return Appended::no_room;
+    int error = 0;
+    std::uint32_t number = reserve(events_limit(limits_.segments), error);
+    const bool is_new = number != 0;
+    if (!is_new && limits_.overwrites) {
+        number = take_oldest();
+        if (number == 0) return Appended::superseded;  // other threads have all the others in hand
+    }
+    if (number != 0) {
+        error = write_events(number, segment, events);
+        if (error == 0 || !is_new) remember(number);
+        if (error == 0) {
+            if (is_new) std::atomic_ref(header()->segments_in_use).fetch_add(1, std::memory_order_release);
+            return Appended::yes;
+        }
+        if (is_new) give_back(number);
+    }
+    complain(error);
+    return Appended::no_room;
+}
+
+/// The number of a segment that nobody else has, or 0 and an errno: 0 where the file may not grow any more.
+std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
+    const std::atomic_ref next(header()->next_segment);
+    std::uint32_t number = next.load(std::memory_order_relaxed);
+    do {
+        if (number >= limit) {
+            error = 0;
+            return 0;
+        }
+    } while (!next.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
+    return number;
+}
+
+/// Where another thread has reserved one since, it stays unused.
+void RecordingFile::give_back(std::uint32_t number) {
+    std::uint32_t expected = number + 1;
+    std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
+}
+
+int RecordingFile::allocate(std::uint32_t first, std::uint32_t count) const {
+    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    const std::uint64_t offset = std::uint64_t{first} * segment_size;
+    const std::uint64_t size = std::uint64_t{count} * segment_size;
+    const long result = without_signals([&] {
+        return raw::syscall6(SYS_fallocate, descriptor, 0, static_cast<long>(offset), static_cast<long>(size));
+    });
+    // File systems without it (NFS 3, some of FUSE) have to be written to.
+    if (result == -EOPNOTSUPP || result == -ENOSYS) return write_zeros(offset, size);
+    return static_cast<int>(-result);
+}
+
+int RecordingFile::write_zeros(std::uint64_t offset, std::uint64_t size) const {
+    static constexpr char zeros[4096] = {};
+    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    while (size > 0) {
+        const long written = without_signals([&] {
+            return raw::syscall6(SYS_pwrite64, descriptor, raw::address(zeros),
+                                 static_cast<long>(std::min<std::uint64_t>(size, sizeof zeros)),
+                                 static_cast<long>(offset));
+        });
+        if (written <= 0) return written == 0 ? EIO : static_cast<int>(-written);
+        offset += static_cast<std::uint64_t>(written);
+        size -= static_cast<std::uint64_t>(written);
+    }
+    return 0;
+}
+
+/// One write, from front to back: where it is cut short, the events that are there are whole, and the ring still has
+/// all.
+int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
+                                std::span<const format::EventRecord> events) const {
+    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    iovec parts[2] = {{const_cast<format::SegmentHeader*>(&segment), sizeof segment},
+                      {const_cast<format::EventRecord*>(events.data()), events.size_bytes()}};
+    std::uint64_t offset = std::uint64_t{number} * segment_size;
+    while (parts[1].iov_len > 0) {
+        const long written = without_signals([&] {
+            return raw::syscall6(SYS_pwritev, descriptor, raw::address(parts), 2, static_cast<long>(offset), 0);
+        });
+        if (written <= 0) return written == 0 ? EIO : static_cast<int>(-written);
+        offset += static_cast<std::uint64_t>(written);
+        auto left = static_cast<std::size_t>(written);
+        for (iovec& part : parts) {
+            const std::size_t taken = std::min(left, part.iov_len);
+            part.iov_base = static_cast<char*>(part.iov_base) + taken;
+            part.iov_len -= taken;
+            left -= taken;
+        }
+    }
+    return 0;
+}
+
+std::uint32_t RecordingFile::take_oldest() {
+    const SignalHold hold(SignalHold::all);
+    if (!queue_lock_.acquire()) return 0;
+    const std::uint32_t number = queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
+    queue_lock_.release();
+    return number;
+}
+
+void RecordingFile::remember(std::uint32_t number) {
+    if (queue_ == nullptr) return;
+    const SignalHold hold(SignalHold::all);
+    if (!queue_lock_.acquire()) return;
+    queue_[queue_end_++ % limits_.segments] = number;
+    queue_lock_.release();
+}
+
+bool RecordingFile::is_ours(int descriptor) const {
+    struct stat status {};
+    return descriptor >= 0 && raw::fstat(descriptor, status) == 0 &&
+           status.st_dev == device_.load(std::memory_order_relaxed) &&
+           status.st_ino == inode_.load(std::memory_order_relaxed);
+}
+
+/// Whether the descriptor is still ours, or could be opened again: once per process, and only if the file still has
+/// its name.
+bool RecordingFile::has_descriptor() {
+    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    if (is_ours(descriptor)) return true;
+    if (descriptor >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
+        const int again = raw::open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+        if (is_ours(again)) {
+            if (keep(again) == 0) return true;
+        } else if (again >= 0) {
+            raw::close(again);
+        }
+    }
+    std::atomic_ref(header()->flags).fetch_or(format::flag_closed, std::memory_order_relaxed);
+    if (said_closed_.first()) {
+        char buffer[1024];
+        LineWriter out(buffer);
+        out.text("recording ")
+            .escaped(path_, 600)
+            .text(": the program has closed it; what has room is still counted, ");
+        out.text("the rest is dropped; see that the program leaves descriptors alone that are not its own");
+        stderr_line(out.view());
+    }
+    return false;
+}
+
+/// Makes the file and keeps its descriptor. 0 or an errno.
+int RecordingFile::open_new(std::string_view path) {
+    int descriptor = -EEXIST;
+    for (int suffix = 0; descriptor == -EEXIST && suffix <= longest_suffix; ++suffix) {
+        if (!with_suffix(path, suffix, path_)) return ENAMETOOLONG;
+        do {
+            descriptor = raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
+        } while (descriptor == -EINTR);
+    }
+    if (descriptor < 0) return -descriptor;
+
+    int error = 0;
+    if (limits_.group >= 0)
+        error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, static_cast<long>(limits_.group)));
+    // After the group: nobody else may read it in between.
+    if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
+    if (error == 0) return keep(descriptor);
+    raw::close(descriptor);
+    raw::syscall6(SYS_unlinkat, AT_FDCWD, raw::address(path_), 0);
+    return error;
+}
+
+/// Moves a descriptor out of the way and makes it this file's. 0 or an errno, the descriptor then closed.
+int RecordingFile::keep(int descriptor) {
+    int moved = raw::fcntl(descriptor, F_DUPFD_CLOEXEC, lowest_descriptor);
+    // Where the limit does not allow that: never where the program, or a library of it, expects its standard streams.
+    if (moved < 0 && descriptor < first_after_standard)
+        moved = raw::fcntl(descriptor, F_DUPFD_CLOEXEC, first_after_standard);
+    if (moved < 0 && descriptor < first_after_standard) {
+        raw::close(descriptor);
+        return EMFILE;
+    }
+    if (moved >= 0) {
+        raw::close(descriptor);
+        descriptor = moved;
+    }
+    struct stat status {};
+    if (const int result = raw::fstat(descriptor, status); result < 0) {
+        raw::close(descriptor);
+        return -result;
+    }
+    device_.store(status.st_dev, std::memory_order_relaxed);
+    inode_.store(status.st_ino, std::memory_order_relaxed);
+    descriptor_.store(descriptor, std::memory_order_relaxed);
+    return 0;
+}
+
+/// `error`: an errno, or 0 where the file has its full size.
+void RecordingFile::complain(int error) {
+    format::Header& mapped = *header();
+    const std::uint32_t flag = error == 0 ? format::flag_file_full : format::flag_io_error;
+    std::atomic_ref(mapped.flags).fetch_or(flag, std::memory_order_relaxed);
+    if (error != 0) std::atomic_ref(mapped.last_error).store(error, std::memory_order_relaxed);
+    if (error == 0 ? !said_full_.first() : !said_error_.first()) return;
+
+    char buffer[1024];
+    LineWriter out(buffer);
+    out.text("recording ").escaped(path_, 600).text(": ");
+    if (error == 0) {
+        out.text("max_size is reached");
+    } else {
+        const IoError description = describe_io_error(error);
+        out.text(description.meaning);
+        if (description.meaning.find('(') == std::string_view::npos) out.text(" (errno ").number(error).text(")");
+    }
+    out.text("; what has room is still counted, the rest is dropped, and how much that is stands in the recording; ");
+    out.text(error == 0 ? "raise [log] max_size, or record with the level summary" : describe_io_error(error).remedy);
+    stderr_line(out.view());
+}
+
+std::int64_t find_group(std::string_view text) {
+    std::uint32_t number = 0;
+    const auto parse = [&number](std::string_view digits) {
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        return error == std::errc{} && end == digits.data() + digits.size();
+    };
+    if (parse(text)) return number;
+
+    const int descriptor = raw::open("/etc/group", O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return -1;
+    // Lines `name:password:number:members`; only the first 256 bytes of one matter.
+    char line[256];
+    std::size_t size = 0;
+    std::int64_t found = -1;
+    char chunk[256];
+    for (long got = 0; found < 0 && (got = raw::read(descriptor, chunk, sizeof chunk)) > 0;) {
+        for (const char letter : std::string_view(chunk, static_cast<std::size_t>(got))) {
+            if (letter != '\n') {
+                if (size < sizeof line) line[size++] = letter;
+                continue;
+            }
+            std::string_view rest(line, size);
+            size = 0;
+            if (!rest.starts_with(text) || !rest.substr(text.size()).starts_with(':')) continue;
+            rest.remove_prefix(text.size() + 1);
+            const std::size_t password_end = rest.find(':');
+            if (password_end == std::string_view::npos) continue;
+            rest.remove_prefix(password_end + 1);
+            if (parse(rest.substr(0, rest.find(':')))) found = number;
+        }
+    }
+    raw::close(descriptor);
+    return found;
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,110 @@
+// The file under a recording: its name, its descriptor, its space. Segments come from here, mapped or written.
+//
+// All I/O is by raw system calls with SIGPIPE and SIGXFSZ held back. Space is allocated before it is mapped, so that
+// a full disk is an error here and never SIGBUS in a program's product. The descriptor is 100 or higher where the
+// limit allows, and used only after fstat has said that it still is this file.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "record/fork_safe_lock.hpp"
+#include "record/log_path.hpp"
+#include "record/recording_format.hpp"
+#include "record/stderr_line.hpp"
+
+namespace fp32shim::record {
+
+/// Errors are errnos. Thread-safe but for create(), install() and the like, which say who may call them.
+class RecordingFile {
+  public:
+    RecordingFile() = default;
+    /// Closes the file; what is mapped stays mapped.
+    ~RecordingFile();
+    RecordingFile(const RecordingFile&) = delete;
+    RecordingFile& operator=(const RecordingFile&) = delete;
+
+    struct Limits {
+        std::uint32_t segments = 0;  ///< of the whole file
+        bool overwrites = false;     ///< beyond that, the oldest events make room for new ones
+        std::uint32_t mode = 0600;   ///< permission bits
+        std::int64_t group = -1;     ///< -1: not changed
+    };
+
+    /// Makes the file at `path`, or, where there is one, at the first of `path` with `.1`, `.2`, … before its
+    /// extension that is free; with room for the header and `segments` more. 0 or an errno, with no file left behind.
+    /// `header`: the header, mapped and zeroed, not yet this file's. By the only thread that knows this object, or in
+    /// a forked child, where the parent's descriptor is closed first.
+    int create(std::string_view path, const Limits& limits, std::uint32_t segments, format::Header*& header);
+    /// Undoes create(): nothing is left of the file.
+    void discard();
+    /// Makes `filled` the header, at the address of the one before where there is one, so that threads may go on
+    /// reading it. By whoever called create().
+    void install(format::Header* filled);
+    /// In place of install() in a child that could not make a file: from now on the header is a private page of
+    /// zeros.
+    void abandon();
+
+    bool is_open() const { return is_open_.load(std::memory_order_acquire); }
+    format::Header* header() const { return header_.load(std::memory_order_relaxed); }
+    std::string_view path() const { return path_; }
+
+    /// Segment `number` of those that create() made room for. nullptr: the kernel maps no more.
+    void* map_segment(std::uint32_t number);
+    /// Declares a mapped segment, whose other fields are filled in, to be in use.
+    static void publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
+    void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
+    /// A further segment, zeroed. nullptr: there is no room; that is said once per process.
+    void* map_new_segment();
+
+    enum class Appended : std::uint8_t {
+        yes,
+        no_room,     ///< which is said once per process
+        superseded,  ///< there is no room, and the oldest events that could have made some are those themselves
+    };
+    /// Puts a full ring into a segment of its own: a new one, or, where that is asked for, that of the oldest events.
+    Appended append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
+
+  private:
+    std::uint32_t reserve(std::uint32_t limit, int& error);
+    void give_back(std::uint32_t number);
+    int allocate(std::uint32_t first, std::uint32_t count) const;
+    int write_zeros(std::uint64_t offset, std::uint64_t size) const;
+    int write_events(std::uint32_t number, const format::SegmentHeader& segment,
+                     std::span<const format::EventRecord> events) const;
+    std::uint32_t take_oldest();
+    void remember(std::uint32_t number);
+    bool is_ours(int descriptor) const;
+    bool has_descriptor();
+    int open_new(std::string_view path);
+    int keep(int descriptor);
+    void complain(int error);
+
+    std::atomic<bool> is_open_{false};
+    std::atomic<format::Header*> header_{nullptr};
+    // As in DecisionLog: a write goes to `descriptor_` only after fstat gave `device_` and `inode_`.
+    std::atomic<int> descriptor_{-1};
+    std::atomic<std::uint64_t> device_{0};
+    std::atomic<std::uint64_t> inode_{0};
+    std::atomic<bool> reopened_{false};  // once per process: a program that keeps closing it does not want it
+
+    // Numbers of the segments with events, oldest first, where they are to be overwritten: a queue in private memory.
+    ForkSafeLock queue_lock_;
+    std::uint32_t* queue_ = nullptr;
+    std::uint64_t queue_begin_ = 0;
+    std::uint64_t queue_end_ = 0;
+
+    Limits limits_;
+    char path_[path_capacity] = {};
+    OncePerProcess said_full_, said_error_, said_closed_;
+};
+
+/// The number of a group: `text` itself where it is one, else from /etc/group. -1: there is no such group. Allocates
+/// nothing.
+std::int64_t find_group(std::string_view text);
+
+}  // namespace fp32shim::record

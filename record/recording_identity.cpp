@@ -1,0 +1,111 @@
+#include "record/recording_identity.hpp"
+
+#include <charconv>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "record/line_writer.hpp"
+#include "record/raw_syscall.hpp"
+
+namespace fp32shim::record {
+
+namespace {
+
+/// `/proc/FOLDER/NAME`, as far as it fits.
+class ProcPath {
+  public:
+    ProcPath(std::string_view folder, std::string_view name) {
+        LineWriter(buffer_).text("/proc/").text(folder).text("/").text(name).text({"\0", 1});
+        buffer_[sizeof buffer_ - 1] = '\0';
+    }
+    const char* c_str() const { return buffer_; }
+
+  private:
+    char buffer_[96] = {};
+};
+
+/// The first bytes of a file; empty where it cannot be read.
+std::string_view read_begin(const char* path, std::span<char> buffer) {
+    const int descriptor = raw::open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return {};
+    const long size = raw::read(descriptor, buffer.data(), buffer.size());
+    raw::close(descriptor);
+    return {buffer.data(), size < 0 ? 0 : static_cast<std::size_t>(size)};
+}
+
+template <class Integer>
+Integer number_at(std::string_view text) {
+    Integer value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+/// Field 22 of /proc/PID/stat; 0 where the process has ended.
+std::uint64_t read_start(std::string_view folder) {
+    char buffer[512];
+    std::string_view stat = read_begin(ProcPath(folder, "stat").c_str(), buffer);
+    // The name, field 2, may hold anything; ` S 1 …` follows the last parenthesis.
+    const std::size_t name_end = stat.rfind(')');
+    if (name_end == std::string_view::npos) return 0;
+    stat.remove_prefix(name_end + 1);
+    if (stat.starts_with(" Z") || stat.starts_with(" X")) return 0;
+    constexpr int start_field = 22;
+    for (int field = 2; field < start_field; ++field) {
+        const std::size_t space = stat.find(' ');
+        if (space == std::string_view::npos) return 0;
+        stat.remove_prefix(space + 1);
+    }
+    return number_at<std::uint64_t>(stat);
+}
+
+/// The last number of `NSpid:` in /proc/PID/status: the id in the process's own namespace.
+std::int32_t read_own_pid(std::string_view folder) {
+    char buffer[2048];
+    const std::string_view status = read_begin(ProcPath(folder, "status").c_str(), buffer);
+    const std::size_t begin = status.find("\nNSpid:");
+    if (begin == std::string_view::npos) return 0;
+    std::string_view line = status.substr(begin + 1);
+    line = line.substr(0, line.find('\n'));
+    return number_at<std::int32_t>(line.substr(line.find_last_of("\t :") + 1));
+}
+
+/// `pid:[4026531836]`
+std::uint64_t read_pid_namespace(std::string_view folder) {
+    char buffer[64];
+    const long size = raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);
+    constexpr std::size_t prefix = 5;
+    if (size <= static_cast<long>(prefix)) return 0;
+    return number_at<std::uint64_t>(std::string_view(buffer, static_cast<std::size_t>(size)).substr(prefix));
+}
+
+void read_boot_id(std::uint8_t (&id)[16]) {
+    char buffer[64];
+    std::size_t digits = 0;
+    for (const char& letter : read_begin("/proc/sys/kernel/random/boot_id", buffer)) {
+        std::uint8_t value = 0;
+        if (digits >= 32 || std::from_chars(&letter, &letter + 1, value, 16).ec != std::errc{}) continue;
+        id[digits / 2] = static_cast<std::uint8_t>(id[digits / 2] << 4 | value);
+        ++digits;
+    }
+}
+
+}  // namespace
+
+ProcessIdentity identify_self() {
+    ProcessIdentity identity{raw::getpid(), read_start("self"), read_pid_namespace("self"), {}};
+    read_boot_id(identity.boot_id);
+    return identity;
+}
+
+ProcessIdentity identify(std::int32_t pid_here) {
+    char folder[16];
+    LineWriter writer(folder);
+    writer.number(pid_here);
+    ProcessIdentity identity{
+        read_own_pid(writer.view()), read_start(writer.view()), read_pid_namespace(writer.view()), {}};
+    read_boot_id(identity.boot_id);
+    return identity;
+}
+
+}  // namespace fp32shim::record

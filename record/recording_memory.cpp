@@ -1,0 +1,56 @@
+#include "record/recording_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+#include "record/raw_syscall.hpp"
+
+namespace fp32shim::record {
+
+namespace {
+
+constexpr std::size_t chunk_size = 1 << 16;
+constexpr std::size_t alignment = 16;
+
+// Pages that one thread unmaps may be what another then gets. The kernel orders the two; this says so to the
+// language, and to the thread sanitizer.
+constinit std::atomic<std::uint32_t> unmapped{0};
+
+}  // namespace
+
+void* map_private_pages(std::size_t size, InChild in_child) {
+    const long pages = raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages < 0) return nullptr;
+    unmapped.load(std::memory_order_acquire);
+    const int advice = in_child == InChild::zeros ? MADV_WIPEONFORK : MADV_DONTFORK;
+    if (raw::syscall6(SYS_madvise, pages, static_cast<long>(size), advice) < 0) {
+        unmap_pages(reinterpret_cast<void*>(pages), size);
+        return nullptr;
+    }
+    return reinterpret_cast<void*>(pages);
+}
+
+void unmap_pages(void* pages, std::size_t size) {
+    unmapped.fetch_add(1, std::memory_order_release);
+    raw::syscall6(SYS_munmap, raw::address(pages), static_cast<long>(size));
+}
+
+void* PrivateArena::allocate(std::size_t size) {
+    size = (size + alignment - 1) & ~(alignment - 1);
+    for (;;) {
+        Chunk* chunk = current_.load(std::memory_order_acquire);
+        if (chunk != nullptr) {
+            const std::size_t offset = chunk->used.fetch_add(size, std::memory_order_relaxed);
+            if (offset + size <= chunk_size) return reinterpret_cast<char*>(chunk) + offset;
+        }
+        auto* fresh = static_cast<Chunk*>(map_private_pages(chunk_size, InChild::nothing));
+        if (fresh == nullptr) return nullptr;
+        fresh->used.store(alignment, std::memory_order_relaxed);
+        if (!current_.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel))
+            unmap_pages(fresh, chunk_size);
+    }
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,645 @@
+#include "record/recording_reader.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <queue>
+#include <utility>
+
+#include "record/io_error.hpp"
+#include "record/recording_clock.hpp"
+#include "record/recording_event_cursor.hpp"
+#include "record/recording_identity.hpp"
+#include "record/recording_processes.hpp"
+#include "record/recording_segments.hpp"
+
+namespace fp32shim::record {
+
+using format::CounterRecord;
+using format::CounterSegment;
+using format::EventRecord;
+using format::EventSegment;
+using format::RowSegment;
+using format::segment_size;
+using format::Text;
+
+namespace {
+
+constexpr std::size_t stable_header_size = 4096;  // that all versions agree upon
+
+__extension__ using Wide = __int128;
+
+std::int64_t clamped(Wide value) { return static_cast<std::int64_t>(std::clamp<Wide>(value, INT64_MIN, INT64_MAX)); }
+
+std::string hex(std::uint64_t value) {
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string text = "0x";
+    for (int shift = 60; shift >= 0; shift -= 4) text += digits[value >> shift & 0xf];
+    return text;
+}
+
+std::uint64_t byte_swapped(std::uint64_t value) { return __builtin_bswap64(value); }
+
+ProcessIdentity identity_of(const format::Header& header) {
+    ProcessIdentity identity{header.pid, header.process_start, header.pid_namespace, {}};
+    std::memcpy(identity.boot_id, header.boot_id, sizeof identity.boot_id);
+    return identity;
+}
+
+bool have_one_boot(const ProcessIdentity& a, const ProcessIdentity& b) {
+    static constexpr std::uint8_t unknown[16] = {};
+    return std::memcmp(a.boot_id, b.boot_id, sizeof a.boot_id) == 0 &&
+           std::memcmp(a.boot_id, unknown, sizeof unknown) != 0;
+}
+
+/// A process of another namespace: if it is seen here at all, then in /proc.
+RecordingState find_in_proc(const ProcessIdentity& recorded) {
+    for (const std::int32_t pid : list_processes())
+        if (identify(pid) == recorded) return RecordingState::live;
+    return RecordingState::unknown;
+}
+
+/// Sums of one row and lane or of one row: `more` happened as well.
+void add(CounterRecord& sum, const CounterRecord& more) {
+    if (sum.calls == 0) {
+        sum = more;
+        return;
+    }
+    sum.calls += more.calls;
+    sum.total += more.total;
+    sum.shortest = std::min(sum.shortest, more.shortest);
+    sum.longest = std::max(sum.longest, more.longest);
+    sum.first = std::min(sum.first, more.first);
+    sum.last = std::max(sum.last, more.last);
+}
+
+}  // namespace
+
+std::string_view to_string(RecordingState state) {
+    switch (state) {
+        case RecordingState::live:
+            return "live";
+        case RecordingState::ended:
+            return "ended";
+        case RecordingState::unknown:
+            return "unknown";
+    }
+    return {};
+}
+
+/// Everything that was read. Made anew by each refresh().
+struct RecordingReader::Contents {
+    explicit Contents(int descriptor) : bytes(descriptor) {}
+
+    std::string read();
+    void read_facts(std::size_t header_bytes);
+    std::string text(Text which, std::size_t header_bytes);
+    void read_counters(const SegmentIndex& index);
+    void read_rings(const SegmentIndex& index);
+    void read_rows(const SegmentIndex& index);
+    void read_strings(const SegmentIndex& index);
+    void read_changes();
+    RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
+    void arrange_events(SegmentIndex& index);
+    void count_missing(const LaneEvents& events);
+    void check_completeness(const SegmentIndex& index, std::uint32_t in_use);
+    void measure_ticks();
+    std::string_view string(format::StringId id, std::uint64_t referred_from);
+    RecordedRow make_row(std::uint32_t id, const format::RowContent& content, std::uint64_t offset);
+    RecordedCounters make_counters(const CounterRecord& record) const;
+    std::uint64_t duration_ns(std::uint64_t ticks) const;
+    std::int64_t realtime_of(std::uint64_t ticks) const;
+    LaneEvents& events_of(std::uint32_t lane) {
+        LaneEvents& events = lane_events[lane];
+        events.lane = lane;
+        return events;
+    }
+
+    RecordingBytes bytes;
+    ProblemList problems;
+    format::Header header{};
+    RecordingFacts facts;
+    std::map<std::uint32_t, std::vector<char>> strings;  // segments, by sequence
+    struct PublishedRow {
+        std::uint32_t id;
+        std::uint64_t offset;
+        format::RowContent content;
+    };
+    std::vector<PublishedRow> published_rows;
+    std::vector<RecordedRow> rows;
+    std::vector<LaneCounters> lane_counters;
+    std::vector<RowCounters> row_counters;
+    std::map<std::uint32_t, RecordedLane> lanes_by_number;
+    std::vector<RecordedLane> lanes;
+    std::vector<std::pair<std::uint64_t, format::ChangeRecord>> change_records;  // with their offsets
+    std::vector<RecordedChange> changes;
+    std::map<std::uint32_t, LaneEvents> lane_events;
+    std::uint64_t total_calls = 0;
+};
+
+/// All of the file. An error where there is nothing that can be read.
+std::string RecordingReader::Contents::read() {
+    const std::size_t header_bytes = bytes.read(0, &header, sizeof header);
+    facts.file_size = bytes.size();
+    if (header_bytes == 0) return "the file is empty: no recording, or one whose process was killed while it made it";
+    if (header.magic == 0)
+        return "offset 0: no recording yet: its process is just making it, or was killed while it did";
+    if (header_bytes < sizeof header.magic || header.magic != format::magic) {
+        if (header_bytes >= sizeof header.magic && header.magic == byte_swapped(format::magic))
+            return "offset 0: recorded on a machine with another byte order; read it on one like that";
+        return "offset 0: not a recording of fp32shim (they begin with \"FP32REC\", this with " + hex(header.magic) +
+               "); name a .fp32rec file";
+    }
+    if (header_bytes < stable_header_size)
+        return "offset " + std::to_string(header_bytes) + ": the file ends within its header, of which " +
+               std::to_string(stable_header_size) + " bytes are needed; nothing of it can be read";
+    if (header.byte_order != format::byte_order)
+        return "offset 12: byte order " + hex(header.byte_order) + ", expected " + hex(format::byte_order) +
+               "; the file is corrupt";
+    facts.format_version = header.version;
+    read_facts(header_bytes);
+    if (header.version != format::version) {
+        problems.add(
+            8, "format version " + std::to_string(header.version) + ", this fp32shim reads version " +
+                   std::to_string(format::version) +
+                   "; only the facts about the process are shown; use the fp32shim that recorded it, or a newer one");
+        return {};
+    }
+    if (header.segment_size != segment_size) {
+        problems.add(16, "segments of " + std::to_string(header.segment_size) + " bytes, expected " +
+                             std::to_string(segment_size) + "; only the facts about the process are shown");
+        return {};
+    }
+    if (header_bytes < sizeof header)
+        problems.add(header_bytes, "the file ends within its header; only the facts about the process are shown");
+
+    // The order matters while the process runs: whatever is read refers only to what was published before, so that is
+    // read later.
+    const std::uint32_t in_use = header.segments_in_use;
+    SegmentIndex index = index_segments(bytes, header.next_segment, problems);
+    read_counters(index);
+    read_rings(index);
+    read_changes();
+    bytes.read(offsetof(format::Header, next_segment), &header.next_segment, sizeof header.next_segment);
+    index = index_segments(bytes, header.next_segment, problems);
+    check_completeness(index, in_use);
+    arrange_events(index);
+    read_rows(index);
+    bytes.read(offsetof(format::Header, next_segment), &header.next_segment, sizeof header.next_segment);
+    index = index_segments(bytes, header.next_segment, problems);
+    read_strings(index);
+
+    for (const PublishedRow& row : published_rows) rows.push_back(make_row(row.id, row.content, row.offset));
+    for (const auto& [offset, record] : change_records) changes.push_back(make_change(record, offset));
+    for (const LaneCounters& entry : lane_counters) {
+        if (std::binary_search(published_rows.begin(), published_rows.end(), PublishedRow{entry.row, 0, {}},
+                               [](const PublishedRow& a, const PublishedRow& b) { return a.id < b.id; }))
+            continue;
+        problems.add(facts.file_size,
+                     "counters name row " + std::to_string(entry.row) +
+                         ", which is not in the file; their calls are counted without saying what they were");
+    }
+    return {};
+}
+
+std::string RecordingReader::Contents::text(Text which, std::size_t header_bytes) {
+    const format::TextRange& range = header.texts[static_cast<std::size_t>(which)];
+    const std::uint64_t end = std::uint64_t{range.offset} + range.size;
+    if (end <= header_bytes) return {reinterpret_cast<const char*>(&header) + range.offset, range.size};
+    const std::uint64_t place =
+        offsetof(format::Header, texts) + sizeof(format::TextRange) * static_cast<std::size_t>(which);
+    problems.add(place, "a text of the header is said to stand at " + std::to_string(range.offset) + " to " +
+                            std::to_string(end) + ", beyond the header's " + std::to_string(header_bytes) +
+                            " bytes; it is left out");
+    return {};
+}
+
+void RecordingReader::Contents::read_facts(std::size_t header_bytes) {
+    facts.process.pid = header.pid;
+    facts.process.host = text(Text::host, header_bytes);
+    facts.process.job_id = text(Text::job_id, header_bytes);
+    facts.process.job_id_from = text(Text::job_id_from, header_bytes);
+    facts.process.rank = header.rank;
+    facts.process.rank_from = text(Text::rank_from, header_bytes);
+    facts.process.executable = text(Text::executable, header_bytes);
+    facts.process.command = text(Text::command, header_bytes);
+    facts.process.start_ns = header.facts_ns;
+    facts.start.version = text(Text::version, header_bytes);
+    facts.start.policy_name = text(Text::policy_name, header_bytes);
+    facts.start.policy_revision = text(Text::policy_revision, header_bytes);
+    facts.start.policy_sha256 = text(Text::policy_sha256, header_bytes);
+    facts.start.default_precision = static_cast<policy::Precision>(header.default_precision);
+    facts.start.floor = static_cast<policy::Floor>(header.floor);
+    facts.start.cpu_mode = static_cast<policy::CpuMode>(header.cpu_mode);
+    facts.start.tf32_rounding = static_cast<policy::Tf32Rounding>(header.tf32_rounding);
+    facts.start.log_level = static_cast<policy::LogLevel>(header.level);
+    facts.start.forked_from = header.forked_from;
+    facts.opened_ns = header.start_realtime_ns;
+    facts.on_full = static_cast<policy::OnFull>(header.on_full);
+    facts.max_size = header.max_size;
+    facts.architecture = static_cast<format::Architecture>(header.architecture);
+    facts.flags = header.flags;
+    facts.last_error = header.last_error;
+    measure_ticks();
+}
+
+/// On the machine that recorded, and since the same boot, this reader can look at the counter itself: the longer ago
+/// the recording began, the better.
+void RecordingReader::Contents::measure_ticks() {
+    facts.ticks_per_second = header.ticks_per_second;
+    if (facts.ticks_per_second == 0) {
+        problems.add(offsetof(format::Header, ticks_per_second),
+                     "the rate of the processor's counter is 0; times are as if it were 1 GHz");
+        facts.ticks_per_second = 1'000'000'000;
+    }
+    if (!have_one_boot(identity_of(header), identify_self())) return;
+    const ClockPoint started{header.start_ticks, header.start_monotonic_ns, header.start_realtime_ns};
+    const std::uint64_t measured = ticks_per_second(started, read_clocks());
+    // Beyond a thousandth it is something else: a machine that slept, or was moved.
+    const std::uint64_t tolerance = facts.ticks_per_second / 1000;
+    if (measured + tolerance >= facts.ticks_per_second && measured <= facts.ticks_per_second + tolerance)
+        facts.ticks_per_second = measured;
+}
+
+std::int64_t RecordingReader::Contents::realtime_of(std::uint64_t ticks) const {
+    const Wide since_start = static_cast<Wide>(ticks) - static_cast<Wide>(header.start_ticks);
+    return clamped(since_start * 1'000'000'000 / static_cast<Wide>(facts.ticks_per_second) +
+                   static_cast<Wide>(header.start_realtime_ns));
+}
+
+std::uint64_t RecordingReader::Contents::duration_ns(std::uint64_t ticks) const {
+    return static_cast<std::uint64_t>(
+        clamped(static_cast<Wide>(ticks) * 1'000'000'000 / static_cast<Wide>(facts.ticks_per_second)));
+}
+
+RecordedCounters RecordingReader::Contents::make_counters(const CounterRecord& record) const {
+    return {record.calls,
+            duration_ns(record.total),
+            duration_ns(record.shortest),
+            duration_ns(record.longest),
+            realtime_of(record.first),
+            realtime_of(record.last)};
+}
+
+void RecordingReader::Contents::read_counters(const SegmentIndex& index) {
+    std::map<std::uint32_t, CounterRecord> by_row;
+    const auto segment = std::make_unique<CounterSegment>();
+    for (const SegmentPlace& place : index.counters) {
+        bytes.read_into(place.offset, *segment);
+        RecordedLane& lane = lanes_by_number[place.header.lane];
+        lane.lane = place.header.lane;
+        if (place.header.sequence == 0) lane.thread = segment->header.thread;
+        for (const CounterRecord& record : segment->entries) {
+            if (record.row_plus_one == 0 || record.calls == 0) continue;
+            const std::uint32_t row = record.row_plus_one - 1;
+            if (row >= format::row_limit) {
+                const auto position = static_cast<std::uint64_t>(&record - segment->entries);
+                problems.add(place.offset + sizeof(format::SegmentHeader) + position * sizeof(CounterRecord),
+                             "counters of row " + std::to_string(row) + ", but there are at most " +
+                                 std::to_string(format::row_limit) + "; they are left out");
+                continue;
+            }
+            lane_counters.push_back({place.header.lane, row, make_counters(record)});
+            add(by_row[row], record);
+            total_calls += record.calls;
+        }
+    }
+    for (const auto& [row, record] : by_row) row_counters.push_back({row, make_counters(record)});
+    total_calls += header.uncounted_calls;
+}
+
+/// Twice, since a running process goes on writing: an entry that was there at the first reading is whole at the
+/// second, unless the ring has gone round meanwhile, which its time tells.
+void RecordingReader::Contents::read_rings(const SegmentIndex& index) {
+    const auto before = std::make_unique<EventSegment>();
+    const auto now = std::make_unique<EventSegment>();
+    for (const SegmentPlace& place : index.rings) {
+        bytes.read_into(place.offset, *before);
+        bytes.read_into(place.offset, *now);
+        const std::uint32_t number = place.header.lane;
+        RecordedLane& lane = lanes_by_number[number];
+        lane.lane = number;
+        lane.dropped = now->header.dropped;
+        LaneEvents& events = events_of(number);
+        if (!events.in_ring.empty()) {
+            problems.add(place.offset, "a second ring of lane " + std::to_string(number) + "; it is left out");
+            continue;
+        }
+        events.ring_thread = now->header.thread;
+        events.full_count = now->header.count;
+        std::uint64_t last = 0;
+        for (std::size_t i = 0; i < EventSegment::capacity; ++i) {
+            if (!goes_on(last, now->entries[i]) || now->entries[i].time != before->entries[i].time) break;
+            last = now->entries[i].time;
+            events.in_ring.push_back(now->entries[i]);
+        }
+    }
+}
+
+/// Puts the full rings of each lane into their order, and leaves of its ring what they do not have.
+void RecordingReader::Contents::arrange_events(SegmentIndex& index) {
+    for (const SegmentPlace& place : index.events) events_of(place.header.lane).segments.push_back(place);
+    const auto newest = std::make_unique<EventSegment>();
+    for (auto& [number, events] : lane_events) {
+        std::vector<SegmentPlace>& segments = events.segments;
+        std::sort(segments.begin(), segments.end(), [](const SegmentPlace& a, const SegmentPlace& b) {
+            return std::pair(a.header.sequence, a.offset) < std::pair(b.header.sequence, b.offset);
+        });
+        std::vector<SegmentPlace> kept;
+        for (const SegmentPlace& place : segments) {
+            const format::SegmentHeader& header_here = place.header;
+            const bool rises =
+                header_here.first_time > events.last_appended && header_here.last_time >= header_here.first_time;
+            if (header_here.count > EventSegment::capacity || !rises) {
+                problems.add(place.offset, "events of lane " + std::to_string(number) +
+                                               " that do not follow those before them; the segment is left out");
+                continue;
+            }
+            events.last_appended = header_here.last_time;
+            kept.push_back(place);
+        }
+        segments = std::move(kept);
+        if (!segments.empty()) {
+            bytes.read_into(segments.back().offset, *newest);
+            const std::size_t whole = count_whole_events(*newest);
+            events.last_appended = whole == 0 ? 0 : newest->entries[whole - 1].time;
+            if (whole == 0 && segments.size() > 1)
+                events.last_appended = segments[segments.size() - 2].header.last_time;
+        }
+        const std::uint64_t last_appended = events.last_appended;
+        const auto is_appended = [&](const EventRecord& event) { return event.time <= last_appended; };
+        // Where the ring has gone on, everything in its new round is newer; where it has not, a cut segment has its
+        // begin.
+        std::erase_if(events.in_ring, is_appended);
+    }
+    for (const auto& [number, events] : lane_events) count_missing(events);
+    for (const auto& [number, lane] : lanes_by_number) lanes.push_back(lane);
+}
+
+/// Full rings of a lane that the file does not have any more, or never had.
+void RecordingReader::Contents::count_missing(const LaneEvents& events) {
+    std::uint64_t expected = events.full_count;
+    if (!events.segments.empty())
+        expected = std::max<std::uint64_t>(expected, std::uint64_t{events.segments.back().header.sequence} + 1);
+    const std::uint64_t missing = expected - std::min<std::uint64_t>(expected, events.segments.size());
+    if (missing == 0) return;
+    if (facts.on_full == policy::OnFull::overwrite) {
+        RecordedLane& lane = lanes_by_number[events.lane];
+        lane.lane = events.lane;
+        lane.overwritten = missing * EventSegment::capacity;
+    } else {
+        problems.add(facts.file_size, std::to_string(missing) + " segments with events of lane " +
+                                          std::to_string(events.lane) +
+                                          " are not in the file; what they had is lost");
+    }
+}
+
+void RecordingReader::Contents::check_completeness(const SegmentIndex& index, std::uint32_t in_use) {
+    if (index.whole_count >= in_use) return;
+    problems.add(facts.file_size, "the file ends here, with " + std::to_string(index.whole_count) +
+                                      " whole segments of " + std::to_string(in_use) +
+                                      " that are in use; what was behind is lost");
+}
+
+void RecordingReader::Contents::read_rows(const SegmentIndex& index) {
+    const auto segment = std::make_unique<RowSegment>();
+    for (const SegmentPlace& place : index.rows) {
+        bytes.read_into(place.offset, *segment);
+        const std::uint64_t first = std::uint64_t{place.header.sequence} * RowSegment::capacity;
+        for (std::size_t i = 0; i < RowSegment::capacity; ++i) {
+            if (segment->entries[i].published != 1 || first + i >= format::row_limit) continue;
+            published_rows.push_back({static_cast<std::uint32_t>(first + i),
+                                      place.offset + sizeof(format::SegmentHeader) + i * sizeof(format::RowRecord),
+                                      segment->entries[i].content});
+        }
+    }
+    std::stable_sort(published_rows.begin(), published_rows.end(),
+                     [](const PublishedRow& a, const PublishedRow& b) { return a.id < b.id; });
+    const auto is_second = [this](const PublishedRow& a, const PublishedRow& b) {
+        if (a.id == b.id) problems.add(b.offset, "a second row " + std::to_string(b.id) + "; it is left out");
+        return a.id == b.id;
+    };
+    published_rows.erase(std::unique(published_rows.begin(), published_rows.end(), is_second), published_rows.end());
+}
+
+void RecordingReader::Contents::read_strings(const SegmentIndex& index) {
+    for (const SegmentPlace& place : index.strings) {
+        std::vector<char> segment(segment_size);
+        bytes.read(place.offset, segment.data(), segment.size());
+        if (!strings.emplace(place.header.sequence, std::move(segment)).second)
+            problems.add(place.offset, "a second segment of texts with the number " +
+                                           std::to_string(place.header.sequence) + "; it is left out");
+    }
+}
+
+std::string_view RecordingReader::Contents::string(format::StringId id, std::uint64_t referred_from) {
+    if (id == 0) return {};
+    const auto segment = strings.find(format::sequence_of(id));
+    const std::size_t offset = format::offset_of(id);
+    if (segment != strings.end() && offset >= sizeof(format::SegmentHeader)) {
+        std::uint32_t size_plus_one = 0;
+        std::memcpy(&size_plus_one, segment->second.data() + offset, sizeof size_plus_one);
+        const std::size_t begin = offset + sizeof size_plus_one;
+        if (size_plus_one > 1 && size_plus_one - 1 <= segment_size - begin)
+            return {segment->second.data() + begin, size_plus_one - 1};
+    }
+    problems.add(referred_from, "a text " + std::to_string(format::sequence_of(id)) + ":" + std::to_string(offset) +
+                                    " that is not in the file; it is shown as empty");
+    return {};
+}
+
+RecordedRow RecordingReader::Contents::make_row(std::uint32_t id, const format::RowContent& content,
+                                                std::uint64_t offset) {
+    RecordedRow row;
+    row.id = id;
+    row.is_folded = (content.flags & format::row_is_folded) != 0;
+    row.is_overflow = (content.flags & format::row_is_overflow) != 0;
+    DecisionEvent& decision = row.decision;
+    decision.call.function = string(content.function, offset);
+    decision.call.caller = string(content.caller, offset);
+    decision.call.scope = string(content.scope, offset);
+    decision.call.dtype = static_cast<policy::Dtype>(content.dtype);
+    decision.call.device = static_cast<policy::Device>(content.device);
+    decision.call.device_index = content.device_index;
+    decision.call.compute_capability = content.compute_capability;
+    decision.call.trans_a = content.trans_a;
+    decision.call.trans_b = content.trans_b;
+    decision.call.m = content.m;
+    decision.call.n = content.n;
+    decision.call.k = content.k;
+    decision.call.batch = content.batch;
+    decision.provider = string(content.provider, offset);
+    decision.requested = static_cast<policy::Precision>(content.requested);
+    decision.source = static_cast<policy::Source>(content.source);
+    decision.rule = string(content.rule, offset);
+    decision.applied = static_cast<policy::Applied>(content.applied);
+    if (content.actual != format::no_actual) decision.actual = static_cast<policy::Applied>(content.actual);
+    decision.how = static_cast<How>(content.how);
+    decision.reason = static_cast<policy::Reason>(content.reason);
+    decision.detail = string(content.detail, offset);
+    if (content.status != format::no_status) decision.status = content.status;
+    return row;
+}
+
+/// Those that are kept, oldest first.
+void RecordingReader::Contents::read_changes() {
+    const std::uint32_t count = header.change_count;
+    const std::uint32_t kept = std::min<std::uint32_t>(count, format::change_limit);
+    for (std::uint32_t number = count - kept; number != count; ++number) {
+        const std::size_t place = number % format::change_limit;
+        if (header.changes[place].time != 0)
+            change_records.emplace_back(offsetof(format::Header, changes) + place * sizeof(format::ChangeRecord),
+                                        header.changes[place]);
+    }
+}
+
+RecordedChange RecordingReader::Contents::make_change(const format::ChangeRecord& record, std::uint64_t offset) {
+    RecordedChange change;
+    change.time_ns = realtime_of(record.time);
+    change.kind = static_cast<format::ChangeKind>(record.kind);
+    change.origin = static_cast<format::ChangeOrigin>(record.origin);
+    change.was_done = record.result == static_cast<std::uint32_t>(format::CommandResult::done);
+    change.requester = record.requester;
+    if (change.kind == format::ChangeKind::set_precision && record.precision != format::no_precision)
+        change.precision = static_cast<policy::Precision>(record.precision);
+    change.floor = static_cast<policy::Floor>(record.floor);
+    change.policy_name = string(record.policy_name, offset);
+    change.policy_revision = string(record.policy_revision, offset);
+    change.policy_sha256 = string(record.policy_sha256, offset);
+    change.message = string(record.message, offset);
+    return change;
+}
+
+// ---- what is asked of it -----------------------------------------------------------------------------------------
+
+RecordingReader::RecordingReader(int descriptor)
+    : descriptor_(descriptor), contents_(std::make_unique<Contents>(descriptor)) {}
+
+RecordingReader::~RecordingReader() { close(descriptor_); }
+
+RecordingReader::Opened RecordingReader::open(const std::string& path) {
+    // O_NONBLOCK: a pipe without a writer must not be waited for.
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor >= 0) return open_descriptor(descriptor);
+    const int error = errno;
+    switch (error) {
+        case EACCES:
+        case EPERM:
+            return {nullptr,
+                    "this user may not read it; ask its owner, or have it recorded with [log] mode and group"};
+        case ENOENT:
+            return {nullptr, "no such file; look at its name"};
+        default:
+            return {nullptr, "cannot be opened: " + std::string(describe_io_error(error).meaning)};
+    }
+}
+
+RecordingReader::Opened RecordingReader::open_descriptor(int descriptor) {
+    std::unique_ptr<RecordingReader> reader(new RecordingReader(descriptor));
+    struct stat status {};
+    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
+        return {nullptr, "not a regular file; name a .fp32rec file"};
+    std::string error = reader->contents_->read();
+    if (!error.empty()) return {nullptr, std::move(error)};
+    return {std::move(reader), {}};
+}
+
+bool RecordingReader::refresh() {
+    auto fresh = std::make_unique<Contents>(descriptor_);
+    if (!fresh->read().empty()) return false;
+    contents_ = std::move(fresh);
+    return true;
+}
+
+RecordingState RecordingReader::state() const {
+    const ProcessIdentity recorded = identity_of(contents_->header);
+    const ProcessIdentity self = identify_self();
+    if (recorded.start == 0 || self.start == 0) return RecordingState::unknown;
+    if (!have_one_boot(recorded, self)) {
+        utsname names{};
+        const bool is_same_host = uname(&names) == 0 && contents_->facts.process.host == names.nodename;
+        return is_same_host ? RecordingState::ended : RecordingState::unknown;  // before a restart; elsewhere
+    }
+    // In another namespace the process has another id here, or none.
+    if (recorded.pid_namespace != self.pid_namespace) return find_in_proc(recorded);
+    return identify(recorded.pid).start == recorded.start ? RecordingState::live : RecordingState::ended;
+}
+
+const RecordingFacts& RecordingReader::facts() const { return contents_->facts; }
+const std::vector<Problem>& RecordingReader::problems() const { return contents_->problems.all(); }
+const std::vector<RecordedRow>& RecordingReader::rows() const { return contents_->rows; }
+const std::vector<RecordingReader::RowCounters>& RecordingReader::counters() const { return contents_->row_counters; }
+const std::vector<LaneCounters>& RecordingReader::lane_counters() const { return contents_->lane_counters; }
+const std::vector<RecordedLane>& RecordingReader::lanes() const { return contents_->lanes; }
+const std::vector<RecordedChange>& RecordingReader::changes() const { return contents_->changes; }
+std::uint64_t RecordingReader::total_calls() const { return contents_->total_calls; }
+std::uint64_t RecordingReader::uncounted_calls() const { return contents_->header.uncounted_calls; }
+std::int64_t RecordingReader::realtime_of(std::uint64_t ticks) const { return contents_->realtime_of(ticks); }
+
+const RecordedRow* RecordingReader::row(std::uint32_t id) const {
+    const auto place = std::lower_bound(contents_->rows.begin(), contents_->rows.end(), id,
+                                        [](const RecordedRow& row, std::uint32_t wanted) { return row.id < wanted; });
+    return place != contents_->rows.end() && place->id == id ? &*place : nullptr;
+}
+
+std::uint64_t RecordingReader::dropped_events() const {
+    std::uint64_t sum = contents_->header.uncounted_events;
+    for (const RecordedLane& lane : contents_->lanes) sum += lane.dropped;
+    return sum;
+}
+
+std::uint64_t RecordingReader::overwritten_events() const {
+    std::uint64_t sum = 0;
+    for (const RecordedLane& lane : contents_->lanes) sum += lane.overwritten;
+    return sum;
+}
+
+std::uint64_t RecordingReader::event_count() const {
+    std::uint64_t sum = 0;
+    for (const auto& [number, events] : contents_->lane_events) {
+        sum += events.in_ring.size();
+        for (const SegmentPlace& place : events.segments) sum += place.header.count;
+    }
+    return sum;
+}
+
+void RecordingReader::visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> lane,
+                                   const std::vector<std::uint64_t>& after) {
+    struct Pending {
+        EventCursor::Event event;
+        EventCursor* cursor;
+        bool operator<(const Pending& other) const {  // the earliest on top
+            return std::pair(event.record.time, cursor->lane()) >
+                   std::pair(other.event.record.time, other.cursor->lane());
+        }
+    };
+    std::vector<std::unique_ptr<EventCursor>> cursors;
+    std::priority_queue<Pending> pending;
+    for (const auto& [number, events] : contents_->lane_events) {
+        if (lane && number != *lane) continue;
+        const std::uint64_t seen = number < after.size() ? after[number] : 0;
+        cursors.push_back(std::make_unique<EventCursor>(contents_->bytes, events, seen, contents_->problems));
+        if (const auto event = cursors.back()->next()) pending.push({*event, cursors.back().get()});
+    }
+    while (!pending.empty()) {
+        const Pending first = pending.top();
+        pending.pop();
+        RecordedEvent event;
+        event.ticks = first.event.record.time;
+        event.end_ns = contents_->realtime_of(event.ticks);
+        event.duration_ns = contents_->duration_ns(format::duration_of(first.event.record));
+        event.row = format::row_of(first.event.record);
+        event.lane = first.cursor->lane();
+        event.thread = first.event.thread;
+        if (!visitor(event)) return;
+        if (const auto next = first.cursor->next()) pending.push({*next, first.cursor});
+    }
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,188 @@
+// From a recording to what it says: the CLI's side. recording_format.hpp draws the file.
+//
+// Nothing is mapped and every byte is checked, so no file makes a reader crash, also one that changes or shrinks
+// while it is read. What cannot be read becomes a Problem; the rest is still there.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/policy.hpp"
+#include "record/events.hpp"
+#include "record/process_facts.hpp"
+#include "record/recording_format.hpp"
+
+namespace fp32shim::record {
+
+/// Something in a file that is not as it should be.
+struct Problem {
+    std::uint64_t offset;  ///< bytes from the begin of the file
+    std::string what;      ///< what was found, what was expected, and what of the file is left out because of it
+};
+
+enum class RecordingState : std::uint8_t {
+    live,     ///< the process runs, and more may come
+    ended,    ///< the process has ended, or was killed: a recording does not tell these apart, and loses nothing
+    unknown,  ///< it ran on another machine, or where this process cannot see it
+};
+std::string_view to_string(RecordingState state);
+
+/// What a recording says about its process. Settings are those at its start; later ones are in `changes()`.
+struct RecordingFacts {
+    std::uint32_t format_version = 0;
+    ProcessFacts process;        ///< `start_ns`: when the settings were read, which is what `%t` stands for
+    StartEvent start;            ///< version, policy and settings; `forked_from` is 0 where it is no forked child
+    std::int64_t opened_ns = 0;  ///< when the recording begins: nanoseconds since 1970, UTC
+    std::uint64_t ticks_per_second = 0;
+    policy::OnFull on_full = policy::OnFull::drop;
+    std::uint64_t max_size = 0;  ///< bytes
+    std::uint64_t file_size = 0;
+    format::Architecture architecture = format::Architecture::unknown;
+    std::uint32_t flags = 0;      ///< format::flag_…: what went wrong or was left out
+    std::int32_t last_error = 0;  ///< errno; 0: none
+};
+
+/// One distinct decision. `decision.host_ns` is -1.
+struct RecordedRow {
+    std::uint32_t id = 0;
+    /// Its views are the reader's, until the next refresh(). An enumeration may have a value that this version has no
+    /// word for (to_string then gives an empty text): newer versions add some.
+    DecisionEvent decision;
+    bool is_folded = false;    ///< sizes are rounded up to powers of two
+    bool is_overflow = false;  ///< stands for calls whose own row found no room: nothing else in it means anything
+};
+
+/// Calls, and the time that they took on the host. On CUDA that is the time of the launch.
+struct RecordedCounters {
+    std::uint64_t calls = 0;
+    std::uint64_t total_ns = 0;
+    std::uint64_t shortest_ns = 0;  ///< 0 where there are no calls
+    std::uint64_t longest_ns = 0;
+    std::int64_t first_ns = 0;  ///< when the first call returned: nanoseconds since 1970, UTC
+    std::int64_t last_ns = 0;   ///< when the last call returned
+};
+
+/// Counters of one row in one lane. A lane is a thread's place in the file; a later thread goes on in the lane of one
+/// that has ended.
+struct LaneCounters {
+    std::uint32_t lane = 0;
+    std::uint32_t row = 0;
+    RecordedCounters counters;
+};
+
+struct RecordedLane {
+    std::uint32_t lane = 0;
+    std::int32_t thread = 0;        ///< thread id that had it last
+    std::uint64_t dropped = 0;      ///< events that found no room
+    std::uint64_t overwritten = 0;  ///< its oldest events, that were given up for newer ones
+};
+
+/// One call.
+struct RecordedEvent {
+    std::int64_t end_ns = 0;        ///< when it returned: nanoseconds since 1970, UTC
+    std::uint64_t duration_ns = 0;  ///< on the host
+    std::uint32_t row = 0;          ///< RecordedRow::id
+    std::uint32_t lane = 0;
+    std::int32_t thread = 0;  ///< 0: unknown
+    std::uint64_t ticks = 0;  ///< `end_ns`, as it was recorded: rises within a lane, and never equal there
+
+    std::int64_t begin_ns() const { return end_ns - static_cast<std::int64_t>(duration_ns); }
+};
+
+/// A change of the process's settings while it ran.
+struct RecordedChange {
+    std::int64_t time_ns = 0;  ///< since 1970, UTC
+    format::ChangeKind kind = format::ChangeKind::none;
+    format::ChangeOrigin origin = format::ChangeOrigin::program;
+    bool was_done = false;                       ///< false: refused, `message` says why
+    std::int32_t requester = 0;                  ///< process id of the command; 0: the program itself
+    std::optional<policy::Precision> precision;  ///< set_precision; absent: back to environment and files
+    policy::Floor floor = policy::Floor::none;   ///< set_floor
+    std::string policy_name;                     ///< reload: of the policy from then on; empty: it has none
+    std::string policy_revision;
+    std::string policy_sha256;
+    std::string message;
+};
+
+/// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer.
+class RecordingReader {
+  public:
+    struct Opened {
+        std::unique_ptr<RecordingReader> reader;  ///< nullptr: nothing can be read, `error` says why
+        std::string error;  ///< what was found, at which offset, and what to do; without the file's name
+    };
+    /// Opens a file and reads all but the events of full rings. A newer format gives a reader with facts and a
+    /// problem; a corrupt or cut file one with everything that is whole, and problems. Memory: rows, counters, and 64
+    /// KiB per lane.
+    static Opened open(const std::string& path);
+    /// The same, of a file that is already open for reading; takes the descriptor, also where it fails.
+    static Opened open_descriptor(int descriptor);
+
+    ~RecordingReader();
+    RecordingReader(const RecordingReader&) = delete;
+    RecordingReader& operator=(const RecordingReader&) = delete;
+
+    /// Reads again what may have changed, for live views. Views and references given before become invalid. Returns
+    /// false, and leaves everything as it was, where the file cannot be read any more.
+    bool refresh();
+
+    const RecordingFacts& facts() const;
+    /// As of now: asks the kernel for the process.
+    RecordingState state() const;
+    /// What is wrong with the file, in the order of offsets; at most 100. Reading events adds to it.
+    const std::vector<Problem>& problems() const;
+
+    /// Published rows, by rising id. Ids may be missing, two rows may say the same, and a row may have no calls.
+    const std::vector<RecordedRow>& rows() const;
+    /// nullptr: there is no such row.
+    const RecordedRow* row(std::uint32_t id) const;
+    /// Summed over lanes, for every row that has calls, by rising id. A row may be missing from rows() where the file
+    /// is corrupt.
+    struct RowCounters {
+        std::uint32_t row = 0;
+        RecordedCounters counters;
+    };
+    const std::vector<RowCounters>& counters() const;
+    /// The same, lane by lane; several entries of one lane may name the same row.
+    const std::vector<LaneCounters>& lane_counters() const;
+    const std::vector<RecordedLane>& lanes() const;
+    const std::vector<RecordedChange>& changes() const;
+
+    /// Calls that are counted, also those under no row.
+    std::uint64_t total_calls() const;
+    /// Calls for which there was no room even under the overflow row: not in counters().
+    std::uint64_t uncounted_calls() const;
+    /// Events that found no room, and events that were overwritten by later ones.
+    std::uint64_t dropped_events() const;
+    std::uint64_t overwritten_events() const;
+    /// Events that visit_events() would give at least once more, from segment headers: an estimate where the file is
+    /// corrupt.
+    std::uint64_t event_count() const;
+
+    /// Calls of the level `calls`, in the order in which they returned; from `lane` only, or merged from all.
+    /// `visitor` returns false to end it. Events with `ticks` <= `after` of their lane are left out: to follow a live
+    /// recording, refresh() and go on after the last ones seen (`after` is indexed by lane; a lane beyond its end has
+    /// 0). Segments are read as they are needed: 64 KiB per lane at a time.
+    using EventVisitor = std::function<bool(const RecordedEvent&)>;
+    void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> lane = std::nullopt,
+                      const std::vector<std::uint64_t>& after = {});
+
+    /// When the processor's counter stood at `ticks`: nanoseconds since 1970, UTC.
+    std::int64_t realtime_of(std::uint64_t ticks) const;
+
+  private:
+    struct Contents;
+    explicit RecordingReader(int descriptor);
+
+    int descriptor_;
+    std::unique_ptr<Contents> contents_;
+};
+
+}  // namespace fp32shim::record

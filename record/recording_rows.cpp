@@ -1,0 +1,302 @@
+#include "record/recording_rows.hpp"
+
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "record/recording_clock.hpp"
+#include "record/signal_hold.hpp"
+
+namespace fp32shim::record {
+
+using format::RowContent;
+using format::RowRecord;
+using format::StringId;
+
+// Both indexes are hash tries: a node has four children, chosen by two bits of the hash per level. A node is made
+// privately, published by one compare-and-swap on a null child, and never changes or goes away.
+struct RecordingRows::StringNode {
+    std::uint64_t hash;
+    const char* text;
+    std::uint32_t size;
+    StringId id;
+    std::atomic<StringNode*> children[4];
+
+    bool is(std::string_view other) const { return std::string_view(text, size) == other; }
+};
+
+struct RecordingRows::RowNode {
+    std::uint64_t hash;
+    RowRecord* record;
+    std::uint32_t row;
+    std::atomic<RowNode*> children[4];
+
+    bool is(const RowContent& other) const { return std::memcmp(&record->content, &other, sizeof other) == 0; }
+};
+
+/// How far a strings segment is filled.
+struct RecordingRows::StringsFill {
+    char* segment;
+    std::uint32_t sequence;
+    std::atomic<std::uint32_t> used;
+};
+
+namespace {
+
+constexpr std::uint32_t strings_segment_limit = 1U << 20;  // what a string id can say
+
+std::uint64_t hash_of(std::string_view bytes) {
+    std::uint64_t hash = 0xcbf29ce484222325U ^ bytes.size();
+    while (bytes.size() >= 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data(), 8);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15U;
+        hash ^= hash >> 32;
+        bytes.remove_prefix(8);
+    }
+    for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+    hash *= 0x9e3779b97f4a7c15U;
+    return hash ^ hash >> 29;
+}
+
+std::uint64_t hash_of(const RowContent& content) {
+    return hash_of({reinterpret_cast<const char*>(&content), sizeof content});
+}
+
+template <class Node, class Key>
+Node* find(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
+    Node* node = root.load(std::memory_order_acquire);
+    for (std::uint64_t bits = hash; node != nullptr; bits <<= 2) {
+        if (node->hash == hash && node->is(key)) return node;
+        node = node->children[bits >> 62].load(std::memory_order_acquire);
+    }
+    return nullptr;
+}
+
+/// `fresh`, or the node of the same key that another thread has put there before.
+template <class Node, class Key>
+Node* insert(std::atomic<Node*>& root, Node* fresh, const Key& key) {
+    std::atomic<Node*>* place = &root;
+    for (std::uint64_t bits = fresh->hash;; bits <<= 2) {
+        Node* node = nullptr;
+        if (place->compare_exchange_strong(node, fresh, std::memory_order_acq_rel)) return fresh;
+        if (node->hash == fresh->hash && node->is(key)) return node;
+        place = &node->children[bits >> 62];
+    }
+}
+
+std::int64_t rounded_up(std::int64_t size) {
+    constexpr std::int64_t largest_power = std::int64_t{1} << 62;
+    if (size <= 1 || size > largest_power) return size;
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
+}
+
+/// From here on sizes are folded: what is left is for the folded ones.
+std::uint32_t fold_from(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
+
+/// All of a text, or its begin up to a whole character and `…`.
+std::string_view limited(std::string_view text, std::span<char, format::string_limit> buffer) {
+    constexpr std::string_view ellipsis = "…";
+    if (text.size() <= buffer.size()) return text;
+    std::size_t size = buffer.size() - ellipsis.size();
+    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
+    std::memcpy(buffer.data(), text.data(), size);
+    std::memcpy(buffer.data() + size, ellipsis.data(), ellipsis.size());
+    return {buffer.data(), size + ellipsis.size()};
+}
+
+}  // namespace
+
+bool RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
+    arena_.forget();
+    strings_.store(nullptr, std::memory_order_relaxed);
+    rows_.store(nullptr, std::memory_order_relaxed);
+    retry_at_.store(0, std::memory_order_relaxed);
+    for (auto& segment : segments_) segment.store(nullptr, std::memory_order_relaxed);
+    row_limit_ = row_limit;
+
+    auto* strings = static_cast<char*>(file_.map_segment(1));
+    auto* rows = static_cast<format::RowSegment*>(file_.map_segment(2));
+    void* fill = arena_.allocate(sizeof(StringsFill));
+    if (strings == nullptr || rows == nullptr || fill == nullptr) return false;
+    fill_.store(new (fill) StringsFill{strings, 0, sizeof(format::SegmentHeader)}, std::memory_order_relaxed);
+    segments_[0].store(rows, std::memory_order_relaxed);
+    RecordingFile::publish(header, *reinterpret_cast<format::SegmentHeader*>(strings), format::SegmentKind::strings);
+
+    RowRecord& overflow = rows->entries[format::overflow_row];
+    overflow.content.flags = format::row_is_overflow;
+    overflow.content.m = overflow.content.n = overflow.content.k = -1;
+    overflow.content.device_index = -1;
+    overflow.content.actual = format::no_actual;
+    overflow.content.status = format::no_status;
+    overflow.published = 1;
+    row_count_.store(1, std::memory_order_relaxed);
+    RecordingFile::publish(header, rows->header, format::SegmentKind::rows);
+    return true;
+}
+
+RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
+    const policy::MatmulCall& call = decision.call;
+    RowContent content{};
+    if (!intern(call.function, content.function) || !intern(call.caller, content.caller) ||
+        !intern(decision.provider, content.provider) || !intern(call.scope, content.scope) ||
+        !intern(decision.rule, content.rule) || !intern(decision.detail, content.detail))
+        return {format::overflow_row, false};
+    content.m = call.m;
+    content.n = call.n;
+    content.k = call.k;
+    content.batch = call.batch;
+    content.device_index = call.device_index;
+    content.compute_capability = call.compute_capability;
+    content.status = decision.status.value_or(format::no_status);
+    content.trans_a = call.trans_a;
+    content.trans_b = call.trans_b;
+    content.dtype = static_cast<std::uint8_t>(call.dtype);
+    content.device = static_cast<std::uint8_t>(call.device);
+    content.requested = static_cast<std::uint8_t>(decision.requested);
+    content.applied = static_cast<std::uint8_t>(decision.applied);
+    content.actual = decision.actual ? static_cast<std::uint8_t>(*decision.actual) : format::no_actual;
+    content.how = static_cast<std::uint8_t>(decision.how);
+    content.source = static_cast<std::uint8_t>(decision.source);
+    content.reason = static_cast<std::uint8_t>(decision.reason);
+
+    if (const RowNode* known = find_row(content)) return {known->row, true};
+    if (row_count_.load(std::memory_order_relaxed) >= fold_from(row_limit_)) {
+        for (std::int64_t* size : {&content.m, &content.n, &content.k, &content.batch}) *size = rounded_up(*size);
+        content.flags |= format::row_is_folded;
+        std::atomic_ref(file_.header()->flags).fetch_or(format::flag_rows_folded, std::memory_order_relaxed);
+        if (const RowNode* known = find_row(content)) return {known->row, true};
+        if (row_count_.load(std::memory_order_relaxed) >= row_limit_) return {format::overflow_row, true};
+    }
+    if (const RowNode* added = add_row(content)) return {added->row, true};
+    return {format::overflow_row, false};
+}
+
+const RecordingRows::RowNode* RecordingRows::find_row(const RowContent& content) const {
+    return find(rows_, hash_of(content), content);
+}
+
+const RecordingRows::RowNode* RecordingRows::add_row(const RowContent& content) {
+    // The segment first: a number without one would be lost.
+    std::uint32_t row = row_count_.load(std::memory_order_relaxed);
+    format::RowSegment* segment = nullptr;
+    do {
+        if (row >= row_limit_) return nullptr;
+        segment = row_segment(row / format::RowSegment::capacity);
+        if (segment == nullptr) return nullptr;
+    } while (!row_count_.compare_exchange_weak(row, row + 1, std::memory_order_relaxed));
+    void* memory = arena_.allocate(sizeof(RowNode));
+    if (memory == nullptr) return nullptr;
+
+    RowRecord& record = segment->entries[row % format::RowSegment::capacity];
+    record.content = content;
+    std::atomic_ref(record.published).store(1, std::memory_order_release);
+    auto* fresh = new (memory) RowNode{hash_of(content), &record, row, {}};
+    const RowNode* kept = insert(rows_, fresh, content);
+    // Another thread was faster: nobody will ever count under this one.
+    if (kept != fresh) std::atomic_ref(record.published).store(0, std::memory_order_release);
+    return kept;
+}
+
+format::RowSegment* RecordingRows::row_segment(std::uint32_t sequence) {
+    std::atomic<format::RowSegment*>& place = segments_[sequence];
+    format::RowSegment* segment = place.load(std::memory_order_acquire);
+    if (segment != nullptr) return segment;
+    if (!may_grow()) return nullptr;
+    const SignalHold hold(SignalHold::all);
+    if (!growth_.acquire()) return nullptr;
+    segment = place.load(std::memory_order_acquire);
+    if (segment == nullptr) {
+        segment = static_cast<format::RowSegment*>(file_.map_new_segment());
+        if (segment == nullptr) {
+            note_no_room();
+        } else {
+            segment->header.sequence = sequence;
+            file_.publish(segment->header, format::SegmentKind::rows);
+            place.store(segment, std::memory_order_release);
+        }
+    }
+    growth_.release();
+    return segment;
+}
+
+StringId RecordingRows::string_id(std::string_view text) {
+    StringId id = 0;
+    intern(text, id);
+    return id;
+}
+
+/// False: there is no room for it.
+bool RecordingRows::intern(std::string_view text, StringId& id) {
+    if (text.empty()) return true;
+    if (text.size() > format::string_limit) return intern_begin(text, id);
+    const std::uint64_t hash = hash_of(text);
+    if (const StringNode* known = find(strings_, hash, text)) {
+        id = known->id;
+        return true;
+    }
+    char* copy = reserve_string(text.size(), id);
+    void* memory = copy == nullptr ? nullptr : arena_.allocate(sizeof(StringNode));
+    if (memory == nullptr) return false;
+    std::memcpy(copy + sizeof(std::uint32_t), text.data(), text.size());
+    const auto size = static_cast<std::uint32_t>(text.size());
+    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(copy)).store(size + 1, std::memory_order_release);
+    auto* fresh = new (memory) StringNode{hash, copy + sizeof(std::uint32_t), size, id, {}};
+    id = insert(strings_, fresh, text)->id;
+    return true;
+}
+
+/// Apart, since not every call needs this much stack.
+[[gnu::noinline]] bool RecordingRows::intern_begin(std::string_view text, StringId& id) {
+    char buffer[format::string_limit];
+    return intern(limited(text, buffer), id);
+}
+
+/// Room for a text of this size, behind the place of its size.
+char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
+    constexpr std::size_t alignment = format::string_alignment;
+    const auto needed =
+        static_cast<std::uint32_t>((sizeof(std::uint32_t) + size + alignment - 1) / alignment * alignment);
+    for (;;) {
+        StringsFill* fill = fill_.load(std::memory_order_acquire);
+        std::uint32_t used = fill->used.load(std::memory_order_relaxed);
+        while (used + needed <= format::segment_size) {
+            if (!fill->used.compare_exchange_weak(used, used + needed, std::memory_order_relaxed)) continue;
+            id = format::make_string_id(fill->sequence, used);
+            return fill->segment + used;
+        }
+        if (!add_strings_segment(fill)) return nullptr;
+    }
+}
+
+bool RecordingRows::add_strings_segment(const StringsFill* full) {
+    if (!may_grow()) return false;
+    const SignalHold hold(SignalHold::all);
+    if (!growth_.acquire()) return false;
+    bool is_added = fill_.load(std::memory_order_acquire) != full;  // by another thread
+    if (const std::uint32_t sequence = full->sequence + 1; !is_added && sequence < strings_segment_limit) {
+        void* memory = arena_.allocate(sizeof(StringsFill));
+        auto* segment = memory == nullptr ? nullptr : static_cast<char*>(file_.map_new_segment());
+        if (segment == nullptr) {
+            note_no_room();
+        } else {
+            auto& header = *reinterpret_cast<format::SegmentHeader*>(segment);
+            header.sequence = sequence;
+            file_.publish(header, format::SegmentKind::strings);
+            fill_.store(new (memory) StringsFill{segment, sequence, sizeof(format::SegmentHeader)},
+                        std::memory_order_release);
+            is_added = true;
+        }
+    }
+    growth_.release();
+    return is_added;
+}
+
+bool RecordingRows::may_grow() const { return ticks() >= retry_at_.load(std::memory_order_relaxed); }
+
+void RecordingRows::note_no_room() {
+    const std::uint64_t second = std::atomic_ref(file_.header()->ticks_per_second).load(std::memory_order_relaxed);
+    retry_at_.store(ticks() + second, std::memory_order_relaxed);
+}
+
+}  // namespace fp32shim::record

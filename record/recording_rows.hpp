@@ -1,0 +1,70 @@
+// From a decision to the number of its row: every distinct text and every distinct decision once in the file.
+//
+// Looking up is lock-free, and so is adding, but for the one thread in some hundred additions that has to get a
+// further segment. The index is private memory: a forked child starts anew.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "record/events.hpp"
+#include "record/fork_safe_lock.hpp"
+#include "record/recording_file.hpp"
+#include "record/recording_format.hpp"
+#include "record/recording_memory.hpp"
+
+namespace fp32shim::record {
+
+class RecordingRows {
+  public:
+    explicit RecordingRows(RecordingFile& file) : file_(file) {}
+
+    /// Segments 1 and 2 of a new file become those of the first strings and rows; row 0 is made. False: the kernel
+    /// maps no more. `header`: of that file, which need not be installed yet. Before any other thread knows the file;
+    /// again in a forked child, for its own.
+    bool start(format::Header& header, std::uint32_t row_limit);
+
+    struct Found {
+        std::uint32_t row = format::overflow_row;
+        /// False: there was no room for the row now, but there may be room later.
+        bool is_final = true;
+    };
+    /// The row of a decision; a new one where there is none. Near the limit the sizes of new rows are rounded up to
+    /// powers of two, and at it everything new is the overflow row. Thread-safe.
+    Found row_of(const DecisionEvent& decision);
+
+    /// The id of a text; 0 for an empty one, and where there is no room. Thread-safe.
+    format::StringId string_id(std::string_view text);
+
+  private:
+    struct StringNode;
+    struct RowNode;
+    struct StringsFill;
+    static constexpr std::size_t segment_count =
+        (format::row_limit + format::RowSegment::capacity - 1) / format::RowSegment::capacity;
+
+    const RowNode* find_row(const format::RowContent& content) const;
+    const RowNode* add_row(const format::RowContent& content);
+    const StringNode* find_string(std::uint64_t hash, std::string_view text) const;
+    bool intern(std::string_view text, format::StringId& id);
+    bool intern_begin(std::string_view text, format::StringId& id);
+    char* reserve_string(std::size_t size, format::StringId& id);
+    bool add_strings_segment(const StringsFill* full);
+    format::RowSegment* row_segment(std::uint32_t sequence);
+    bool may_grow() const;
+    void note_no_room();
+
+    RecordingFile& file_;
+    PrivateArena arena_;
+    std::atomic<StringNode*> strings_{nullptr};
+    std::atomic<RowNode*> rows_{nullptr};
+    std::atomic<StringsFill*> fill_{nullptr};
+    std::atomic<std::uint32_t> row_count_{0};
+    std::atomic<format::RowSegment*> segments_[segment_count] = {};
+    std::atomic<std::uint64_t> retry_at_{0};  // ticks: no attempt to get a segment before
+    ForkSafeLock growth_;
+    std::uint32_t row_limit_ = format::row_limit;
+};
+
+}  // namespace fp32shim::record

@@ -1,0 +1,565 @@
+#include "record/recording_writer.hpp"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "record/io_error.hpp"
+#include "record/line_writer.hpp"
+#include "record/raw_syscall.hpp"
+#include "record/recording_identity.hpp"
+#include "record/recording_memory.hpp"
+#include "record/signal_hold.hpp"
+#include "record/stderr_line.hpp"
+
+namespace fp32shim::record {
+
+using format::CounterRecord;
+using format::CounterSegment;
+using format::EventSegment;
+using format::SegmentKind;
+using format::Text;
+
+static_assert(std::is_standard_layout_v<ThreadWriter>, "all zeros is a state of its own: a forked child sees that");
+
+namespace {
+
+constexpr std::uint32_t first_segments = 2;  // strings and rows, which RecordingRows::start() takes
+constexpr std::size_t first_by_row_capacity = 512;
+
+void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
+    std::atomic_ref(shared).fetch_add(value, std::memory_order_relaxed);
+}
+
+std::uint32_t hash_of_row(std::uint32_t row) { return row * 0x9e3779b1U; }
+
+/// Daemons change their directory before they fork.
+std::string absolute(std::string_view name) {
+    std::string result;
+    if (!name.starts_with('/')) {
+        std::string folder(path_capacity, '\0');
+        const long size = raw::getcwd(folder.data(), folder.size());
+        if (size > 1 && folder[0] == '/') {  // otherwise it is out of reach ("(unreachable)…") and stays relative
+            for (const char letter : std::string_view(folder).substr(0, static_cast<std::size_t>(size) - 1)) {
+                if (letter == '%') result += '%';
+                result += letter;
+            }
+            result += '/';
+        }
+    }
+    return result.append(name);
+}
+
+constexpr format::Architecture architecture =
+#if defined(__x86_64__)
+    format::Architecture::x86_64;
+#else
+    format::Architecture::aarch64;
+#endif
+
+/// Puts a text behind the others; what does not fit is cut.
+void put_text(format::Header& header, Text which, std::string_view text, std::size_t limit, std::size_t& used) {
+    const std::size_t size = std::min({text.size(), limit, sizeof header.text - used});
+    header.texts[static_cast<std::size_t>(which)] = {
+        static_cast<std::uint32_t>(offsetof(format::Header, text) + used), static_cast<std::uint32_t>(size)};
+    std::memcpy(header.text + used, text.data(), size);
+    used += size;
+}
+
+std::string bad_path(std::string_view name, const ExpandedPath& expanded) {
+    const std::string recording = "recording " + std::string(name) + ": ";
+    if (expanded.problem == PathProblem::too_long)
+        return recording + "the path is longer than " + std::to_string(path_capacity - 1) +
+               " bytes; name a shorter one";
+    const std::string found =
+        expanded.placeholder == 0 ? "a `%` at its end" : std::string("`%") + expanded.placeholder + "`";
+    return recording + found +
+           " is not a placeholder; allowed are %p (process id), %h (host), %r (rank), %j (job), "
+           "%t (start time) and %% (a percent sign)";
+}
+
+}  // namespace
+
+RowHash& RowHash::add(std::string_view text) {
+    add(text.size());
+    for (; text.size() >= 8; text.remove_prefix(8)) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, text.data(), 8);
+        add(word);
+    }
+    std::uint64_t rest = 0;
+    std::memcpy(&rest, text.data(), text.size());
+    return add(rest);
+}
+
+// ---- open, fork --------------------------------------------------------------------------------------------------
+
+Recording::Recording(std::string name, const ProcessFacts& facts, const StartEvent& start,
+                     const RecordingSettings& settings, std::int64_t group)
+    : rows_(file_), name_(std::move(name)), facts_(facts), start_(start), settings_(settings), group_(group) {}
+
+Recording::Opened Recording::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
+                                  const RecordingSettings& settings) {
+    const auto refuse = [&](std::string_view why) {
+        return Opened{nullptr, "recording " + std::string(name) + ": " + std::string(why)};
+    };
+    if (settings.max_size < smallest_recording)
+        return refuse("max_size is " + std::to_string(settings.max_size) + " bytes; a recording needs at least " +
+                      std::to_string(smallest_recording) + ": raise [log] max_size");
+    const std::int64_t group = settings.group.empty() ? -1 : find_group(settings.group);
+    if (group < 0 && !settings.group.empty())
+        return refuse("the group \"" + settings.group +
+                      "\" is not in /etc/group; nothing is recorded; name one that is, or a group's number");
+    // Without this a forked child would go on in its parent's file.
+    void* probe = map_private_pages(4096, InChild::zeros);
+    if (probe == nullptr)
+        return refuse(
+            "this kernel has no MADV_WIPEONFORK; nothing is recorded; use Linux 4.14 or newer, or a .jsonl log");
+    unmap_pages(probe, 4096);
+
+    auto* recording = new (std::nothrow) Recording(absolute(name), facts, start, settings, group);
+    if (recording == nullptr) return refuse("out of memory; nothing is recorded");
+    const std::int32_t self = raw::getpid();
+    recording->facts_.pid = self;  // the facts may have been gathered before a fork
+    const ExpandedPath expanded = expand_path(recording->name_, recording->facts_, recording->expanded_);
+    std::string error;
+    if (expanded.problem != PathProblem::none) {
+        error = bad_path(name, expanded);
+    } else if (const int number = recording->start_file(self, 0, expanded.path); number != 0) {
+        const IoError description = describe_io_error(number);
+        error = "recording " + std::string(expanded.path) + ": " + std::string(description.meaning) +
+                "; nothing is recorded; " + std::string(description.remedy);
+    }
+    if (!error.empty()) {
+        delete recording;
+        return {nullptr, error};
+    }
+    recording->process_.store(self, std::memory_order_release);
+    return {recording, {}};
+}
+
+/// Makes the file of this process. 0 or an errno.
+int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path) {
+    RecordingFile::Limits limits;
+    limits.segments = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(settings_.max_size / format::segment_size, format::segment_limit));
+    limits.overwrites = settings_.on_full == policy::OnFull::overwrite;
+    limits.mode = settings_.mode;
+    limits.group = group_;
+    format::Header* fresh = nullptr;
+    if (const int error = file_.create(path, limits, first_segments, fresh); error != 0) return error;
+    if (!rows_.start(*fresh, settings_.row_limit)) {
+        file_.discard();
+        return ENOMEM;
+    }
+    fill_header(*fresh, self, forked_from);
+    command_taken_.store(0, std::memory_order_relaxed);
+    std::atomic_ref(fresh->magic).store(format::magic, std::memory_order_release);
+    file_.install(fresh);
+    return file_.is_open() ? 0 : ENOMEM;
+}
+
+void Recording::fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from) {
+    const ClockPoint now = read_clocks();
+    header.version = format::version;
+    header.byte_order = format::byte_order;
+    header.segment_size = format::segment_size;
+    header.pid = self;
+    header.forked_from = forked_from;
+    header.rank = facts_.rank;
+    header.start_realtime_ns = now.realtime_ns;
+    header.start_monotonic_ns = now.monotonic_ns;
+    header.start_ticks = now.ticks;
+    const ProcessIdentity identity = identify_self();
+    header.process_start = identity.start;
+    header.pid_namespace = identity.pid_namespace;
+    std::memcpy(header.boot_id, identity.boot_id, sizeof header.boot_id);
+    header.max_size = settings_.max_size;
+    header.architecture = static_cast<std::uint8_t>(architecture);
+    header.default_precision = static_cast<std::uint8_t>(start_.default_precision);
+    header.floor = static_cast<std::uint8_t>(start_.floor);
+    header.cpu_mode = static_cast<std::uint8_t>(start_.cpu_mode);
+    header.tf32_rounding = static_cast<std::uint8_t>(start_.tf32_rounding);
+    header.level = static_cast<std::uint8_t>(start_.log_level);
+    header.on_full = static_cast<std::uint8_t>(settings_.on_full);
+    header.facts_ns = facts_.start_ns;
+
+    // Together they always fit.
+    constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
+    static_assert(8 * name_limit + path_limit + command_limit <= sizeof header.text);
+    std::size_t used = 0;
+    put_text(header, Text::version, start_.version, name_limit, used);
+    put_text(header, Text::host, facts_.host, name_limit, used);
+    put_text(header, Text::job_id, facts_.job_id, name_limit, used);
+    put_text(header, Text::job_id_from, facts_.job_id_from, name_limit, used);
+    put_text(header, Text::rank_from, facts_.rank_from, name_limit, used);
+    put_text(header, Text::executable, facts_.executable, path_limit, used);
+    put_text(header, Text::command, facts_.command, command_limit, used);
+    put_text(header, Text::policy_name, start_.policy_name, name_limit, used);
+    put_text(header, Text::policy_revision, start_.policy_revision, name_limit, used);
+    put_text(header, Text::policy_sha256, start_.policy_sha256, name_limit, used);
+
+    if (ticks_per_second_ == 0) ticks_per_second_ = measure_ticks_per_second(now);
+    header.ticks_per_second = ticks_per_second_;
+    started_ = now;
+    refine_at_.store(now.ticks + ticks_per_second_ / 100, std::memory_order_relaxed);
+}
+
+/// The rate of the counter is the better known the longer it was watched: here, whenever that has doubled.
+void Recording::refine_ticks_per_second(std::uint64_t now) {
+    std::uint64_t due = refine_at_.load(std::memory_order_relaxed);
+    if (now < due) return;
+    const std::uint64_t next = now + (now - started_.ticks);
+    if (!refine_at_.compare_exchange_strong(due, next, std::memory_order_relaxed)) return;
+    const std::uint64_t measured = ticks_per_second(started_, read_clocks());
+    if (measured != 0) std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
+}
+
+/// Whether this process has a file; a forked child makes its own here.
+bool Recording::is_own_process() {
+    const std::int32_t self = raw::getpid();
+    if (process_.load(std::memory_order_acquire) != self) {
+        const SignalHold hold(SignalHold::all);
+        if (!lock_.acquire()) return false;
+        if (process_.load(std::memory_order_acquire) != self) enter_child(self);
+        lock_.release();
+    }
+    return file_.is_open();
+}
+
+/// The first call of a forked child. Under the lock.
+void Recording::enter_child(std::int32_t self) {
+    writers_.store(nullptr, std::memory_order_relaxed);
+    lane_count_.store(0, std::memory_order_relaxed);
+    facts_.pid = self;
+    const std::int32_t parent = process_.load(std::memory_order_relaxed);
+    const ExpandedPath expanded = expand_path(name_, facts_, expanded_);
+    const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path) : ENAMETOOLONG;
+    if (error != 0) {
+        command_taken_.store(0, std::memory_order_relaxed);
+        file_.abandon();
+        const IoError description = describe_io_error(error);
+        char buffer[1024];
+        LineWriter out(buffer);
+        out.text("recording ").escaped(expanded.path, 600).text(": ").text(description.meaning);
+        out.text("; this forked process records nothing; ").text(description.remedy);
+        stderr_line(out.view());
+    }
+    process_.store(self, std::memory_order_release);
+}
+
+std::string Recording::path() { return is_own_process() ? std::string(file_.path()) : std::string(); }
+
+// ---- threads -----------------------------------------------------------------------------------------------------
+
+ThreadWriter* Recording::attach() {
+    if (is_own_process()) {
+        for (ThreadWriter* writer = writers_.load(std::memory_order_acquire); writer != nullptr;
+             writer = writer->next_) {
+            std::uint32_t taken = 0;
+            if (!writer->is_taken_.compare_exchange_strong(taken, 1, std::memory_order_acquire)) continue;
+            change_thread(*writer);
+            return writer;
+        }
+    }
+    void* pages = map_private_pages(sizeof(ThreadWriter), InChild::zeros);
+    return static_cast<ThreadWriter*>(pages);  // zeros are a writer that is not ready
+}
+
+void Recording::detach(ThreadWriter* writer) {
+    if (writer->first_counters_ == nullptr) {
+        unmap_pages(writer, sizeof(ThreadWriter));
+    } else {
+        writer->is_taken_.store(0, std::memory_order_release);
+    }
+}
+
+/// From here on a ready writer is the calling thread's.
+void Recording::change_thread(ThreadWriter& writer) {
+    writer.is_busy_.store(false, std::memory_order_relaxed);
+    const std::int32_t thread = raw::gettid();
+    if (thread == writer.thread_) return;
+    writer.thread_ = thread;
+    std::atomic_ref(writer.first_counters_->header.thread).store(thread, std::memory_order_relaxed);
+    if (writer.ring_ != nullptr)
+        put_event(writer, ticks(),
+                  format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
+}
+
+/// Gives a zeroed writer its lane, and returns the first counters of that. nullptr: there is no room now.
+CounterSegment* Recording::make_ready(ThreadWriter& writer) {
+    if (!is_own_process() || ticks() < writer.retry_at_) return nullptr;
+    auto* segment = static_cast<CounterSegment*>(file_.map_new_segment());
+    if (segment == nullptr) {
+        wait_with_growth(writer);
+        return nullptr;
+    }
+    writer.thread_ = raw::gettid();
+    writer.lane_ = lane_count_.fetch_add(1, std::memory_order_relaxed);
+    segment->header.lane = writer.lane_;
+    segment->header.thread = writer.thread_;
+    file_.publish(segment->header, SegmentKind::counters);
+    writer.counters_ = segment;
+    writer.counters_used_ = 0;
+    writer.counter_segments_ = 1;
+    use_counters(writer, format::overflow_row);
+    writer.first_counters_ = segment;
+
+    writer.is_taken_.store(1, std::memory_order_relaxed);
+    writer.next_ = writers_.load(std::memory_order_relaxed);
+    while (!writers_.compare_exchange_weak(writer.next_, &writer, std::memory_order_release,
+                                           std::memory_order_relaxed)) {
+    }
+    return segment;
+}
+
+void Recording::wait_with_growth(ThreadWriter& writer) const {
+    writer.retry_at_ = ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
+}
+
+// ---- counting, the slow way --------------------------------------------------------------------------------------
+
+void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+                             bool with_event, const DecisionEvent& decision) {
+    CounterSegment* const first = writer.first_counters_ != nullptr ? writer.first_counters_ : make_ready(writer);
+    if (first == nullptr) {
+        if (!file_.is_open()) return;
+        add_relaxed(header()->uncounted_calls, 1);
+        if (with_event) add_relaxed(header()->uncounted_events, 1);
+        return;
+    }
+    refine_ticks_per_second(end);
+    RecordingRows::Found found = rows_.row_of(decision);
+    CounterRecord* counters = find_counters(writer, found.row);
+    if (counters == nullptr) counters = make_counters(writer, found.row);
+    if (counters == nullptr) {
+        found = {format::overflow_row, false};
+        counters = &first->entries[0];
+    }
+    if (found.row == format::overflow_row)
+        std::atomic_ref(header()->flags).fetch_or(format::flag_rows_overflowed, std::memory_order_relaxed);
+    if (found.is_final) writer.cache_[key % ThreadWriter::cache_size] = {key, counters};
+    if (counters->calls == 0) std::atomic_ref(counters->first).store(end, std::memory_order_relaxed);
+    add_call(*counters, begin, end);
+    if (with_event) add_event(writer, *counters, begin, end);
+}
+
+/// In a signal handler that interrupted count(): with a writer of its own.
+void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+                             bool with_event, const DecisionEvent& decision) {
+    ThreadWriter* writer = attach();
+    if (writer == nullptr) {
+        add_relaxed(header()->uncounted_calls, 1);
+        return;
+    }
+    count(*writer, key, begin, end, with_event, [&](DecisionEvent& described) { described = decision; });
+    detach(writer);
+}
+
+CounterRecord* Recording::find_counters(const ThreadWriter& writer, std::uint32_t row) {
+    if (row == format::overflow_row) return &writer.first_counters_->entries[0];
+    if (writer.by_row_capacity_ == 0) return nullptr;
+    const std::size_t mask = writer.by_row_capacity_ - 1;
+    for (std::size_t place = hash_of_row(row) & mask; writer.by_row_[place] != nullptr; place = (place + 1) & mask)
+        if (writer.by_row_[place]->row_plus_one == row + 1) return writer.by_row_[place];
+    return nullptr;
+}
+
+/// The next unused counters of the lane's newest segment. Precondition: it has some.
+CounterRecord* Recording::use_counters(ThreadWriter& writer, std::uint32_t row) {
+    CounterRecord& counters = writer.counters_->entries[writer.counters_used_++];
+    counters.shortest = UINT64_MAX;
+    std::atomic_ref(counters.row_plus_one).store(row + 1, std::memory_order_release);
+    return &counters;
+}
+
+/// nullptr: there is no room.
+CounterRecord* Recording::make_counters(ThreadWriter& writer, std::uint32_t row) {
+    if (2 * (writer.by_row_used_ + 1) > writer.by_row_capacity_ && !enlarge_by_row(writer)) return nullptr;
+    if (writer.counters_used_ == CounterSegment::capacity) {
+        if (ticks() < writer.retry_at_) return nullptr;
+        auto* segment = static_cast<CounterSegment*>(file_.map_new_segment());
+        if (segment == nullptr) {
+            wait_with_growth(writer);
+            return nullptr;
+        }
+        segment->header.lane = writer.lane_;
+        segment->header.sequence = writer.counter_segments_++;
+        segment->header.thread = writer.thread_;
+        file_.publish(segment->header, SegmentKind::counters);
+        writer.counters_ = segment;
+        writer.counters_used_ = 0;
+    }
+    CounterRecord* counters = use_counters(writer, row);
+    insert_by_row(writer, counters);
+    return counters;
+}
+
+void Recording::insert_by_row(ThreadWriter& writer, CounterRecord* counters) {
+    const std::size_t mask = writer.by_row_capacity_ - 1;
+    std::size_t place = hash_of_row(counters->row_plus_one - 1) & mask;
+    while (writer.by_row_[place] != nullptr) place = (place + 1) & mask;
+    writer.by_row_[place] = counters;
+    ++writer.by_row_used_;
+}
+
+bool Recording::enlarge_by_row(ThreadWriter& writer) {
+    CounterRecord** const before = writer.by_row_;
+    const std::size_t capacity_before = writer.by_row_capacity_;
+    const std::size_t capacity = capacity_before == 0 ? first_by_row_capacity : 2 * capacity_before;
+    auto* pages =
+        static_cast<CounterRecord**>(map_private_pages(capacity * sizeof(CounterRecord*), InChild::nothing));
+    if (pages == nullptr) return false;
+    writer.by_row_ = pages;
+    writer.by_row_capacity_ = capacity;
+    writer.by_row_used_ = 0;
+    for (std::size_t place = 0; place < capacity_before; ++place)
+        if (before[place] != nullptr) insert_by_row(writer, before[place]);
+    if (before != nullptr) unmap_pages(before, capacity_before * sizeof(CounterRecord*));
+    return true;
+}
+
+// ---- events, the slow way ----------------------------------------------------------------------------------------
+
+/// A place in the ring for one more event; false, and the event is counted as dropped, where there is none.
+bool Recording::make_room_for_events(ThreadWriter& writer) {
+    if (ticks() >= writer.retry_at_) {
+        if (writer.ring_ == nullptr ? make_ring(writer) : append_ring(writer)) return true;
+        wait_with_growth(writer);
+    }
+    if (writer.ring_ == nullptr) {
+        add_relaxed(header()->uncounted_events, 1);
+    } else {
+        const std::atomic_ref dropped(writer.ring_->header.dropped);
+        dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    return false;
+}
+
+bool Recording::make_ring(ThreadWriter& writer) {
+    auto* ring = static_cast<EventSegment*>(file_.map_new_segment());
+    if (ring == nullptr) return false;
+    ring->header.lane = writer.lane_;
+    ring->header.thread = writer.thread_;
+    file_.publish(ring->header, SegmentKind::ring);
+    writer.ring_ = ring;
+    writer.next_event_ = ring->entries;
+    writer.events_end_ = ring->entries + EventSegment::capacity;
+    return true;
+}
+
+/// Puts the full ring into the file, and begins it anew. False: there is no room.
+bool Recording::append_ring(ThreadWriter& writer) {
+    EventSegment& ring = *writer.ring_;
+    format::SegmentHeader header{};
+    header.kind = static_cast<std::uint32_t>(SegmentKind::events);
+    header.lane = writer.lane_;
+    header.sequence = writer.event_segments_;
+    header.count = EventSegment::capacity;
+    header.thread = ring.header.thread;
+    header.first_time = ring.entries[0].time;
+    header.last_time = writer.last_time_;
+    if (file_.append_events(header, ring.entries) == RecordingFile::Appended::no_room) return false;
+    std::atomic_ref(ring.header.count).store(++writer.event_segments_, std::memory_order_relaxed);
+    std::atomic_ref(ring.header.thread).store(writer.thread_, std::memory_order_relaxed);
+    writer.next_event_ = ring.entries;
+    refine_ticks_per_second(writer.last_time_);
+    return true;
+}
+
+// ---- live controls -----------------------------------------------------------------------------------------------
+
+std::optional<Recording::Command> Recording::take_command() {
+    if (!is_own_process()) return std::nullopt;
+    const format::CommandWord word{std::atomic_ref(header()->command).load(std::memory_order_acquire)};
+    std::uint64_t taken = command_taken_.load(std::memory_order_relaxed);
+    if (word.value == taken || !command_taken_.compare_exchange_strong(taken, word.value)) return std::nullopt;
+    Command command{word.kind(), std::nullopt, word.value};
+    const bool is_known = word.precision() <= static_cast<std::uint8_t>(policy::Precision::automatic);
+    if (is_known) command.precision = static_cast<policy::Precision>(word.precision());
+    switch (command.kind) {
+        case format::CommandKind::set_precision:
+            if (is_known || word.precision() == format::no_precision) return command;
+            break;
+        case format::CommandKind::reload:
+            return command;
+        case format::CommandKind::none:
+            break;
+    }
+    answer(command, false, "this version of fp32shim does not know the command; use the command of the same version");
+    return std::nullopt;
+}
+
+void Recording::answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy) {
+    if (!is_own_process()) return;
+    const format::CommandWord word{command.word};
+    format::ChangeRecord change{};
+    change.kind = static_cast<std::uint32_t>(
+        command.kind == format::CommandKind::reload ? format::ChangeKind::reload : format::ChangeKind::set_precision);
+    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::command);
+    const auto result = is_done ? format::CommandResult::done : format::CommandResult::refused;
+    change.result = static_cast<std::uint32_t>(result);
+    change.requester = word.requester();
+    change.precision = word.precision();
+    note_change(change, policy, message);
+
+    const SignalHold hold(SignalHold::all);
+    if (!lock_.acquire()) return;
+    format::Header& mapped = *header();
+    const std::size_t size = std::min(message.size(), sizeof mapped.answer_text);
+    std::memcpy(mapped.answer_text, message.data(), size);
+    mapped.answer_size = static_cast<std::uint32_t>(size);
+    mapped.answer = static_cast<std::uint32_t>(result);
+    std::atomic_ref(mapped.answered).store(command.word, std::memory_order_release);
+    lock_.release();
+}
+
+void Recording::note_precision(std::optional<policy::Precision> precision) {
+    format::ChangeRecord change{};
+    change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_precision);
+    change.precision = precision ? static_cast<std::uint8_t>(*precision) : format::no_precision;
+    note_own_change(change, {});
+}
+
+void Recording::note_floor(policy::Floor floor) {
+    format::ChangeRecord change{};
+    change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_floor);
+    change.floor = static_cast<std::uint8_t>(floor);
+    note_own_change(change, {});
+}
+
+void Recording::note_reload(const PolicyFacts& policy) {
+    format::ChangeRecord change{};
+    change.kind = static_cast<std::uint32_t>(format::ChangeKind::reload);
+    note_own_change(change, policy);
+}
+
+void Recording::note_own_change(format::ChangeRecord change, const PolicyFacts& policy) {
+    if (!is_own_process()) return;
+    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::program);
+    change.result = static_cast<std::uint32_t>(format::CommandResult::done);
+    note_change(change, policy, {});
+}
+
+void Recording::note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message) {
+    change.policy_name = rows_.string_id(policy.name);
+    change.policy_revision = rows_.string_id(policy.revision);
+    change.policy_sha256 = rows_.string_id(policy.sha256);
+    change.message = rows_.string_id(message);
+    const SignalHold hold(SignalHold::all);
+    if (!lock_.acquire()) return;
+    const std::atomic_ref count(header()->change_count);
+    const std::uint32_t number = count.load(std::memory_order_relaxed);
+    format::ChangeRecord& place = header()->changes[number % format::change_limit];
+    std::atomic_ref(place.time).exchange(0, std::memory_order_acq_rel);
+    place = change;  // its time is 0
+    std::atomic_ref(place.time).store(ticks(), std::memory_order_release);
+    count.store(number + 1, std::memory_order_release);
+    lock_.release();
+}
+
+}  // namespace fp32shim::record

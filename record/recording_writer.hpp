@@ -1,0 +1,295 @@
+// The last step of a call, where `FP32_MATMUL_LOG` names a `.fp32rec` file: one call counted in the mapped recording,
+// and, with the level `calls`, one event. recording_format.hpp draws the file.
+//
+//     Recording* recording        one per process, kept for ever
+//     ThreadWriter* writer        one per thread: recording->attach(), and detach(writer) when the thread ends
+//
+//     if (recording->has_command()) …              take_command, act on it, answer
+//     const std::uint64_t begin = ticks();
+//     …                                            the product
+//     recording->count(*writer, key, begin, ticks(), every_call, [&](DecisionEvent& decision) { … });
+//
+// count() makes plain stores to memory of its own thread only: no lock, no allocation, no system call, no cache line
+// that another thread writes. All else (a decision that is new to the thread, a ring that is full, a forked child) is
+// out of line, in raw system calls, and never allocates from malloc.
+//
+// fork: a ThreadWriter lies on pages that a forked child sees zeroed. So the child's first count() finds nothing,
+// comes to the slow way, and makes a file of its own; there is no check to pay for in each call. The parent's
+// segments are not mapped in the child at all, so that it cannot write into them. Its header is, for has_command(),
+// until the child has one. What is not supported: a signal handler that forks while its thread is inside count(), and
+// whose child then returns from that handler.
+//
+// Signals: a handler that multiplies while its own thread is inside count() uses another lane for that call.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "policy/policy.hpp"
+#include "record/events.hpp"
+#include "record/fork_safe_lock.hpp"
+#include "record/log_path.hpp"
+#include "record/process_facts.hpp"
+#include "record/recording_clock.hpp"
+#include "record/recording_file.hpp"
+#include "record/recording_format.hpp"
+#include "record/recording_rows.hpp"
+
+namespace fp32shim::record {
+
+/// A key for count(): mixes whatever tells decisions apart (call site, sizes, what was decided and done) into 64
+/// bits. Two decisions of one key are counted as one, so everything that is in a row has to go in, or has to follow
+/// from what does; of a million rows, two agree by chance once in 30 million programs. For one thread; a few cycles a
+/// word.
+class RowHash {
+  public:
+    RowHash& add(std::uint64_t value) {
+        __extension__ using Wide = unsigned __int128;
+        const Wide product = static_cast<Wide>(state_ ^ value) * 0x9e3779b97f4a7c15U;
+        state_ =
+            (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64)) + 0x2545f4914f6cdd1dU;
+        return *this;
+    }
+    RowHash& add(const void* address) { return add(reinterpret_cast<std::uint64_t>(address)); }
+    RowHash& add(std::string_view text);
+    std::uint64_t value() const { return state_ | 1; }
+
+  private:
+    std::uint64_t state_ = 0xa0761d6478bd642fU;
+};
+
+struct RecordingSettings {
+    std::uint64_t max_size = 1ULL << 30;  ///< bytes, of the whole file; at least smallest_recording
+    policy::OnFull on_full = policy::OnFull::drop;
+    std::uint32_t mode = 0600;  ///< permission bits of the file, whatever the umask
+    std::string group;          ///< name (in /etc/group) or number of the group that gets the file; empty: none
+    std::uint32_t row_limit = format::row_limit;  ///< rows of the file; fewer in tests only
+};
+inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
+
+/// What one thread writes with. Made by attach(). A forked child sees all of it as zeros.
+class alignas(64) ThreadWriter {
+  public:
+    ThreadWriter(const ThreadWriter&) = delete;
+    ThreadWriter& operator=(const ThreadWriter&) = delete;
+
+  private:
+    friend class Recording;
+
+    /// Entries of the row cache, each under the last bits of its key.
+    static constexpr std::size_t cache_size = 2048;
+    struct CachedRow {
+        std::uint64_t key;
+        format::CounterRecord* counters;
+    };
+
+    // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
+    std::atomic<bool> is_busy_;  // inside count(): what a signal handler must not do as well
+    format::EventRecord* next_event_;
+    format::EventRecord* events_end_;
+    std::uint64_t last_time_;  // of the last event
+
+    std::atomic<std::uint32_t> is_taken_;  // 1: some thread has this writer
+    std::int32_t thread_;
+    std::uint32_t lane_;
+    ThreadWriter* next_;  // in Recording::writers_
+    // Null, as in a forked child: has to be made ready before it can be used.
+    format::CounterSegment* first_counters_;
+    format::CounterSegment* counters_;  // the newest segment, which is filled
+    std::uint32_t counters_used_;       // entries of it
+    std::uint32_t counter_segments_;    // how many there are
+    format::EventSegment* ring_;
+    std::uint32_t event_segments_;  // how often the ring was full
+    std::uint64_t retry_at_;        // ticks: no attempt to get more room before
+    // The lane's counters by row: open addressing, by the last bits of the row's hash.
+    format::CounterRecord** by_row_;
+    std::size_t by_row_capacity_;  // a power of two, or 0
+    std::size_t by_row_used_;
+
+    CachedRow cache_[cache_size];
+};
+
+/// An open recording. Threads may use it until the process ends; forked children go on with it, each in a file of its
+/// own: where the name has `%p`, by that, else with a suffix.
+class Recording {
+  public:
+    struct Opened {
+        Recording* recording = nullptr;  ///< from operator new; nullptr: nothing is recorded
+        std::string error;               ///< one line: what is wrong, and what to do
+    };
+    /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL: where there is one of that name, with `.1`,
+    /// `.2`, … before the extension. Takes a millisecond, in which the processor's counter is measured. Allocates.
+    static Opened open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
+                       const RecordingSettings& settings);
+
+    /// For tests: closes the file; what is mapped stays mapped. No thread uses the recording any more.
+    ~Recording() = default;
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+    /// A writer for the calling thread: one that another thread has left, or a new one. nullptr: no memory.
+    /// Thread-safe, lock-free, async-signal-safe.
+    ThreadWriter* attach();
+    /// Gives a writer back, when its thread ends. It may be used no more. Thread-safe, lock-free.
+    void detach(ThreadWriter* writer);
+
+    /// Counts one call. `key`: a RowHash of what tells its decision apart; never 0. `begin`, `end`: ticks() before
+    /// and after it. `with_event`: one event as well. `describe(DecisionEvent&)` fills in the decision; it is asked
+    /// only where the thread has not seen the key lately, and `host_ns` is not looked at. Never fails: what finds no
+    /// room is counted as that. `writer` is the calling thread's own. Async-signal-safe if `describe` is; leaves
+    /// errno alone.
+    template <class Describe>
+    void count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end, bool with_event,
+               Describe&& describe);
+
+    /// Whether `fp32shim set` or `reload` have written a command that nobody has taken yet. Two loads that nobody
+    /// stores to but for that.
+    bool has_command() const {
+        return std::atomic_ref(header()->command).load(std::memory_order_relaxed) !=
+               command_taken_.load(std::memory_order_relaxed);
+    }
+    struct Command {
+        format::CommandKind kind = format::CommandKind::none;
+        std::optional<policy::Precision> precision;  ///< set_precision; absent: back to environment and files
+        std::uint64_t word = 0;                      ///< for answer()
+    };
+    /// The command, for one thread only; nothing where another thread has it, or it is not known to this version,
+    /// which is then answered. Thread-safe.
+    std::optional<Command> take_command();
+
+    /// The policy in force after a change; empty texts: none.
+    struct PolicyFacts {
+        std::string_view name;
+        std::string_view revision;
+        std::string_view sha256;
+    };
+    /// Says what came of a command, to the command and in the list of changes. `message`: one line, empty where it is
+    /// done. `policy`: after a reload. Thread-safe.
+    void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
+    /// Notes a change that the program made itself, through the C API. Thread-safe.
+    void note_precision(std::optional<policy::Precision> precision);
+    void note_floor(policy::Floor floor);
+    void note_reload(const PolicyFacts& policy);
+
+    /// The file that this process writes; empty where it has none (a forked child that could not make one).
+    std::string path();
+
+  private:
+    Recording(std::string name, const ProcessFacts& facts, const StartEvent& start, const RecordingSettings& settings,
+              std::int64_t group);
+    format::Header* header() const { return file_.header(); }
+
+    static void add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end);
+    void add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
+                   std::uint64_t end);
+    void put_event(ThreadWriter& writer, std::uint64_t time, std::uint64_t duration_row);
+
+    int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path);
+    void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from);
+    void refine_ticks_per_second(std::uint64_t now);
+    bool is_own_process();
+    void enter_child(std::int32_t self);
+
+    static void insert_by_row(ThreadWriter& writer, format::CounterRecord* counters);
+    static bool enlarge_by_row(ThreadWriter& writer);
+    static format::CounterRecord* find_counters(const ThreadWriter& writer, std::uint32_t row);
+    static format::CounterRecord* use_counters(ThreadWriter& writer, std::uint32_t row);
+    format::CounterRecord* make_counters(ThreadWriter& writer, std::uint32_t row);
+    format::CounterSegment* make_ready(ThreadWriter& writer);
+    void change_thread(ThreadWriter& writer);
+    void wait_with_growth(ThreadWriter& writer) const;
+    void count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+                      bool with_event, const DecisionEvent& decision);
+    void count_beside(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+                      bool with_event, const DecisionEvent& decision);
+    bool make_room_for_events(ThreadWriter& writer);
+    bool make_ring(ThreadWriter& writer);
+    bool append_ring(ThreadWriter& writer);
+    void note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
+    void note_own_change(format::ChangeRecord change, const PolicyFacts& policy);
+
+    // First what has_command() reads; only a command and a fork change it.
+    RecordingFile file_;
+    std::atomic<std::uint64_t> command_taken_{0};
+
+    std::atomic<std::int32_t> process_{0};  // whose all this is; stored last when a child has taken over
+    std::atomic<ThreadWriter*> writers_{nullptr};
+    std::atomic<std::uint32_t> lane_count_{0};
+    RecordingRows rows_;
+    ForkSafeLock lock_;
+
+    ClockPoint started_;
+    std::uint64_t ticks_per_second_ = 0;  // as it was measured at first: a forked child need not do it again
+    std::atomic<std::uint64_t> refine_at_{0};
+
+    // After open() only enter_child() changes these, under the lock: facts_.pid and expanded_.
+    const std::string name_;  // absolute, placeholders not yet expanded
+    ProcessFacts facts_;
+    const StartEvent start_;
+    const RecordingSettings settings_;
+    const std::int64_t group_;
+    char expanded_[path_capacity] = {};
+};
+
+// ---- details -----------------------------------------------------------------------------------------------------
+
+inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end) {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    const std::uint64_t duration = end > begin ? end - begin : 0;
+    const std::atomic_ref calls(counters.calls), total(counters.total), shortest(counters.shortest),
+        longest(counters.longest), last(counters.last);
+    total.store(total.load(relaxed) + duration, relaxed);
+    if (duration < shortest.load(relaxed)) shortest.store(duration, relaxed);
+    if (duration > longest.load(relaxed)) longest.store(duration, relaxed);
+    last.store(end, relaxed);
+    calls.store(calls.load(relaxed) + 1, std::memory_order_release);
+}
+
+inline void Recording::put_event(ThreadWriter& writer, std::uint64_t time, std::uint64_t duration_row) {
+    if (writer.next_event_ == writer.events_end_) [[unlikely]] {
+        if (!make_room_for_events(writer)) return;
+    }
+    // Times rise even where the counter did not: by them a reader tells this round of the ring from the one before.
+    if (time <= writer.last_time_) time = writer.last_time_ + 1;
+    format::EventRecord& event = *writer.next_event_;
+    std::atomic_ref(event.duration_row).store(duration_row, std::memory_order_relaxed);
+    std::atomic_ref(event.time).store(time, std::memory_order_release);
+    writer.last_time_ = time;
+    ++writer.next_event_;
+}
+
+inline void Recording::add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
+                                 std::uint64_t end) {
+    const std::uint64_t duration = end > begin ? end - begin : 0;
+    put_event(writer, end, format::make_duration_row(duration, counters.row_plus_one - 1));
+}
+
+template <class Describe>
+void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+                      bool with_event, Describe&& describe) {
+    // Out of line, so that the common case needs no stack for a decision.
+    const auto count_described = [&](auto slowly) __attribute__((noinline, cold)) {
+        DecisionEvent decision;
+        describe(decision);
+        (this->*slowly)(writer, key, begin, end, with_event, decision);
+    };
+    if (writer.is_busy_.load(std::memory_order_relaxed)) [[unlikely]]
+        return count_described(&Recording::count_beside);
+    writer.is_busy_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const ThreadWriter::CachedRow& cached = writer.cache_[key % ThreadWriter::cache_size];
+    if (cached.key == key) [[likely]] {
+        add_call(*cached.counters, begin, end);
+        if (with_event) add_event(writer, *cached.counters, begin, end);
+    } else {
+        count_described(&Recording::count_slowly);
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    writer.is_busy_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace fp32shim::record

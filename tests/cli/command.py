@@ -1,0 +1,53 @@
+"""Runs the `fp32shim` command as a whole process."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+
+import shim  # tests/preload: where things were built, and what is installed
+
+COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
+COMMANDS = ["run", "doctor", "explain", "verify", "check", "report", "log", "top", "ps", "set", "reload", "completion"]
+
+
+@dataclasses.dataclass
+class Result:
+    stdout: str
+    stderr: str
+    returncode: int
+
+    @property
+    def json(self):
+        return json.loads(self.stdout)
+
+    @property
+    def lines(self):
+        """Of stderr, where errors are."""
+        return self.stderr.splitlines()
+
+
+def environment(**variables):
+    """The caller's, without what governs precision or colours."""
+    result = shim.environment()
+    for name in ("NO_COLOR", "TMPDIR", "FP32SHIM_LIBRARY", "RANK"):
+        result.pop(name, None)
+    result.update({name: str(value) for name, value in variables.items()})
+    return result
+
+
+def fp32shim(*words, env=None, stdin=None, cwd=None, timeout=60, prefix=()):
+    """The command's result; `env` are variables to set, `stdin` is text."""
+    finished = subprocess.run([*map(str, prefix), str(COMMAND), *map(str, words)], env=environment(**(env or {})),
+                              input=stdin if stdin is not None else "", cwd=cwd, timeout=timeout, text=True,
+                              errors="backslashreplace", capture_output=True, check=False)
+    return Result(finished.stdout, finished.stderr, finished.returncode)
+
+
+def make_recording(path, level, *calls):
+    """Writes a recording; `calls` are FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS]. Returns its path."""
+    program = shim.client("make_recording")
+    done = subprocess.run([str(program), str(path), level, *calls], text=True, capture_output=True, check=True,
+                          env=environment())
+    return pathlib.Path(done.stdout.strip())

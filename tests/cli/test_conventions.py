@@ -1,0 +1,160 @@
+"""What holds for every command: help, versions, exit codes, formats, colours, completion."""
+
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+import shim
+from command import COMMAND, COMMANDS, environment, fp32shim, make_recording
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    return make_recording(tmp_path_factory.mktemp("recordings") / "a.fp32rec", "calls",
+                          "cblas_sgemm:128:high:tf32:as_requested:3")
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory):
+    file = tmp_path_factory.mktemp("policies") / "policy.toml"
+    file.write_text("schema = 1\n")
+    return file
+
+
+def test_the_commands_that_people_need_first_are_listed_first():
+    listed = re.findall(r"^  ([a-z]+) {2,}\S", fp32shim("--help").stdout, re.MULTILINE)
+    assert listed[:len(COMMANDS)] == COMMANDS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help_with_examples(command):
+    result = fp32shim(command, "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert f"Usage: fp32shim {command}" in result.stdout
+    examples = result.stdout.split("Examples:\n")[1].split("\n\n")[0]
+    assert f"fp32shim {command}" in examples
+    assert "--help" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 200
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_each_command_has_a_version(command):
+    result = fp32shim(*filter(None, [command]), "--version")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert re.fullmatch(r"fp32shim \d+\.\d+\.\d+\n", result.stdout)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option_is_one_line(command):
+    result = fp32shim(command, "--hepl")
+    assert result.returncode == (125 if command == "run" else 2)
+    assert (result.stdout, len(result.lines)) == ("", 1)
+    assert result.stderr.startswith(f"fp32shim {command}: ") and '"--help"' in result.stderr
+
+
+def test_an_unknown_command_is_one_line_with_the_nearest_name():
+    result = fp32shim("reprot")
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+    assert 'did you mean "report"?' in result.stderr
+
+
+def test_no_command_is_a_usage_error_with_the_help():
+    result = fp32shim()
+    assert result.returncode == 2 and "Commands:" in result.stdout
+
+
+@pytest.mark.parametrize("words", [
+    ["report", "/no/such.fp32rec"], ["log", "/no/such.fp32rec"], ["verify", "--at-least", "fp32", "/no/such.fp32rec"],
+    ["verify", "--at-least", "fp23", "x"], ["report", "--format", "xml", "x"], ["explain"],
+    ["explain", "--function", "sgemm_", "--m", "-4"], ["explain", "--function", "sgemm_", "--policy", "/no/such.toml"],
+    ["set", "0", "high"], ["set", "x", "high"], ["set", "1"], ["set", "1", "hihg"], ["set", "999999999", "high"],
+    ["reload", "999999999"], ["ps", "999999999"], ["top", "999999999"], ["check"], ["completion"],
+    ["completion", "tcsh"], ["report", "x", "--top", "many"],
+])
+def test_a_wrong_argument_is_one_line_and_2(words):
+    result = fp32shim(*words)
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1), result.stderr
+    assert result.stderr.startswith(f"fp32shim {words[0]}: ")
+
+
+def test_every_command_that_reads_writes_json(recording, policy):
+    for words in (["report", recording], ["log", recording], ["log", "--rows", recording],
+                  ["verify", "--at-least", "fp32", recording], ["check", policy], ["ps"], ["top", "--count", "1"],
+                  ["explain", "--function", "cblas_sgemm"]):
+        result = fp32shim(*words, "--format", "json")
+        assert result.json is not None, words
+        assert result.stderr == ""
+
+
+def on_a_terminal(words, **variables):
+    """What the command writes to a terminal."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(COMMAND, [str(COMMAND), *map(str, words)], environment(TERM="xterm", **variables))
+    seen = b""
+    try:
+        while block := os.read(terminal, 65536):
+            seen += block
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(terminal)
+    os.waitpid(child, 0)
+    return seen.decode()
+
+
+def test_colours_are_for_terminals_only(recording):
+    words = ["report", recording]
+    assert "\x1b[" in on_a_terminal(words)
+    assert "\x1b[" not in on_a_terminal(words, NO_COLOR="1")
+    assert "\x1b[" not in fp32shim(*words).stdout
+
+
+def test_output_that_cannot_be_written_is_an_error(recording):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([COMMAND, "report", recording], stdout=full, stderr=subprocess.PIPE, text=True,
+                              env=environment(), check=False)
+    assert done.returncode == 2
+    assert "No space left" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_files_are_what_the_shell_reads(shell):
+    shim.tool(shell)
+    script = fp32shim("completion", shell).stdout
+    done = subprocess.run([shell, "-n"], input=script, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def bash_offers(*words):
+    """What bash offers behind these words; the last is the one being typed."""
+    driver = ('source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fp32shim; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "--norc", "-c", driver, "bash", str(COMMAND), "fp32shim", *words], text=True,
+                          capture_output=True, check=True, env=environment())
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_bash_offers_commands_options_and_their_values():
+    assert set(COMMANDS) <= set(bash_offers(""))
+    assert bash_offers("ver") == ["verify"]
+    assert "--precision" in bash_offers("run", "--p") and "--pin" in bash_offers("run", "--p")
+    assert bash_offers("run", "--precision", "h") == ["highest", "high"]
+    assert bash_offers("report", "--format", "") == ["table", "json", "csv", "prometheus"]
+    assert bash_offers("completion", "z") == ["zsh"]
+
+
+def test_bash_offers_programs_behind_run():
+    for words in (["run", "--precision", "high", "--", "ech"], ["run", "--precision", "high", "ech"]):
+        assert "echo" in bash_offers(*words)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command_and_every_option(shell):
+    script = fp32shim("completion", shell).stdout
+    for command in COMMANDS:
+        for option in re.findall(r"^ +(?:-\w,)?(--[a-z0-9-]+)", fp32shim(command, "--help").stdout, re.MULTILINE):
+            assert (f"-l {option[2:]} " if shell == "fish" else option) in script, (command, option)

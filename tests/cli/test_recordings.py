@@ -1,0 +1,242 @@
+"""fp32shim report, log and verify, on recordings of the writer."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import time
+
+import pytest
+
+import shim
+from command import environment, fp32shim, make_recording
+
+TF32 = "cblas_sgemm:128:high:tf32:as_requested:1000:2"
+REFUSED = "cblas_sgemm:64:high:fp32:cpu_mode_off:10"
+EXACT = "cblas_sgemm:32:native:fp32:as_requested:7"
+OBSERVED = "sbgemm_:32:native:unchanged:observed:5"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    make_recording(tmp_path / "a.fp32rec", "calls", TF32, REFUSED)
+    (tmp_path / "below").mkdir()
+    make_recording(tmp_path / "below/b.fp32rec", "summary", TF32, EXACT)
+    return tmp_path
+
+
+def report(*words):
+    return fp32shim("report", "--format", "json", *words).json
+
+
+def test_totals_calls_is_the_number_of_calls(folder):
+    assert report(folder / "a.fp32rec")["totals"]["calls"] == 2010
+    assert report(folder)["totals"]["calls"] == 2010 + 2007
+
+
+def test_recordings_are_merged_from_files_folders_and_globs_and_counted_once(folder):
+    for words in ([folder], [folder / "a.fp32rec", folder / "below/b.fp32rec"], [f"{folder}/*.fp32rec", folder / "below"],
+                  [folder, folder / "a.fp32rec", f"{folder}/a*"]):
+        result = report(*words)
+        assert result["totals"]["recordings"] == 2
+        row = next(row for row in result["rows"] if row["applied"] == "tf32")
+        assert (row["calls"], row["processes"], row["m"], row["requested"]) == (4000, 2, 128, "high")
+
+
+def test_a_forked_name_gets_a_number_and_is_found(tmp_path):
+    first = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
+    second = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
+    assert first != second
+    assert report(tmp_path)["totals"]["recordings"] == 2
+
+
+def test_formats_are_shares_of_the_calls(folder):
+    shares = report(folder)["by_format"]
+    assert {name: share["calls"] for name, share in shares.items()} == {"tf32": 4000, "fp32": 17}
+
+
+def test_filters_are_the_keys_of_a_rule(folder):
+    assert report("--max-dim", "<=64", folder)["totals"]["calls"] == 17
+    assert report("--m", "128", "--m", "32", folder)["totals"]["calls"] == 4007
+    assert report("--function", "cblas_*", "--caller", "libcaller.so", folder)["totals"]["calls"] == 4017
+    assert report("--caller", "nobody*", folder)["totals"]["calls"] == 0
+    assert report("--executable", "make_recording", "--flops", ">=1M", folder)["totals"]["calls"] == 4000
+    assert report("--device", "cuda", folder)["totals"]["calls"] == 0
+
+
+@pytest.mark.parametrize("words, text", [(["--m", "12x"], "--m: found"), (["--m", ">=4 <=3"], "--m:"),
+                                         (["--device", "gpu"], "allowed: cpu, cuda"),
+                                         (["--function", "a["], "--function:")])
+def test_a_filter_that_cannot_be_read_is_one_line(folder, words, text):
+    for command in ("report", "log"):
+        result = fp32shim(command, *words, folder)
+        assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+        assert text in result.stderr
+
+
+def test_the_table_says_what_was_asked_for_and_not_done(folder):
+    text = fp32shim("report", folder).stdout
+    assert "4,017 calls in 2 recordings on 1 machine" in text
+    assert "cpu_mode_off" in text.split("Asked for, and not done as asked")[1]
+
+
+def test_csv_is_read_back_by_a_csv_reader(folder):
+    rows = list(csv.DictReader(io.StringIO(fp32shim("report", "--format", "csv", folder).stdout)))
+    assert sum(int(row["calls"]) for row in rows) == 4017
+    assert {row["m"] for row in rows} == {"128", "64", "32"}
+
+
+def test_prometheus_text_has_a_help_and_a_type_for_every_metric(folder):
+    text = fp32shim("report", "--format", "prometheus", folder).stdout
+    calls = 0
+    described = set()
+    for line in text.splitlines():
+        if line.startswith("#"):
+            described.add(line.split()[2])
+            continue
+        name, value = line.rsplit(" ", 1)
+        assert name.split("{")[0] in described
+        if name.startswith("fp32shim_calls_total"):
+            calls += int(value)
+    assert calls == 4017
+
+
+def test_log_writes_every_call_in_order(folder):
+    events = [json.loads(line) for line in fp32shim("log", "--format", "jsonl", folder / "a.fp32rec").stdout.splitlines()]
+    assert [event["event"] for event in events[:2]] == ["start", "decision"]
+    decisions = events[1:]
+    assert len(decisions) == 2010
+    assert [event["time_ns"] for event in decisions] == sorted(event["time_ns"] for event in decisions)
+    assert len({event["tid"] for event in decisions}) >= 2
+    assert set(decisions[0]) == set(shim.DECISION_KEYS)
+
+
+def test_log_writes_decisions_where_calls_were_not_recorded(folder):
+    entries = [json.loads(line) for line in fp32shim("log", "--format", "jsonl", folder / "below").stdout.splitlines()]
+    assert sorted(entry["calls"] for entry in entries if entry["event"] == "row") == [7, 2000]
+
+
+def test_log_filters(folder):
+    text = fp32shim("log", "--format", "csv", "--m", "64", folder / "a.fp32rec").stdout
+    assert len(list(csv.DictReader(io.StringIO(text)))) == 10
+
+
+def test_a_chrome_trace_has_one_event_per_call(folder):
+    trace = json.loads(fp32shim("log", "--format", "chrome", folder / "a.fp32rec").stdout)
+    complete = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert len(complete) == 2010
+    assert all(event["ts"] >= 0 and event["dur"] > 0 for event in complete)
+
+
+def live(tmp_path, *calls, level="calls", pause=8000):
+    program = shim.client("make_recording")
+    process = subprocess.Popen([program, tmp_path / "live.fp32rec", level, *calls, "--pause", str(pause)],
+                               stdout=subprocess.PIPE, text=True, env=environment())
+    process.stdout.readline()
+    return process
+
+
+def test_follow_ends_with_the_process(tmp_path):
+    process = live(tmp_path, EXACT, pause=1500)
+    began = time.monotonic()
+    result = fp32shim("log", "--follow", "--format", "jsonl", tmp_path / "live.fp32rec")
+    assert process.wait() == 0
+    assert time.monotonic() - began >= 0.5
+    assert sum('"decision"' in line for line in result.stdout.splitlines()) == 7
+
+
+def test_a_recording_of_a_killed_process_is_whole(tmp_path):
+    process = live(tmp_path, TF32)
+    process.kill()
+    process.wait()
+    assert report(tmp_path)["totals"]["calls"] == 2000
+
+
+def test_a_running_process_is_listed_watched_and_changed(tmp_path):
+    process = live(tmp_path, TF32, level="summary")
+    try:
+        seen = {entry["pid"]: entry for entry in fp32shim("ps", "--format", "json").json["processes"]}
+        assert seen[process.pid]["calls"] == 2000
+        assert str(process.pid) in fp32shim("ps").stdout
+        done = fp32shim("set", process.pid, "highest")
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"process {process.pid}: precision highest\n", "")
+        one = fp32shim("top", "--count", "1", process.pid).stdout
+        assert "highest" in one and "cblas_sgemm" in one
+        assert fp32shim("set", process.pid, "default").returncode == 0
+        refused = fp32shim("reload", process.pid)
+        assert (refused.returncode, len(refused.lines)) == (1, 1)
+        assert "no policy file" in refused.stderr
+        changes = report(tmp_path)["processes"][0]["changes"]
+        assert [(c["kind"], c["precision"], c["done"]) for c in changes] == [
+            ("set_precision", "highest", True), ("set_precision", None, True), ("reload", None, False)]
+        assert "Changed while it ran" in fp32shim("report", tmp_path).stdout
+        assert fp32shim("verify", "--at-least", "tf32", tmp_path).returncode == 3
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("calls, at_least, status", [
+    ([EXACT], "fp32", 0), ([EXACT, REFUSED], "fp32", 0), ([TF32], "tf32", 0), ([TF32], "fp32", 1),
+    ([EXACT, TF32], "bf16x9", 1), ([EXACT, OBSERVED], "fp32", 3), ([TF32, OBSERVED], "fp32", 1), ([], "fp32", 3),
+    (["cublasXtSgemm:9:high:unchanged:not_governable:2"], "fp32", 3),
+    (["cblas_sgemm:0:high:unchanged:no_product:2"], "fp32", 0),
+    (["cublasSgemm_v2:9:bf16x9:bf16x9:as_requested:2"], "fp32", 1),
+    (["cublasSgemm_v2:9:bf16x9:bf16x9:as_requested:2"], "bf16x9", 0),
+])
+def test_verify_shows_refutes_or_cannot_tell(tmp_path, calls, at_least, status):
+    make_recording(tmp_path / "a.fp32rec", "summary", *calls)
+    result = fp32shim("verify", "--at-least", at_least, "--format", "json", tmp_path)
+    assert result.returncode == status
+    assert result.json["verdict"] == {0: "shown", 1: "violated", 3: "inconclusive"}[status]
+    assert bool(result.json["violations"]) == (status == 1)
+    assert fp32shim("verify", "--at-least", at_least, tmp_path).returncode == status
+
+
+def test_verify_lets_bf16x9_pass_where_that_is_said(tmp_path):
+    make_recording(tmp_path / "a.fp32rec", "summary", "cublasSgemm_v2:9:bf16x9:bf16x9:as_requested:2")
+    assert fp32shim("verify", "--at-least", "fp32", "--allow-bf16x9", tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 100, 4096, 65535, 65536, 65537, 131072, 200000])
+def test_a_cut_recording_is_said_and_the_rest_of_it_is_read(folder, size):
+    cut = folder / "cut.fp32rec"
+    cut.write_bytes((folder / "a.fp32rec").read_bytes()[:size])
+    for command in (["report", "--format", "json"], ["log"]):
+        result = fp32shim(*command, cut)
+        assert result.returncode == 1
+        assert result.lines and all(line.startswith(f"fp32shim {command[0]}: {cut}: ") for line in result.lines)
+    assert fp32shim("verify", "--at-least", "bf16", cut).returncode == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"text\n", b"\x7fELF" * 100, b"\0" * 200000])
+def test_a_foreign_file_is_one_line(tmp_path, content):
+    foreign = tmp_path / "foreign.fp32rec"
+    foreign.write_bytes(content)
+    result = fp32shim("report", foreign)
+    assert (result.returncode, result.stdout, len(result.lines)) == (1, "", 1)
+
+
+def test_a_damaged_recording_does_not_hide_the_others(folder):
+    (folder / "broken.fp32rec").write_bytes(b"nothing")
+    result = fp32shim("report", "--format", "json", folder)
+    assert (result.returncode, result.json["totals"]["calls"]) == (1, 4017)
+
+
+def test_a_folder_without_recordings_is_one_line(tmp_path):
+    result = fp32shim("report", tmp_path)
+    assert (result.returncode, len(result.lines)) == (2, 1)
+
+
+def test_names_from_a_recording_cannot_steer_the_terminal(tmp_path):
+    path = make_recording(tmp_path / "a.fp32rec", "summary", "sg\x1b[31memm:3:native:fp32:as_requested:1")
+    for command in ("report", "log"):
+        text = fp32shim(command, path).stdout
+        assert "\x1b" not in text and "\\x1b[31m" in text
+
+
+def test_the_reader_needs_no_right_to_write(folder):
+    shutil.copy(folder / "a.fp32rec", folder / "read-only.fp32rec")
+    (folder / "read-only.fp32rec").chmod(0o400)
+    assert fp32shim("report", folder / "read-only.fp32rec").returncode == 0

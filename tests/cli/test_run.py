@@ -1,0 +1,344 @@
+"""fp32shim run: nothing is different for the program, but that it runs under the shim."""
+
+import os
+import pathlib
+import pty
+import select
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import shim
+from command import COMMAND, environment, fp32shim
+
+
+@pytest.fixture
+def temporary(tmp_path):
+    """A folder for temporary recordings, which must be empty again at the end."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    yield folder
+    assert not list(folder.iterdir())
+
+
+def run(*words, **keywords):
+    return fp32shim("run", *words, **keywords)
+
+
+def test_the_program_gets_the_library_and_the_settings(temporary):
+    result = run("--precision", "high", "--cpu", "emulate", "--floor", "bf16", "--", "env", env={"TMPDIR": temporary})
+    assert result.returncode == 0
+    assert f"LD_PRELOAD={shim.LIBRARY}" in result.stdout.splitlines()
+    for line in ("FP32_MATMUL_PRECISION=high", "FP32_MATMUL_CPU=emulate", "FP32_MATMUL_FLOOR=bf16"):
+        assert line in result.stdout.splitlines()
+
+
+def test_a_preload_that_is_there_already_stays():
+    other = "libm.so.6"
+    result = run("--quiet", "--", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": other})
+    assert result.stdout == f"{shim.LIBRARY}:{other}\n"
+
+
+def test_the_library_is_not_preloaded_twice():
+    result = run("--quiet", "--", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": shim.LIBRARY})
+    assert result.stdout == f"{shim.LIBRARY}\n"
+
+
+def test_pin_also_governs_the_libraries_that_the_shim_does_not(temporary):
+    lines = run("--pin", "--", "env", env={"TMPDIR": temporary}).stdout.splitlines()
+    for line in ("FP32_MATMUL_FLOOR=fp32", "FP32_MATMUL_ON_ERROR=abort", "NVIDIA_TF32_OVERRIDE=0",
+                 "CUBLAS_EMULATE_SINGLE_PRECISION=0", "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"):
+        assert line in lines
+
+
+def test_a_floor_cannot_loosen_that_of_the_environment():
+    result = run("-q", "--floor", "bf16", "sh", "-c", "echo $FP32_MATMUL_FLOOR", env={"FP32_MATMUL_FLOOR": "fp32"})
+    assert result.stdout == "fp32\n"
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_the_exit_status_is_the_programs(quiet, temporary):
+    for status in (0, 1, 2, 3, 125, 255):
+        result = run(*quiet, "--", "sh", "-c", f"exit {status}", env={"TMPDIR": temporary})
+        assert (result.returncode, result.stdout, result.stderr) == (status, "", "")
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGINT, signal.SIGPIPE])
+def test_a_program_that_dies_by_a_signal_ends_the_command_by_it(quiet, number, temporary):
+    result = run(*quiet, "--", "sh", "-c", f"kill -{number.value} $$", env={"TMPDIR": temporary})
+    assert result.returncode == -number
+
+
+def test_stdin_and_stdout_are_the_programs(temporary):
+    text = "one\ntwo\n" * 10000
+    result = run("--", "cat", stdin=text, env={"TMPDIR": temporary})
+    assert (result.stdout, result.stderr) == (text, "")
+
+
+def test_what_stands_behind_the_program_is_never_ours():
+    for words in (["echo", "--quiet", "-q", "--", "--help"], ["--", "echo", "--quiet", "-q", "--", "--help"]):
+        assert run("--quiet", *words).stdout == "--quiet -q -- --help\n"
+
+
+def test_arguments_are_passed_on_as_they_are():
+    arguments = ["", " ", "a b", "ü", "$HOME", "*", "\\", "\n", "-"]
+    result = run("--quiet", "--", shim.SYSTEM_PYTHON, "-c", "import sys; print(sys.argv[1:])", *arguments)
+    assert result.stdout.strip() == str(arguments)
+
+
+def started(*words, **keywords):
+    process = subprocess.Popen([str(COMMAND), "run", *words], env=environment(), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "USR1", "USR2", "WINCH", "QUIT", "ALRM"])
+def test_a_signal_that_is_sent_to_the_command_reaches_the_program(name):
+    program = f"trap 'echo got; exit 9' {name}; echo ready; while :; do sleep 0.01; done"
+    process = started("--", "sh", "-c", program)
+    process.send_signal(getattr(signal, "SIG" + name))
+    out, _ = process.communicate(timeout=30)
+    assert (out, process.returncode) == ("got\n", 9)
+
+
+def test_an_ignored_signal_stays_ignored():
+    program = "echo ready; kill -HUP $$; sleep 0.2; echo alive"
+    process = started("--", "sh", "-c", program, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process.send_signal(signal.SIGHUP)
+    out, _ = process.communicate(timeout=30)
+    assert (out, process.returncode) == ("alive\n", 0)
+
+
+def test_children_are_waited_for_where_sigchld_is_ignored():
+    done = subprocess.run([str(COMMAND), "run", "--", "sh", "-c", "exit 5"], env=environment(), check=False,
+                          preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert done.returncode == 5
+
+
+def test_the_shells_job_control_sees_one_job(tmp_path):
+    """Ctrl-Z stops program and command, fg continues them, Ctrl-C ends them, in an interactive bash on a terminal."""
+    shim.tool("bash")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update(environment(PS1="READY> ", TERM="dumb", HISTFILE="/dev/null"))
+        os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+    seen = ""
+
+    def wait_for(text):
+        nonlocal seen
+        while text not in seen:
+            assert select.select([terminal], [], [], 20)[0], f"no {text!r} in {seen!r}"
+            seen += os.read(terminal, 4096).decode(errors="replace")
+        seen = seen[seen.index(text) + len(text):]
+
+    def type_in(text):
+        os.write(terminal, text.encode())
+
+    # No shell script: dash starts programs by vfork, and a stop between vfork and exec leaves it waiting, under the
+    # command or not.
+    program = "import time; print('be''gun', flush=True)\nwhile True: time.sleep(0.05); print('ti''ck', flush=True)"
+    (tmp_path / "program.py").write_text(program)
+    try:
+        wait_for("READY> ")
+        type_in(f"{COMMAND} run -- {shim.SYSTEM_PYTHON} {tmp_path}/program.py\n")
+        wait_for("begun")
+        type_in("\x1a")
+        wait_for("Stopped")
+        wait_for("READY> ")
+        type_in("jobs; echo list''ed\n")
+        wait_for("Stopped")
+        wait_for("listed")
+        wait_for("READY> ")
+        type_in("fg\n")
+        wait_for("fp32shim run")
+        wait_for("tick")
+        type_in("\x03")
+        wait_for("READY> ")
+        type_in("echo status=$?\n")
+        wait_for("status=130")
+    finally:
+        os.close(terminal)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_a_missing_program_is_127():
+    for name in ("/no/such/program", "no-such-program-at-all", "./none", ""):
+        result = run("--", name)
+        assert (result.returncode, len(result.lines)) == (127, 1)
+        assert result.lines[0].startswith("fp32shim run: ")
+
+
+def test_a_program_that_cannot_be_executed_is_126(tmp_path):
+    plain = tmp_path / "plain"
+    plain.write_text("text")
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x7fELF and nothing else")
+    broken.chmod(0o755)
+    for name in (plain, broken, tmp_path):
+        for quiet in ([], ["--quiet"]):
+            result = run(*quiet, "--", name)
+            assert (result.returncode, len(result.lines)) == (126, 1), name
+
+
+def test_a_script_without_a_first_line_is_the_shells(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("echo script $1; exit 4\n")
+    script.chmod(0o755)
+    result = run("--", script, "one")
+    assert (result.stdout, result.returncode) == ("script one\n", 4)
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--precision", "hihg", "--", "true"], 'did you mean "high"?'),
+    (["--precision", "bf16x9", "--", "true"], "allowed: native"),
+    (["--floor", "tf23", "--", "true"], 'did you mean "tf32"?'),
+    (["--cpu", "on", "--", "true"], "allowed: off, emulate, accelerate"),
+    (["--level", "all", "--", "true"], "allowed: summary, calls"),
+    (["--log", "calls.txt", "--", "true"], "allowed: stderr, NAME.jsonl, NAME.fp32rec"),
+    (["--log", "%q.fp32rec", "--", "true"], "stands for nothing"),
+    (["--policy", "/no/such.toml", "--", "true"], "/no/such.toml"),
+    (["--precison", "high", "--", "true"], 'did you mean "--precision"?'),
+    (["--pin", "--floor", "tf32", "--", "true"], "excludes"),
+    (["--precision"], "--precision"),
+    ([], "PROGRAM"),
+    (["--"], "PROGRAM"),
+])
+def test_what_is_wrong_with_the_command_line_is_one_line_and_125(words, message):
+    result = run(*words)
+    assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1), result.stderr
+    assert message in result.stderr
+
+
+def test_a_policy_with_errors_keeps_the_program_from_starting(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\ndefault = "hihg"\nflor = 1\n')
+    result = run("--policy", policy, "--", "echo", "started")
+    assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
+    assert "policy.toml:" in result.stderr and "1 more" in result.stderr
+
+
+def test_a_bad_variable_of_the_environment_is_found_too():
+    result = run("--", "true", env={"FP32_MATMUL_CPU": "on"})
+    assert (result.returncode, len(result.lines)) == (125, 1)
+    assert "FP32_MATMUL_CPU" in result.stderr
+
+
+def test_a_floor_under_a_shim_that_is_switched_off_is_refused():
+    result = run("--pin", "--", "true", env={"FP32_MATMUL_DISABLE": "1"})
+    assert result.returncode == 125
+    assert "FP32_MATMUL_DISABLE=1" in result.stderr
+
+
+def test_the_library_is_found_where_the_variable_says(tmp_path):
+    library = tmp_path / "libfp32shim.so"
+    library.symlink_to(shim.LIBRARY)
+    result = run("-q", "--", "sh", "-c", "echo $LD_PRELOAD", env={"FP32SHIM_LIBRARY": library})
+    assert result.stdout == f"{library}\n"
+
+
+@pytest.mark.parametrize("name", ["none.so", "with blank.so", "with:colon.so"])
+def test_a_library_that_cannot_be_preloaded_is_125(tmp_path, name):
+    library = tmp_path / name
+    if name != "none.so":
+        library.symlink_to(shim.LIBRARY)
+    result = run("--", "true", env={"FP32SHIM_LIBRARY": library})
+    assert (result.returncode, len(result.lines)) == (125, 1)
+
+
+def test_the_command_finds_the_library_beside_itself(tmp_path):
+    for folder in ("bin", "lib"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(COMMAND, tmp_path / "bin")
+    shutil.copy(shim.LIBRARY, tmp_path / "lib")
+    done = subprocess.run([tmp_path / "bin/fp32shim", "run", "-q", "--", "sh", "-c", "echo $LD_PRELOAD"],
+                          env=environment(), text=True, capture_output=True, check=True)
+    assert pathlib.Path(done.stdout.strip()).resolve() == (tmp_path / "lib/libfp32shim.so").resolve()
+
+
+def test_a_static_program_runs_and_is_said_to_be_unseen(tmp_path):
+    source = tmp_path / "static.c"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("ran"); return 3; }\n')
+    compiler = shim.tool("cc", "gcc")
+    built = subprocess.run([compiler, "-static", source, "-o", tmp_path / "static"], capture_output=True, check=False)
+    shim.need(built.returncode == 0, "no static C library")
+    result = run("--", tmp_path / "static")
+    assert (result.stdout, result.returncode, len(result.lines)) == ("ran\n", 3, 1)
+    assert "statically linked" in result.stderr
+
+
+def test_a_script_is_judged_by_its_interpreter(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(f"#!{shim.SYSTEM_PYTHON}\nprint('ran')\n")
+    script.chmod(0o755)
+    result = run("--", script)
+    assert (result.stdout, result.stderr) == ("ran\n", "")
+
+
+def test_a_program_of_another_processor_is_said_to_be_unseen(tmp_path):
+    binary = tmp_path / "other"
+    header = bytearray(pathlib.Path(shim.SYSTEM_PYTHON).resolve().read_bytes()[:4096])
+    header[18:20] = (8).to_bytes(2, "little")  # e_machine: MIPS
+    binary.write_bytes(header)
+    binary.chmod(0o755)
+    result = run("--", binary)
+    assert result.returncode == 126
+    assert "another processor" in result.lines[0]
+
+
+def test_a_program_that_multiplies_nothing_has_no_summary(temporary):
+    result = run("--", "true", env={"TMPDIR": temporary})
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_folder_for_recordings_that_is_not_there_does_not_keep_the_program_from_running(tmp_path):
+    result = run("--", "echo", "ran", env={"TMPDIR": tmp_path / "none"})
+    assert (result.returncode, result.stdout, len(result.lines)) == (0, "ran\n", 1)
+    assert "TMPDIR" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def writes_recordings(tmp_path_factory):
+    """Skips where the library does not write recordings yet."""
+    folder = tmp_path_factory.mktemp("probe")
+    done = shim.run("cblas_product", log=folder / "probe.fp32rec", check=False)
+    shim.need((folder / "probe.fp32rec").exists(), "the library writes no recordings: " + done.stderr.strip())
+
+
+def product(*words, **keywords):
+    blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
+    return run(*words, "--", shim.client("cblas_product"), env={**blas, **keywords})
+
+
+def test_the_summary_says_what_was_multiplied(writes_recordings, temporary):
+    result = product("--precision", "high", "--cpu", "emulate", TMPDIR=temporary)
+    assert result.returncode == 0
+    assert "cblas_sgemm" in result.stderr and "tf32" in result.stderr
+
+
+def test_only_rank_0_has_a_summary(writes_recordings, temporary):
+    assert "cblas_sgemm" in product(RANK="0", TMPDIR=temporary).stderr
+    assert product(RANK="1", TMPDIR=temporary).stderr == ""
+
+
+def test_quiet_silences_the_summary(writes_recordings, temporary):
+    assert product("--quiet", TMPDIR=temporary).stderr == ""
+
+
+def test_a_log_is_kept(writes_recordings, tmp_path, temporary):
+    result = product("--log", tmp_path / "kept.%p.fp32rec", TMPDIR=temporary)
+    assert "cblas_sgemm" in result.stderr
+    kept = list(tmp_path.glob("kept.*.fp32rec"))
+    assert len(kept) == 1
+    assert fp32shim("report", "--format", "json", kept[0]).json["totals"]["calls"] > 0
+
+
+def test_a_summary_that_nobody_reads_does_not_change_the_exit_status(writes_recordings):
+    command = f"{COMMAND} run -- {shim.client('cblas_product')} 2>&1 >/dev/null | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], check=False,
+                          env=environment(LD_LIBRARY_PATH=shim.blas_directory("openblas")))
+    assert done.returncode == 0

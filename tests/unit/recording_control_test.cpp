@@ -1,0 +1,175 @@
+// `fp32shim set` and `reload` through a recording's header: record/recording_control.hpp.
+#include "record/recording_control.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "recording_fixture.hpp"
+
+namespace fp32shim::record::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A child that multiplies, and does what it is told: `high` it refuses.
+class Multiplying {
+  public:
+    explicit Multiplying(const std::string& path) {
+        pid_ = fork();
+        if (pid_ == 0) {
+            const Recording::Opened opened = Recording::open(path, facts(), start(), {});
+            if (opened.recording == nullptr) _exit(1);
+            Recording& recording = *opened.recording;
+            ThreadWriter* writer = recording.attach();
+            std::int64_t precision = 1;
+            for (;;) {
+                if (recording.has_command())
+                    if (const auto command = recording.take_command()) {
+                        if (command->kind == format::CommandKind::reload) {
+                            recording.answer(*command, true, "", {"prod", "7", "abc"});
+                        } else if (command->precision == policy::Precision::high) {
+                            recording.answer(*command, false, "a floor of fp32 is in force");
+                        } else {
+                            precision = command->precision ? static_cast<std::int64_t>(*command->precision) : 99;
+                            recording.answer(*command, true, "");
+                        }
+                    }
+                count_square(recording, *writer, precision, false);
+                usleep(200);
+            }
+        }
+    }
+    ~Multiplying() {
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+    }
+    Multiplying(const Multiplying&) = delete;
+    Multiplying& operator=(const Multiplying&) = delete;
+    pid_t pid() const { return pid_; }
+
+  private:
+    pid_t pid_;
+};
+
+LiveRecording wait_for_recording(std::int32_t pid) {
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+        if (auto found = find_live_recording(pid); found.recording) return *found.recording;
+        std::this_thread::sleep_for(milliseconds(5));
+    }
+    ADD_FAILURE() << "no recording of " << pid;
+    return {};
+}
+
+TEST(RecordingControl, ACommandIsActedOnAtTheNextCallAnsweredAndRecorded) {
+    const TemporaryFolder folder;
+    const Multiplying process(folder / "run.fp32rec");
+    const LiveRecording recording = wait_for_recording(process.pid());
+    EXPECT_EQ(recording.pid, process.pid());
+    EXPECT_EQ(recording.name, folder / "run.fp32rec");
+
+    CommandAnswer answer = send_set_precision(recording, policy::Precision::medium, seconds(10));
+    EXPECT_EQ(answer.outcome, CommandOutcome::done) << answer.message;
+    answer = send_set_precision(recording, policy::Precision::high, seconds(10));
+    EXPECT_EQ(answer.outcome, CommandOutcome::refused);
+    EXPECT_EQ(answer.message, "a floor of fp32 is in force");
+    answer = send_reload(recording, seconds(10));
+    EXPECT_EQ(answer.outcome, CommandOutcome::done) << answer.message;
+    answer = send_set_precision(recording, std::nullopt, seconds(10));
+    EXPECT_EQ(answer.outcome, CommandOutcome::done) << answer.message;
+
+    const auto reader = read_recording(recording.open_path);
+    expect_no_problems(*reader);
+    const std::vector<RecordedChange>& changes = reader->changes();
+    ASSERT_EQ(changes.size(), 4U);
+    EXPECT_EQ(changes[0].kind, format::ChangeKind::set_precision);
+    EXPECT_EQ(changes[0].precision, policy::Precision::medium);
+    EXPECT_TRUE(changes[0].was_done);
+    EXPECT_EQ(changes[0].origin, format::ChangeOrigin::command);
+    EXPECT_EQ(changes[0].requester, getpid());
+    EXPECT_FALSE(changes[1].was_done);
+    EXPECT_EQ(changes[1].message, "a floor of fp32 is in force");
+    EXPECT_EQ(changes[2].kind, format::ChangeKind::reload);
+    EXPECT_EQ(changes[2].policy_name, "prod");
+    EXPECT_EQ(changes[2].policy_revision, "7");
+    EXPECT_EQ(changes[2].policy_sha256, "abc");
+    EXPECT_EQ(changes[3].precision, std::nullopt);
+    for (std::size_t i = 1; i < 4; ++i) EXPECT_GE(changes[i].time_ns, changes[i - 1].time_ns);
+    EXPECT_GT(calls_of_square(*reader, 3), 0U);  // under medium
+    EXPECT_EQ(reader->state(), RecordingState::live);
+}
+
+TEST(RecordingControl, ADeletedRecordingIsFoundToo) {
+    const TemporaryFolder folder;
+    const Multiplying process(folder / "run.fp32rec");
+    wait_for_recording(process.pid());
+    std::filesystem::remove(folder / "run.fp32rec");
+    const LiveRecording recording = wait_for_recording(process.pid());
+    EXPECT_EQ(recording.name, folder / "run.fp32rec (deleted)");
+    EXPECT_EQ(send_reload(recording, seconds(10)).outcome, CommandOutcome::done);
+    const std::vector<LiveRecording> all = find_live_recordings();
+    EXPECT_TRUE(
+        std::any_of(all.begin(), all.end(), [&](const LiveRecording& one) { return one.pid == process.pid(); }));
+}
+
+TEST(RecordingControl, AProcessThatDoesNotMultiplyIsSaidToActLater) {
+    const TemporaryFolder folder;
+    const auto own = open_recording(folder / "run.fp32rec");
+    const LiveRecording recording = wait_for_recording(getpid());
+    const CommandAnswer answer = send_set_precision(recording, policy::Precision::highest, milliseconds(30));
+    EXPECT_EQ(answer.outcome, CommandOutcome::not_answered);
+    EXPECT_NE(answer.message.find("it will act at its next product"), std::string::npos) << answer.message;
+    // One thread takes it, once.
+    ASSERT_TRUE(own->has_command());
+    const auto command = own->take_command();
+    ASSERT_TRUE(command);
+    EXPECT_EQ(command->precision, policy::Precision::highest);
+    EXPECT_FALSE(own->has_command());
+    EXPECT_FALSE(own->take_command());
+    own->answer(*command, true, "");
+}
+
+TEST(RecordingControl, AForkedChildDoesNotObeyItsParentsCommands) {
+    const TemporaryFolder folder;
+    const auto own = open_recording(folder / "run.fp32rec");
+    send_reload(wait_for_recording(getpid()), milliseconds(0));
+    ASSERT_TRUE(own->has_command());
+    EXPECT_EQ(in_child([&] { return own->take_command() || own->has_command() ? 1 : 0; }), 0);
+    EXPECT_TRUE(own->take_command());
+}
+
+TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
+    const TemporaryFolder folder;
+    const auto own = open_recording(folder / "run.fp32rec");
+    own->note_precision(policy::Precision::highest);
+    own->note_floor(policy::Floor::tf32);
+    own->note_reload({"name", "", ""});
+    auto reader = read_recording(folder / "run.fp32rec");
+    ASSERT_EQ(reader->changes().size(), 3U);
+    EXPECT_EQ(reader->changes()[0].precision, policy::Precision::highest);
+    EXPECT_EQ(reader->changes()[0].origin, format::ChangeOrigin::program);
+    EXPECT_EQ(reader->changes()[1].kind, format::ChangeKind::set_floor);
+    EXPECT_EQ(reader->changes()[1].floor, policy::Floor::tf32);
+    EXPECT_EQ(reader->changes()[2].policy_name, "name");
+    for (std::size_t i = 0; i < format::change_limit; ++i) own->note_floor(policy::Floor::fp32);
+    ASSERT_TRUE(reader->refresh());
+    ASSERT_EQ(reader->changes().size(), format::change_limit);
+    EXPECT_EQ(reader->changes()[0].floor, policy::Floor::fp32);
+}
+
+TEST(RecordingControl, WhoCannotBeFoundIsSaidInOneLine) {
+    EXPECT_NE(find_live_recording(0).error.find("cannot exist"), std::string::npos);
+    EXPECT_NE(find_live_recording(0x3fffff + 5).error.find("does not exist"), std::string::npos);
+    const pid_t idle = fork();
+    if (idle == 0)
+        for (;;) pause();
+    EXPECT_NE(find_live_recording(idle).error.find("records nothing"), std::string::npos);
+    kill(idle, SIGKILL);
+    waitpid(idle, nullptr, 0);
+    EXPECT_NE(find_live_recording(idle).error.find("does not exist"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fp32shim::record::test

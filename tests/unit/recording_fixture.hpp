@@ -1,0 +1,144 @@
+// What the tests of recordings share: a folder, a program that multiplies in name only, and what its file says.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "record/recording_reader.hpp"
+#include "record/recording_writer.hpp"
+
+namespace fp32shim::record::test {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool thread_sanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool thread_sanitized = __has_feature(thread_sanitizer);
+#else
+inline constexpr bool thread_sanitized = false;
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool sanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool sanitized = __has_feature(address_sanitizer) || thread_sanitized;
+#else
+inline constexpr bool sanitized = thread_sanitized;
+#endif
+
+/// A folder of its own, gone with the object.
+class TemporaryFolder {
+  public:
+    TemporaryFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "recording.XXXXXX").string();
+        path_ = mkdtemp(name.data());
+    }
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        std::filesystem::permissions(path_, std::filesystem::perms::owner_all, ignored);
+        std::filesystem::remove_all(path_, ignored);
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+inline ProcessFacts facts() {
+    ProcessFacts facts;
+    facts.pid = getpid();
+    facts.host = "node17";
+    facts.executable = "/usr/bin/python3.11";
+    facts.command = "python3 train.py --epochs 3";
+    facts.start_ns = 1'795'000'000'000'000'000;
+    return facts;
+}
+
+inline StartEvent start(policy::LogLevel level = policy::LogLevel::calls) {
+    StartEvent start;
+    start.version = "0.1.0";
+    start.default_precision = policy::Precision::high;
+    start.log_level = level;
+    return start;
+}
+
+/// The decision about an m×m×m product.
+inline void describe_square(DecisionEvent& decision, std::int64_t m) {
+    decision.call.function = "cblas_sgemm";
+    decision.call.caller = "libfoo.so";
+    decision.call.trans_a = 'N';
+    decision.call.trans_b = 'T';
+    decision.call.m = decision.call.n = decision.call.k = m;
+    decision.provider = "libopenblas.so.0";
+    decision.requested = policy::Precision::high;
+    decision.source = policy::Source::environment;
+    decision.applied = policy::Applied::tf32;
+    decision.how = How::round_operands;
+}
+
+/// Counts one m×m×m product as of now.
+inline void count_square(Recording& recording, ThreadWriter& writer, std::int64_t m, bool with_event = true) {
+    const std::uint64_t begin = ticks();
+    const std::uint64_t end = ticks();
+    recording.count(writer, RowHash().add(static_cast<std::uint64_t>(m)).value(), begin, end, with_event,
+                    [m](DecisionEvent& decision) { describe_square(decision, m); });
+}
+
+inline std::unique_ptr<Recording> open_recording(const std::string& path, const RecordingSettings& settings = {},
+                                                 policy::LogLevel level = policy::LogLevel::calls) {
+    Recording::Opened opened = Recording::open(path, facts(), start(level), settings);
+    EXPECT_EQ(opened.error, "");
+    return std::unique_ptr<Recording>(opened.recording);
+}
+
+inline std::unique_ptr<RecordingReader> read_recording(const std::string& path) {
+    RecordingReader::Opened opened = RecordingReader::open(path);
+    EXPECT_EQ(opened.error, "") << path;
+    return std::move(opened.reader);
+}
+
+inline std::vector<RecordedEvent> events_of(RecordingReader& reader) {
+    std::vector<RecordedEvent> events;
+    reader.visit_events([&](const RecordedEvent& event) {
+        events.push_back(event);
+        return true;
+    });
+    return events;
+}
+
+inline void expect_no_problems(const RecordingReader& reader) {
+    for (const Problem& problem : reader.problems()) ADD_FAILURE() << problem.offset << ": " << problem.what;
+}
+
+/// Calls that the recording has under m×m×m.
+inline std::uint64_t calls_of_square(const RecordingReader& reader, std::int64_t m) {
+    std::uint64_t calls = 0;
+    for (const auto& [id, counters] : reader.counters()) {
+        const RecordedRow* row = reader.row(id);
+        if (row != nullptr && !row->is_overflow && row->decision.call.m == m) calls += counters.calls;
+    }
+    return calls;
+}
+
+/// Runs `body` in a forked child; its exit status, or 1000 + the signal that killed it.
+template <class Body>
+int in_child(Body body) {
+    const pid_t child = fork();
+    if (child == 0) _exit(body());
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+}  // namespace fp32shim::record::test

@@ -1,0 +1,533 @@
+// Recordings under what happens to processes: kills, forks, full disks, signals, lost descriptors.
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "recording_fixture.hpp"
+
+namespace fp32shim::record::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The lines that `body` writes to standard error.
+template <class Body>
+std::vector<std::string> stderr_lines(const TemporaryFolder& folder, Body body) {
+    const std::string path = folder / "stderr";
+    const int saved = dup(STDERR_FILENO);
+    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    dup2(file, STDERR_FILENO);
+    body();
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    close(file);
+    std::ifstream written(path);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(written, line);) lines.push_back(line);
+    return lines;
+}
+
+struct SharedCount {
+    std::atomic<std::uint64_t> returned[4];
+};
+
+SharedCount* shared_count() {
+    void* pages = mmap(nullptr, sizeof(SharedCount), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return new (pages) SharedCount{};
+}
+
+void expect_complete_after_kills(const RecordingSettings& settings, policy::LogLevel level, int kills) {
+    std::minstd_rand random(20261121);
+    for (int kill_number = 0; kill_number < kills; ++kill_number) {
+        const TemporaryFolder folder;
+        SharedCount* count = shared_count();
+        const pid_t child = fork();
+        if (child == 0) {
+            Recording* recording = Recording::open(folder / "run.fp32rec", facts(), start(level), settings).recording;
+            if (recording == nullptr) _exit(1);
+            std::vector<std::thread> threads;
+            for (auto& returned : count->returned)
+                threads.emplace_back([&] {
+                    ThreadWriter* writer = recording->attach();
+                    for (std::int64_t i = 0;; ++i) {
+                        count_square(*recording, *writer, i % 3000 < 8 ? i % 8 : 1 + i % 4,
+                                     level == policy::LogLevel::calls);
+                        returned.store(returned.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+                    }
+                });
+            for (;;) pause();
+        }
+        while (count->returned[0] == 0) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 4000));
+        kill(child, SIGKILL);
+        int status = 0;
+        waitpid(child, &status, 0);
+        ASSERT_TRUE(WIFSIGNALED(status)) << status;
+        std::uint64_t returned = 0;
+        for (const auto& one : count->returned) returned += one.load();
+        munmap(count, sizeof *count);
+
+        const auto reader = read_recording(folder / "run.fp32rec");
+        ASSERT_TRUE(reader);
+        const std::vector<RecordedEvent> events = events_of(*reader);
+        expect_no_problems(*reader);
+        EXPECT_EQ(reader->state(), RecordingState::ended);
+        // A call that was counted but had not yet returned from count(): at most one for each thread.
+        EXPECT_GE(reader->total_calls(), returned);
+        EXPECT_LE(reader->total_calls(), returned + 4);
+        if (level == policy::LogLevel::calls) {
+            const std::uint64_t kept = events.size() + reader->overwritten_events() + reader->dropped_events();
+            EXPECT_GE(kept, returned);
+            // A ring that was just given up for newer events is still in the file, and counted as overwritten.
+            const bool overwrites = settings.on_full == policy::OnFull::overwrite;
+            EXPECT_LE(kept, returned + 4 + (overwrites ? 4 * format::EventSegment::capacity : 0));
+        }
+        for (const RecordedEvent& event : events) ASSERT_NE(reader->row(event.row), nullptr);
+    }
+}
+
+TEST(RecordingLife, EveryCallThatReturnedIsThereAfterAKill) {
+    expect_complete_after_kills({}, policy::LogLevel::calls, 50);
+}
+
+TEST(RecordingLife, EveryCallThatReturnedIsCountedAfterAKill) {
+    expect_complete_after_kills({}, policy::LogLevel::summary, 20);
+}
+
+TEST(RecordingLife, AFullFileDropsEventsAndSaysHowMany) {
+    const TemporaryFolder folder;
+    RecordingSettings settings;
+    settings.max_size = smallest_recording;
+    constexpr std::uint64_t calls = 100'000;
+    std::unique_ptr<Recording> recording;
+    const auto said = stderr_lines(folder, [&] {
+        recording = open_recording(folder / "run.fp32rec", settings);
+        ThreadWriter* writer = recording->attach();
+        for (std::uint64_t i = 0; i < calls; ++i) count_square(*recording, *writer, 1);
+    });
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_NE(said[0].find("max_size is reached"), std::string::npos) << said[0];
+    const auto reader = read_recording(folder / "run.fp32rec");
+    const std::vector<RecordedEvent> events = events_of(*reader);
+    expect_no_problems(*reader);
+    EXPECT_EQ(reader->total_calls(), calls);
+    EXPECT_GT(reader->dropped_events(), 0U);
+    EXPECT_EQ(events.size() + reader->dropped_events(), calls);
+    EXPECT_EQ(reader->overwritten_events(), 0U);
+    EXPECT_NE(reader->facts().flags & format::flag_file_full, 0U);
+    EXPECT_LE(fs::file_size(folder / "run.fp32rec"), settings.max_size);
+    // Room is left for threads that come later.
+    std::thread([&] {
+        ThreadWriter* writer = recording->attach();
+        count_square(*recording, *writer, 2);
+    }).join();
+    EXPECT_EQ(calls_of_square(*read_recording(folder / "run.fp32rec"), 2), 1U);
+}
+
+TEST(RecordingLife, AFullFileOverwritesItsOldestEventsWhereAskedTo) {
+    const TemporaryFolder folder;
+    RecordingSettings settings;
+    settings.max_size = smallest_recording;
+    settings.on_full = policy::OnFull::overwrite;
+    constexpr std::uint64_t calls = 50'000;
+    const auto recording = open_recording(folder / "run.fp32rec", settings);
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 3; ++thread)
+        threads.emplace_back([&, thread] {
+            ThreadWriter* writer = recording->attach();
+            for (std::uint64_t i = 0; i < calls; ++i) count_square(*recording, *writer, thread);
+            recording->detach(writer);
+        });
+    for (std::thread& thread : threads) thread.join();
+    const auto reader = read_recording(folder / "run.fp32rec");
+    const std::vector<RecordedEvent> events = events_of(*reader);
+    expect_no_problems(*reader);
+    EXPECT_EQ(reader->total_calls(), 3 * calls);
+    EXPECT_GT(reader->overwritten_events(), 0U);
+    // The marks of a change of thread are overwritten with the calls, and counted as they are.
+    EXPECT_GE(events.size() + reader->overwritten_events(), 3 * calls);
+    EXPECT_LE(events.size() + reader->overwritten_events(), 3 * calls + 3);
+    EXPECT_EQ(reader->dropped_events(), 0U);
+    EXPECT_LE(fs::file_size(folder / "run.fp32rec"), settings.max_size);
+}
+
+TEST(RecordingLife, OverwritingSurvivesKills) {
+    RecordingSettings settings;
+    settings.max_size = smallest_recording;
+    settings.on_full = policy::OnFull::overwrite;
+    expect_complete_after_kills(settings, policy::LogLevel::calls, 20);
+}
+
+TEST(RecordingLife, BeyondTheRowLimitSizesAreFoldedAndNothingIsLost) {
+    const TemporaryFolder folder;
+    RecordingSettings settings;
+    settings.row_limit = 100;
+    const auto recording = open_recording(folder / "run.fp32rec", settings, policy::LogLevel::summary);
+    ThreadWriter* writer = recording->attach();
+    constexpr int distinct = 2000;
+    for (int round = 0; round < 2; ++round)
+        for (int i = 1; i <= distinct; ++i) count_square(*recording, *writer, i, false);
+    const auto reader = read_recording(folder / "run.fp32rec");
+    expect_no_problems(*reader);
+    EXPECT_EQ(reader->total_calls(), 2ULL * distinct);
+    EXPECT_NE(reader->facts().flags & format::flag_rows_folded, 0U);
+    EXPECT_EQ(reader->facts().flags & format::flag_rows_overflowed, 0U);
+    EXPECT_LE(reader->rows().size(), 100U);
+    std::uint64_t folded = 0;
+    for (const auto& [id, counters] : reader->counters()) {
+        const RecordedRow* row = reader->row(id);
+        if (!row->is_folded) continue;
+        folded += counters.calls;
+        const auto m = static_cast<std::uint64_t>(row->decision.call.m);
+        EXPECT_EQ(m & (m - 1), 0U) << m;
+    }
+    EXPECT_EQ(folded, 2ULL * (distinct - 74));  // row 0, then 74 exact ones: three quarters of 100
+    EXPECT_EQ(calls_of_square(*reader, 17), 2U);
+}
+
+TEST(RecordingLife, WhereRowsDoNotSufficeAtAllCallsAreCountedUnderTheOverflowRow) {
+    const TemporaryFolder folder;
+    RecordingSettings settings;
+    settings.row_limit = 50;
+    const auto recording = open_recording(folder / "run.fp32rec", settings);
+    ThreadWriter* writer = recording->attach();
+    for (std::uint64_t i = 0; i < 500; ++i)
+        recording->count(*writer, i + 1, 1, 2, true, [&](DecisionEvent& decision) {
+            decision.call.scope = i % 2 == 0 ? "a" : "b";
+            const std::string name = "function" + std::to_string(i);
+            static thread_local std::string kept;
+            kept = name;
+            decision.call.function = kept;
+        });
+    const auto reader = read_recording(folder / "run.fp32rec");
+    EXPECT_EQ(reader->total_calls(), 500U);
+    EXPECT_EQ(events_of(*reader).size(), 500U);
+    ASSERT_EQ(reader->counters()[0].row, format::overflow_row);
+    EXPECT_TRUE(reader->row(0)->is_overflow);
+    EXPECT_EQ(reader->counters()[0].counters.calls, 500U - 49);
+    EXPECT_NE(reader->facts().flags & format::flag_rows_overflowed, 0U);
+}
+
+TEST(RecordingLife, AFileSizeLimitDropsEventsAndRaisesNoSignal) {
+    const TemporaryFolder folder;
+    const int status = in_child([&] {
+        struct rlimit limit {
+            600'000, 600'000
+        };
+        setrlimit(RLIMIT_FSIZE, &limit);  // SIGXFSZ would end this process
+        const auto said = stderr_lines(folder, [&] {
+            const auto recording = open_recording(folder / "run.fp32rec");
+            ThreadWriter* writer = recording->attach();
+            for (int i = 0; i < 60'000; ++i) count_square(*recording, *writer, 1);
+        });
+        sigset_t pending;
+        sigpending(&pending);
+        return said.size() == 1 && said[0].find("(EFBIG)") != std::string::npos && sigismember(&pending, SIGXFSZ) == 0
+                   ? 0
+                   : 1;
+    });
+    EXPECT_EQ(status, 0);
+    const auto reader = read_recording(folder / "run.fp32rec");
+    const std::vector<RecordedEvent> events = events_of(*reader);
+    expect_no_problems(*reader);
+    EXPECT_EQ(reader->total_calls(), 60'000U);
+    EXPECT_EQ(events.size() + reader->dropped_events(), 60'000U);
+    EXPECT_GT(reader->dropped_events(), 0U);
+    EXPECT_EQ(reader->facts().last_error, EFBIG);
+}
+
+/// Of 1 MiB, for this process only. False: not allowed here.
+bool mount_small_disk(const fs::path& at) {
+    const auto user = std::to_string(geteuid()), group = std::to_string(getegid());
+    if (unshare(CLONE_NEWNS) != 0) {
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+        std::ofstream("/proc/self/setgroups") << "deny";
+        std::ofstream("/proc/self/uid_map") << "0 " + user + " 1";
+        std::ofstream("/proc/self/gid_map") << "0 " + group + " 1";
+    }
+    mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    return mount("tmpfs", at.c_str(), "tmpfs", 0, "size=1m") == 0;
+}
+
+TEST(RecordingLife, AFullDiskDropsEventsUntilThereIsRoomAgain) {
+    const TemporaryFolder folder;
+    constexpr int no_mount = 77;
+    const int status = in_child([&] {
+        if (!mount_small_disk(folder.path())) return no_mount;
+        std::ofstream(folder / "filler") << std::string(600'000, '.');
+        const auto recording = open_recording(folder / "run.fp32rec");
+        ThreadWriter* writer = recording->attach();
+        const int null = open("/dev/null", O_WRONLY);
+        dup2(null, STDERR_FILENO);
+        for (int i = 0; i < 50'000; ++i) count_square(*recording, *writer, 1);
+        const auto full = read_recording(folder / "run.fp32rec");
+        const std::uint64_t dropped = full->dropped_events();
+        if (full->total_calls() != 50'000 || dropped == 0 || full->facts().last_error != ENOSPC) return 1;
+        if (events_of(*full).size() + dropped != 50'000 || !full->problems().empty()) return 2;
+        // Other threads are counted as far as there is room, and nothing is lost without a trace.
+        std::vector<std::thread> threads;
+        for (int thread = 0; thread < 10; ++thread)
+            threads.emplace_back([&] {
+                ThreadWriter* late = recording->attach();
+                for (int i = 0; i < 100; ++i) count_square(*recording, *late, 2);
+            });
+        for (std::thread& thread : threads) thread.join();
+        if (read_recording(folder / "run.fp32rec")->total_calls() != 51'000) return 3;
+        unlink((folder / "filler").c_str());
+        std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+        for (int i = 0; i < 5'000; ++i) count_square(*recording, *writer, 3);
+        const auto again = read_recording(folder / "run.fp32rec");
+        if (calls_of_square(*again, 3) != 5'000) return 4;
+        std::uint64_t events = 0;
+        for (const RecordedEvent& event : events_of(*again))
+            events += again->row(event.row)->decision.call.m == 3 ? 1 : 0;
+        return events == 5'000 && again->problems().empty() ? 0 : 5;
+    });
+    if (status == no_mount) GTEST_SKIP() << "no tmpfs can be mounted here (unshare or mount was refused)";
+    EXPECT_EQ(status, 0);
+}
+
+TEST(RecordingLife, AReadOnlyFolderIsOneErrorAndNoFile) {
+    const TemporaryFolder folder;
+    fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
+    if (access(folder.path().c_str(), W_OK) == 0) {
+        // As root permissions do not count; a read-only file system does.
+        const Recording::Opened opened = Recording::open("/proc/run.fp32rec", facts(), start(), {});
+        EXPECT_EQ(opened.recording, nullptr);
+        EXPECT_NE(opened.error.find("nothing is recorded"), std::string::npos) << opened.error;
+        return;
+    }
+    const Recording::Opened opened = Recording::open(folder / "run.fp32rec", facts(), start(), {});
+    EXPECT_EQ(opened.recording, nullptr);
+    EXPECT_NE(opened.error.find("permission denied (EACCES); nothing is recorded"), std::string::npos)
+        << opened.error;
+}
+
+TEST(RecordingLife, ADeletedFileIsStillWrittenTo) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    auto reader = read_recording(folder / "run.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    fs::remove(folder / "run.fp32rec");
+    for (int i = 0; i < 10'000; ++i) count_square(*recording, *writer, 1);
+    ASSERT_TRUE(reader->refresh());
+    EXPECT_EQ(reader->total_calls(), 10'000U);
+    EXPECT_EQ(events_of(*reader).size(), 10'000U);
+    expect_no_problems(*reader);
+}
+
+/// Closes whatever points to `path`, and has the numbers taken by another file.
+void take_descriptors_of(const std::string& path, const std::string& other) {
+    const int replacement = open(other.c_str(), O_RDWR | O_CREAT, 0600);
+    for (int number = 0; number < 1024; ++number) {
+        char target[4096];
+        const ssize_t size = readlink(("/proc/self/fd/" + std::to_string(number)).c_str(), target, sizeof target);
+        if (size > 0 && path == std::string(target, static_cast<std::size_t>(size))) dup2(replacement, number);
+    }
+}
+
+TEST(RecordingLife, AClosedDescriptorIsOpenedAgainOnceAndNeverAnotherFileWrittenTo) {
+    const TemporaryFolder folder;
+    const auto said = stderr_lines(folder, [&] {
+        const auto recording = open_recording(folder / "run.fp32rec");
+        ThreadWriter* writer = recording->attach();
+        for (int i = 0; i < 100; ++i) count_square(*recording, *writer, 1);
+        take_descriptors_of(recording->path(), folder / "other");
+        for (int i = 0; i < 10'000; ++i) count_square(*recording, *writer, 1);
+        auto reader = read_recording(folder / "run.fp32rec");
+        EXPECT_EQ(events_of(*reader).size(), 10'100U);
+        EXPECT_EQ(reader->facts().flags, 0U);
+        take_descriptors_of(recording->path(), folder / "other");
+        for (int i = 0; i < 10'000; ++i) count_square(*recording, *writer, 1);
+        reader = read_recording(folder / "run.fp32rec");
+        EXPECT_EQ(reader->total_calls(), 20'100U);
+        EXPECT_GT(reader->dropped_events(), 0U);
+        EXPECT_EQ(events_of(*reader).size() + reader->dropped_events(), 20'100U);
+        EXPECT_NE(reader->facts().flags & format::flag_closed, 0U);
+    });
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_NE(said[0].find("the program has closed it"), std::string::npos) << said[0];
+    EXPECT_EQ(fs::file_size(folder / "other"), 0U);
+}
+
+// ---- fork --------------------------------------------------------------------------------------------------------
+
+TEST(RecordingLife, AForkedChildHasAFileOfItsOwnAndTheParentsStaysIntact) {
+    for (const std::string name : {"run.%p.fp32rec", "run.fp32rec"}) {
+        const TemporaryFolder folder;
+        const auto recording = open_recording(folder / name);
+        const std::string parents = recording->path();
+        ThreadWriter* writer = recording->attach();
+        for (int i = 0; i < 5'000; ++i) count_square(*recording, *writer, 1);
+        int to_parent[2];
+        ASSERT_EQ(pipe(to_parent), 0);
+        const int status = in_child([&] {
+            // The same calls, which the parent's caches knew.
+            for (int i = 0; i < 6'000; ++i) count_square(*recording, *writer, i % 2 + 1);
+            std::thread([&] {
+                ThreadWriter* own = recording->attach();
+                for (int i = 0; i < 10; ++i) count_square(*recording, *own, 3);
+                recording->detach(own);
+            }).join();
+            const int grandchild = in_child([&] {
+                count_square(*recording, *writer, 4);
+                return 0;
+            });
+            const std::string path = recording->path();
+            const bool is_told = write(to_parent[1], path.data(), path.size()) == static_cast<ssize_t>(path.size());
+            return grandchild == 0 && is_told ? 0 : 1;
+        });
+        ASSERT_EQ(status, 0);
+        for (int i = 0; i < 100; ++i) count_square(*recording, *writer, 1);
+        char buffer[4096];
+        const std::string childs(buffer, static_cast<std::size_t>(read(to_parent[0], buffer, sizeof buffer)));
+        close(to_parent[0]);
+        close(to_parent[1]);
+        if (name == "run.fp32rec") {
+            EXPECT_EQ(childs, folder / "run.1.fp32rec");
+        }
+
+        const auto parent = read_recording(parents);
+        EXPECT_EQ(parent->total_calls(), 5'100U);
+        EXPECT_EQ(events_of(*parent).size(), 5'100U);
+        expect_no_problems(*parent);
+        const auto child = read_recording(childs);
+        EXPECT_EQ(child->total_calls(), 6'010U);
+        EXPECT_EQ(events_of(*child).size(), 6'010U);
+        EXPECT_EQ(calls_of_square(*child, 2), 3'000U);
+        EXPECT_EQ(child->facts().start.forked_from, getpid());
+        EXPECT_NE(child->facts().process.pid, getpid());
+        EXPECT_EQ(child->facts().process.command, facts().command);
+        EXPECT_EQ(child->state(), RecordingState::ended);
+        expect_no_problems(*child);
+        int files = 0;
+        for (const auto& entry : fs::directory_iterator(folder.path())) {
+            const auto one = read_recording(entry.path().string());
+            ++files;
+            if (one->facts().start.forked_from == child->facts().process.pid) {
+                EXPECT_EQ(one->total_calls(), 1U);
+            }
+        }
+        EXPECT_EQ(files, 3);
+    }
+}
+
+TEST(RecordingLife, ForkWhileOtherThreadsAreInTheMiddleOfAnything) {
+    if (thread_sanitized) GTEST_SKIP() << "the thread sanitizer does not support threads after a fork with threads";
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.%p.fp32rec");
+    std::atomic<bool> is_done{false};
+    std::atomic<std::uint64_t> counted{0};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 3; ++thread)
+        threads.emplace_back([&, thread] {
+            std::uint64_t own = 0;
+            while (!is_done) {
+                // Threads come and go, and everything is new: rows, lanes, segments.
+                ThreadWriter* writer = recording->attach();
+                for (int i = 0; i < 50; ++i, ++own)
+                    count_square(*recording, *writer, static_cast<std::int64_t>(own) * 3 + thread);
+                recording->detach(writer);
+            }
+            counted += own;
+        });
+    ThreadWriter* writer = recording->attach();
+    constexpr int forks = 60;
+    for (int i = 0; i < forks; ++i) {
+        count_square(*recording, *writer, 1'000'000'000);
+        const int status = in_child([&] {
+            for (int j = 0; j < 5'000; ++j) count_square(*recording, *writer, j % 100);
+            const auto reader = read_recording(recording->path());
+            return reader->total_calls() == 5'000 && events_of(*reader).size() == 5'000 && reader->problems().empty()
+                       ? 0
+                       : 1;
+        });
+        EXPECT_EQ(status, 0);
+    }
+    is_done = true;
+    for (std::thread& thread : threads) thread.join();
+    const auto reader = read_recording(recording->path());
+    EXPECT_EQ(reader->total_calls(), counted + forks);
+    EXPECT_EQ(events_of(*reader).size(), counted + forks);
+    expect_no_problems(*reader);
+}
+
+TEST(RecordingLife, AChildThatCannotHaveAFileSaysSoOnceAndWritesNowhere) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "sub.%p.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    for (int i = 0; i < 10; ++i) count_square(*recording, *writer, 1);
+    const int status = in_child([&] {
+        const auto said = stderr_lines(folder, [&] {
+            struct rlimit limit {
+                1000, 1000
+            };
+            setrlimit(RLIMIT_FSIZE, &limit);
+            for (int i = 0; i < 1'000; ++i) count_square(*recording, *writer, 1);
+            ThreadWriter* other = recording->attach();
+            count_square(*recording, *other, 1);
+            recording->detach(other);
+        });
+        const bool says_nothing_of_commands = !recording->has_command() && !recording->take_command();
+        return said.size() == 1 && said[0].find("this forked process records nothing") != std::string::npos &&
+                       recording->path().empty() && says_nothing_of_commands
+                   ? 0
+                   : 1;
+    });
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(read_recording(recording->path())->total_calls(), 10U);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2);  // and stderr
+}
+
+// ---- signals -----------------------------------------------------------------------------------------------------
+
+Recording* handlers_recording = nullptr;
+ThreadWriter* handlers_writer = nullptr;
+std::atomic<std::uint64_t> handlers_calls{0};
+
+TEST(RecordingLife, ASignalHandlerThatMultipliesIsCountedOnceAndDisturbsNothing) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    handlers_recording = recording.get();
+    handlers_writer = recording->attach();
+    handlers_calls = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+        count_square(*handlers_recording, *handlers_writer, 77);
+        handlers_calls.fetch_add(1, std::memory_order_relaxed);
+    };
+    struct sigaction before {};
+    sigaction(SIGALRM, &action, &before);
+    timer_t timer;
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGALRM;
+    ASSERT_EQ(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+    const itimerspec often{{0, 20'000}, {0, 20'000}};
+    timer_settime(timer, 0, &often, nullptr);
+    std::uint64_t calls = 0;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    while (std::chrono::steady_clock::now() < end || handlers_calls < 20)
+        for (int i = 0; i < 1000; ++i, ++calls) count_square(*recording, *handlers_writer, i % 3000);
+    timer_delete(timer);
+    sigaction(SIGALRM, &before, nullptr);
+    const auto reader = read_recording(folder / "run.fp32rec");
+    const std::vector<RecordedEvent> events = events_of(*reader);
+    expect_no_problems(*reader);
+    EXPECT_EQ(reader->total_calls(), calls + handlers_calls);
+    EXPECT_EQ(events.size() + reader->dropped_events(), calls + handlers_calls);
+}
+
+}  // namespace
+}  // namespace fp32shim::record::test

@@ -1,0 +1,388 @@
+// What is counted is what is read: record/recording_writer.hpp and recording_reader.hpp together.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "recording_fixture.hpp"
+
+namespace fp32shim::record::test {
+namespace {
+
+TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
+    const TemporaryFolder folder;
+    ProcessFacts who = facts();
+    who.rank = 3;
+    who.rank_from = "SLURM_PROCID";
+    who.job_id = "4711";
+    who.job_id_from = "SLURM_JOB_ID";
+    StartEvent what = start(policy::LogLevel::summary);
+    what.policy_name = "prod-a100";
+    what.policy_revision = "2026-11-21.3";
+    what.policy_sha256 = std::string(64, 'a');
+    what.floor = policy::Floor::tf32;
+    what.cpu_mode = policy::CpuMode::emulate;
+    what.tf32_rounding = policy::Tf32Rounding::even;
+    const std::int64_t before = raw::realtime_ns();
+    const Recording::Opened opened = Recording::open(folder / "run.%p.fp32rec", who, what, {});
+    ASSERT_EQ(opened.error, "");
+    const std::unique_ptr<Recording> recording(opened.recording);
+    EXPECT_EQ(recording->path(), folder / ("run." + std::to_string(getpid()) + ".fp32rec"));
+
+    const auto reader = read_recording(recording->path());
+    ASSERT_TRUE(reader);
+    expect_no_problems(*reader);
+    const RecordingFacts& read = reader->facts();
+    EXPECT_EQ(read.format_version, 1U);
+    EXPECT_EQ(read.process.pid, getpid());
+    EXPECT_EQ(read.process.host, who.host);
+    EXPECT_EQ(read.process.rank, 3);
+    EXPECT_EQ(read.process.rank_from, "SLURM_PROCID");
+    EXPECT_EQ(read.process.job_id, "4711");
+    EXPECT_EQ(read.process.job_id_from, "SLURM_JOB_ID");
+    EXPECT_EQ(read.process.executable, who.executable);
+    EXPECT_EQ(read.process.command, who.command);
+    EXPECT_EQ(read.process.start_ns, who.start_ns);
+    EXPECT_EQ(read.start.version, "0.1.0");
+    EXPECT_EQ(read.start.policy_name, "prod-a100");
+    EXPECT_EQ(read.start.policy_revision, "2026-11-21.3");
+    EXPECT_EQ(read.start.policy_sha256, std::string(64, 'a'));
+    EXPECT_EQ(read.start.default_precision, policy::Precision::high);
+    EXPECT_EQ(read.start.floor, policy::Floor::tf32);
+    EXPECT_EQ(read.start.cpu_mode, policy::CpuMode::emulate);
+    EXPECT_EQ(read.start.tf32_rounding, policy::Tf32Rounding::even);
+    EXPECT_EQ(read.start.log_level, policy::LogLevel::summary);
+    EXPECT_EQ(read.start.forked_from, 0);
+    EXPECT_EQ(read.max_size, 1ULL << 30);
+    EXPECT_EQ(read.flags, 0U);
+    EXPECT_NEAR(static_cast<double>(read.opened_ns), static_cast<double>(before), 5e9);
+    EXPECT_EQ(reader->state(), RecordingState::live);
+    EXPECT_EQ(reader->total_calls(), 0U);
+    EXPECT_TRUE(reader->counters().empty());
+    EXPECT_TRUE(events_of(*reader).empty());
+    EXPECT_TRUE(reader->changes().empty());
+}
+
+TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    DecisionEvent full;
+    full.call.function = "cublasGemmEx";
+    full.call.caller = "libtorch_cuda.so";
+    full.call.scope = "inference/layer3";
+    full.call.dtype = policy::Dtype::complex64;
+    full.call.device = policy::Device::cuda;
+    full.call.device_index = 2;
+    full.call.compute_capability = 90;
+    full.call.trans_a = 'C';
+    full.call.trans_b = 'N';
+    full.call.m = 1LL << 40;
+    full.call.n = 5;
+    full.call.k = -1;
+    full.call.batch = 16;
+    full.provider = "libcublas.so.13";
+    full.requested = policy::Precision::bf16x9;
+    full.source = policy::Source::rule;
+    full.rule = "small products";
+    full.applied = policy::Applied::bf16x9;
+    full.actual = policy::Applied::tf32;
+    full.how = How::compute_type;
+    full.reason = policy::Reason::no_algorithm;
+    full.detail = "détail";
+    full.status = -7;
+    recording->count(*writer, 17, 1000, 5000, true, [&](DecisionEvent& decision) { decision = full; });
+    recording->count(*writer, 18, 6000, 7000, true, [&](DecisionEvent& decision) { describe_square(decision, 8); });
+
+    const auto reader = read_recording(folder / "run.fp32rec");
+    expect_no_problems(*reader);
+    const std::vector<RecordedEvent> events = events_of(*reader);
+    ASSERT_EQ(events.size(), 2U);
+    const RecordedRow* row = reader->row(events[0].row);
+    ASSERT_NE(row, nullptr);
+    const DecisionEvent& read = row->decision;
+    EXPECT_EQ(read.call.function, full.call.function);
+    EXPECT_EQ(read.call.caller, full.call.caller);
+    EXPECT_EQ(read.call.scope, full.call.scope);
+    EXPECT_EQ(read.call.dtype, full.call.dtype);
+    EXPECT_EQ(read.call.device, full.call.device);
+    EXPECT_EQ(read.call.device_index, 2);
+    EXPECT_EQ(read.call.compute_capability, 90);
+    EXPECT_EQ(read.call.trans_a, 'C');
+    EXPECT_EQ(read.call.trans_b, 'N');
+    EXPECT_EQ(read.call.m, 1LL << 40);
+    EXPECT_EQ(read.call.n, 5);
+    EXPECT_EQ(read.call.k, -1);
+    EXPECT_EQ(read.call.batch, 16);
+    EXPECT_EQ(read.provider, full.provider);
+    EXPECT_EQ(read.requested, full.requested);
+    EXPECT_EQ(read.source, full.source);
+    EXPECT_EQ(read.rule, full.rule);
+    EXPECT_EQ(read.applied, full.applied);
+    EXPECT_EQ(read.actual, full.actual);
+    EXPECT_EQ(read.how, full.how);
+    EXPECT_EQ(read.reason, full.reason);
+    EXPECT_EQ(read.detail, full.detail);
+    EXPECT_EQ(read.status, -7);
+    EXPECT_EQ(read.host_ns, -1);
+    EXPECT_FALSE(row->is_folded || row->is_overflow);
+    const DecisionEvent& plain = reader->row(events[1].row)->decision;
+    EXPECT_FALSE(plain.status || plain.actual);
+    EXPECT_EQ(plain.call.device_index, -1);
+    EXPECT_EQ(plain.rule, "");
+}
+
+TEST(RecordingRoundTrip, CountersHaveCallsAndTimesInNanoseconds) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
+    ThreadWriter* writer = recording->attach();
+    const std::uint64_t now = ticks();
+    const auto describe = [](DecisionEvent& decision) { describe_square(decision, 8); };
+    for (const std::uint64_t duration : {3'000'000U, 1'000'000U, 2'000'000U})
+        recording->count(*writer, 1, now, now + duration, false, describe);
+    recording->count(*writer, 1, now, now - 50, false, describe);  // the counter went back
+
+    const auto reader = read_recording(folder / "run.fp32rec");
+    ASSERT_EQ(reader->counters().size(), 1U);
+    const RecordedCounters& counters = reader->counters()[0].counters;
+    const double ns = 1e9 / static_cast<double>(reader->facts().ticks_per_second);
+    EXPECT_EQ(counters.calls, 4U);
+    EXPECT_NEAR(static_cast<double>(counters.total_ns), 6e6 * ns, 2);
+    EXPECT_EQ(counters.shortest_ns, 0U);
+    EXPECT_NEAR(static_cast<double>(counters.longest_ns), 3e6 * ns, 2);
+    EXPECT_NEAR(static_cast<double>(counters.first_ns), static_cast<double>(raw::realtime_ns()), 60e9);
+    EXPECT_TRUE(events_of(*reader).empty());
+    EXPECT_EQ(reader->total_calls(), 4U);
+}
+
+TEST(RecordingRoundTrip, EventsOfManyRingsAreInTheOrderOfTheirReturn) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    constexpr int calls = 3 * static_cast<int>(format::EventSegment::capacity) + 100;
+    for (int i = 0; i < calls; ++i) count_square(*recording, *writer, i % 5);
+
+    const auto reader = read_recording(folder / "run.fp32rec");
+    const std::vector<RecordedEvent> events = events_of(*reader);
+    expect_no_problems(*reader);
+    ASSERT_EQ(events.size(), static_cast<std::size_t>(calls));
+    EXPECT_EQ(reader->event_count(), events.size());
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        ASSERT_EQ(reader->row(events[i].row)->decision.call.m, static_cast<std::int64_t>(i % 5));
+        ASSERT_EQ(events[i].thread, gettid());
+        if (i > 0) {
+            ASSERT_GT(events[i].ticks, events[i - 1].ticks);
+        }
+    }
+    // Going on after what was seen.
+    const std::uint64_t seen = events[5000].ticks;
+    std::size_t later = 0;
+    reader->visit_events([&](const RecordedEvent&) { return ++later > 0; }, std::nullopt, {seen});
+    EXPECT_EQ(later, events.size() - 5001);
+    std::size_t visited = 0;
+    reader->visit_events([&](const RecordedEvent&) { return ++visited < 10; });
+    EXPECT_EQ(visited, 10U);
+}
+
+TEST(RecordingRoundTrip, TimesRiseWhereTheCounterDoesNot) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    const std::uint64_t now = ticks();
+    for (const int offset : {0, 0, -1000, 5})
+        recording->count(*writer, 1, now - 2000, now + static_cast<std::uint64_t>(offset), true,
+                         [](DecisionEvent& decision) { describe_square(decision, 8); });
+    const auto reader = read_recording(folder / "run.fp32rec");
+    std::vector<std::uint64_t> times;
+    for (const RecordedEvent& event : events_of(*reader)) times.push_back(event.ticks - now);
+    EXPECT_EQ(times, (std::vector<std::uint64_t>{0, 1, 2, 5}));
+}
+
+TEST(RecordingRoundTrip, ACallOfAnHourIsStoredAsTheLongestThatFits) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    recording->count(*writer, 1, 0, std::uint64_t{1} << 50, true,
+                     [](DecisionEvent& decision) { describe_square(decision, 8); });
+    const auto reader = read_recording(folder / "run.fp32rec");
+    ASSERT_EQ(events_of(*reader).size(), 1U);
+    EXPECT_NE(reader->row(events_of(*reader)[0].row), nullptr);
+    EXPECT_GT(reader->counters()[0].counters.longest_ns, events_of(*reader)[0].duration_ns);
+}
+
+TEST(RecordingRoundTrip, ManyThreadsAreCountedOnceEachAndLanesAreUsedAgain) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    constexpr int rounds = 6, threads = 8, calls = 9000;
+    for (int round = 0; round < rounds; ++round) {
+        std::vector<std::thread> running;
+        for (int thread = 0; thread < threads; ++thread)
+            running.emplace_back([&, thread] {
+                ThreadWriter* writer = recording->attach();
+                for (int i = 0; i < calls; ++i) count_square(*recording, *writer, i % 7 + 10 * (thread % 3));
+                recording->detach(writer);
+            });
+        // A reader beside it sees whole entries only.
+        const auto reader = read_recording(folder / "run.fp32rec");
+        expect_no_problems(*reader);
+        for (const RecordedEvent& event : events_of(*reader)) ASSERT_NE(reader->row(event.row), nullptr);
+        for (std::thread& thread : running) thread.join();
+    }
+    const auto reader = read_recording(folder / "run.fp32rec");
+    expect_no_problems(*reader);
+    EXPECT_EQ(reader->total_calls(), static_cast<std::uint64_t>(rounds * threads * calls));
+    EXPECT_LE(reader->lanes().size(), static_cast<std::size_t>(threads));
+    std::map<std::uint32_t, std::uint64_t> by_row;
+    std::map<std::uint32_t, std::uint64_t> last_of_lane;
+    std::map<std::int32_t, int> by_thread;
+    std::int64_t last_end = 0;
+    for (const RecordedEvent& event : events_of(*reader)) {
+        ++by_row[event.row];
+        ++by_thread[event.thread];
+        ASSERT_GT(event.ticks, last_of_lane[event.lane]);
+        ASSERT_GE(event.end_ns, last_end);
+        last_of_lane[event.lane] = event.ticks;
+        last_end = event.end_ns;
+    }
+    for (const auto& [row, counters] : reader->counters()) EXPECT_EQ(by_row[row], counters.calls);
+    EXPECT_EQ(by_thread.size(), static_cast<std::size_t>(rounds * threads));
+    for (const auto& [thread, events] : by_thread) EXPECT_EQ(events, calls) << thread;
+    std::uint64_t lane_calls = 0;
+    for (const LaneCounters& entry : reader->lane_counters()) lane_calls += entry.counters.calls;
+    EXPECT_EQ(lane_calls, reader->total_calls());
+}
+
+TEST(RecordingRoundTrip, ThreadsThatMeetANewDecisionAtOnceShareItsRow) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
+    constexpr int threads = 8, distinct = 3000;
+    std::vector<std::thread> running;
+    std::atomic<int> ready{0};
+    for (int thread = 0; thread < threads; ++thread)
+        running.emplace_back([&] {
+            ThreadWriter* writer = recording->attach();
+            ++ready;
+            while (ready < threads) std::this_thread::yield();
+            for (int i = 0; i < distinct; ++i) count_square(*recording, *writer, i, false);
+            recording->detach(writer);
+        });
+    for (std::thread& thread : running) thread.join();
+    const auto reader = read_recording(folder / "run.fp32rec");
+    expect_no_problems(*reader);
+    EXPECT_EQ(reader->counters().size(), static_cast<std::size_t>(distinct));
+    for (int i = 0; i < distinct; ++i) ASSERT_EQ(calls_of_square(*reader, i), static_cast<std::uint64_t>(threads));
+}
+
+TEST(RecordingRoundTrip, ManyDecisionsOfOneThreadNeedSeveralSegmentsOfEveryKind) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
+    ThreadWriter* writer = recording->attach();
+    constexpr int distinct = 5000;
+    for (int round = 0; round < 2; ++round)
+        for (int i = 0; i < distinct; ++i) {
+            const std::string scope = "step " + std::to_string(i) + std::string(40, '.');
+            recording->count(*writer, RowHash().add(scope).value(), 1, 2, false, [&](DecisionEvent& decision) {
+                describe_square(decision, 4);
+                decision.call.scope = scope;
+            });
+        }
+    const auto reader = read_recording(folder / "run.fp32rec");
+    expect_no_problems(*reader);
+    EXPECT_EQ(reader->counters().size(), static_cast<std::size_t>(distinct));
+    for (const auto& [row, counters] : reader->counters()) ASSERT_EQ(counters.calls, 2U);
+    EXPECT_TRUE(std::any_of(reader->rows().begin(), reader->rows().end(), [](const RecordedRow& row) {
+        return row.decision.call.scope == "step 4999" + std::string(40, '.');
+    }));
+}
+
+TEST(RecordingRoundTrip, ALongTextIsCutBetweenTwoCharacters) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    std::string text;
+    while (text.size() < 5000) text += "ü";
+    recording->count(*writer, 1, 1, 2, false, [&](DecisionEvent& decision) { decision.call.scope = text; });
+    const auto reader = read_recording(folder / "run.fp32rec");
+    const std::string_view read = reader->row(reader->counters()[0].row)->decision.call.scope;
+    EXPECT_LE(read.size(), format::string_limit);
+    EXPECT_GE(read.size(), format::string_limit - 4);
+    EXPECT_TRUE(read.ends_with("ü…"));
+}
+
+TEST(RecordingRoundTrip, AnExistingFileIsLeftAloneAndTheNameGetsASuffix) {
+    const TemporaryFolder folder;
+    const auto first = open_recording(folder / "run.fp32rec");
+    const auto second = open_recording(folder / "run.fp32rec");
+    const auto third = open_recording(folder / "run.fp32rec");
+    EXPECT_EQ(first->path(), folder / "run.fp32rec");
+    EXPECT_EQ(second->path(), folder / "run.1.fp32rec");
+    EXPECT_EQ(third->path(), folder / "run.2.fp32rec");
+}
+
+TEST(RecordingRoundTrip, TheFileIsPrivateUnlessAskedForWhateverTheUmask) {
+    const TemporaryFolder folder;
+    const mode_t before = umask(077);
+    const auto plain = open_recording(folder / "plain.fp32rec");
+    RecordingSettings settings;
+    settings.mode = 0640;
+    settings.group = std::to_string(getgid());
+    const auto shared = open_recording(folder / "shared.fp32rec", settings);
+    umask(before);
+    struct stat status {};
+    ASSERT_EQ(stat(plain->path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600U);
+    ASSERT_EQ(stat(shared->path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0640U);
+    EXPECT_EQ(status.st_gid, getgid());
+}
+
+TEST(RecordingRoundTrip, GroupsAreFoundByNameAndNumber) {
+    EXPECT_EQ(find_group("0"), 0);
+    EXPECT_EQ(find_group("root"), 0);
+    EXPECT_EQ(find_group("no such group"), -1);
+    EXPECT_EQ(find_group(""), -1);
+}
+
+TEST(RecordingRoundTrip, TheDescriptorIsOutOfTheWayAndClosedOnExec) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    DIR* open = opendir("/proc/self/fd");
+    int found = 0;
+    while (const dirent* entry = readdir(open)) {
+        char target[4096];
+        const std::string link = std::string("/proc/self/fd/") + entry->d_name;
+        const ssize_t size = readlink(link.c_str(), target, sizeof target);
+        if (size <= 0 || std::string(target, static_cast<std::size_t>(size)) != recording->path()) continue;
+        ++found;
+        EXPECT_GE(std::atoi(entry->d_name), 100);
+        EXPECT_NE(fcntl(std::atoi(entry->d_name), F_GETFD) & FD_CLOEXEC, 0);
+    }
+    closedir(open);
+    EXPECT_EQ(found, 1);
+}
+
+TEST(RecordingRoundTrip, SettingsThatCannotWorkAreRefusedWithWhatToDo) {
+    const TemporaryFolder folder;
+    const auto error_of = [&](const std::string& path, const RecordingSettings& settings) {
+        const Recording::Opened opened = Recording::open(path, facts(), start(), settings);
+        EXPECT_EQ(opened.recording, nullptr);
+        return opened.error;
+    };
+    RecordingSettings small;
+    small.max_size = 100;
+    EXPECT_NE(error_of(folder / "a.fp32rec", small).find("at least 1048576: raise [log] max_size"),
+              std::string::npos);
+    RecordingSettings group;
+    group.group = "no such group";
+    EXPECT_NE(error_of(folder / "a.fp32rec", group).find("is not in /etc/group"), std::string::npos);
+    EXPECT_NE(error_of(folder / "a.%x.fp32rec", {}).find("`%x` is not a placeholder"), std::string::npos);
+    EXPECT_NE(error_of(folder / "none/a.fp32rec", {}).find("no such directory (ENOENT)"), std::string::npos);
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace fp32shim::record::test
