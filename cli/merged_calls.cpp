@@ -170,6 +170,7 @@ std::uint64_t MergedCalls::overwritten_events() const {
 
 std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order) {
     std::vector<const MergedRow*> result;
+    result.reserve(rows.size());
     for (const MergedRow& row : rows) result.push_back(&row);
     const auto weight = [order](const MergedRow& row) {
         const auto calls = static_cast<double>(row.counters.calls);

@@ -114,7 +114,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
     for (;;) {
         const std::size_t colon = folders.find(':');
         const std::string folder(folders.substr(0, colon));
-        const ProgramFile candidate = look_at((folder.empty() ? "." : folder) + '/' + name);
+        ProgramFile candidate = look_at((folder.empty() ? "." : folder) + '/' + name);
         if (candidate.lookup == Lookup::found) return candidate;
         if (candidate.lookup == Lookup::not_executable && !refused) refused = candidate;
         if (colon == std::string_view::npos) break;

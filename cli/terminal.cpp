@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -105,7 +106,7 @@ std::string duration_text(double nanoseconds) {
     if (nanoseconds < 999.5e3) return fmt::format("{:.3g} us", nanoseconds / 1e3);
     if (nanoseconds < 999.5e6) return fmt::format("{:.3g} ms", nanoseconds / 1e6);
     if (nanoseconds < 119.5e9) return fmt::format("{:.3g} s", nanoseconds / 1e9);
-    const auto minutes = static_cast<std::uint64_t>(nanoseconds / 60e9 + 0.5);
+    const auto minutes = std::llround(nanoseconds / 60e9);
     if (minutes < 120) return fmt::format("{} min", minutes);
     return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
 }

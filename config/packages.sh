@@ -2,9 +2,9 @@
 # after asking. Sourced by examples/demo.sh and tests/run.sh. Names hold for Debian 12 and 13, Ubuntu 22.04 and 24.04.
 # shellcheck shell=bash disable=SC2034
 
-packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev)
+packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev)
 packages_for_examples=(libopenblas-dev)
-packages_for_tests=(libgtest-dev libbenchmark-dev nlohmann-json3-dev gfortran python3-pytest python3-venv)
+packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python3-venv)
 # Programs and libraries that the whole-process tests run the shim under. A release that lacks one skips its tests.
 # libgoogle-perftools-dev is for libtcmalloc_minimal.so.4, whose own package has another name since Debian 13.
 packages_to_test_with=(

@@ -210,7 +210,8 @@ def test_a_cut_recording_is_said_and_the_rest_of_it_is_read(folder, size):
     assert fp32shim("verify", "--at-least", "bf16", cut).returncode == 3
 
 
-@pytest.mark.parametrize("content", [b"", b"text\n", b"\x7fELF" * 100, b"\0" * 200000])
+@pytest.mark.parametrize("content", [b"", b"text\n", b"\x7fELF" * 100, b"\0" * 200000],
+                         ids=["empty", "text", "elf", "zeros"])
 def test_a_foreign_file_is_one_line(tmp_path, content):
     foreign = tmp_path / "foreign.fp32rec"
     foreign.write_bytes(content)
