@@ -48,8 +48,8 @@ std::int32_t run_change(const Site& site, const Frame& frame, const Product& pro
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
                                                        : call_as_called(site, frame);
     };
-    return change.math_mode >= 0 ? call_under_math_mode(*product.handle, *site.library, change.math_mode, call)
-                                 : call();
+    if (change.math_mode < 0 || product.handle == nullptr) return call();  // only a known handle's mode is changed
+    return call_under_math_mode(*product.handle, *site.library, change.math_mode, call);
 }
 
 /// Runs the plan. `done` is what came of it: a call that the library refuses is made again as the program made it.

@@ -4,10 +4,9 @@ import collections
 
 import pytest
 
-import shim
 from cublas import (BF16X9_MODE, COMPUTE_CAPABILITIES, EMULATED_16BFX9, FAST_16BF, FAST_16F, FAST_TF32, PRECISIONS,
                     STAND_IN, TENSOR_OP, TENSOR_OP_ALGORITHM, TF32_MODE, assumed_rows, has_fast_formats, products,
-                    run_client, wished_format)
+                    run_client, shim, wished_format)
 
 ASSUMED = [pytest.param(f"{row}={answer}", id=f"{row}-{answer}") for row, answer in assumed_rows()]
 
