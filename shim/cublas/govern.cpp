@@ -102,7 +102,7 @@ Outcome follow_state(const Site& site, const Frame& frame) {
     HandleRecord* record = find_handle(handle);
     const HandleLockGuard guard(record);
     if (record == nullptr) return {call_as_called(site, frame), nullptr};
-    if (road == Road::math_mode_set)
+    if (road == Road::math_mode_set && site.library->set_math_mode != nullptr)
         return {set_program_math_mode(*record, *site.library, static_cast<std::int32_t>(frame.word(1))), nullptr};
     const std::int32_t status = call_as_called(site, frame);
     // A logging callback of the program's, called out of a product that runs under another mode.

@@ -51,7 +51,6 @@ HandleRecord* make_alive(HandleRecord* record, std::int32_t math_mode) {
     const Device device = current_device();
     record->device_index = device.index;
     record->compute_capability = device.compute_capability;
-    record->runs_under_other_mode = false;
     record->destroyed.store(false, std::memory_order_release);
     note_math_mode(*record, math_mode);
     return record;

@@ -60,9 +60,10 @@ bool names_solver(const policy::Decision& decision, const policy::Policy& policy
     return false;
 }
 
-}  // namespace
-
+/// Whether the handle's math mode decides what a call with this compute type (0: it has none) does.
 bool depends_on_math_mode(std::int32_t compute_type) { return compute_type == 0 || compute_type == compute_32f; }
+
+}  // namespace
 
 void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force) {
     const std::uint64_t number = intern(plan);

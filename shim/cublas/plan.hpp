@@ -29,9 +29,6 @@ Done done_by(const Site& site, const Plan& plan);
 /// What is recorded where the change could not be made, for this reason, and the call ran as the program made it.
 Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
-/// Whether the handle's math mode decides what a call with this compute type (0: it has none) does.
-bool depends_on_math_mode(std::int32_t compute_type);
-
 /// Nothing is multiplied: as the program made it.
 Plan plan_for_nothing(Plan plan);
 

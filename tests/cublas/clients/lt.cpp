@@ -32,22 +32,6 @@ struct Request {
     bool on_the_stack = false;  ///< descriptors made by Init instead of Create
 };
 
-cudaDataType_t data_type(Dtype dtype) {
-    switch (dtype) {
-        case Dtype::complex64:
-            return CUDA_C_32F;
-        case Dtype::float16:
-            return CUDA_R_16F;
-        case Dtype::bfloat16:
-            return CUDA_R_16BF;
-        case Dtype::float64:
-            return CUDA_R_64F;
-        case Dtype::float32:
-            break;
-    }
-    return CUDA_R_32F;
-}
-
 class LtProduct {
   public:
     explicit LtProduct(const Request& request) : request_(request), device_scalars_(4 * sizeof(double)) {

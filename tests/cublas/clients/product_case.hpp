@@ -1,6 +1,8 @@
 // The rows of products.def as values: what a function computes, how it takes its operands, and how to call it.
 #pragma once
 
+#include <library_types.h>
+
 #include <string>
 #include <vector>
 
@@ -12,6 +14,23 @@ enum class Operation { gemm, symm, hemm, syrk, herk, syr2k, her2k, syrkx, herkx,
 enum class Dtype { float32, complex64, float16, bfloat16, float64 };
 enum class Batching { single, strided, arrays, groups };
 enum class Form { plain, legacy, xt };
+
+/// What CUDA calls it.
+inline cudaDataType_t data_type(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::complex64:
+            return CUDA_C_32F;
+        case Dtype::float16:
+            return CUDA_R_16F;
+        case Dtype::bfloat16:
+            return CUDA_R_16BF;
+        case Dtype::float64:
+            return CUDA_R_64F;
+        case Dtype::float32:
+            break;
+    }
+    return CUDA_R_32F;
+}
 
 /// How a function can be governed, if at all.
 enum class Road {

@@ -27,22 +27,6 @@ Dtype result_type(const ProductCase& product) {
                                                                                                  : product.dtype;
 }
 
-cudaDataType_t data_type(Dtype dtype) {
-    switch (dtype) {
-        case Dtype::complex64:
-            return CUDA_C_32F;
-        case Dtype::float16:
-            return CUDA_R_16F;
-        case Dtype::bfloat16:
-            return CUDA_R_16BF;
-        case Dtype::float64:
-            return CUDA_R_64F;
-        case Dtype::float32:
-            break;
-    }
-    return CUDA_R_32F;
-}
-
 /// B = A·D with a real diagonal D of powers of two: then A·Bᵀ is symmetric and A·Bᴴ Hermitian, whatever the operands
 /// are rounded to. The manual asks that of the operands of syrkx and herkx.
 Matrix scaled_by_diagonal(const Matrix& a, char trans) {
