@@ -1,18 +1,25 @@
-// What the shim adds to a call, where nothing is governed and nothing is logged: the same product, in the same
-// process, called directly in its library and through the entry point, in alternating rounds.
+// What the shim adds to a call that it forwards: the same product, in the same process, called directly in its
+// library and through the entry point, in alternating rounds. Then the shortest one (n = 0, BLAS's quick return) on
+// one thread and on two at once: what threads write to a shared cache line shows there.
+//
+// Plain, where nothing is governed and nothing is logged; or with FP32_MATMUL_LOG=NAME.fp32rec, for what a recording
+// costs, with FP32_MATMUL_LOG_LEVEL=summary or calls. 16 bytes a call come to 300 MB a second: with `calls`, a file
+// on tmpfs, or a policy with on_full = "overwrite", measures the shim and not the disk.
 //
 // Run under LD_PRELOAD=build/lib/libfp32shim.so. `direct` finds its function with an address computed from the
 // library's own symbol table base, so that it bypasses the shim; `through` is the linked symbol.
 //
-//     LD_PRELOAD=build/lib/libfp32shim.so build/bin/call_overhead [rounds]
+//     OPENBLAS_NUM_THREADS=1 LD_PRELOAD=build/lib/libfp32shim.so build/bin/call_overhead [rounds]
 #include <dlfcn.h>
 #include <link.h>
+#include <time.h>
 
 #include <algorithm>
-#include <chrono>
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 extern "C" {
@@ -53,21 +60,28 @@ struct Product {
     explicit Product(int size) : n(size), a(static_cast<std::size_t>(std::max(1, size * size)), 1.0F), b(a), c(a) {}
 };
 
+/// Processor time of this thread: other programs on the machine do not count.
+double thread_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
 double fortran_ns(Fortran function, Product& p, int calls) {
     const float alpha = 1, beta = 0;
     const int ld = std::max(1, p.n);
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = thread_ns();
     for (int i = 0; i < calls; ++i)
         function("N", "N", &p.n, &p.n, &p.n, &alpha, p.a.data(), &ld, p.b.data(), &ld, &beta, p.c.data(), &ld);
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / calls;
+    return (thread_ns() - begin) / calls;
 }
 
 double cblas_ns(Cblas function, Product& p, int calls) {
     const int ld = std::max(1, p.n);
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = thread_ns();
     for (int i = 0; i < calls; ++i)
         function(102, 111, 111, p.n, p.n, p.n, 1, p.a.data(), ld, p.b.data(), ld, 0, p.c.data(), ld);
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / calls;
+    return (thread_ns() - begin) / calls;
 }
 
 double median(std::vector<double> values) {
@@ -78,7 +92,7 @@ double median(std::vector<double> values) {
 template <class Time, class Function>
 void compare(const char* name, int n, int rounds, Time time, Function direct_function, Function through) {
     Product product(n);
-    const int calls = n == 0 ? 2'000'000 : n == 1 ? 500'000 : 300'000;
+    const int calls = n == 0 ? 1'000'000 : n == 1 ? 500'000 : 300'000;
     std::vector<double> direct_times, through_times, differences;
     for (int round = 0; round < rounds; ++round) {
         direct_times.push_back(time(direct_function, product, calls));
@@ -87,6 +101,41 @@ void compare(const char* name, int n, int rounds, Time time, Function direct_fun
     }
     std::printf("%-12s %dx%dx%d  direct %7.2f ns   shim %7.2f ns   difference %+6.2f ns (medians of %d)\n", name, n,
                 n, n, median(direct_times), median(through_times), median(differences), rounds);
+}
+
+/// The mean of what the threads took for a call, all at once.
+template <class Time, class Function>
+double ns_of_threads(int threads, Time time, Function function) {
+    std::vector<double> times(static_cast<std::size_t>(threads));
+    std::barrier start(threads);
+    std::vector<std::thread> running;
+    for (double& result : times)
+        running.emplace_back([&] {
+            Product product(0);
+            time(function, product, 1000);
+            start.arrive_and_wait();
+            result = time(function, product, 500'000);
+        });
+    for (std::thread& thread : running) thread.join();
+    double sum = 0;
+    for (const double result : times) sum += result;
+    return sum / threads;
+}
+
+template <class Time, class Function>
+void compare_threads(const char* name, int rounds, Time time, Function direct_function, Function through) {
+    std::vector<double> direct_ratios, through_ratios, one, two;
+    for (int round = 0; round < rounds; ++round) {
+        const double direct_one = ns_of_threads(1, time, direct_function);
+        const double direct_two = ns_of_threads(2, time, direct_function);
+        one.push_back(ns_of_threads(1, time, through));
+        two.push_back(ns_of_threads(2, time, through));
+        direct_ratios.push_back(direct_two / direct_one);
+        through_ratios.push_back(two.back() / one.back());
+    }
+    std::printf(
+        "%-12s 0x0x0  shim, one thread %6.2f ns, two at once %6.2f ns: %.2f times one; direct %.2f times one\n", name,
+        median(one), median(two), median(through_ratios), median(direct_ratios));
 }
 
 }  // namespace
@@ -105,4 +154,6 @@ int main(int count, char** arguments) {
         compare("sgemm_", n, rounds, fortran_ns, direct_fortran, &sgemm_);
         compare("cblas_sgemm", n, rounds, cblas_ns, direct_cblas, &cblas_sgemm);
     }
+    compare_threads("sgemm_", rounds, fortran_ns, direct_fortran, &sgemm_);
+    compare_threads("cblas_sgemm", rounds, cblas_ns, direct_cblas, &cblas_sgemm);
 }

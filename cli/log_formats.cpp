@@ -48,7 +48,8 @@ class TableWriter : public LogWriter {
     bool event(record::RecordingReader&, const record::RecordedRow& row,
                const record::RecordedEvent& event) override {
         return put(fmt::format("{} {:>8} {:>10}  {}\n", time_of_day(event.end_ns), event.thread,
-                               duration_text(static_cast<double>(event.duration_ns)), decision_words(row)));
+                               (event.is_timed ? "" : "~") + duration_text(static_cast<double>(event.duration_ns)),
+                               decision_words(row)));
     }
     bool row(record::RecordingReader&, const record::RecordedRow& row,
              const record::RecordedCounters& counters) override {
@@ -74,7 +75,7 @@ class JsonWriter : public LogWriter {
     bool event(record::RecordingReader& recording, const record::RecordedRow& row,
                const record::RecordedEvent& event) override {
         record::DecisionEvent decision = row.decision;
-        decision.host_ns = static_cast<std::int64_t>(event.duration_ns);
+        if (event.is_timed) decision.host_ns = static_cast<std::int64_t>(event.duration_ns);
         const record::ProcessFacts& process = recording.facts().process;
         return put_object(
             line(record::format_decision(decision, process, {event.end_ns, process.pid, event.thread}, buffer_)));
@@ -113,7 +114,8 @@ class CsvWriter : public LogWriter {
                const record::RecordedEvent& event) override {
         const record::ProcessFacts& process = recording.facts().process;
         if (!std::exchange(has_title_, true)) put("time,duration_ns,host,pid,thread," + decision_title() + "\r\n");
-        return put(fmt::format("{},{},{},{},{},{}\r\n", timestamp(event.end_ns), event.duration_ns,
+        const std::string duration = event.is_timed ? fmt::format("{}", event.duration_ns) : "";
+        return put(fmt::format("{},{},{},{},{},{}\r\n", timestamp(event.end_ns), duration,
                                csv_field(process.host), process.pid, event.thread, decision_fields(row)));
     }
     bool row(record::RecordingReader& recording, const record::RecordedRow& row,
@@ -162,6 +164,8 @@ class ChromeWriter : public LogWriter {
     bool event(record::RecordingReader& recording, const record::RecordedRow& recorded,
                const record::RecordedEvent& event) override {
         const MergedRow row = to_merged_row(recorded);
+        Json args = arguments(row);
+        if (!event.is_timed) args["duration"] = "the mean of such calls: this one was not timed";
         return entry({{"name", row.function + " " + row.size_text()},
                       {"cat", row.ran_at()},
                       {"ph", "X"},
@@ -169,7 +173,7 @@ class ChromeWriter : public LogWriter {
                       {"dur", static_cast<double>(event.duration_ns) / 1e3},
                       {"pid", recording.facts().process.pid},
                       {"tid", event.thread != 0 ? Json(event.thread) : Json(event.lane)},
-                      {"args", arguments(row)}});
+                      {"args", args}});
     }
     /// A decision without its calls: the time from its first call to its last.
     bool row(record::RecordingReader& recording, const record::RecordedRow& recorded,

@@ -9,6 +9,7 @@
 //                      counters  1023 CounterRecords of 64 bytes, of one lane
 //                      ring      4092 EventRecords of 16 bytes, of one lane: its newest
 //                      events    4092 EventRecords of 16 bytes, of one lane: a ring that was full
+//                      objects   1364 ObjectRecords of 48 bytes: a loaded program or library each
 //
 //     event     63                                                              0
 //               | time: ticks at which the call returned; rises within a lane    |   stored last
@@ -22,8 +23,8 @@
 //
 // Whatever a process shares through the file is published by one store with release order, after everything that
 // belongs to it: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
-// `EventRecord::time`. Before that store it reads as zero, or as what it was before. So the file of a running or
-// killed process holds whole entries only.
+// `EventRecord::time`, `ObjectRecord::published`. Before that store it reads as zero, or as what it was before. So
+// the file of a running or killed process holds whole entries only.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,7 @@ inline constexpr std::size_t segment_size = 65536;
 /// Segments of one file, and so 256 GiB.
 inline constexpr std::uint32_t segment_limit = 1U << 22;
 
-enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events };
+enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events, objects };
 
 struct SegmentHeader {
     std::uint32_t kind;      ///< SegmentKind; stored last, never changes then
@@ -136,26 +137,30 @@ static_assert(sizeof(RowRecord) == 96);
 // ---- counters -----------------------------------------------------------------------------------------------------
 
 /// What one lane did under one row. `calls` is stored after the others: they may be one call ahead of it.
+/// Where short calls are not all timed, a timed one counts for those before it too: `total` is an estimate then.
 struct CounterRecord {
     std::uint64_t calls;
     std::uint64_t total;         ///< ticks in the calls: on CUDA, of their launches
     std::uint64_t shortest;      ///< ticks
     std::uint64_t longest;       ///< ticks
     std::uint64_t first;         ///< when the first call returned
-    std::uint64_t last;          ///< when the last call returned
+    std::uint64_t last;          ///< when the last timed call returned
     std::uint32_t row_plus_one;  ///< 0: unused; stored after the initial values of the others
-    std::uint32_t reserved[3];
+    std::uint32_t untimed;       ///< calls since the last timed one: `total` does not know them yet
+    std::uint64_t timed;         ///< calls of which begin and end were taken
 };
 static_assert(sizeof(CounterRecord) == 64);
 
 // ---- events -------------------------------------------------------------------------------------------------------
 
 struct EventRecord {
-    std::uint64_t time;          ///< ticks at which the call returned; 0: unused; stored last
+    std::uint64_t time;          ///< ticks at which the call returned, or began if untimed; 0: unused; stored last
     std::uint64_t duration_row;  ///< duration << 20 | row
 };
 static_assert(sizeof(EventRecord) == 16);
 
+/// The duration of a call whose end was not taken, as of most short ones.
+inline constexpr std::uint64_t untimed = 0;
 /// Longer ones are stored as this.
 inline constexpr std::uint64_t longest_duration = (std::uint64_t{1} << 44) - 1;
 
@@ -167,6 +172,25 @@ constexpr std::uint32_t row_of(const EventRecord& event) {
 }
 constexpr std::uint64_t duration_of(const EventRecord& event) { return event.duration_row >> row_bits; }
 
+// ---- objects ------------------------------------------------------------------------------------------------------
+
+inline constexpr std::uint32_t object_is_bound_past = 1;  ///< a product that it calls goes past the shim
+inline constexpr std::size_t build_id_limit = 20;
+/// Segments with objects: where they do not suffice there is flag_objects_missed.
+inline constexpr std::uint32_t object_segment_limit = 8;
+
+/// A file that the loader had mapped into the process, whether or not it still is. One each, by path and build id.
+struct ObjectRecord {
+    std::uint64_t first_seen;               ///< ticks: when it was noted, not when it was loaded
+    StringId path;                          ///< as the loader has it
+    std::uint32_t flags;                    ///< object_…: may be set later
+    std::uint8_t build_id_size;             ///< 0: it has none
+    std::uint8_t build_id[build_id_limit];  ///< its first bytes
+    std::uint8_t reserved[7];
+    std::uint32_t published;  ///< 1: the entry is whole; stored last
+};
+static_assert(sizeof(ObjectRecord) == 48);
+
 /// A segment, by its kind.
 template <class Entry>
 struct Segment {
@@ -177,9 +201,11 @@ struct Segment {
 using RowSegment = Segment<RowRecord>;
 using CounterSegment = Segment<CounterRecord>;
 using EventSegment = Segment<EventRecord>;
+using ObjectSegment = Segment<ObjectRecord>;
 static_assert(sizeof(RowSegment) == segment_size && RowSegment::capacity == 682);
 static_assert(sizeof(CounterSegment) == segment_size && CounterSegment::capacity == 1023);
 static_assert(sizeof(EventSegment) == segment_size && EventSegment::capacity == 4092);
+static_assert(sizeof(ObjectSegment) == segment_size && ObjectSegment::capacity == 1364);
 
 // ---- header -------------------------------------------------------------------------------------------------------
 
@@ -191,6 +217,8 @@ inline constexpr std::uint32_t flag_io_error = 2;         ///< the kernel refuse
 inline constexpr std::uint32_t flag_rows_folded = 4;      ///< there are rows with row_is_folded
 inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< overflow_row was used
 inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the recording's descriptor for good
+inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym had to answer with an address past the shim
+inline constexpr std::uint32_t flag_objects_missed = 64;  ///< there are loaded objects that found no room
 
 /// A text of the header: bytes from its begin.
 struct TextRange {
@@ -310,8 +338,11 @@ struct Header {
     std::uint32_t answer_size;
     char answer_text[answer_limit];
     std::uint8_t reserved5[64];
-    // 896
-    std::uint8_t reserved6[4096 - 896];
+    // 896: which objects are known
+    std::uint64_t objects_looked_at;  ///< ticks: what was loaded then is known; 0: nobody looked
+    std::uint64_t exited_at;          ///< ticks: when the program ended by `exit`, and objects were looked at; 0: not
+    // 912
+    std::uint8_t reserved6[4096 - 912];
     // 4096
     ChangeRecord changes[change_limit];
     std::uint8_t reserved7[32768 - 4096 - sizeof(ChangeRecord) * change_limit];
@@ -321,7 +352,7 @@ struct Header {
 static_assert(sizeof(Header) == segment_size && std::is_standard_layout_v<Header>);
 static_assert(offsetof(Header, process_start) == 64 && offsetof(Header, texts) == 128);
 static_assert(offsetof(Header, next_segment) == 256 && offsetof(Header, command) == 320);
-static_assert(offsetof(Header, answered) == 384 && offsetof(Header, reserved6) == 896);
+static_assert(offsetof(Header, answered) == 384 && offsetof(Header, objects_looked_at) == 896);
 static_assert(offsetof(Header, changes) == 4096 && offsetof(Header, text) == 32768);
 
 // ---- the values of enumerations that are in files: a new one goes to the end -------------------------------------

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <queue>
+#include <unordered_map>
 #include <utility>
 
 #include "record/io_error.hpp"
@@ -25,6 +26,7 @@ using format::CounterRecord;
 using format::CounterSegment;
 using format::EventRecord;
 using format::EventSegment;
+using format::ObjectSegment;
 using format::RowSegment;
 using format::segment_size;
 using format::Text;
@@ -77,6 +79,14 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.longest = std::max(sum.longest, more.longest);
     sum.first = std::min(sum.first, more.first);
     sum.last = std::max(sum.last, more.last);
+    sum.untimed += more.untimed;
+    sum.timed += more.timed;
+}
+
+/// Of one call, in ticks. `total` does not know the untimed calls since the last timed one.
+double mean_duration(const CounterRecord& counters) {
+    const std::uint64_t known = counters.calls > counters.untimed ? counters.calls - counters.untimed : 1;
+    return static_cast<double>(counters.total) / static_cast<double>(known);
 }
 
 }  // namespace
@@ -104,6 +114,7 @@ struct RecordingReader::Contents {
     void read_rings(const SegmentIndex& index);
     void read_rows(const SegmentIndex& index);
     void read_strings(const SegmentIndex& index);
+    void read_objects(const SegmentIndex& index);
     void read_changes();
     RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
     void arrange_events(SegmentIndex& index);
@@ -135,10 +146,13 @@ struct RecordingReader::Contents {
     std::vector<RecordedRow> rows;
     std::vector<LaneCounters> lane_counters;
     std::vector<RowCounters> row_counters;
+    std::unordered_map<std::uint32_t, std::uint64_t> mean_ticks_by_row;
     std::map<std::uint32_t, RecordedLane> lanes_by_number;
     std::vector<RecordedLane> lanes;
     std::vector<std::pair<std::uint64_t, format::ChangeRecord>> change_records;  // with their offsets
     std::vector<RecordedChange> changes;
+    std::vector<std::pair<std::uint64_t, format::ObjectRecord>> object_records;  // with their offsets
+    RecordedObjects objects;
     std::map<std::uint32_t, LaneEvents> lane_events;
     std::uint64_t total_calls = 0;
 };
@@ -191,12 +205,20 @@ std::string RecordingReader::Contents::read() {
     check_completeness(index, in_use);
     arrange_events(index);
     read_rows(index);
+    read_objects(index);
     bytes.read(offsetof(format::Header, next_segment), &header.next_segment, sizeof header.next_segment);
     index = index_segments(bytes, header.next_segment, problems);
     read_strings(index);
 
     for (const PublishedRow& row : published_rows) rows.push_back(make_row(row.id, row.content, row.offset));
     for (const auto& [offset, record] : change_records) changes.push_back(make_change(record, offset));
+    for (const auto& [offset, record] : object_records) {
+        const auto size = std::min<std::size_t>(record.build_id_size, format::build_id_limit);
+        objects.all.push_back({std::string(string(record.path, offset)),
+                               {record.build_id, record.build_id + size},
+                               realtime_of(record.first_seen),
+                               (record.flags & format::object_is_bound_past) != 0});
+    }
     for (const LaneCounters& entry : lane_counters) {
         if (std::binary_search(published_rows.begin(), published_rows.end(), PublishedRow{entry.row, 0, {}},
                                [](const PublishedRow& a, const PublishedRow& b) { return a.id < b.id; }))
@@ -279,12 +301,15 @@ std::uint64_t RecordingReader::Contents::duration_ns(std::uint64_t ticks) const 
 }
 
 RecordedCounters RecordingReader::Contents::make_counters(const CounterRecord& record) const {
+    const bool is_whole = record.untimed == 0;
+    const double estimate = mean_duration(record) * static_cast<double>(record.calls);
     return {record.calls,
-            duration_ns(record.total),
+            duration_ns(is_whole ? record.total : static_cast<std::uint64_t>(estimate)),
             duration_ns(record.shortest),
             duration_ns(record.longest),
             realtime_of(record.first),
-            realtime_of(record.last)};
+            realtime_of(record.last),
+            record.timed};
 }
 
 void RecordingReader::Contents::read_counters(const SegmentIndex& index) {
@@ -310,7 +335,10 @@ void RecordingReader::Contents::read_counters(const SegmentIndex& index) {
             total_calls += record.calls;
         }
     }
-    for (const auto& [row, record] : by_row) row_counters.push_back({row, make_counters(record)});
+    for (const auto& [row, record] : by_row) {
+        row_counters.push_back({row, make_counters(record)});
+        mean_ticks_by_row[row] = static_cast<std::uint64_t>(mean_duration(record));
+    }
     total_calls += header.uncounted_calls;
 }
 
@@ -487,6 +515,22 @@ RecordedRow RecordingReader::Contents::make_row(std::uint32_t id, const format::
     return row;
 }
 
+void RecordingReader::Contents::read_objects(const SegmentIndex& index) {
+    const auto segment = std::make_unique<ObjectSegment>();
+    for (const SegmentPlace& place : index.objects) {
+        bytes.read_into(place.offset, *segment);
+        for (std::size_t i = 0; i < ObjectSegment::capacity; ++i) {
+            if (segment->entries[i].published != 1) continue;
+            object_records.emplace_back(
+                place.offset + sizeof(format::SegmentHeader) + i * sizeof(format::ObjectRecord), segment->entries[i]);
+        }
+    }
+    if (header.objects_looked_at != 0) objects.looked_at_ns = realtime_of(header.objects_looked_at);
+    objects.until_exit = header.exited_at != 0;
+    objects.are_missing = (header.flags & format::flag_objects_missed) != 0;
+    objects.had_lookup_past = (header.flags & format::flag_lookup_past) != 0;
+}
+
 /// Those that are kept, oldest first.
 void RecordingReader::Contents::read_changes() {
     const std::uint32_t count = header.change_count;
@@ -578,6 +622,7 @@ const std::vector<RecordingReader::RowCounters>& RecordingReader::counters() con
 const std::vector<LaneCounters>& RecordingReader::lane_counters() const { return contents_->lane_counters; }
 const std::vector<RecordedLane>& RecordingReader::lanes() const { return contents_->lanes; }
 const std::vector<RecordedChange>& RecordingReader::changes() const { return contents_->changes; }
+const RecordedObjects& RecordingReader::objects() const { return contents_->objects; }
 std::uint64_t RecordingReader::total_calls() const { return contents_->total_calls; }
 std::uint64_t RecordingReader::uncounted_calls() const { return contents_->header.uncounted_calls; }
 std::int64_t RecordingReader::realtime_of(std::uint64_t ticks) const { return contents_->realtime_of(ticks); }
@@ -633,8 +678,16 @@ void RecordingReader::visit_events(const EventVisitor& visitor, std::optional<st
         RecordedEvent event;
         event.ticks = first.event.record.time;
         event.end_ns = contents_->realtime_of(event.ticks);
-        event.duration_ns = contents_->duration_ns(format::duration_of(first.event.record));
         event.row = format::row_of(first.event.record);
+        const std::uint64_t duration = format::duration_of(first.event.record);
+        event.is_timed = duration != format::untimed;
+        if (event.is_timed) {
+            event.duration_ns = contents_->duration_ns(duration);
+        } else if (const auto mean = contents_->mean_ticks_by_row.find(event.row);
+                   mean != contents_->mean_ticks_by_row.end()) {
+            event.duration_ns = contents_->duration_ns(mean->second);
+            event.end_ns += static_cast<std::int64_t>(event.duration_ns);
+        }
         event.lane = first.cursor->lane();
         event.thread = first.event.thread;
         if (!visitor(event)) return;

@@ -59,7 +59,8 @@ struct RecordedRow {
     bool is_overflow = false;  ///< stands for calls whose own row found no room: nothing else in it means anything
 };
 
-/// Calls, and the time that they took on the host. On CUDA that is the time of the launch.
+/// Calls, and the time that they took on the host. On CUDA that is the time of the launch. Of short calls not all are
+/// timed: then `total_ns` is an estimate, and the others are those of the timed ones.
 struct RecordedCounters {
     std::uint64_t calls = 0;
     std::uint64_t total_ns = 0;
@@ -67,6 +68,7 @@ struct RecordedCounters {
     std::uint64_t longest_ns = 0;
     std::int64_t first_ns = 0;  ///< when the first call returned: nanoseconds since 1970, UTC
     std::int64_t last_ns = 0;   ///< when the last call returned
+    std::uint64_t timed_calls = 0;
 };
 
 /// Counters of one row in one lane. A lane is a thread's place in the file; a later thread goes on in the lane of one
@@ -87,7 +89,8 @@ struct RecordedLane {
 /// One call.
 struct RecordedEvent {
     std::int64_t end_ns = 0;        ///< when it returned: nanoseconds since 1970, UTC
-    std::uint64_t duration_ns = 0;  ///< on the host
+    std::uint64_t duration_ns = 0;  ///< on the host; where the call was not timed: the mean of its row
+    bool is_timed = true;
     std::uint32_t row = 0;          ///< RecordedRow::id
     std::uint32_t lane = 0;
     std::int32_t thread = 0;  ///< 0: unknown
@@ -109,6 +112,24 @@ struct RecordedChange {
     std::string policy_revision;
     std::string policy_sha256;
     std::string message;
+};
+
+/// A program or library that was loaded.
+struct RecordedObject {
+    std::string path;                    ///< as the loader had it
+    std::vector<std::uint8_t> build_id;  ///< its first 20 bytes; empty: it has none
+    std::int64_t first_seen_ns = 0;      ///< when it was noted: nanoseconds since 1970, UTC
+    bool is_bound_past = false;          ///< a product that it calls is known to have gone past the shim
+};
+
+/// What the process had loaded, as far as that is known.
+struct RecordedObjects {
+    std::vector<RecordedObject> all;
+    /// What was loaded after that is not known, unless the program ended by `exit`. 0: nobody looked.
+    std::int64_t looked_at_ns = 0;
+    bool until_exit = false;       ///< the program ended by `exit`, and objects were looked at then
+    bool are_missing = false;      ///< there were more, for which there was no room
+    bool had_lookup_past = false;  ///< dlsym gave the program a product's address past the shim
 };
 
 /// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer.
@@ -154,6 +175,7 @@ class RecordingReader {
     const std::vector<LaneCounters>& lane_counters() const;
     const std::vector<RecordedLane>& lanes() const;
     const std::vector<RecordedChange>& changes() const;
+    const RecordedObjects& objects() const;
 
     /// Calls that are counted, also those under no row.
     std::uint64_t total_calls() const;

@@ -21,6 +21,7 @@ namespace fp32shim::record {
 using format::CounterRecord;
 using format::CounterSegment;
 using format::EventSegment;
+using format::ObjectSegment;
 using format::SegmentKind;
 using format::Text;
 
@@ -37,29 +38,19 @@ void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
 
 std::uint32_t hash_of_row(std::uint32_t row) { return row * 0x9e3779b1U; }
 
-/// Daemons change their directory before they fork.
-std::string absolute(std::string_view name) {
-    std::string result;
-    if (!name.starts_with('/')) {
-        std::string folder(path_capacity, '\0');
-        const long size = raw::getcwd(folder.data(), folder.size());
-        if (size > 1 && folder[0] == '/') {  // otherwise it is out of reach ("(unreachable)…") and stays relative
-            for (const char letter : std::string_view(folder).substr(0, static_cast<std::size_t>(size) - 1)) {
-                if (letter == '%') result += '%';
-                result += letter;
-            }
-            result += '/';
-        }
-    }
-    return result.append(name);
-}
-
 constexpr format::Architecture architecture =
 #if defined(__x86_64__)
     format::Architecture::x86_64;
 #else
     format::Architecture::aarch64;
 #endif
+
+/// Why a file could not be made.
+IoError describe_error(int error, std::int64_t group) {
+    if (group >= 0 && (error == EPERM || error == EINVAL))
+        return {"the file may not be given to the group of [log] group", "name a group that this user is in"};
+    return describe_io_error(error);
+}
 
 /// Puts a text behind the others; what does not fit is cut.
 void put_text(format::Header& header, Text which, std::string_view text, std::size_t limit, std::size_t& used) {
@@ -68,18 +59,6 @@ void put_text(format::Header& header, Text which, std::string_view text, std::si
         static_cast<std::uint32_t>(offsetof(format::Header, text) + used), static_cast<std::uint32_t>(size)};
     std::memcpy(header.text + used, text.data(), size);
     used += size;
-}
-
-std::string bad_path(std::string_view name, const ExpandedPath& expanded) {
-    const std::string recording = "recording " + std::string(name) + ": ";
-    if (expanded.problem == PathProblem::too_long)
-        return recording + "the path is longer than " + std::to_string(path_capacity - 1) +
-               " bytes; name a shorter one";
-    const std::string found =
-        expanded.placeholder == 0 ? "a `%` at its end" : std::string("`%") + expanded.placeholder + "`";
-    return recording + found +
-           " is not a placeholder; allowed are %p (process id), %h (host), %r (rank), %j (job), "
-           "%t (start time) and %% (a percent sign)";
 }
 
 }  // namespace
@@ -121,16 +100,20 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
             "this kernel has no MADV_WIPEONFORK; nothing is recorded; use Linux 4.14 or newer, or a .jsonl log");
     unmap_pages(probe, 4096);
 
-    auto* recording = new (std::nothrow) Recording(absolute(name), facts, start, settings, group);
+    std::string buffers(2 * path_capacity, '\0');
+    const std::span<char> room(buffers);
+    const std::string_view absolute = make_absolute(name, room.first(path_capacity), room.subspan(path_capacity));
+    if (absolute.empty()) return refuse(describe_problem({{}, PathProblem::too_long, 0}));
+    auto* recording = new (std::nothrow) Recording(std::string(absolute), facts, start, settings, group);
     if (recording == nullptr) return refuse("out of memory; nothing is recorded");
     const std::int32_t self = raw::getpid();
     recording->facts_.pid = self;  // the facts may have been gathered before a fork
     const ExpandedPath expanded = expand_path(recording->name_, recording->facts_, recording->expanded_);
     std::string error;
     if (expanded.problem != PathProblem::none) {
-        error = bad_path(name, expanded);
+        error = "recording " + std::string(name) + ": " + describe_problem(expanded);
     } else if (const int number = recording->start_file(self, 0, expanded.path); number != 0) {
-        const IoError description = describe_io_error(number);
+        const IoError description = describe_error(number, group);
         error = "recording " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                 "; nothing is recorded; " + std::string(description.remedy);
     }
@@ -139,6 +122,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
         return {nullptr, error};
     }
     recording->process_.store(self, std::memory_order_release);
+    recording->look_at_objects();
     return {recording, {}};
 }
 
@@ -158,6 +142,8 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     }
     fill_header(*fresh, self, forked_from);
     command_taken_.store(0, std::memory_order_relaxed);
+    objects_stamp_.store(0, std::memory_order_relaxed);
+    object_count_ = 0;
     std::atomic_ref(fresh->magic).store(format::magic, std::memory_order_release);
     file_.install(fresh);
     return file_.is_open() ? 0 : ENOMEM;
@@ -204,6 +190,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     put_text(header, Text::policy_sha256, start_.policy_sha256, name_limit, used);
 
     if (ticks_per_second_ == 0) ticks_per_second_ = measure_ticks_per_second(now);
+    short_ticks_ = ticks_per_second_ / short_calls_per_second;
     header.ticks_per_second = ticks_per_second_;
     started_ = now;
     refine_at_.store(now.ticks + ticks_per_second_ / 100, std::memory_order_relaxed);
@@ -242,7 +229,7 @@ void Recording::enter_child(std::int32_t self) {
     if (error != 0) {
         command_taken_.store(0, std::memory_order_relaxed);
         file_.abandon();
-        const IoError description = describe_io_error(error);
+        const IoError description = describe_error(error, group_);
         char buffer[1024];
         LineWriter out(buffer);
         out.text("recording ").escaped(expanded.path, 600).text(": ").text(description.meaning);
@@ -285,7 +272,8 @@ void Recording::change_thread(ThreadWriter& writer) {
     if (thread == writer.thread_) return;
     writer.thread_ = thread;
     std::atomic_ref(writer.first_counters_->header.thread).store(thread, std::memory_order_relaxed);
-    if (writer.ring_ != nullptr)
+    // Where there is no room for the mark, there is none for the thread's events: the mark itself is no loss.
+    if (writer.ring_ != nullptr && (writer.next_event_ != writer.events_end_ || find_room_for_events(writer)))
         put_event(writer, ticks(),
                   format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
@@ -334,6 +322,7 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     }
     refine_ticks_per_second(end);
     RecordingRows::Found found = rows_.row_of(decision);
+    if (found.is_new) look_at_objects();
     CounterRecord* counters = find_counters(writer, found.row);
     if (counters == nullptr) counters = make_counters(writer, found.row);
     if (counters == nullptr) {
@@ -342,7 +331,7 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     }
     if (found.row == format::overflow_row)
         std::atomic_ref(header()->flags).fetch_or(format::flag_rows_overflowed, std::memory_order_relaxed);
-    if (found.is_final) writer.cache_[key % ThreadWriter::cache_size] = {key, counters};
+    if (found.is_final) writer.cache_[ThreadWriter::place_of(key)] = {key, counters};
     if (counters->calls == 0) std::atomic_ref(counters->first).store(end, std::memory_order_relaxed);
     add_call(*counters, begin, end);
     if (with_event) add_event(writer, *counters, begin, end);
@@ -353,7 +342,9 @@ void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t beg
                              bool with_event, const DecisionEvent& decision) {
     ThreadWriter* writer = attach();
     if (writer == nullptr) {
+        if (!file_.is_open()) return;
         add_relaxed(header()->uncounted_calls, 1);
+        if (with_event) add_relaxed(header()->uncounted_events, 1);
         return;
     }
     count(*writer, key, begin, end, with_event, [&](DecisionEvent& described) { described = decision; });
@@ -425,12 +416,17 @@ bool Recording::enlarge_by_row(ThreadWriter& writer) {
 
 // ---- events, the slow way ----------------------------------------------------------------------------------------
 
-/// A place in the ring for one more event; false, and the event is counted as dropped, where there is none.
+/// A place in the ring for one more event; false: there is none.
+bool Recording::find_room_for_events(ThreadWriter& writer) {
+    if (ticks() < writer.retry_at_) return false;
+    if (writer.ring_ == nullptr ? make_ring(writer) : append_ring(writer)) return true;
+    wait_with_growth(writer);
+    return false;
+}
+
+/// The same; false, and the event is counted as dropped, where there is none.
 bool Recording::make_room_for_events(ThreadWriter& writer) {
-    if (ticks() >= writer.retry_at_) {
-        if (writer.ring_ == nullptr ? make_ring(writer) : append_ring(writer)) return true;
-        wait_with_growth(writer);
-    }
+    if (find_room_for_events(writer)) return true;
     if (writer.ring_ == nullptr) {
         add_relaxed(header()->uncounted_events, 1);
     } else {
@@ -468,6 +464,7 @@ bool Recording::append_ring(ThreadWriter& writer) {
     std::atomic_ref(ring.header.thread).store(writer.thread_, std::memory_order_relaxed);
     writer.next_event_ = ring.entries;
     refine_ticks_per_second(writer.last_time_);
+    look_at_objects();
     return true;
 }
 
@@ -561,5 +558,82 @@ void Recording::note_change(format::ChangeRecord change, const PolicyFacts& poli
     count.store(number + 1, std::memory_order_release);
     lock_.release();
 }
+
+// ---- loaded objects ----------------------------------------------------------------------------------------------
+
+void Recording::look_at_objects() {
+    if (settings_.look_at_objects != nullptr) settings_.look_at_objects(*this);
+}
+
+void Recording::note_object(const LoadedFile& file) {
+    if (!is_own_process()) return;
+    const format::StringId path = rows_.string_id(file.path.empty() ? facts_.executable : file.path);
+    const SignalHold hold(SignalHold::all);
+    if (!objects_lock_.acquire()) return;
+    if (format::ObjectRecord* known = find_object(file, path); known == nullptr) {
+        add_object(file, path);
+    } else if (file.is_bound_past) {
+        std::atomic_ref(known->flags).fetch_or(format::object_is_bound_past, std::memory_order_relaxed);
+    }
+    objects_lock_.release();
+}
+
+/// Under the lock.
+format::ObjectRecord* Recording::find_object(const LoadedFile& file, format::StringId path) const {
+    const auto id = file.build_id.first(std::min(file.build_id.size(), format::build_id_limit));
+    for (std::uint32_t i = 0; i < object_count_; ++i) {
+        format::ObjectRecord& known =
+            object_segments_[i / ObjectSegment::capacity]->entries[i % ObjectSegment::capacity];
+        if (known.path == path && known.build_id_size == id.size() &&
+            std::memcmp(known.build_id, id.data(), id.size()) == 0)
+            return &known;
+    }
+    return nullptr;
+}
+
+/// Under the lock.
+void Recording::add_object(const LoadedFile& file, format::StringId path) {
+    const std::uint32_t sequence = object_count_ / ObjectSegment::capacity;
+    const std::uint32_t place = object_count_ % ObjectSegment::capacity;
+    ObjectSegment* segment = nullptr;
+    if (path != 0 && sequence < format::object_segment_limit) {
+        if (place != 0) {
+            segment = object_segments_[sequence];
+        } else if (segment = static_cast<ObjectSegment*>(file_.map_new_segment()); segment != nullptr) {
+            segment->header.sequence = sequence;
+            file_.publish(segment->header, SegmentKind::objects);
+            object_segments_[sequence] = segment;
+        }
+    }
+    if (segment == nullptr) {
+        std::atomic_ref(header()->flags).fetch_or(format::flag_objects_missed, std::memory_order_relaxed);
+        return;
+    }
+    format::ObjectRecord& record = segment->entries[place];
+    record.first_seen = ticks();
+    record.path = path;
+    record.flags = file.is_bound_past ? format::object_is_bound_past : 0;
+    record.build_id_size = static_cast<std::uint8_t>(std::min(file.build_id.size(), format::build_id_limit));
+    std::memcpy(record.build_id, file.build_id.data(), record.build_id_size);
+    std::atomic_ref(record.published).store(1, std::memory_order_release);
+    ++object_count_;
+}
+
+void Recording::note_objects_complete(std::uint32_t stamp) {
+    if (!is_own_process()) return;
+    std::atomic_ref(header()->objects_looked_at).store(ticks(), std::memory_order_release);
+    objects_stamp_.store(stamp, std::memory_order_release);
+}
+
+void Recording::note_lookup_past() {
+    if (!is_own_process()) return;
+    std::atomic_ref(header()->flags).fetch_or(format::flag_lookup_past, std::memory_order_relaxed);
+}
+
+bool Recording::is_of_this_process() const {
+    return process_.load(std::memory_order_acquire) == raw::getpid() && file_.is_open();
+}
+
+void Recording::note_exit() { std::atomic_ref(header()->exited_at).store(ticks(), std::memory_order_release); }
 
 }  // namespace fp32shim::record

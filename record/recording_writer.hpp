@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -62,14 +63,24 @@ class RowHash {
     std::uint64_t state_ = 0xa0761d6478bd642fU;
 };
 
+class Recording;
+
 struct RecordingSettings {
     std::uint64_t max_size = 1ULL << 30;  ///< bytes, of the whole file; at least smallest_recording
     policy::OnFull on_full = policy::OnFull::drop;
     std::uint32_t mode = 0600;  ///< permission bits of the file, whatever the umask
     std::string group;          ///< name (in /etc/group) or number of the group that gets the file; empty: none
     std::uint32_t row_limit = format::row_limit;  ///< rows of the file; fewer in tests only
+    /// Notes what is loaded (note_object, note_objects_complete). Asked when the file is new, with each new row and
+    /// each full ring, on whatever thread that is; may come on several at once. Never for a call whose row is known.
+    void (*look_at_objects)(Recording&) = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
+
+/// Short: less than 2 microseconds. The first calls of a row are all timed: they differ from the later ones.
+inline constexpr std::uint32_t timed_one_in = 64;
+inline constexpr std::uint64_t timed_at_first = 16;
+inline constexpr std::uint64_t short_calls_per_second = 500'000;
 
 /// What one thread writes with. Made by attach(). A forked child sees all of it as zeros.
 class alignas(64) ThreadWriter {
@@ -80,8 +91,9 @@ class alignas(64) ThreadWriter {
   private:
     friend class Recording;
 
-    /// Entries of the row cache, each under the last bits of its key.
-    static constexpr std::size_t cache_size = 2048;
+    /// Entries of the row cache, each under the first bits of its key.
+    static constexpr int cache_bits = 11;
+    static constexpr std::size_t cache_size = std::size_t{1} << cache_bits;
     struct CachedRow {
         std::uint64_t key;
         format::CounterRecord* counters;
@@ -109,6 +121,8 @@ class alignas(64) ThreadWriter {
     format::CounterRecord** by_row_;
     std::size_t by_row_capacity_;  // a power of two, or 0
     std::size_t by_row_used_;
+
+    static std::size_t place_of(std::uint64_t key) { return key >> (64 - cache_bits); }
 
     CachedRow cache_[cache_size];
 };
@@ -146,6 +160,15 @@ class Recording {
     void count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end, bool with_event,
                Describe&& describe);
 
+    /// Reading the clock twice costs more than all else that is done for a call. So of a row's short calls one in
+    /// timed_one_in is timed, and stands for all. This counts one of the others, before it is made; with_event: as an
+    /// event at the present time, whose duration is not known. False where it has to be timed, where the thread does
+    /// not know the key, or has no room for an event: then nothing was done, and the call is for count(). Calls
+    /// nothing, and uses no vector registers. `writer`: as for count().
+    [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
+    /// Whether count() will not ask for the decision.
+    static bool knows(const ThreadWriter& writer, std::uint64_t key);
+
     /// Whether `fp32shim set` or `reload` have written a command that nobody has taken yet. Two loads that nobody
     /// stores to but for that.
     bool has_command() const {
@@ -175,6 +198,26 @@ class Recording {
     void note_floor(policy::Floor floor);
     void note_reload(const PolicyFacts& policy);
 
+    /// A program or library that is loaded.
+    struct LoadedFile {
+        std::string_view path;                   ///< as the loader has it; empty: the program itself
+        std::span<const std::uint8_t> build_id;  ///< empty: it has none
+        bool is_bound_past = false;              ///< a product that it calls is known to go past the shim
+    };
+    /// Notes it; once, however often it is called. Thread-safe, never allocates from malloc.
+    void note_object(const LoadedFile& file);
+    /// Says that everything that is loaded now has been noted. `stamp`: anything but 0 that tells this state of the
+    /// process from others, for objects_stamp(). Thread-safe.
+    void note_objects_complete(std::uint32_t stamp);
+    /// Of the last note_objects_complete(); 0: nothing was noted yet. Thread-safe.
+    std::uint32_t objects_stamp() const { return objects_stamp_.load(std::memory_order_acquire); }
+    /// Notes that a function was handed out past the shim, so that calls of it are not seen. Thread-safe.
+    void note_lookup_past();
+    /// Whether this process has a file already. A forked child has none before its first call.
+    bool is_of_this_process() const;
+    /// Notes that the program ends by `exit`, once its objects are noted. Precondition: is_of_this_process().
+    void note_exit();
+
     /// The file that this process writes; empty where it has none (a forked child that could not make one).
     std::string path();
 
@@ -186,7 +229,8 @@ class Recording {
     static void add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end);
     void add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                    std::uint64_t end);
-    void put_event(ThreadWriter& writer, std::uint64_t time, std::uint64_t duration_row);
+    [[gnu::always_inline]] static void put_event(ThreadWriter& writer, std::uint64_t time,
+                                                 std::uint64_t duration_row);
 
     int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path);
     void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from);
@@ -206,11 +250,15 @@ class Recording {
                       bool with_event, const DecisionEvent& decision);
     void count_beside(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, const DecisionEvent& decision);
+    bool find_room_for_events(ThreadWriter& writer);
     bool make_room_for_events(ThreadWriter& writer);
     bool make_ring(ThreadWriter& writer);
     bool append_ring(ThreadWriter& writer);
     void note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
     void note_own_change(format::ChangeRecord change, const PolicyFacts& policy);
+    void look_at_objects();
+    format::ObjectRecord* find_object(const LoadedFile& file, format::StringId path) const;
+    void add_object(const LoadedFile& file, format::StringId path);
 
     // First what has_command() reads; only a command and a fork change it.
     RecordingFile file_;
@@ -222,8 +270,15 @@ class Recording {
     RecordingRows rows_;
     ForkSafeLock lock_;
 
+    std::atomic<std::uint32_t> objects_stamp_{0};
+    // Under objects_lock_. Those that are published, in their segments.
+    ForkSafeLock objects_lock_;
+    std::uint32_t object_count_ = 0;
+    format::ObjectSegment* object_segments_[format::object_segment_limit] = {};
+
     ClockPoint started_;
     std::uint64_t ticks_per_second_ = 0;  // as it was measured at first: a forked child need not do it again
+    std::uint64_t short_ticks_ = 0;       // calls that last less are short
     std::atomic<std::uint64_t> refine_at_{0};
 
     // After open() only enter_child() changes these, under the lock: facts_.pid and expanded_.
@@ -241,18 +296,19 @@ inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t b
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::uint64_t duration = end > begin ? end - begin : 0;
     const std::atomic_ref calls(counters.calls), total(counters.total), shortest(counters.shortest),
-        longest(counters.longest), last(counters.last);
-    total.store(total.load(relaxed) + duration, relaxed);
+        longest(counters.longest), last(counters.last), timed(counters.timed);
+    const std::atomic_ref untimed(counters.untimed);
+    total.store(total.load(relaxed) + duration * (1 + untimed.load(relaxed)), relaxed);
+    untimed.store(0, relaxed);
+    timed.store(timed.load(relaxed) + 1, relaxed);
     if (duration < shortest.load(relaxed)) shortest.store(duration, relaxed);
     if (duration > longest.load(relaxed)) longest.store(duration, relaxed);
     last.store(end, relaxed);
     calls.store(calls.load(relaxed) + 1, std::memory_order_release);
 }
 
-inline void Recording::put_event(ThreadWriter& writer, std::uint64_t time, std::uint64_t duration_row) {
-    if (writer.next_event_ == writer.events_end_) [[unlikely]] {
-        if (!make_room_for_events(writer)) return;
-    }
+[[gnu::always_inline]] inline void Recording::put_event(ThreadWriter& writer, std::uint64_t time,
+                                                        std::uint64_t duration_row) {
     // Times rise even where the counter did not: by them a reader tells this round of the ring from the one before.
     if (time <= writer.last_time_) time = writer.last_time_ + 1;
     format::EventRecord& event = *writer.next_event_;
@@ -264,7 +320,8 @@ inline void Recording::put_event(ThreadWriter& writer, std::uint64_t time, std::
 
 inline void Recording::add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                                  std::uint64_t end) {
-    const std::uint64_t duration = end > begin ? end - begin : 0;
+    if (writer.next_event_ == writer.events_end_ && !make_room_for_events(writer)) return;
+    const std::uint64_t duration = end > begin ? end - begin : format::untimed + 1;
     put_event(writer, end, format::make_duration_row(duration, counters.row_plus_one - 1));
 }
 
@@ -281,7 +338,7 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
         return count_described(&Recording::count_beside);
     writer.is_busy_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    const ThreadWriter::CachedRow& cached = writer.cache_[key % ThreadWriter::cache_size];
+    const ThreadWriter::CachedRow& cached = writer.cache_[ThreadWriter::place_of(key)];
     if (cached.key == key) [[likely]] {
         add_call(*cached.counters, begin, end);
         if (with_event) add_event(writer, *cached.counters, begin, end);
@@ -290,6 +347,38 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
     writer.is_busy_.store(false, std::memory_order_relaxed);
+}
+
+inline bool Recording::knows(const ThreadWriter& writer, std::uint64_t key) {
+    return writer.cache_[ThreadWriter::place_of(key)].key == key && !writer.is_busy_.load(std::memory_order_relaxed);
+}
+
+[[gnu::always_inline]] inline bool Recording::count_untimed(ThreadWriter& writer, std::uint64_t key,
+                                                            bool with_event) const {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    if (writer.is_busy_.load(relaxed)) return false;
+    writer.is_busy_.store(true, relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const ThreadWriter::CachedRow& cached = writer.cache_[ThreadWriter::place_of(key)];
+    bool is_counted = false;
+    if (cached.key == key) {
+        format::CounterRecord& counters = *cached.counters;
+        const std::atomic_ref calls(counters.calls);
+        const std::atomic_ref untimed(counters.untimed);
+        const std::uint32_t untimed_before = untimed.load(relaxed);
+        if (untimed_before + 1 < timed_one_in && std::atomic_ref(counters.timed).load(relaxed) >= timed_at_first &&
+            std::atomic_ref(counters.shortest).load(relaxed) < short_ticks_ &&
+            !(with_event && writer.next_event_ == writer.events_end_)) {
+            untimed.store(untimed_before + 1, relaxed);
+            calls.store(calls.load(relaxed) + 1, std::memory_order_release);
+            if (with_event)
+                put_event(writer, ticks(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));
+            is_counted = true;
+        }
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    writer.is_busy_.store(false, relaxed);
+    return is_counted;
 }
 
 }  // namespace fp32shim::record

@@ -8,10 +8,12 @@
 #include "shim/blas/routine.hpp"
 #include "shim/cublas/govern.hpp"
 #include "shim/decision.hpp"
+#include "shim/express_lane.hpp"
 #include "shim/gate.hpp"
 #include "shim/plan.hpp"
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
+#include "shim/thread_context.hpp"
 
 namespace fp32shim {
 namespace {
@@ -76,7 +78,60 @@ std::int64_t run(const Site& site, const Frame& frame, const blas::Product& prod
     return value;
 }
 
+// ---- the express lane --------------------------------------------------------------------------------------------
+
+/// What the long way would have said of a call that was forwarded.
+record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force) {
+    blas::Product product;
+    blas::describe(site, frame, product);
+    const policy::Decision decision =
+        decide_call(site, in_force, [&](policy::MatmulCall& call) { call = product.call; });
+    const Plan plan = make_plan(site, frame, product, decision, in_force.policy.tf32_rounding);
+    return decision_event(site, in_force, product.call, decision, plan);
+}
+
+/// A call on the express lane that is to be timed, or whose library may come back to us. False: it has to take the
+/// long way.
+bool takes_express_lane(Site& site, const Frame& frame, Outcome& outcome) {
+    const ExpressCall call = express_call(site, frame);
+    if (call.recording == nullptr || !record::Recording::knows(*call.writer, call.key)) return false;
+    running = {site.provider, nullptr, &frame};
+    const std::uint64_t begin = record::ticks();
+    outcome = {blas::call_with_frame(site, frame), nullptr};
+    const std::uint64_t end = record::ticks();
+    running = {};
+    // The decision is asked for only if the call is not like a known one any more: the process was forked inside it.
+    call.recording->count(*call.writer, call.key, begin, end, call.with_event,
+                          [&](record::DecisionEvent& event) { event = describe_forwarded(site, frame, settings()); });
+    return true;
+}
+
+/// Whether every call of the site runs as called under these settings, if `decision` is that for one of them.
+bool forwards_every_call(const Site& site, const Settings& in_force, const policy::Decision& decision) {
+    if (site.function->family->treatment != Treatment::governed) return true;
+    if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return true;
+    return !in_force.looks_at_sizes &&
+           (decision.precision == policy::Precision::native || decision.precision == policy::Precision::highest);
+}
+
 }  // namespace
+
+std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
+                           std::uint32_t change_count) {
+    if (in_force.recording == nullptr || scopes_in_use() || site.keyed.count == 0 || site.by_importers ||
+        site.width.load(std::memory_order_relaxed) == IntegerWidth::unknown || site.runs_one_by_one() ||
+        site.function->family->treatment == Treatment::opaque || !forwards_every_call(site, in_force, decision))
+        return 0;
+    constexpr std::uint64_t is_whole = std::uint64_t{1} << 31;
+    constexpr std::int32_t rule_limit = (1 << 9) - 1;
+    std::uint64_t low = change_count & (is_whole - 1);
+    if (!in_force.looks_at_sizes && decision.rule < rule_limit) {
+        const auto bits = [](auto value) { return static_cast<std::uint64_t>(value); };
+        low = is_whole | bits(decision.rule + 1) << 22 | bits(in_force.id) << 14 | bits(decision.precision) << 11 |
+              bits(decision.requested) << 8 | bits(decision.source) << 5 | bits(decision.reason);
+    }
+    return std::uint64_t{change_count} << 32 | low;
+}
 
 bool needs_gate(Site& site) {
     if (site.provider == nullptr) return false;
@@ -101,12 +156,14 @@ bool needs_gate(Site& site) {
 
 extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
+    if (Outcome outcome; takes_express_lane(*site, *frame, outcome)) return outcome;
     site = rebound_site(site);
     if (is_of_cublas(site->function->convention)) return cublas::govern(*site, *frame);  // from before version 2
     // Only where `real` is what was called: a stand-in has another signature.
     const bool stands_in = site->runs_one_by_one();
     const Outcome untouched{0, site->real};
     obey_waiting_command();
+    const std::uint32_t change_count = settings_change_count();  // counted before the settings are looked at
     const Settings& in_force = settings();
     if (!stands_in) {
         if (!needs_gate(*site)) return untouched;
@@ -116,6 +173,7 @@ extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shi
     }
     const bool inner = is_inner(*site, frame);
     if (inner && !stands_in) {
+        running.provider->calls_back.store(true, std::memory_order_relaxed);
         running.delegate = site->provider;
         return untouched;
     }
@@ -134,12 +192,15 @@ extern "C" fp32shim::Outcome fp32shim_govern(fp32shim::Site* site, const fp32shi
         if (logs) record_call(*site, in_force, product.call, decision, plan, nullptr);
         return untouched;
     }
+    const std::uint64_t express = logs ? express_word(*site, in_force, decision, change_count) : 0;
+    const ExpressKey key{express == 0 ? 0 : express_key(*site, *frame, express), change_count};
     CallTime time;
     if (logs) time.begin = time_now(in_force);
     const std::int64_t value = run(*site, *frame, product, plan);
     if (logs) {
         time.end = time_now(in_force);
-        record_call(*site, in_force, product.call, decision, plan, &time);
+        record_call(*site, in_force, product.call, decision, plan, &time, key);
+        site->express.store(express, std::memory_order_relaxed);
     }
     return {value, nullptr};
 }

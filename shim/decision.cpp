@@ -41,10 +41,8 @@ std::uint64_t time_now(const Settings& in_force) {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-namespace {
-
-record::DecisionEvent event_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                               const policy::Decision& decision, const Done& done) {
+record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                                     const policy::Decision& decision, const Done& done) {
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;
@@ -61,11 +59,13 @@ record::DecisionEvent event_of(const Site& site, const Settings& in_force, const
     return event;
 }
 
+namespace {
+
 /// Tells decisions apart as rows of a recording do.
 std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                      const policy::Decision& decision, const Done& done) {
     record::RowHash hash;
-    hash.add(&site).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
+    hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
     hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch));
     const auto pack = [](auto... bytes) {
         std::uint64_t word = 0;
@@ -84,7 +84,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 }
 
 void count_in_recording(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                        const policy::Decision& decision, const Done& done, const CallTime& time) {
+                        const policy::Decision& decision, const Done& done, const CallTime& time, ExpressKey key) {
     record::Recording& recording = *in_force.recording;
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
@@ -94,21 +94,27 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
         context->recording = &recording;
     }
     if (context->writer == nullptr) return;
-    recording.count(*context->writer, key_of(site, in_force, call, decision, done), time.begin, time.end,
-                    in_force.log_every_call,
-                    [&](record::DecisionEvent& event) { event = event_of(site, in_force, call, decision, done); });
+    if (key.value == 0) {
+        key.value = key_of(site, in_force, call, decision, done);
+    } else {
+        context->writer_change_count = key.change_count;
+        context->writes_every_call = in_force.log_every_call;
+    }
+    recording.count(
+        *context->writer, key.value, time.begin, time.end, in_force.log_every_call,
+        [&](record::DecisionEvent& event) { event = decision_event(site, in_force, call, decision, done); });
 }
 
 }  // namespace
 
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const Done& done, const CallTime* time) {
+                 const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key) {
     if (in_force.recording != nullptr) {
         const std::uint64_t now = time == nullptr ? record::ticks() : 0;
-        count_in_recording(site, in_force, call, decision, done, time == nullptr ? CallTime{now, now} : *time);
+        count_in_recording(site, in_force, call, decision, done, time == nullptr ? CallTime{now, now} : *time, key);
         return;
     }
-    record::DecisionEvent event = event_of(site, in_force, call, decision, done);
+    record::DecisionEvent event = decision_event(site, in_force, call, decision, done);
     if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 
     const bool every_call = in_force.log != nullptr && in_force.log_every_call;

@@ -39,10 +39,20 @@ struct CallTime {
 };
 std::uint64_t time_now(const Settings& in_force);
 
+/// Under which a recording is to know calls like one on the express lane (express_lane.hpp).
+struct ExpressKey {
+    std::uint64_t value = 0;         ///< 0: none; what tells calls apart is found out from all that is recorded
+    std::uint32_t change_count = 0;  ///< settings_change_count() that it holds for
+};
+
 /// Writes the call down, if anybody wants to know. `time` is nullptr where it was not measured.
 /// Precondition: in_force.logs().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const Done& done, const CallTime* time);
+                 const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key = {});
+
+/// The same, as a log has it. Views outlive the call only.
+record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                                     const policy::Decision& decision, const Done& done);
 
 /// Does what `fp32shim set` or `reload` wants of this process, if they want anything: before a call's settings are
 /// read.

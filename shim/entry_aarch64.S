@@ -143,8 +143,47 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// x16: site. The same for functions of cuBLAS, whose arguments are all of integer class: fp32shim_govern_cublas.
+// x16: site. A recorded call that is likely to be forwarded as it is: fp32shim_express counts it and returns where to
+// jump, or 0 where it has to be governed. It touches no vector register. x8: where a large result goes; not saved, as
+// no function that comes here has one.
 #define WORDS_SIZE (16 + 64)
+    .balign 64
+    .hidden fp32shim_express_gate
+    .globl  fp32shim_express_gate
+    .type   fp32shim_express_gate, %function
+fp32shim_express_gate:
+    .cfi_startproc
+    hint    #34
+    stp     x29, x30, [sp, #-(WORDS_SIZE + 16)]!
+    .cfi_def_cfa_offset WORDS_SIZE + 16
+    .cfi_offset x29, -(WORDS_SIZE + 16)
+    .cfi_offset x30, -(WORDS_SIZE + 16) + 8
+    mov     x29, sp
+    str     x16, [sp, #16]
+    stp     x0, x1, [sp, #32]
+    stp     x2, x3, [sp, #48]
+    stp     x4, x5, [sp, #64]
+    stp     x6, x7, [sp, #80]
+    mov     x0, x16
+    add     x1, sp, #32
+    bl      fp32shim_express
+    mov     x17, x0
+    ldr     x16, [sp, #16]
+    ldp     x0, x1, [sp, #32]
+    ldp     x2, x3, [sp, #48]
+    ldp     x4, x5, [sp, #64]
+    ldp     x6, x7, [sp, #80]
+    ldp     x29, x30, [sp], #(WORDS_SIZE + 16)
+    .cfi_restore x30
+    .cfi_restore x29
+    .cfi_def_cfa_offset 0
+    cbz     x17, fp32shim_govern_gate
+    br      x17
+    .cfi_endproc
+    .size   fp32shim_express_gate, . - fp32shim_express_gate
+
+// x16: site. As fp32shim_govern_gate, for functions of cuBLAS, whose arguments are all of integer class:
+// fp32shim_govern_cublas.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate

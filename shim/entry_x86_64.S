@@ -200,7 +200,33 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// r11: site. The same for functions of cuBLAS, whose arguments are all of integer class: fp32shim_govern_cublas.
+// r11: site. A recorded call that is likely to be forwarded as it is: fp32shim_express counts it and returns where to
+// jump, or 0 where it has to be governed. It touches no vector register.
+    .balign 64
+    .hidden fp32shim_express_gate
+    .globl  fp32shim_express_gate
+    .type   fp32shim_express_gate, @function
+fp32shim_express_gate:
+    .cfi_startproc
+    endbr64
+    .irp    register, r9, r8, rcx, rdx, rsi, rdi, r11
+    pushq   %\register
+    .cfi_adjust_cfa_offset 8
+    .endr
+    movq    %r11, %rdi
+    leaq    8(%rsp), %rsi
+    call    fp32shim_express
+    testq   %rax, %rax
+    .irp    register, r11, rdi, rsi, rdx, rcx, r8, r9
+    popq    %\register
+    .cfi_adjust_cfa_offset -8
+    .endr
+    je      fp32shim_govern_gate
+    jmpq    *%rax
+    .cfi_endproc
+    .size   fp32shim_express_gate, . - fp32shim_express_gate
+
+// r11: site. As fp32shim_govern_gate, for functions of cuBLAS, whose arguments are all of integer class: fp32shim_govern_cublas.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate

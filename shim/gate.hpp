@@ -3,31 +3,10 @@
 
 #include <cstdint>
 
+#include "shim/frame.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim {
-
-/// The arguments of a call as the entry point saved them: integer-class registers, and beyond them the stack.
-struct Frame {
-    /// The i-th integer-class argument, as a word: 32-bit values have anything in their upper half.
-    std::int64_t word(int i) const {
-        const auto* words = reinterpret_cast<const std::int64_t*>(this);
-#if defined(__x86_64__)
-        return words[i < 6 ? i : i + 1];  // the return address lies between
-#else
-        return words[i];
-#endif
-    }
-
-    /// The i-th floating-point argument as float32; i is 0 or 1. Not in the frames of cuBLAS's functions.
-    float real(int i) const {
-#if defined(__x86_64__)
-        return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(this) - 16 * (i + 1));
-#else
-        return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(this) - 16 * (8 - i));
-#endif
-    }
-};
 
 /// What a governed call comes to.
 struct Outcome {
@@ -49,7 +28,12 @@ fp32shim::Outcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::F
 int fp32shim_vector_bytes();
 #endif
 
+/// The express lane (shim/express_lane.hpp): counts the call and says where to jump; nullptr: the call has to be
+/// governed. Touches no vector register.
+void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame);
+
 void fp32shim_govern_gate();
+void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top);
 

@@ -32,6 +32,7 @@ struct LoadedObject {
     std::atomic<std::uint32_t> loads{0};  ///< how often its file was loaded again, and this record taken over
     std::atomic<const ImportTable*> imports{nullptr};  ///< read on first question
     std::atomic<bool> imports_are_old{false};          ///< of the file whose record was taken over: to be read again
+    std::atomic<bool> calls_back{false};               ///< it was seen to multiply by calling our entry points
     std::atomic<std::uint32_t> stamp{0};               ///< the last walk of the loader's list that met it
     LoadedObject* next = nullptr;
 };

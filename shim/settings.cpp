@@ -20,6 +20,7 @@
 #include "record/stderr_line.hpp"
 #include "shim/arena.hpp"
 #include "shim/gate.hpp"
+#include "shim/loaded_files.hpp"
 #include "shim/thread_context.hpp"
 
 // A program built with the thread sanitizer sees what we do through the C library's functions (malloc, memcmp), but
@@ -33,9 +34,11 @@ __attribute__((weak)) void __tsan_release(void* address);
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace fp32shim {
+
+constinit std::atomic<const Settings*> settings_in_force{nullptr};
+
 namespace {
 
-constinit std::atomic<const Settings*> in_force{nullptr};
 constinit std::atomic<std::int32_t> reading_process{0};  ///< whose thread reads them; 0: nobody's
 constinit std::atomic<std::int32_t> reading_thread{0};
 constinit std::atomic<std::uint8_t> override_count{0};
@@ -44,8 +47,8 @@ constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
 constinit std::atomic<bool> scopes_seen{false};
 
 void put_in_force(const Settings* settings) {
-    if (__tsan_release != nullptr) __tsan_release(&in_force);
-    in_force.store(settings, std::memory_order_release);
+    if (__tsan_release != nullptr) __tsan_release(&settings_in_force);
+    settings_in_force.store(settings, std::memory_order_release);
 }
 
 // Reading a policy needs 12 KB of stack and, for hostile nesting, hundreds; the thread that makes the first call may
@@ -130,7 +133,8 @@ void open_log(Settings& settings, const Settings* previous) {
         const record::RecordingSettings limits{.max_size = policy.log_max_size,
                                                .on_full = policy.log_on_full,
                                                .mode = policy.log_mode,
-                                               .group = policy.log_group};
+                                               .group = policy.log_group,
+                                               .look_at_objects = note_loaded_files};
         record::StartEvent start = record::make_start_event(FP32SHIM_VERSION, policy);
         start.log_level = settings.log_every_call ? policy::LogLevel::calls : policy::LogLevel::summary;
         const record::Recording::Opened opened = record::Recording::open(path, settings.facts, start, limits);
@@ -197,7 +201,7 @@ void read_settings(SettingsReading& reading) {
     settings->policy = std::move(loaded.policy);
     settings->looks_at_sizes = settings->policy.looks_at_sizes();
     settings->forward_everything = settings->policy.disabled || options.elevated;
-    const Settings* previous = in_force.load(std::memory_order_acquire);
+    const Settings* previous = settings_in_force.load(std::memory_order_acquire);
     if (previous != nullptr) settings->id = previous->id == UINT8_MAX ? 1 : previous->id + 1;
     if (!settings->forward_everything) open_log(*settings, previous);
     if (!complaint.empty() && settings->log != nullptr) {
@@ -233,7 +237,7 @@ const Settings* untouched_settings() {
 /// Waits until another thread has read the settings. False: that thread is not of this process (we were forked
 /// while it read) and somebody else has to.
 bool wait_for_reader() {
-    while (in_force.load(std::memory_order_acquire) == nullptr) {
+    while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::int32_t process = reading_process.load(std::memory_order_acquire);
         if (process != record::raw::getpid()) return false;
         const timespec ten_milliseconds{0, 10'000'000};
@@ -249,7 +253,7 @@ const Settings* read_first_settings() {
         std::int32_t process = reading_process.load(std::memory_order_acquire);
         if (process != self && reading_process.compare_exchange_strong(process, self)) break;
         if (reading_thread.load(std::memory_order_acquire) == record::raw::gettid()) return untouched_settings();
-        if (wait_for_reader()) return in_force.load(std::memory_order_acquire);
+        if (wait_for_reader()) return settings_in_force.load(std::memory_order_acquire);
     }
     reading_thread.store(record::raw::gettid(), std::memory_order_release);
     const int saved_errno = errno;
@@ -267,7 +271,7 @@ const Settings* read_first_settings() {
 
 }  // namespace
 
-constinit std::atomic<std::uint16_t> settings_changes{0};
+constinit std::atomic<std::uint32_t> settings_changes{1};
 
 void settings_changed() {
     settings_changes.fetch_add(1, std::memory_order_acq_rel);
@@ -275,8 +279,8 @@ void settings_changed() {
 }
 
 const Settings& settings() {
-    const Settings* current = in_force.load(std::memory_order_acquire);
-    if (__tsan_acquire != nullptr) __tsan_acquire(&in_force);
+    const Settings* current = settings_in_force.load(std::memory_order_acquire);
+    if (__tsan_acquire != nullptr) __tsan_acquire(&settings_in_force);
     return current != nullptr ? *current : *read_first_settings();
 }
 
@@ -297,11 +301,12 @@ bool reload_settings() {
     return true;
 }
 
-void set_process_precision(std::optional<policy::Precision> precision) {
+bool set_process_precision(std::optional<policy::Precision> precision) {
     const int value = precision ? static_cast<int>(*precision) : -1;
-    if (process_precision_value.exchange(value, std::memory_order_acq_rel) == value) return;
+    if (process_precision_value.exchange(value, std::memory_order_acq_rel) == value) return false;
     override_count.fetch_add(1, std::memory_order_acq_rel);
     settings_changed();
+    return true;
 }
 
 std::optional<policy::Precision> process_precision() {
@@ -310,15 +315,16 @@ std::optional<policy::Precision> process_precision() {
     return static_cast<policy::Precision>(value);
 }
 
-void raise_process_floor(policy::Floor floor) {
+bool raise_process_floor(policy::Floor floor) {
     policy::Floor current = process_floor_value.load(std::memory_order_acquire);
     while (floor > current) {
         if (process_floor_value.compare_exchange_weak(current, floor)) {
             override_count.fetch_add(1, std::memory_order_acq_rel);
             settings_changed();
-            return;
+            return true;
         }
     }
+    return false;
 }
 
 policy::Floor process_floor() { return process_floor_value.load(std::memory_order_acquire); }

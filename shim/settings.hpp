@@ -34,10 +34,15 @@ struct Settings {
 /// The settings in force. Reads them on first use, on a stack of its own.
 const Settings& settings();
 
-extern constinit std::atomic<std::uint16_t> settings_changes;
+extern constinit std::atomic<const Settings*> settings_in_force;
+
+/// The settings in force, where somebody has read them.
+inline const Settings* known_settings() { return settings_in_force.load(std::memory_order_acquire); }
+
+extern constinit std::atomic<std::uint32_t> settings_changes;
 
 /// Counts changes of settings, overrides and scopes: whoever works on old ones can see it.
-inline std::uint16_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
+inline std::uint32_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
 
 /// To be called after what decisions depend on has changed: nothing that was kept before holds any more.
 void settings_changed();
@@ -49,11 +54,12 @@ std::uint8_t process_override_count();
 /// they are wrong (one line on stderr says what).
 bool reload_settings();
 
-/// Process-wide settings of the C API. An absent precision: back to environment and file.
-void set_process_precision(std::optional<policy::Precision> precision);
+/// Process-wide settings of the C API; they return whether that changes anything. An absent precision: back to
+/// environment and file.
+bool set_process_precision(std::optional<policy::Precision> precision);
 std::optional<policy::Precision> process_precision();
 /// Floors only rise.
-void raise_process_floor(policy::Floor floor);
+bool raise_process_floor(policy::Floor floor);
 policy::Floor process_floor();
 
 /// From now on a thread may have scopes, so that no call may be judged by its site alone.

@@ -12,6 +12,7 @@
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
 #include "shim/entry_layout.h"
+#include "shim/express_lane.hpp"
 #include "shim/gate.hpp"
 #include "shim/provider.hpp"
 #include "shim/running.hpp"
@@ -144,10 +145,13 @@ Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const Loade
     return site;
 }
 
-void* gate_of(const Site& site) {
-    const bool has_words_only = site.function->convention == Convention::cublas;
-    return reinterpret_cast<void*>(has_words_only ? &fp32shim_cublas_gate : &fp32shim_govern_gate);
+void* gate_of(const Site& site, const Settings& in_force) {
+    if (site.function->convention == Convention::cublas) return reinterpret_cast<void*>(&fp32shim_cublas_gate);
+    return reinterpret_cast<void*>(may_take_express_lane(site, in_force) ? &fp32shim_express_gate
+                                                                         : &fp32shim_govern_gate);
 }
+
+constinit std::atomic<std::uint64_t> next_number{1};
 
 /// Complete, but for its return address, which makes it alive.
 Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of) {
@@ -168,6 +172,9 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->with_compute_type = nullptr;
     site->is_of_solver = false;
     site->is_blas = false;
+    site->number = next_number.fetch_add(1, std::memory_order_relaxed);
+    site->keyed = keyed_arguments(function);
+    site->express.store(0, std::memory_order_relaxed);
     site->width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
     Routine found{{}, &function};
     if (is_slot) {
@@ -198,20 +205,21 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
         if (site->runs_one_by_one() && integer_width(*site->provider, *site->routine) == IntegerWidth::unknown)
             end_without_provider(function, site->caller_name());
     }
-    site->target.store(gate_of(*site), std::memory_order_relaxed);
+    site->target.store(gate_of(*site, settings()), std::memory_order_relaxed);
     return site;
 }
 
 /// Sets the target by the settings in force. Two threads that do so at once may store in the wrong order, so whoever
 /// finds that the settings changed meanwhile does it again.
 void refresh(Site& site) {
-    std::uint16_t count = 0;
+    std::uint32_t count = 0;
     do {
         count = settings_change_count();
         site.verdict.store(0, std::memory_order_relaxed);
+        site.express.store(0, std::memory_order_relaxed);
         site.plan.store(0, std::memory_order_relaxed);
         const bool is_gated = needs_gate(site) || site.by_importers;
-        site.target.store(is_gated ? gate_of(site) : site.real, std::memory_order_release);
+        site.target.store(is_gated ? gate_of(site, settings()) : site.real, std::memory_order_release);
     } while (count != settings_change_count());
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "shim/argument_key.hpp"
 #include "shim/functions.hpp"
 #include "shim/loaded_object.hpp"
 
@@ -46,6 +47,9 @@ struct Site {
     std::atomic<std::uint32_t> additions;  ///< the count of added objects that it was bound under
     std::atomic<std::uint64_t> verdict;    ///< CPU: decision for all calls of this site, see decision.hpp; 0: none
     std::atomic<std::uint64_t> plan;       ///< cuBLAS: the same, see cublas/plan.hpp
+    std::uint64_t number;                  ///< no other site has it, nor one made anew of the same memory
+    KeyedArguments keyed;                  ///< CPU
+    std::atomic<std::uint64_t> express;    ///< CPU: see call.cpp; 0: closed
     Site* next;
 
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }

@@ -7,13 +7,14 @@
 #include <new>
 
 namespace fp32shim {
-namespace {
 
 // Initial-exec: a library with dynamic thread-local storage would enter the allocator on first use in each thread.
-__attribute__((tls_model("initial-exec"))) constinit thread_local ThreadContext* current = nullptr;
+constinit thread_local ThreadContext* current_thread_context = nullptr;
+
+namespace {
 
 void unmap(void* context) {
-    current = nullptr;
+    current_thread_context = nullptr;
     auto* ending = static_cast<ThreadContext*>(context);
     if (ending->writer != nullptr) ending->recording->detach(ending->writer);
     munmap(context, sizeof(ThreadContext));
@@ -34,16 +35,14 @@ int thread_exit_key() {
 
 }  // namespace
 
-ThreadContext* existing_thread_context() { return current; }
-
 ThreadContext* thread_context() {
-    if (current != nullptr) return current;
+    if (current_thread_context != nullptr) return current_thread_context;
     void* pages = mmap(nullptr, sizeof(ThreadContext), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return nullptr;
-    current = new (pages) ThreadContext;
+    current_thread_context = new (pages) ThreadContext;
     const int key = thread_exit_key();
-    if (key >= 0) pthread_setspecific(static_cast<pthread_key_t>(key), current);
-    return current;
+    if (key >= 0) pthread_setspecific(static_cast<pthread_key_t>(key), current_thread_context);
+    return current_thread_context;
 }
 
 }  // namespace fp32shim

@@ -27,6 +27,8 @@ struct ThreadContext {
     std::array<Scope, scope_depth_limit + 1> scopes{};  ///< scopes[0]: outside every scope
     record::Recording* recording = nullptr;             ///< that `writer` belongs to
     record::ThreadWriter* writer = nullptr;
+    std::uint32_t writer_change_count = 0;  ///< settings_change_count() under which the recording was in force
+    bool writes_every_call = false;         ///< and wanted an event of every call
     std::array<char, scope_label_limit> labels{};
     std::array<char, record::log_buffer_size> log_buffer{};
 
@@ -38,6 +40,7 @@ struct ThreadContext {
 ThreadContext* thread_context();
 
 /// This thread's context, if it has one.
-ThreadContext* existing_thread_context();
+__attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadContext* current_thread_context;
+inline ThreadContext* existing_thread_context() { return current_thread_context; }
 
 }  // namespace fp32shim

@@ -17,6 +17,43 @@ std::int64_t call_with(void* address, const std::int64_t* words, float first, fl
     return reinterpret_cast<Routine>(address)(words[I]..., first, second);
 }
 
+// Calls with the words of a frame, which go from the caller's stack to ours without a stop: a routine for each number
+// of words. Hidden lengths are not read from the caller: callers written in C leave them out. 1 is what every option
+// is read as.
+using FrameCall = std::int64_t (*)(void* address, const Frame& frame);
+
+template <std::size_t... I>
+std::int64_t call_fortran(void* address, const Frame& frame) {
+    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., std::int64_t, std::int64_t,
+                                     std::int64_t, std::int64_t);
+    return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., 1, 1, 1, 1);
+}
+
+template <std::size_t... I>
+std::int64_t call_cblas(void* address, const Frame& frame) {
+    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., float, float);
+    return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., frame.real(0), frame.real(1));
+}
+
+template <std::size_t... I>
+constexpr FrameCall fortran_call(std::index_sequence<I...>) {
+    return call_fortran<I...>;
+}
+template <std::size_t... I>
+constexpr FrameCall cblas_call(std::index_sequence<I...>) {
+    return call_cblas<I...>;
+}
+template <std::size_t... N>
+constexpr std::array<FrameCall, sizeof...(N)> fortran_calls_of(std::index_sequence<N...>) {
+    return {fortran_call(std::make_index_sequence<N>{})...};
+}
+template <std::size_t... N>
+constexpr std::array<FrameCall, sizeof...(N)> cblas_calls_of(std::index_sequence<N...>) {
+    return {cblas_call(std::make_index_sequence<N>{})...};
+}
+constexpr auto fortran_calls = fortran_calls_of(std::make_index_sequence<max_words + 1>{});
+constexpr auto cblas_calls = cblas_calls_of(std::make_index_sequence<max_words + 1>{});
+
 constexpr int few_words = 17;  // sgemm_: 13 arguments and two lengths; strmm_: 11 and four
 
 std::int64_t call_words(void* address, const std::int64_t* words, int count, float first, float second) {
@@ -123,13 +160,9 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
 }  // namespace
 
 std::int64_t call_with_frame(const Site& site, const Frame& frame) {
-    const Function& function = *site.function;
-    const Positions& positions = function.positions();
-    Words words{};
-    int count = positions.words;
-    for (int i = 0; i < count; ++i) words[static_cast<std::size_t>(i)] = frame.word(i);
-    if (function.convention != Convention::cblas) count = append_hidden_lengths(words, count);
-    return call_words(site.real, words.data(), count, frame.real(0), frame.real(1));
+    const auto words = static_cast<std::size_t>(site.function->positions().words);
+    if (site.function->convention == Convention::cblas) return cblas_calls[words](site.real, frame);
+    return fortran_calls[words](site.real, frame);
 }
 
 void call_by_role(void* context, const Level3& product) {

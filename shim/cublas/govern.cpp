@@ -139,7 +139,7 @@ Outcome govern(Site& site, const Frame& frame) {
     const Outcome untouched{0, site.real};
     obey_waiting_command();
     // Counted before the settings are looked at.
-    const std::uint16_t change_count = settings_change_count();
+    const auto change_count = static_cast<std::uint16_t>(settings_change_count());
     const Settings& in_force = settings();
     if (in_force.forward_everything || !site.is_blas) return untouched;
     if (is_inner(site, &frame)) {
@@ -201,7 +201,7 @@ extern "C" fp32shim::Outcome fp32shim_govern_cublas(fp32shim::Site* site, const 
         const std::uint64_t key =
             handle == nullptr
                 ? key_unknown
-                : join(settings_change_count(), handle->key.load(std::memory_order_relaxed), route.key(*frame));
+                : join(static_cast<std::uint16_t>(settings_change_count()), handle->key.load(std::memory_order_relaxed), route.key(*frame));
         if ((kept & key_mask & ~settings_id_mask) == key &&
             route.multiplies(*frame, site->function->width == Width::ilp64)) {
             const Change& change = interned_plan(kept >> number_shift & number_mask).change;

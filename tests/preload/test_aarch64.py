@@ -4,7 +4,9 @@ Its entry points are assembly of their own (shim/entry_aarch64.S), and its calli
 order are not x86-64's. There is no aarch64 BLAS on this system, so the clients have one of their own (aarch64/).
 """
 
+import collections
 import fnmatch
+import json
 import pathlib
 import platform
 import re
@@ -41,7 +43,7 @@ def cross_built():
         tool(name, package)
     # As it is shipped, but for the optimiser's last and slowest passes.
     cross_build(ROOT, BUILD / "aarch64/shim", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2",
-                "-DFP32SHIM_TESTS=OFF", "-DFP32SHIM_BENCH=OFF", "-DFP32SHIM_WERROR=ON", target="fp32shim")
+                "-DFP32SHIM_COMMAND=OFF", "-DFP32SHIM_TESTS=OFF", "-DFP32SHIM_BENCH=OFF", "-DFP32SHIM_WERROR=ON", target="fp32shim")
     cross_build(HERE / "aarch64", CLIENTS)
 
 
@@ -117,6 +119,35 @@ def test_emulation_is_bitwise_the_product_of_operands_rounded_beforehand(program
         result = run(program, "fp32", *pointers, precision=precision, cpu="emulate", log=log)
         assert result.stdout == rounded_beforehand.stdout
         assert [decision["applied"] for decision in result.decisions] == [applied] * (5 if log else 0)
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_recorded_calls_are_counted_each_under_its_own_row(tmp_path, level):
+    """By the command of this system: a recording says what wrote it."""
+    command = BUILD / "bin/fp32shim"
+    need(command.exists(), f"{command} was not built")
+    recording = tmp_path / "run.fp32rec"
+    plain = run("mixed_products", 20000, preload=False, log=False)
+    words = ["qemu-aarch64", "-L", SYSROOT, "-E", f"LD_PRELOAD={SHIM}", "-E", f"FP32_MATMUL_LOG={recording}",
+             "-E", f"FP32_MATMUL_LOG_LEVEL={level}", CLIENTS / "mixed_products", "20000"]
+    done = subprocess.run(list(map(str, words)), env=environment(), cwd=CLIENTS, timeout=120, text=True, check=True,
+                          capture_output=True)
+    assert done.stdout == plain.stdout
+    need("MADV_WIPEONFORK" not in done.stderr, "this qemu-aarch64 has no MADV_WIPEONFORK, without which nothing is recorded")
+    assert done.stderr == ""
+    did, recorded, timed = collections.Counter(), collections.Counter(), 0
+    for line in plain.stdout.splitlines():
+        if "xerbla_" in line:  # it only knows N
+            continue
+        function, m, n, k, trans_a, trans_b, _, count = line.split()
+        did[function, int(m), int(n), int(k), trans_a, trans_b] += int(count)
+    report = subprocess.run([command, "report", "--format", "json", recording], text=True, check=True,
+                            capture_output=True)
+    for row in json.loads(report.stdout)["rows"]:
+        recorded[row["function"], row["m"], row["n"], row["k"], row["trans_a"], row["trans_b"]] += row["calls"]
+        timed += row["timed_calls"]
+    assert timed < 20000, "no call was short enough to be counted in passing"
+    assert did.total() == 20000 and recorded == did
 
 
 def test_a_policy_sees_the_sizes():

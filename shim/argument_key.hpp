@@ -1,0 +1,119 @@
+// What tells the calls of one site apart, as one number: for the express lane of call.cpp, which has no time to
+// describe them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "shim/frame.hpp"
+#include "shim/functions.hpp"
+
+namespace fp32shim {
+
+/// Where a function's options and integers stand: all that its row in a recording, and the validity of its arguments,
+/// depend on.
+struct KeyedArguments {
+    static constexpr std::size_t capacity = 16;
+    std::uint8_t count = 0;  ///< 0: no key can be made
+    std::uint8_t option_count = 0;
+    bool by_reference = false;                     ///< all of them, options as letters; else options have 32 bits
+    bool is_plain_gemm = false;                    ///< at the usual places: see key::gemm_roles
+    std::array<std::uint8_t, capacity> offsets{};  ///< of the words in the frame, in bytes: first the options
+};
+
+/// Nothing where the arguments are arrays, or the function can be anybody's.
+KeyedArguments keyed_arguments(const Function& function);
+
+/// A number that two calls share if their options, integers and `salt` agree; else by a chance of one in 2^64.
+/// `is_wide`: integers have 64 bits. 0: an argument by reference is no pointer.
+[[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
+                                                         bool is_wide, std::uint64_t salt);
+
+// ---- details -----------------------------------------------------------------------------------------------------
+
+namespace key {
+
+/// Random odd numbers. A sum of words, each times one of these, tells words apart as well as a random number would;
+/// and the products do not wait for each other.
+inline constexpr std::uint64_t factors[KeyedArguments::capacity] = {
+    0x62bba1b9f2757641, 0x7a6f56d50c7a670d, 0xbc6aa802aafcc4e7, 0x6a4a7def0860909f,
+    0x66d6a2999d170b6b, 0x79ba10d3c6bc2c87, 0xa858043e4ed1959f, 0xcf875d30ea497427,
+    0xfb0c5ad0cd4eeeab, 0x1a4392fc58ed74c3, 0x69504dea996e1303, 0x8c7713ff7e06c195,
+    0xdce8791d31e6283d, 0xb501afccfb9d3bdf, 0x0b8d2f18aa08672d, 0x6e4eb470480438fb};
+
+// The product that programs call most, and in small sizes, has its places as constants.
+inline constexpr std::initializer_list<Role> gemm_roles = {
+    Role::trans_a, Role::trans_b, Role::m,   Role::n,    Role::k, Role::alpha, Role::a,
+    Role::lda,     Role::b,       Role::ldb, Role::beta, Role::c, Role::ldc};
+template <bool by_reference>
+inline constexpr Positions gemm_positions = positions(gemm_roles, !by_reference, Scalars::real);
+
+/// Adds one word; false where it should be a pointer and is none.
+template <class Value, bool by_reference>
+[[gnu::always_inline]] inline bool add_word(const char* place, std::size_t number, std::uint64_t& sum) {
+    if constexpr (by_reference) {
+        place = *reinterpret_cast<const char* const*>(place);
+        if (reinterpret_cast<std::uint64_t>(place) < 4096) return false;
+    }
+    sum += static_cast<std::uint64_t>(*reinterpret_cast<const Value*>(place)) * factors[number];
+    return true;
+}
+
+/// Adds the words from `begin` to `end`; false where one should be a pointer and is none.
+template <class Value, bool by_reference>
+[[gnu::always_inline]] inline bool add(const KeyedArguments& arguments, const char* frame, std::size_t begin,
+                                       std::size_t end, std::uint64_t& sum) {
+    for (std::size_t i = begin; i < end; ++i) {
+        if (!add_word<Value, by_reference>(frame + arguments.offsets[i], i, sum)) return false;
+    }
+    return true;
+}
+
+/// Of a plain gemm: in the order of KeyedArguments::offsets.
+template <class Integer, bool by_reference>
+[[gnu::always_inline]] inline bool add_gemm(const char* frame, std::uint64_t& sum) {
+    constexpr const Positions& at = gemm_positions<by_reference>;
+    using Option = std::conditional_t<by_reference, unsigned char, std::uint32_t>;
+    constexpr std::size_t first = by_reference ? 0 : 1;
+    const auto place = [&](Role role) __attribute__((always_inline)) {
+        return frame + Frame::offset_of(at.of(role));
+    };
+    if constexpr (!by_reference) add_word<Option, false>(place(Role::layout), 0, sum);
+    return add_word<Option, by_reference>(place(Role::trans_a), first, sum) &&
+           add_word<Option, by_reference>(place(Role::trans_b), first + 1, sum) &&
+           add_word<Integer, by_reference>(place(Role::m), first + 2, sum) &&
+           add_word<Integer, by_reference>(place(Role::n), first + 3, sum) &&
+           add_word<Integer, by_reference>(place(Role::k), first + 4, sum) &&
+           add_word<Integer, by_reference>(place(Role::lda), first + 5, sum) &&
+           add_word<Integer, by_reference>(place(Role::ldb), first + 6, sum) &&
+           add_word<Integer, by_reference>(place(Role::ldc), first + 7, sum);
+}
+
+}  // namespace key
+
+[[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
+                                                         bool is_wide, std::uint64_t salt) {
+    const auto* words = reinterpret_cast<const char*>(&frame);
+    const std::size_t options = arguments.option_count;
+    const std::size_t count = arguments.count;
+    std::uint64_t sum = salt;
+    if (arguments.is_plain_gemm && !is_wide) {
+        if (!arguments.by_reference) return key::add_gemm<std::uint32_t, false>(words, sum) ? sum : 0;
+        return key::add_gemm<std::uint32_t, true>(words, sum) ? sum : 0;
+    }
+    if (arguments.by_reference) {
+        if (!key::add<unsigned char, true>(arguments, words, 0, options, sum)) return 0;
+        const bool are_pointers = is_wide ? key::add<std::uint64_t, true>(arguments, words, options, count, sum)
+                                          : key::add<std::uint32_t, true>(arguments, words, options, count, sum);
+        return are_pointers ? sum : 0;
+    }
+    key::add<std::uint32_t, false>(arguments, words, 0, options, sum);
+    if (is_wide) {
+        key::add<std::uint64_t, false>(arguments, words, options, count, sum);
+    } else {
+        key::add<std::uint32_t, false>(arguments, words, options, count, sum);
+    }
+    return sum;
+}
+
+}  // namespace fp32shim

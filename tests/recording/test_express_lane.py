@@ -1,0 +1,111 @@
+"""Most recorded calls are counted in passing: nothing of them is described or decided anew. They must be counted as
+those that are."""
+
+import collections
+import os
+import re
+
+import pytest
+import shim
+from command import fp32shim
+from recorded import read, report
+
+CALLS = 60_000
+
+
+def run_mixed(log, *words, blas="openblas", level="summary", **keywords):
+    """What the program says that it did, and what the recording says: calls by function, sizes, letters, validity."""
+    done = shim.run("mixed_products", CALLS, *words, blas=blas, log=log,
+                    **{"env": {"FP32_MATMUL_LOG_LEVEL": level}, **keywords})
+    did = collections.Counter()
+    for line in done.stdout.splitlines():
+        if "On entry to" in line:  # OpenBLAS, of wrong arguments
+            continue
+        function, m, n, k, trans_a, trans_b, valid, count = line.split()
+        did[function, int(m), int(n), int(k), trans_a, trans_b, valid == "1"] += int(count)
+    recorded = collections.Counter()
+    for row in report(log)["rows"]:
+        recorded[row["function"], row["m"], row["n"], row["k"], row["trans_a"], row["trans_b"] or "-",
+                 row["reason"] != "invalid_arguments"] += row["calls"]
+    return did, recorded
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+@pytest.mark.parametrize("blas", shim.LP64_BLAS)
+def test_every_call_is_counted_under_its_own_row(tmp_path, blas, level):
+    did, recorded = run_mixed(tmp_path / "run.fp32rec", blas=blas, level=level)
+    assert did.total() == CALLS and len(did) > 100
+    assert recorded == did
+    content = read(tmp_path / "run.fp32rec")
+    assert content["calls"] == CALLS and content["events"] == (CALLS if level == "calls" else 0)
+
+
+def test_calls_with_wrong_arguments_are_told_apart_from_right_ones_of_the_same_size(tmp_path):
+    did, recorded = run_mixed(tmp_path / "run.fp32rec", "invalid")
+    assert sum(count for key, count in did.items() if not key[-1]) > 1000
+    assert recorded == did
+
+
+@pytest.mark.parametrize("policy", [
+    'schema = 1\n[[rule]]\nprecision = "high"\nwhen = { m = "<=4" }\n',
+    'schema = 1\ndefault = "high"\n',
+    'schema = 1\n[[rule]]\nname = "one"\nprecision = "highest"\nwhen = { function = "cblas_*" }\n',
+])
+def test_whatever_the_policy_looks_at(tmp_path, policy):
+    """Preview is off: all is forwarded, but not for the same reason."""
+    log = tmp_path / "run.fp32rec"
+    did, recorded = run_mixed(log, policy=policy, cpu="off")
+    assert recorded == did
+    for row in report(log)["rows"]:
+        asked = ("high" if "m =" in policy and row["m"] <= 4 else "high" if "default" in policy
+                 else "highest" if "name" in policy and row["function"].startswith("cblas_") else "native")
+        assert (row["requested"], row["applied"]) == (asked, "fp32"), row
+
+
+def test_what_is_emulated_takes_the_long_way_and_what_is_not_does_not(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    policy = 'schema = 1\n[[rule]]\nprecision = "high"\nwhen = { function = "sgemm_" }\n'
+    did, recorded = run_mixed(log, policy=policy, cpu="emulate")
+    assert recorded == did
+    rows = report(log)["rows"]
+    assert {row["applied"] for row in rows if row["function"] == "sgemm_"} == {"tf32"}
+    assert {row["applied"] for row in rows if row["function"] != "sgemm_"} == {"fp32"}
+    # Each of the 36 rows of a function is timed while it is new, and then now and then; what is emulated always.
+    timed = {row["function"]: 0 for row in rows}
+    for row in rows:
+        timed[row["function"]] += row["timed_calls"]
+    assert timed["sgemm_"] == sum(row["calls"] for row in rows if row["function"] == "sgemm_")
+    assert timed["cgemm_"] < sum(row["calls"] for row in rows if row["function"] == "cgemm_") / 4
+
+
+def test_a_library_that_multiplies_by_calling_itself_is_counted_once_a_call(tmp_path):
+    """The reference's cblas_sgemm calls sgemm_."""
+    did, recorded = run_mixed(tmp_path / "run.fp32rec", blas="reference")
+    assert recorded == did
+
+
+def test_the_time_of_short_calls_is_estimated_from_those_that_are_timed(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    run_mixed(log, level="calls")
+    for row in report(log)["rows"]:
+        assert 16 <= row["timed_calls"] <= row["calls"]
+        assert row["host_ns_min"] <= row["host_ns"] / row["calls"] <= row["host_ns_max"], row
+    lines = fp32shim("log", "--format", "csv", log).stdout.splitlines()
+    durations = [line.split(",")[1] for line in lines[1:]]
+    assert len(durations) == CALLS
+    assert 0 < sum(duration == "" for duration in durations) < CALLS
+
+
+def test_the_way_in_passing_calls_nothing_and_touches_no_vector_register():
+    """Its entry saves only the registers of whole numbers, and nothing in it may be shared between threads."""
+    shim.need(os.uname().machine == "x86_64", "the disassembly is read for x86-64")
+    listing = shim.subprocess.run(
+        [shim.tool("objdump"), "-d", "--no-show-raw-insn", "--disassemble=fp32shim_express", str(shim.LIBRARY)],
+        text=True, capture_output=True, check=True).stdout
+    code = [line.split("\t", 1)[1] for line in listing.splitlines() if "\t" in line]
+    assert len(code) > 100
+    forbidden = re.compile(r"%[xyz]mm|%mm\d|%st|\block\b|\bxchg\b|\bcall\b|\bcmpxchg|\bsyscall\b")
+    assert [line for line in code if forbidden.search(line)] == []
+    # Every jump stays inside.
+    jumps = [line for line in code if re.match(r"j\w+\s", line)]
+    assert jumps and all("<fp32shim_express" in line for line in jumps)
