@@ -168,6 +168,8 @@ class Recording {
     [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
     /// Whether count() will not ask for the decision.
     static bool knows(const ThreadWriter& writer, std::uint64_t key);
+    /// Whether a call of a key that the thread knows has to be timed.
+    bool times_next(const ThreadWriter& writer, std::uint64_t key) const;
 
     /// Whether `fp32shim set` or `reload` have written a command that nobody has taken yet. Two loads that nobody
     /// stores to but for that.
@@ -226,6 +228,7 @@ class Recording {
               std::int64_t group);
     format::Header* header() const { return file_.header(); }
 
+    [[gnu::always_inline]] bool has_to_be_timed(format::CounterRecord& counters) const;
     static void add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end);
     void add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                    std::uint64_t end);
@@ -353,6 +356,18 @@ inline bool Recording::knows(const ThreadWriter& writer, std::uint64_t key) {
     return writer.cache_[ThreadWriter::place_of(key)].key == key && !writer.is_busy_.load(std::memory_order_relaxed);
 }
 
+[[gnu::always_inline]] inline bool Recording::has_to_be_timed(format::CounterRecord& counters) const {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    return std::atomic_ref(counters.untimed).load(relaxed) + 1 >= timed_one_in ||
+           std::atomic_ref(counters.timed).load(relaxed) < timed_at_first ||
+           std::atomic_ref(counters.shortest).load(relaxed) >= short_ticks_;
+}
+
+inline bool Recording::times_next(const ThreadWriter& writer, std::uint64_t key) const {
+    const ThreadWriter::CachedRow& cached = writer.cache_[ThreadWriter::place_of(key)];
+    return cached.key != key || has_to_be_timed(*cached.counters);
+}
+
 [[gnu::always_inline]] inline bool Recording::count_untimed(ThreadWriter& writer, std::uint64_t key,
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -365,11 +380,8 @@ inline bool Recording::knows(const ThreadWriter& writer, std::uint64_t key) {
         format::CounterRecord& counters = *cached.counters;
         const std::atomic_ref calls(counters.calls);
         const std::atomic_ref untimed(counters.untimed);
-        const std::uint32_t untimed_before = untimed.load(relaxed);
-        if (untimed_before + 1 < timed_one_in && std::atomic_ref(counters.timed).load(relaxed) >= timed_at_first &&
-            std::atomic_ref(counters.shortest).load(relaxed) < short_ticks_ &&
-            !(with_event && writer.next_event_ == writer.events_end_)) {
-            untimed.store(untimed_before + 1, relaxed);
+        if (!has_to_be_timed(counters) && !(with_event && writer.next_event_ == writer.events_end_)) {
+            untimed.store(untimed.load(relaxed) + 1, relaxed);
             calls.store(calls.load(relaxed) + 1, std::memory_order_release);
             if (with_event)
                 put_event(writer, ticks(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));

@@ -6,8 +6,9 @@ KeyedArguments keyed_arguments(const Function& function) {
     KeyedArguments result;
     const Convention convention = function.convention;
     const Batching batching = function.family->batching;
-    if (convention != Convention::fortran && convention != Convention::cblas) return result;
-    if (batching != Batching::single && batching != Batching::strided) return result;
+    if (convention == Convention::bare || convention == Convention::legacy) return result;
+    if (batching == Batching::groups || (batching == Batching::pointers && convention != Convention::cublas))
+        return result;
 
     result.by_reference = convention == Convention::fortran;
     const Positions& positions = function.positions();

@@ -21,7 +21,7 @@ struct KeyedArguments {
     std::array<std::uint8_t, capacity> offsets{};  ///< of the words in the frame, in bytes: first the options
 };
 
-/// Nothing where the arguments are arrays, or the function can be anybody's.
+/// Nothing where sizes are in arrays, or the function can be anybody's.
 KeyedArguments keyed_arguments(const Function& function);
 
 /// A number that two calls share if their options, integers and `salt` agree; else by a chance of one in 2^64.

@@ -77,7 +77,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
                   done.how, done.reason));
     hash.add(pack(in_force.id, decision.requested, decision.source, actual) << 32 |
              static_cast<std::uint32_t>(decision.rule));
-    hash.add(done.detail.data());
+    hash.add(done.detail.data()).add(done.status ? static_cast<std::uint32_t>(*done.status) : std::uint64_t{1} << 32);
     if (scopes_in_use())
         if (const ThreadContext* context = existing_thread_context()) hash.add(context->scope_label());
     return hash.value();

@@ -7,6 +7,7 @@
 #include "shim/decision.hpp"
 #include "shim/provider.hpp"
 #include "shim/running.hpp"
+#include "shim/thread_context.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -74,10 +75,31 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
 
 template <class Describe>
 void write_down(const Site& site, const Settings& in_force, const Plan& plan, const Done& done, const CallTime* time,
-                const Describe& describe) {
+                const Describe& describe, ExpressKey key = {}) {
     policy::MatmulCall call;
     describe(call);
-    record_call(site, in_force, call, plan.decision, done, time);
+    record_call(site, in_force, call, plan.decision, done, time, key);
+}
+
+/// Under which a recording knows successful calls like this one, which run as the kept plan says.
+std::uint64_t recorded_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle) {
+    constexpr std::uint64_t random[] = {0xd1342543de82ef95, 0x2127599bf4325c37, 0x880355f21e6d1965};
+    const std::uint64_t salt =
+        site.number * random[0] + kept * random[1] + static_cast<std::uint32_t>(handle.device_index) * random[2];
+    return argument_key(site.keyed, frame, site.function->width == Width::ilp64, salt);
+}
+
+/// The same, after a call that took the long way; none where later ones will have to take it too.
+ExpressKey recorded_key(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                        const Done& done, std::uint32_t change_count) {
+    constexpr std::uint64_t lane = express_bit | recorded_bit;
+    const std::uint64_t kept = site.plan.load(std::memory_order_acquire);
+    const bool is_kept = (kept & lane) == lane && product.handle != nullptr && (kept & key_mask) == product.key &&
+                         interned_plan(kept >> number_shift & number_mask) == plan;
+    if (!is_kept || site.keyed.count == 0 || done.status != status_success || done.how != plan.change.how ||
+        done.reason != plan.reason)
+        return {};
+    return {recorded_key(site, frame, kept, *product.handle), change_count};
 }
 
 // ---- state -------------------------------------------------------------------------------------------------------
@@ -139,7 +161,7 @@ Outcome govern(Site& site, const Frame& frame) {
     const Outcome untouched{0, site.real};
     obey_waiting_command();
     // Counted before the settings are looked at.
-    const auto change_count = static_cast<std::uint16_t>(settings_change_count());
+    const std::uint32_t change_count = settings_change_count();
     const Settings& in_force = settings();
     if (in_force.forward_everything || !site.is_blas) return untouched;
     if (is_inner(site, &frame)) {
@@ -168,7 +190,7 @@ Outcome govern(Site& site, const Frame& frame) {
     {
         // From here to the end of the call nobody changes the handle's math mode.
         const HandleLockGuard guard(product.handle);
-        describe_request(site, frame, settings_key(change_count, in_force.id), product);
+        describe_request(site, frame, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), product);
         plan = plan_call(site, product, in_force, in_words);
         if (product.handle != nullptr && !site.route->multiplies(frame, site.function->width == Width::ilp64))
             plan = plan_for_nothing(plan);
@@ -182,15 +204,56 @@ Outcome govern(Site& site, const Frame& frame) {
     }
     if (logs) {
         done.status = status;
-        write_down(site, in_force, plan, done, &time, in_words);
+        write_down(site, in_force, plan, done, &time, in_words,
+                   recorded_key(site, frame, product, plan, done, change_count));
     }
     return {status, nullptr};
 }
 
+namespace {
+
+/// A call on the express lane that is recorded. False: it has to take the long way.
+bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
+                  const Change& change, std::int32_t& status) {
+    ThreadContext* context = existing_thread_context();
+    if (context == nullptr || context->writer_change_count != settings_change_count() ||
+        context->recording->has_command())
+        return false;
+    record::Recording& recording = *context->recording;
+    record::ThreadWriter& writer = *context->writer;
+    const std::uint64_t key = recorded_key(site, frame, kept, handle);
+    if (!record::Recording::knows(writer, key)) return false;
+    const bool is_timed = recording.times_next(writer, key);
+    std::uint64_t begin = is_timed ? record::ticks() : 0;
+    status = change.how == record::How::forward ? call_as_called(site, frame)
+                                                : call_with_compute_type(site, frame, change);
+    if (is_refusal(status)) return false;
+    if (!is_timed) {
+        if (status == status_success && recording.count_untimed(writer, key, context->writes_every_call)) return true;
+        begin = record::ticks();
+    }
+    const std::uint64_t end = record::ticks();
+    const auto describe = [&](record::DecisionEvent& event) {
+        const Settings& in_force = settings();
+        const Plan& plan = interned_plan(kept >> number_shift & number_mask);
+        Done done = done_by(site, plan);
+        done.status = status;
+        policy::MatmulCall call;
+        describe_sizes(site, frame, fp32shim::cublas::describe(site, frame), call);
+        event = decision_event(site, in_force, call, plan.decision, done);
+    };
+    // A status other than success has a row of its own, which is none of this lane.
+    const std::uint64_t row_key = status == status_success ? key : record::RowHash().add(key).add(status).value();
+    recording.count(writer, row_key, begin, end, context->writes_every_call, describe);
+    return true;
+}
+
+}  // namespace
 }  // namespace fp32shim::cublas
 
-/// The express lane: where a plan is kept for a call like this, nobody watches, and all that matters is a compute
-/// type, there is nothing else to do. A refusal goes the long way: the library has launched nothing.
+/// The express lane: where a plan is kept for a call like this, and all that matters is a compute type, there is
+/// nothing else to do but to count it where calls are recorded. A refusal goes the long way: the library has launched
+/// nothing.
 extern "C" fp32shim::Outcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
     using namespace fp32shim::cublas;
@@ -198,13 +261,18 @@ extern "C" fp32shim::Outcome fp32shim_govern_cublas(fp32shim::Site* site, const 
     if ((kept & express_bit) != 0 && running.provider == nullptr) {
         const Route& route = *site->route;
         const HandleRecord* handle = record_of(reinterpret_cast<Handle>(frame->word(0)));
-        const std::uint64_t key =
-            handle == nullptr
-                ? key_unknown
-                : join(static_cast<std::uint16_t>(settings_change_count()), handle->key.load(std::memory_order_relaxed), route.key(*frame));
+        const std::uint64_t key = handle == nullptr
+                                      ? key_unknown
+                                      : join(static_cast<std::uint16_t>(settings_change_count()),
+                                             handle->key.load(std::memory_order_relaxed), route.key(*frame));
         if ((kept & key_mask & ~settings_id_mask) == key &&
             route.multiplies(*frame, site->function->width == Width::ilp64)) {
             const Change& change = interned_plan(kept >> number_shift & number_mask).change;
+            if ((kept & recorded_bit) != 0) {
+                std::int32_t status = 0;
+                if (run_recorded(*site, *frame, kept, *handle, change, status)) return {status, nullptr};
+                return govern(*rebound_site(site), *frame);
+            }
             if (change.how == record::How::forward) return {0, site->real};
             const std::int32_t status = call_with_compute_type(*site, *frame, change);
             if (!is_refusal(status)) return {status, nullptr};

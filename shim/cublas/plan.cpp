@@ -73,9 +73,11 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
     const bool is_simple = product.asked.road == Road::compute_type && plan.applied != policy::Applied::unchanged &&
                            plan.change.how != record::How::math_mode && plan.change.math_mode < 0 &&
                            !depends_on_math_mode(compute_type);
-    const bool is_watched = in_force.logs() || site.by_importers || !is_cublas_library(site.provider);
-    site.plan.store(kept_bit | (is_simple && !is_watched ? express_bit : 0) | number << number_shift | product.key,
-                    std::memory_order_release);
+    const bool is_recorded = in_force.recording != nullptr;
+    const bool is_watched =
+        (in_force.logs() && !is_recorded) || site.by_importers || !is_cublas_library(site.provider);
+    const std::uint64_t lane = is_simple && !is_watched ? express_bit | (is_recorded ? recorded_bit : 0) : 0;
+    site.plan.store(kept_bit | lane | number << number_shift | product.key, std::memory_order_release);
 }
 
 const Plan& interned_plan(std::uint64_t number) { return *plans[number].load(std::memory_order_acquire); }

@@ -10,6 +10,7 @@
 //          48-59  number of the plan
 //          60     a plan is kept
 //          61     the express lane is open (govern.cpp)
+//          62     and its calls are recorded
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ constexpr std::uint64_t settings_id_mask = std::uint64_t{63} << settings_id_shif
 constexpr std::uint64_t number_mask = 0xfff;
 constexpr std::uint64_t kept_bit = std::uint64_t{1} << 60;
 constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
+constexpr std::uint64_t recorded_bit = std::uint64_t{1} << 62;
 
 /// A part that is not known, or does not fit: nothing is kept for it, and it matches nothing that is kept.
 constexpr std::uint64_t key_unknown = ~std::uint64_t{0};

@@ -2,7 +2,9 @@
 // without, on a machine with a device and on one without.
 //
 //   statuses [destroyed]    with the destroyed handle once more, where the library survives that: the stand-in does
+//   statuses rounds N       products only, right and wrong ones, N times, in two sizes
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -101,11 +103,12 @@ const std::vector<Mistake> mistakes = {
     {"unknown_algorithm", [](Call& call) { call.algo = static_cast<cublasGemmAlgo_t>(12345); }},
 };
 
-void print_products(cublasHandle_t handle, void* memory, void* array) {
+void print_products(cublasHandle_t handle, void* memory, void* array, int size = 8) {
     for (const ProductCase& product : plain_cases()) {
         if (!product.exists || product.road == Road::observed || product.road == Road::uncounted) continue;
         for (const Mistake& mistake : mistakes) {
             Call call = good_call(handle, product, memory, array);
+            call.n = size;
             mistake.make(call);
             print(product.function + (product.dtype == Dtype::complex64 ? "_complex64_" : "_float32_") + mistake.name,
                   product.call(call));
@@ -216,6 +219,11 @@ int main(int argc, char** argv) {
     }
     cublasHandle_t handle = nullptr;
     print("create", api().cublasCreate_v2(&handle));
+    if (argc > 2 && std::string(argv[1]) == "rounds") {
+        for (int round = 0; round < std::atoi(argv[2]); ++round)
+            print_products(handle, memory.address(), array.address(), 8 - round % 2);
+        return 0;
+    }
     print_products(handle, memory.address(), array.address());
     print_state(handle);
     print_lt(handle, memory.address());

@@ -1,0 +1,49 @@
+"""A recording of products of cuBLAS says what the JSON lines say, though most of its calls are counted in passing."""
+
+import collections
+import json
+import subprocess
+
+import pytest
+from cublas import NOT_OF_THE_CALL, as_calls, run_client, shim
+
+ROUNDS = 44
+
+
+def counts_of(calls):
+    """Decisions by all their keys."""
+    return collections.Counter(json.dumps(call, sort_keys=True) for call in calls)
+
+
+def recorded(log):
+    command = shim.BUILD / "bin/fp32shim"
+    shim.need(command.exists(), f"{command} was not built")
+    done = subprocess.run([str(command), "report", "--format", "json", str(log)], text=True, capture_output=True,
+                          check=True)
+    return json.loads(done.stdout)["rows"]
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+@pytest.mark.parametrize("precision", ["native", "high"])
+def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precision, level):
+    words = ("statuses", "rounds", ROUNDS)
+    quick = {"STAND_IN_KERNELS": "none"}  # else no call would be a short one
+    lines = run_client(*words, precision=precision, env=quick)
+    log = tmp_path / "run.fp32rec"
+    rows_run = run_client(*words, precision=precision,
+                          env={"FP32_MATMUL_LOG": log, "FP32_MATMUL_LOG_LEVEL": level, **quick})
+    assert rows_run.stdout == lines.stdout
+    decisions = as_calls(lines.decisions)
+    keys = set(decisions[0]) - NOT_OF_THE_CALL
+    # What a process says of itself in every line, and a recording once.
+    keys -= {"event", "schema", "host", "job_id", "rank"}
+    expected = counts_of({key: call[key] for key in keys} for call in decisions)
+    found = collections.Counter()
+    rows = recorded(log)
+    for row in rows:
+        found[json.dumps({key: row[key] for key in keys}, sort_keys=True)] += row["calls"]
+    assert expected.total() == len(decisions) > 10_000
+    assert found == expected
+    # Where the compute type says it all, most are not timed: they did go in passing.
+    timed = [row["timed_calls"] < row["calls"] for row in rows if row["function"] == "cublasSgemm_v2"]
+    assert any(timed) == (precision == "high")
