@@ -69,24 +69,25 @@ template <class Value, bool by_reference>
     return true;
 }
 
+template <bool by_reference>
+consteval std::size_t gemm_offset(Role role) {
+    return Frame::offset_of(gemm_positions<by_reference>.of(role));
+}
+
 /// Of a plain gemm: in the order of KeyedArguments::offsets.
 template <class Integer, bool by_reference>
 [[gnu::always_inline]] inline bool add_gemm(const char* frame, std::uint64_t& sum) {
-    constexpr const Positions& at = gemm_positions<by_reference>;
     using Option = std::conditional_t<by_reference, unsigned char, std::uint32_t>;
     constexpr std::size_t first = by_reference ? 0 : 1;
-    const auto place = [&](Role role) __attribute__((always_inline)) {
-        return frame + Frame::offset_of(at.of(role));
-    };
-    if constexpr (!by_reference) add_word<Option, false>(place(Role::layout), 0, sum);
-    return add_word<Option, by_reference>(place(Role::trans_a), first, sum) &&
-           add_word<Option, by_reference>(place(Role::trans_b), first + 1, sum) &&
-           add_word<Integer, by_reference>(place(Role::m), first + 2, sum) &&
-           add_word<Integer, by_reference>(place(Role::n), first + 3, sum) &&
-           add_word<Integer, by_reference>(place(Role::k), first + 4, sum) &&
-           add_word<Integer, by_reference>(place(Role::lda), first + 5, sum) &&
-           add_word<Integer, by_reference>(place(Role::ldb), first + 6, sum) &&
-           add_word<Integer, by_reference>(place(Role::ldc), first + 7, sum);
+    if constexpr (!by_reference) add_word<Option, false>(frame + gemm_offset<false>(Role::layout), 0, sum);
+    return add_word<Option, by_reference>(frame + gemm_offset<by_reference>(Role::trans_a), first, sum) &&
+           add_word<Option, by_reference>(frame + gemm_offset<by_reference>(Role::trans_b), first + 1, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::m), first + 2, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::n), first + 3, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::k), first + 4, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::lda), first + 5, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::ldb), first + 6, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::ldc), first + 7, sum);
 }
 
 }  // namespace key
