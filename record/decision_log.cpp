@@ -20,39 +20,12 @@ constexpr int first_after_standard = 3;
 std::span<char> line_of(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
 
-/// Makes `name` absolute, since daemons change their directory before they fork or lose the log.
-/// False: the result is longer than the kernel takes.
-bool make_absolute(std::string_view name, std::span<char> out, LogBuffer scratch) {
-    LineWriter writer(out);
-    if (!name.starts_with('/')) {
-        const long size = raw::getcwd(scratch.data(), scratch.size());
-        if (size > 1 && scratch[0] == '/') {  // otherwise it is out of reach ("(unreachable)…") and stays relative
-            for (const char& letter : scratch.first(static_cast<std::size_t>(size) - 1))
-                writer.text(letter == '%' ? std::string_view("%%") : std::string_view(&letter, 1));
-            writer.text("/");
-        }
-    }
-    writer.text(name).text({"\0", 1});
-    return !writer.overflowed();
-}
-
 int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
     int descriptor = 0;
     do {
         descriptor = raw::open(path, flags, mode);
     } while (descriptor == -EINTR);
     return descriptor;
-}
-
-std::string path_error(std::string_view name, const ExpandedPath& expanded) {
-    const std::string log = "log " + std::string(name) + ": ";
-    if (expanded.problem == PathProblem::too_long)
-        return log + "the path is longer than " + std::to_string(path_capacity - 1) + " bytes; name a shorter one";
-    const std::string found =
-        expanded.placeholder == 0 ? "a `%` at its end" : std::string("`%") + expanded.placeholder + "`";
-    return log + found +
-           " is not a placeholder; allowed are %p (process id), %h (host), %r (rank), %j (job), "
-           "%t (start time) and %% (a percent sign)";
 }
 
 }  // namespace
@@ -68,9 +41,10 @@ std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, 
     facts_.pid = raw::getpid();  // the facts may have been gathered before a fork
     start_ = start;
     mode_ = mode;
-    if (!make_absolute(name, name_, buffer)) return path_error(name, {{}, PathProblem::too_long, 0});
-    const ExpandedPath expanded = expand_path(name_, facts_, path_);
-    if (expanded.problem != PathProblem::none) return path_error(name, expanded);
+    const std::string_view absolute = make_absolute(name, name_, buffer);
+    const ExpandedPath expanded =
+        absolute.empty() ? ExpandedPath{{}, PathProblem::too_long, 0} : expand_path(absolute, facts_, path_);
+    if (expanded.problem != PathProblem::none) return "log " + std::string(name) + ": " + describe_problem(expanded);
     if (const int error = open_file(); error != 0) {
         const IoError description = describe_io_error(error);
         return "log " + std::string(expanded.path) + ": " + std::string(description.meaning) +

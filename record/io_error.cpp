@@ -7,9 +7,11 @@ namespace fp32shim::record {
 IoError describe_io_error(int error) {
     switch (error) {
         case EACCES:
-            return {"permission denied (EACCES)", "name a file that this user may append to"};
+            return {"permission denied (EACCES)", "name a file that this user may write to"};
         case EPERM:
-            return {"operation not permitted (EPERM)", "name a file that this user may append to"};
+            return {"operation not permitted (EPERM)", "name a file that this user may write to"};
+        case EEXIST:
+            return {"10000 files of this name and its numbers exist (EEXIST)", "remove some, or name it with %p"};
         case ENOENT:
             return {"no such directory (ENOENT)", "create the directory, or name one that exists"};
         case ENOTDIR:
@@ -22,6 +24,13 @@ IoError describe_io_error(int error) {
             return {"the name is too long (ENAMETOOLONG)", "name a shorter path"};
         case ENXIO:
             return {"nobody reads from this pipe (ENXIO)", "start its reader first"};
+        case ENODEV:
+            return {"the file system cannot map files (ENODEV)", "name a file on another file system"};
+        case EOPNOTSUPP:
+            return {"the file system cannot do that (EOPNOTSUPP)", "name a file on another file system"};
+        case EINVAL:
+            return {"the file system refuses the name, or what is done to the file (EINVAL)",
+                    "name a file on another file system"};
         case EROFS:
             return {"the file system is read-only (EROFS)", "name a file on another file system"};
         case EMFILE:
@@ -34,6 +43,10 @@ IoError describe_io_error(int error) {
             return {"disk quota exceeded (EDQUOT)", "free some space"};
         case EFBIG:
             return {"the file is too large (EFBIG)", "raise the limit (ulimit -f) or start a new file"};
+        case EOVERFLOW:
+            return {"the file is too large to be opened (EOVERFLOW)", "start a new file"};
+        case ETXTBSY:
+            return {"the file is a running program (ETXTBSY)", "name another file"};
         case EIO:
             return {"input/output error (EIO)", "look at the device or the file server"};
         case ESTALE:
@@ -47,9 +60,9 @@ IoError describe_io_error(int error) {
         case ETIMEDOUT:
             return {"the log stayed busy for seconds (ETIMEDOUT)", "look at the file server"};
         case ENOMEM:
-            return {"the kernel is out of memory (ENOMEM)", "free some memory"};
+            return {"the kernel gives no more memory (ENOMEM)", "free some, or raise the limit (ulimit -v)"};
         case ENOSYS:
-            return {"the call is not allowed here (ENOSYS)", "allow openat and fstat in the sandbox"};
+            return {"the call is not allowed here (ENOSYS)", "allow the sandbox what it refuses: strace names it"};
         default:
             return {"an unexpected error", "name another file"};
     }

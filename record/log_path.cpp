@@ -1,6 +1,7 @@
 #include "record/log_path.hpp"
 
 #include "record/line_writer.hpp"
+#include "record/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
@@ -19,6 +20,20 @@ void append_as_file_name(LineWriter& out, std::string_view value) {
 }
 
 }  // namespace
+
+std::string_view make_absolute(std::string_view name, std::span<char> out, std::span<char> scratch) {
+    LineWriter writer(out);
+    if (!name.starts_with('/')) {
+        const long size = raw::getcwd(scratch.data(), scratch.size());
+        if (size > 1 && scratch[0] == '/') {  // otherwise it is out of reach ("(unreachable)…") and stays relative
+            for (const char& letter : scratch.first(static_cast<std::size_t>(size) - 1))
+                writer.text(letter == '%' ? std::string_view("%%") : std::string_view(&letter, 1));
+            writer.text("/");
+        }
+    }
+    writer.text(name).text({"\0", 1});
+    return writer.overflowed() ? std::string_view() : writer.view().substr(0, writer.size() - 1);
+}
 
 ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer) {
     LineWriter out(buffer);
@@ -58,6 +73,15 @@ ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::
     out.text({"\0", 1});
     if (out.overflowed()) return {{}, PathProblem::too_long, 0};
     return {out.view().substr(0, out.size() - 1), PathProblem::none, 0};
+}
+
+std::string describe_problem(const ExpandedPath& path) {
+    if (path.problem == PathProblem::too_long)
+        return "the path is longer than " + std::to_string(path_capacity - 1) + " bytes; name a shorter one";
+    const std::string found = path.placeholder == 0 ? "a `%` at its end" : std::string("`%") + path.placeholder + "`";
+    return found +
+           " is not a placeholder; allowed are %p (process id), %h (host), %r (rank), %j (job), "
+           "%t (start time) and %% (a percent sign)";
 }
 
 bool has_placeholder(std::string_view name, char letter) {

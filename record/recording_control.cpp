@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <thread>
@@ -24,6 +25,8 @@ using format::CommandKind;
 
 constexpr std::string_view deleted_mark = " (deleted)";
 constexpr std::string_view extension = ".fp32rec";
+/// Also that of a forked child that has not multiplied yet: it has its parent's header mapped.
+constexpr std::string_view of_another_process = "belongs to another process";
 
 class Descriptor {
   public:
@@ -50,7 +53,7 @@ std::string why_not_of(int descriptor, const ProcessIdentity& process) {
                std::to_string(format::version) + "; use the fp32shim that records";
     ProcessIdentity recorded{header.pid, header.process_start, header.pid_namespace, {}};
     std::memcpy(recorded.boot_id, header.boot_id, sizeof recorded.boot_id);
-    return recorded == process ? std::string() : "belongs to another process";
+    return recorded == process ? std::string() : std::string(of_another_process);
 }
 
 /// `name` without the mark of a deleted file, if it is called like a recording; else empty.
@@ -72,17 +75,23 @@ std::vector<std::string> mapped_recordings(std::int32_t pid) {
     return names;
 }
 
-/// A path at which the recording called `name` of a process can be opened; empty: there is none.
-std::string find_open_path(std::int32_t pid, const std::string& name, const ProcessIdentity& process) {
+/// A path at which the recording called `name` of a process can be opened; empty: there is none, and `why` says why.
+std::string find_open_path(std::int32_t pid, const std::string& name, const ProcessIdentity& process,
+                           std::string& why) {
+    why = "cannot be opened any more: it was deleted or replaced, and the process has closed it";
     const auto is_it = [&](const std::string& path) {
         const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-        return descriptor.number() >= 0 && why_not_of(descriptor.number(), process).empty();
+        if (descriptor.number() < 0) return false;
+        why = why_not_of(descriptor.number(), process);
+        return why.empty();
     };
     const std::string folder = "/proc/" + std::to_string(pid);
     if (std::string path = folder + "/root" + name; is_it(path)) return path;
-    // Deleted: the process still has its descriptor, 100 or one of the next.
-    for (int number = 0; number < 1024; ++number) {
-        std::string path = folder + "/fd/" + std::to_string(number);
+    // Deleted: the process still has its descriptor.
+    std::error_code error;
+    for (auto entry = std::filesystem::directory_iterator(folder + "/fd", error);
+         !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+        std::string path = entry->path().string();
         char target[4096];
         const ssize_t size = readlink(path.c_str(), target, sizeof target);
         if (size > 0 && name == std::string_view(target, static_cast<std::size_t>(size)) && is_it(path)) return path;
@@ -90,13 +99,16 @@ std::string find_open_path(std::int32_t pid, const std::string& name, const Proc
     return {};
 }
 
-std::optional<LiveRecording> recording_of(std::int32_t pid) {
+/// Nothing, and `why` where the process has mapped one that cannot be used.
+std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<std::string> names = mapped_recordings(pid);
     if (names.empty()) return std::nullopt;
     const ProcessIdentity process = identify(pid);
-    for (const std::string& name : names)
-        if (std::string path = find_open_path(pid, name, process); !path.empty())
+    for (const std::string& name : names) {
+        if (std::string path = find_open_path(pid, name, process, why); !path.empty())
             return LiveRecording{pid, name, std::move(path)};
+        why.insert(0, name + " ");
+    }
     return std::nullopt;
 }
 
@@ -175,8 +187,9 @@ CommandAnswer send(const LiveRecording& recording, CommandKind kind, std::uint8_
 
 std::vector<LiveRecording> find_live_recordings() {
     std::vector<LiveRecording> found;
+    std::string why;
     for (const std::int32_t pid : list_processes())
-        if (auto recording = recording_of(pid)) found.push_back(std::move(*recording));
+        if (auto recording = recording_of(pid, why)) found.push_back(std::move(*recording));
     return found;
 }
 
@@ -187,7 +200,9 @@ FoundRecording find_live_recording(std::int32_t pid) {
     const std::string folder = "/proc/" + std::to_string(pid);
     if (stat(folder.c_str(), &status) != 0)
         return {std::nullopt, process + " does not exist; `fp32shim ps` lists those that record"};
-    if (auto recording = recording_of(pid)) return {std::move(recording), {}};
+    std::string why;
+    if (auto recording = recording_of(pid, why)) return {std::move(recording), {}};
+    if (!why.empty() && !why.ends_with(of_another_process)) return {std::nullopt, process + ": " + why};
     if (!std::ifstream(folder + "/maps").is_open())
         return {std::nullopt, process + " is another user's; only its own user and root may look into it"};
     return {std::nullopt,

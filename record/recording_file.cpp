@@ -1,7 +1,10 @@
 #include "record/recording_file.hpp"
 
 #include <errno.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 
 #include <algorithm>
 #include <charconv>
@@ -56,6 +59,17 @@ long without_signals(Call call) {
     } while (result == -EINTR);
     if (result == -EFBIG) hold.take_back(SIGXFSZ);
     return result;
+}
+
+/// btrfs writes elsewhere whatever is written again, also into allocated space: on a full disk a store to a mapped
+/// page would be SIGBUS. It does not for a file that was marked while it was empty.
+void overwrite_in_place(int descriptor) {
+    struct statfs where {};
+    if (raw::syscall6(SYS_fstatfs, descriptor, raw::address(&where)) < 0 || where.f_type != BTRFS_SUPER_MAGIC) return;
+    int flags = 0;
+    if (raw::syscall6(SYS_ioctl, descriptor, FS_IOC_GETFLAGS, raw::address(&flags)) < 0) return;
+    flags |= FS_NOCOW_FL;
+    raw::syscall6(SYS_ioctl, descriptor, FS_IOC_SETFLAGS, raw::address(&flags));
 }
 
 }  // namespace
@@ -306,6 +320,7 @@ int RecordingFile::open_new(std::string_view path) {
         } while (descriptor == -EINTR);
     }
     if (descriptor < 0) return -descriptor;
+    overwrite_in_place(descriptor);
 
     int error = 0;
     if (limits_.group >= 0)

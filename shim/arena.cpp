@@ -15,12 +15,20 @@ namespace {
 constexpr std::size_t chunk_size = 1 << 18;
 constexpr std::size_t alignment = 64;
 
-// A chunk begins with its own fill mark; a full chunk is left behind.
-struct Chunk {
+// A chunk begins with its own fill mark; a full chunk is left behind. The first is part of the library: a program
+// that runs at the limit of its address space (RLIMIT_AS) runs under the shim too.
+struct alignas(alignment) Chunk {
     std::atomic<std::size_t> used;
 };
+template <std::size_t size>
+struct ChunkOf : Chunk {
+    char contents[size - alignment];
+};
 
-constinit std::atomic<Chunk*> current{nullptr};
+constinit ChunkOf<(1 << 17)> first{};
+constinit std::atomic<Chunk*> current{&first};
+
+std::size_t size_of(const Chunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }
 
 // By system call: the thread sanitizer's mmap counts as a write by the thread that maps, and what other threads then
 // read there as a race.
@@ -28,7 +36,7 @@ void* map_pages(std::size_t size) {
     const long pages = record::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages < 0) {
-        record::stderr_line("fp32shim: out of memory (mmap failed); ending the process");
+        record::stderr_line("out of memory (mmap failed); ending the process");
         _exit(127);
     }
     return reinterpret_cast<void*>(pages);
@@ -41,12 +49,9 @@ void* arena_allocate(std::size_t size) {
     if (size > chunk_size / 4) return map_pages(size);
     for (;;) {
         Chunk* chunk = current.load(std::memory_order_acquire);
-        if (chunk != nullptr) {
-            const std::size_t offset = chunk->used.fetch_add(size, std::memory_order_relaxed);
-            if (offset + size <= chunk_size) return reinterpret_cast<char*>(chunk) + offset;
-        }
+        const std::size_t offset = alignment + chunk->used.fetch_add(size, std::memory_order_relaxed);
+        if (offset + size <= size_of(chunk)) return reinterpret_cast<char*>(chunk) + offset;
         auto* fresh = static_cast<Chunk*>(map_pages(chunk_size));
-        fresh->used.store(alignment, std::memory_order_relaxed);
         if (!current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel))
             record::raw::syscall6(SYS_munmap, record::raw::address(fresh), chunk_size);
     }

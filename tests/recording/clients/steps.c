@@ -1,0 +1,351 @@
+// Does what its arguments say, one after the other, and prints what it computed: what happens to a process, in any
+// order, around its products. At its end and in its children it uses _exit where the step says so.
+//
+//   products:COUNT[:SIZE]   products of SIZE x SIZE x SIZE (8), and a line with the bits of the last result
+//   sizes:COUNT             one product of each of COUNT different sizes
+//   threads:COUNT           COUNT threads, one after the other, of one product each
+//   small-thread:COUNT      COUNT products in a thread with the smallest stack there is
+//   handler:COUNT           COUNT products while SIGALRM's handler multiplies too; prints how many there were in all
+//   ask                     for each line of standard input a product, and its bits
+//   forks:COUNT             COUNT children, one after the other, of 3 products each; they leave by _exit
+//   nested-forks:DEPTH      a child that forks a child …, of 3 products each
+//   busy-forks:COUNT        forks:COUNT while another thread is inside large products; prints how many it made
+//   loading:LIBRARY         from now on, until stop-loading, another thread loads and unloads a library
+//   daemonize               goes on as a daemon does: a grandchild, in /, that has closed all but standard streams
+//   spawn, exec             the steps that follow are done by a new process of this program; in place of this one
+//   close-all               closes every descriptor but the standard ones
+//   unlink:PATH, chdir:PATH, chroot:PATH, user:ID
+//   limit:fsize:BYTES, limit:as:BYTES     as: so much more than it has now
+//   occupy:PATH             opens the file as often as there are descriptors, which are 256 then
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../preload/clients/client.h"
+
+extern char** environ;
+
+enum { usual_size = 8, large_size = 200, largest_size = 256 };
+
+static void multiply(blas_int m, blas_int n, blas_int k, float* c) {
+    static float a[largest_size * largest_size], b[largest_size * largest_size];
+    static atomic_int is_filled;
+    if (!is_filled) {  // twice the same where two threads come here
+        fill(a, sizeof a / sizeof *a, 1);
+        fill(b, sizeof b / sizeof *b, 2);
+        is_filled = 1;
+    }
+    const float alpha = 1, beta = 0;
+    sgemm_("N", "N", &m, &n, &k, &alpha, a, &m, b, &k, &beta, c, &m);
+}
+
+/// `STEP:TEXT:SECOND`, the numbers of both, and the words that follow.
+struct step {
+    const char* text;
+    long number;
+    long second;
+    char** following;
+};
+
+static void fail(const char* what) {
+    fprintf(stderr, "steps: %s: %s\n", what, strerror(errno));
+    _exit(2);
+}
+
+static void products(const struct step* step) {
+    const blas_int size = step->second > 0 ? (blas_int)step->second : usual_size;
+    float c[usual_size * usual_size];
+    float* result = size <= usual_size ? c : malloc(sizeof(float) * (size_t)size * (size_t)size);
+    for (long i = 0; i < step->number; ++i) multiply(size, size, size, result);
+    print_bits("products", result, 4);
+    if (result != c) free(result);
+}
+
+static void sizes(const struct step* step) {
+    enum { edge = 47 };
+    static float c[edge * edge];
+    uint32_t sum = 0;
+    for (long i = 0; i < step->number; ++i) {
+        multiply(1 + (blas_int)(i % edge), 1 + (blas_int)(i / edge % edge), 1 + (blas_int)(i / edge / edge), c);
+        uint32_t bits;
+        memcpy(&bits, c, sizeof bits);
+        sum = sum * 31 + bits;
+    }
+    printf("sizes %08x\n", (unsigned)sum);
+}
+
+static void* one_product(void* unused) {
+    (void)unused;
+    float c[usual_size * usual_size];
+    multiply(usual_size, usual_size, usual_size, c);
+    return NULL;
+}
+
+static void threads(const struct step* step) {
+    for (long i = 0; i < step->number; ++i) {
+        pthread_t id;
+        if (pthread_create(&id, NULL, one_product, NULL) != 0) fail("pthread_create");
+        pthread_join(id, NULL);
+    }
+    printf("threads %ld\n", step->number);
+}
+
+static void* products_of_thread(void* count) {
+    for (long i = *(const long*)count; i > 0; --i) one_product(NULL);
+    return NULL;
+}
+
+static void small_thread(const struct step* step) {
+    long count = step->number;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN) != 0) fail("pthread_attr_setstacksize");
+    pthread_t id;
+    if (pthread_create(&id, &attributes, products_of_thread, &count) != 0) fail("pthread_create");
+    pthread_join(id, NULL);
+    printf("small thread %ld\n", count);
+}
+
+static volatile sig_atomic_t handled;
+static void on_alarm(int signal) {
+    (void)signal;
+    one_product(NULL);
+    ++handled;
+}
+
+static void handler(const struct step* step) {
+    struct sigaction action = {0};
+    action.sa_handler = on_alarm;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, NULL);
+    const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (long i = 0; i < step->number; ++i) one_product(NULL);
+    setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_IGN);
+    printf("handler %ld %ld\n", step->number, (long)handled);
+}
+
+static void ask(const struct step* step) {
+    (void)step;
+    const struct step one = {.number = 1};
+    for (int letter; (letter = getchar()) != EOF;)
+        if (letter == '\n') products(&one);
+}
+
+static void child(void) {
+    for (int i = 0; i < 3; ++i) one_product(NULL);
+}
+
+static long good_children(long count) {
+    long good = 0;
+    fflush(stdout);
+    for (long i = 0; i < count; ++i) {
+        const pid_t forked = fork();
+        if (forked == 0) {
+            child();
+            _exit(0);
+        }
+        int status = -1;
+        waitpid(forked, &status, 0);
+        if (status != 0) fprintf(stderr, "steps: a child ended with wait status %#x\n", (unsigned)status);
+        good += status == 0;
+    }
+    return good;
+}
+
+static void forks(const struct step* step) { printf("forks %ld\n", good_children(step->number)); }
+
+static int nested_fork(long depth) {
+    if (depth == 0) return 0;
+    fflush(stdout);
+    const pid_t forked = fork();
+    if (forked == 0) {
+        child();
+        _exit(nested_fork(depth - 1));
+    }
+    int status = -1;
+    waitpid(forked, &status, 0);
+    return status == 0 ? 0 : 1;
+}
+
+static void nested_forks(const struct step* step) { printf("nested forks %d\n", nested_fork(step->number)); }
+
+static atomic_int stop;
+static atomic_long busy_products;
+static void* keep_busy(void* unused) {
+    (void)unused;
+    float* c = malloc(sizeof(float) * large_size * large_size);
+    do {
+        multiply(large_size, large_size, large_size, c);
+        ++busy_products;
+    } while (!stop);
+    free(c);
+    return NULL;
+}
+
+static void busy_forks(const struct step* step) {
+    pthread_t id;
+    pthread_create(&id, NULL, keep_busy, NULL);
+    while (busy_products == 0) usleep(1000);
+    const long good = good_children(step->number);
+    stop = 1;
+    pthread_join(id, NULL);
+    printf("forks %ld beside %ld\n", good, (long)busy_products);
+}
+
+static void* keep_loading(void* library) {
+    while (!stop) {
+        void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+        if (handle == NULL) fail("dlopen");
+        dlclose(handle);
+    }
+    return NULL;
+}
+
+static pthread_t loading_thread;
+static void loading(const struct step* step) {
+    pthread_create(&loading_thread, NULL, keep_loading, (void*)step->text);
+}
+
+static void stop_loading(const struct step* step) {
+    (void)step;
+    stop = 1;
+    pthread_join(loading_thread, NULL);
+}
+
+static void close_all(const struct step* step) {
+    (void)step;
+    for (int descriptor = 3; descriptor < 4096; ++descriptor) close(descriptor);
+}
+
+static void daemonize(const struct step* step) {
+    fflush(stdout);
+    if (fork() != 0) _exit(0);
+    setsid();
+    if (fork() != 0) _exit(0);
+    if (chdir("/") != 0) fail("chdir");
+    close_all(step);
+}
+
+enum { descriptor_limit = 256 };
+
+/// Has every free descriptor that there may be point to a file.
+static void occupy(const struct step* step) {
+    const struct rlimit both = {descriptor_limit, descriptor_limit};
+    if (setrlimit(RLIMIT_NOFILE, &both) != 0) fail("setrlimit");
+    while (open(step->text, O_RDWR | O_CLOEXEC) >= 0) {
+    }
+    if (errno != EMFILE) fail("open");
+}
+
+static rlim_t address_space(void) {
+    long pages = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%ld", &pages) != 1) fail("/proc/self/statm");
+    fclose(file);
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit(const struct step* step) {
+    const int is_size = strcmp(step->text, "fsize") == 0;
+    const rlim_t bytes = (rlim_t)step->second + (is_size ? 0 : address_space());
+    const struct rlimit both = {bytes, bytes};
+    if (setrlimit(is_size ? RLIMIT_FSIZE : RLIMIT_AS, &both) != 0) fail("setrlimit");
+}
+
+static void unlink_file(const struct step* step) {
+    if (unlink(step->text) != 0 && errno != ENOENT) fail("unlink");  // without the shim there is no such file
+}
+
+static void change_directory(const struct step* step) {
+    if (chdir(step->text) != 0) fail("chdir");
+}
+
+static void change_root(const struct step* step) {
+    if (chroot(step->text) != 0) fail("chroot");
+}
+
+static void change_user(const struct step* step) {
+    if (setuid((uid_t)step->number) != 0) fail("setuid");
+}
+
+/// The command line of a process that does the following steps: `following[-1]` is the step that is done.
+static char** command_line(const struct step* step) {
+    static char name[] = "steps";
+    step->following[-1] = name;
+    return step->following - 1;
+}
+
+static void spawn(const struct step* step) {
+    pid_t started;
+    if ((errno = posix_spawn(&started, "/proc/self/exe", NULL, NULL, command_line(step), environ)) != 0)
+        fail("posix_spawn");
+    int status = -1;
+    waitpid(started, &status, 0);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static void exec(const struct step* step) {
+    execv("/proc/self/exe", command_line(step));
+    fail("execv");
+}
+
+static const struct {
+    const char* name;
+    void (*act)(const struct step* step);
+} actions[] = {
+    {"products", products},
+    {"sizes", sizes},
+    {"threads", threads},
+    {"handler", handler},
+    {"ask", ask},
+    {"small-thread", small_thread},
+    {"forks", forks},
+    {"nested-forks", nested_forks},
+    {"busy-forks", busy_forks},
+    {"loading", loading},
+    {"stop-loading", stop_loading},
+    {"daemonize", daemonize},
+    {"spawn", spawn},
+    {"exec", exec},
+    {"close-all", close_all},
+    {"unlink", unlink_file},
+    {"chdir", change_directory},
+    {"chroot", change_root},
+    {"user", change_user},
+    {"limit", limit},
+    {"occupy", occupy},
+};
+
+static int act(char* word, char** following) {
+    const char* name = strsep(&word, ":");
+    struct step step = {"", 0, 0, following};
+    if (word != NULL) step.text = strsep(&word, ":");
+    step.number = atol(step.text);
+    if (word != NULL) step.second = atol(word);
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; ++i) {
+        if (strcmp(actions[i].name, name) != 0) continue;
+        actions[i].act(&step);
+        return 1;
+    }
+    return 0;
+}
+
+int main(int argc, char** argv) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int i = 1; i < argc; ++i)
+        if (!act(argv[i], argv + i + 1)) return 2;
+    return 3;  // which no shell gives by chance
+}

@@ -1,0 +1,70 @@
+"""Runs the client `steps` under the shim with a recording, and reads what is in it.
+
+    result = record("products:100", "forks:3", log=folder / "run.fp32rec")
+    assert read(folder / "run.fp32rec")["calls"] == 100
+"""
+
+import json
+import subprocess
+
+import shim
+from command import environment, fp32shim
+
+# What `steps` ends with when it has done all of them.
+ALL_DONE = 3
+
+
+def record(*steps, log, level="calls", settings="", program="steps", **keywords):
+    """The run under the shim; the same without it has to print the same, and end the same. `settings`: lines of
+    `[log]`."""
+    keywords = {"blas": None, "check": False, "env": {"FP32_MATMUL_LOG_LEVEL": level}, **keywords}
+    if settings:
+        keywords["policy"] = f"schema = 1\n[log]\n{settings}\n"
+    return shim.run(program, *steps, log=log, **keywords)
+
+
+def record_beside_plain(*steps, log, **keywords):
+    """The same, and the program without the shim: it has to print the same, and to end the same."""
+    plain = shim.run("steps", *steps, preload=False, blas=None, check=False,
+                     **{name: value for name, value in keywords.items() if name in ("prefix", "cwd")})
+    recorded = record(*steps, log=log, **keywords)
+    assert recorded.stdout == plain.stdout, shim.explain(recorded)
+    assert recorded.returncode == plain.returncode == ALL_DONE, shim.explain(recorded)
+    return recorded
+
+
+def said(result):
+    """The shim's own lines on standard error."""
+    return [line for line in result.stderr.splitlines() if line.startswith("fp32shim: ")]
+
+
+def read(recording):
+    """What a recording says of its threads and events: clients/read_recording.cpp."""
+    done = subprocess.run([str(shim.client("read_recording")), str(recording)], text=True, capture_output=True,
+                          check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def report(*recordings):
+    """What `fp32shim report` says of recordings that it has nothing to complain of."""
+    result = fp32shim("report", "--format", "json", *recordings)
+    assert result.returncode == 0, result.stderr
+    return result.json
+
+
+def calls_of(*recordings):
+    """Calls of several recordings, one by one; each whole, and with an event for every call."""
+    calls = []
+    for recording in recordings:
+        content = read(recording)
+        assert content["problems"] == content["unknown_rows"] == content["dropped_events"] == 0, content
+        assert content["events"] == content["calls"], content
+        calls.append(content["calls"])
+    assert report(*recordings)["totals"]["calls"] == sum(calls)
+    return calls
+
+
+def recordings_in(folder):
+    """All in a folder, the oldest first."""
+    return sorted(folder.glob("*.fp32rec"), key=lambda path: (path.stat().st_mtime_ns, path.name))

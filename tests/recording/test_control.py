@@ -1,0 +1,241 @@
+"""fp32shim set, reload, top and report on a process that multiplies under the shim: what changes, from which call on."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import pathlib
+
+import pytest
+
+import shim
+from command import COMMAND, fp32shim
+from recorded import report
+
+POLICY = """
+schema = 1
+name = "{name}"
+default = "{precision}"
+[cpu]
+mode = "emulate"
+"""
+
+
+class Asked:
+    """The client `steps ask`: one product per question, whose bits it answers; and the steps before and after that."""
+
+    def __init__(self, log, *steps, first=(), policy=None, precision=None, prefix=(), folder=None):
+        variables = shim.environment(log=log, policy=policy, precision=precision, cpu="emulate",
+                                     preload=[shim.LIBRARY], env={"FP32_MATMUL_LOG_LEVEL": "calls"})
+        self.process = subprocess.Popen([*map(str, prefix), shim.client("steps"), *first, "ask", *steps], env=variables, text=True,
+                                        cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+        self.pid = self.process.pid
+
+    def ask(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer.startswith("products "), self.process.stderr.read()
+        return answer
+
+    def end(self):
+        """What it wrote on standard error."""
+        output, errors = self.process.communicate()
+        assert (self.process.returncode, output) == (3, "")
+        return errors.splitlines()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def bits(tmp_path_factory):
+    """What the product is at each precision, by a process that began with it."""
+    results = {}
+    for precision in ("highest", "high", "medium"):
+        with Asked(tmp_path_factory.mktemp("bits") / "run.fp32rec", precision=precision) as asked:
+            results[precision] = asked.ask()
+    assert len(set(results.values())) == 3, "the precisions cannot be told apart by this product"
+    return results
+
+
+def told_while_idle(command, *words):
+    """Tells a process that multiplies nothing meanwhile: the command has to say that it waits."""
+    result = fp32shim(command, *words, "--wait", "0.1")
+    assert (result.returncode, len(result.lines)) == (3, 1)
+    assert "it will act at its next product" in result.stderr
+
+
+def precision_in(words):
+    return fp32shim(*words, "--format", "json").json["processes"]
+
+
+def test_the_very_next_call_is_made_as_it_was_set(tmp_path, bits):
+    log = tmp_path / "run.fp32rec"
+    with Asked(log, precision="high") as asked:
+        assert [asked.ask() for _ in range(3)] == [bits["high"]] * 3
+        for precision in ("medium", "highest", "high", "medium"):
+            told_while_idle("set", asked.pid, precision)
+            assert [asked.ask() for _ in range(2)] == [bits[precision]] * 2
+        told_while_idle("set", asked.pid, "default")
+        assert asked.ask() == bits["high"]
+        assert asked.end() == []
+
+    content = report(log)
+    rows = {(row["requested"], row["source"], row["applied"]): row["calls"] for row in content["rows"]}
+    assert rows == {("high", "environment", "tf32"): 4, ("medium", "process", "bf16"): 4,
+                    ("highest", "process", "fp32"): 2, ("high", "process", "tf32"): 2}
+    changes = content["processes"][0]["changes"]
+    assert [(c["kind"], c["precision"], c["by"], c["done"]) for c in changes] == [
+        ("set_precision", precision, "command", True) for precision in ("medium", "highest", "high", "medium", None)]
+    assert [c["time"] for c in changes] == sorted(c["time"] for c in changes)
+    text = fp32shim("report", log).stdout.split("Changed while it ran")[1]
+    assert f"process {asked.pid}: precision medium (fp32shim command)" in text
+    assert "precision back to its settings" in text
+
+
+def test_a_process_that_multiplies_answers_at_once_and_top_shows_it(tmp_path, bits):
+    with Asked(tmp_path / "run.fp32rec", precision="high") as asked:
+        asked.ask()
+        stop = threading.Event()
+
+        def keep_asking():
+            while not stop.wait(0.002):
+                asked.ask()
+
+        busy = threading.Thread(target=keep_asking)
+        busy.start()
+        try:
+            result = fp32shim("set", asked.pid, "medium")
+        finally:
+            stop.set()
+            busy.join()
+        assert (result.returncode, result.stdout, result.stderr) == (0, f"process {asked.pid}: precision medium\n", "")
+        assert asked.ask() == bits["medium"]
+        assert [process["precision"] for process in precision_in(["ps", asked.pid])] == ["medium"]
+        line = next(line for line in fp32shim("top", "--count", "1").stdout.splitlines()
+                    if line.split()[:1] == [str(asked.pid)])
+        assert " medium " in line
+        rows = fp32shim("top", "--count", "1", asked.pid).stdout
+        assert "high (environment)" in rows and "medium (process)" in rows
+        assert asked.end() == []
+
+
+def test_a_child_does_not_obey_a_command_that_its_parent_has_not_seen_yet(tmp_path, bits):
+    log = tmp_path / "run.fp32rec"
+    with Asked(log, "forks:1", "products:1", precision="high") as asked:
+        assert asked.ask() == bits["high"]
+        told_while_idle("set", asked.pid, "medium")
+        assert asked.ask() == bits["medium"]
+        told_while_idle("set", asked.pid, "highest")
+        output, errors = asked.process.communicate()
+        assert (errors, output) == ("", "forks 1\n" + bits["highest"])
+    child = report(tmp_path / "run.1.fp32rec")
+    assert child["processes"][0]["changes"] == []
+    assert [(row["requested"], row["calls"]) for row in child["rows"]] == [("medium", 3)]
+    assert len(report(log)["processes"][0]["changes"]) == 2
+
+
+def test_a_changed_policy_is_read_again(tmp_path, bits):
+    log, policy = tmp_path / "run.fp32rec", tmp_path / "policy.toml"
+    policy.write_text(POLICY.format(name="first", precision="high"))
+    with Asked(log, policy=policy) as asked:
+        assert asked.ask() == bits["high"]
+        policy.write_text(POLICY.format(name="second", precision="medium"))
+        assert asked.ask() == bits["high"]
+        told_while_idle("reload", asked.pid)
+        assert asked.ask() == bits["medium"]
+        assert asked.end() == []
+    content = report(log)
+    change = content["processes"][0]["changes"][0]
+    assert (change["kind"], change["done"], change["policy_name"]) == ("reload", True, "second")
+    assert {(row["requested"], row["source"]): row["calls"] for row in content["rows"]} == {
+        ("high", "file"): 2, ("medium", "file"): 1}
+    assert "policy read again: second" in fp32shim("report", log).stdout
+
+
+def test_a_policy_with_errors_is_refused_and_the_old_one_stays(tmp_path, bits):
+    log, policy = tmp_path / "run.fp32rec", tmp_path / "policy.toml"
+    policy.write_text(POLICY.format(name="first", precision="high"))
+    with Asked(log, policy=policy) as asked:
+        assert asked.ask() == bits["high"]
+        policy.write_text("schema = 1\ndefault = \"hihg\"\n")
+        command = subprocess.Popen([str(COMMAND), "reload", str(asked.pid)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=shim.environment())
+        while command.poll() is None:
+            assert asked.ask() == bits["high"]
+        output, errors = command.communicate()
+        assert (command.returncode, output, len(errors.splitlines())) == (1, "", 1)
+        assert "refused: the policy has errors" in errors
+        assert asked.ask() == bits["high"]
+        said = asked.end()
+    assert len(said) == 1
+    assert "policy.toml:2" in said[0] and "the settings stay as they were" in said[0]
+    content = report(log)
+    assert [(c["kind"], c["done"]) for c in content["processes"][0]["changes"]] == [("reload", False)]
+    assert len(content["rows"]) == 1
+    assert "refused" in fp32shim("report", log).stdout.split("Changed while it ran")[1]
+
+
+def test_a_deleted_recording_is_still_the_way_to_its_process(tmp_path, bits):
+    log = tmp_path / "run.fp32rec"
+    with Asked(log, precision="high") as asked:
+        assert asked.ask() == bits["high"]
+        log.unlink()
+        told_while_idle("set", asked.pid, "medium")
+        assert asked.ask() == bits["medium"]
+        assert [process["precision"] for process in precision_in(["ps", asked.pid])] == ["medium"]
+
+
+def test_a_recording_that_was_deleted_and_closed_is_said_to_be_out_of_reach(tmp_path, bits):
+    log = tmp_path / "run.fp32rec"
+    with Asked(log, precision="high", first=["products:1", f"unlink:{log}", "close-all"]) as asked:
+        assert asked.process.stdout.readline() == bits["high"]
+        assert asked.ask() == bits["high"]
+        result = fp32shim("set", asked.pid, "medium")
+        assert (result.returncode, len(result.lines)) == (2, 1)
+        assert "deleted) cannot be opened any more" in result.stderr
+
+
+def test_a_process_that_is_gone_is_one_line(tmp_path):
+    with Asked(tmp_path / "run.fp32rec", precision="high") as asked:
+        asked.ask()
+        asked.end()
+    for command in (["set", asked.pid, "high"], ["reload", asked.pid], ["ps", asked.pid]):
+        result = fp32shim(*command)
+        assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+        assert "does not exist" in result.stderr
+
+
+def test_a_process_of_another_user_is_refused_in_one_line(bits):
+    shim.need(os.geteuid() == 0, "only root can be two other users")
+    setpriv = shim.tool("setpriv", "util-linux")
+    owner, stranger = ([setpriv, f"--reuid={user}", f"--regid={user}", "--clear-groups"] for user in (54321, 54322))
+    may_run = subprocess.run([*stranger, str(COMMAND), "--version"], capture_output=True, check=False)
+    shim.need(may_run.returncode == 0, "another user cannot reach the folder of this build")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="fp32shim-test-"))
+    try:
+        folder.chmod(0o777)
+        with Asked(folder / "run.fp32rec", precision="high", prefix=owner, folder=folder) as asked:
+            assert asked.ask() == bits["high"]
+            for command in (["set", asked.pid, "medium"], ["reload", asked.pid], ["ps", asked.pid],
+                            ["report", folder / "run.fp32rec"]):
+                result = fp32shim(*command, prefix=stranger, cwd="/")
+                assert result.returncode in (1, 2)
+                assert (result.stdout, len(result.lines)) == ("", 1), command
+            assert asked.ask() == bits["high"]
+            assert fp32shim("set", asked.pid, "medium", "--wait", "0", prefix=owner, cwd="/").returncode == 3
+            assert asked.ask() == bits["medium"]
+            # A recording that others may read is still no way to steer: only the owner may write.
+            (folder / "run.fp32rec").chmod(0o644)
+            assert fp32shim("report", folder / "run.fp32rec", prefix=stranger, cwd="/").returncode == 0
+            assert fp32shim("set", asked.pid, "high", prefix=stranger, cwd="/").returncode == 2
+            assert asked.ask() == bits["medium"]
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,147 @@
+"""A million products on four threads: every call that returned is in the recording, whenever the process is killed."""
+
+import mmap
+import os
+import random
+import struct
+import subprocess
+import time
+
+import pytest
+
+import shim
+from command import fp32shim
+from recorded import read, report
+
+THREADS, CALLS, KILLS = 4, 250_000, 50
+COUNT = struct.Struct("<QQQ40x")
+# The numbers of calls that have been started and that have returned, and the thread's id.
+STARTED, RETURNED, THREAD = range(3)
+
+
+class Counted:
+    """The client `counted_products`, running, and its counts: one (started, returned, thread id) per thread."""
+
+    def __init__(self, folder, level="calls", threads=THREADS, calls=CALLS):
+        self.recording = folder / "run.fp32rec"
+        self.threads = threads
+        file = folder / "counts"
+        file.write_bytes(bytes(COUNT.size * threads))
+        with open(file, "r+b") as opened:
+            self.memory = mmap.mmap(opened.fileno(), 0)
+        variables = shim.environment(log=self.recording, preload=[shim.LIBRARY], env={"FP32_MATMUL_LOG_LEVEL": level})
+        self.process = subprocess.Popen([shim.client("counted_products"), file, str(threads), str(calls)], env=variables,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def counts(self):
+        return [COUNT.unpack_from(self.memory, thread * COUNT.size) for thread in range(self.threads)]
+
+    def wait_for_first_call(self):
+        while not any(count[RETURNED] for count in self.counts()):
+            assert self.process.poll() is None, self.process.stderr.read()
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+    def finish(self):
+        assert self.process.stdout.readline() == b"done\n"
+
+    def end(self):
+        output = self.process.communicate()
+        assert (self.process.returncode, output) == (0, (b"", b""))
+
+
+def expect_between(counts, content, kept):
+    """What every thread has in the recording is what had returned, or a call more that had not."""
+    for started, returned, thread in counts:
+        in_recording = content["threads"].get(str(thread), {"calls": 0, "events": 0})
+        for what in kept:
+            assert returned <= in_recording[what] <= started, f"{what} of thread {thread}: {counts} {content}"
+
+
+@pytest.mark.parametrize("level, kills, kept", [("calls", KILLS, ["calls", "events"]), ("summary", 10, ["calls"])])
+def test_every_call_that_returned_is_there_after_a_kill_at_any_moment(tmp_path, level, kills, kept):
+    seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
+    print(f"FP32SHIM_TEST_SEED={seed} repeats these kills")
+    moments = random.Random(seed)
+    whole = 0.6  # seconds: about what a run takes; adapted to what is seen
+    before_the_end = 0
+    for _ in range(kills):
+        run = Counted(tmp_path, level)
+        run.wait_for_first_call()
+        began = time.monotonic()
+        time.sleep(moments.uniform(0, whole))
+        run.kill()
+        counts = run.counts()
+        returned = sum(count[RETURNED] for count in counts)
+        started = sum(count[STARTED] for count in counts)
+        if returned < THREADS * CALLS:
+            before_the_end += 1
+            whole = (time.monotonic() - began) * THREADS * CALLS / max(returned, THREADS * CALLS // 10)
+
+        content = read(run.recording)
+        assert content["problems"] == content["unknown_rows"] == content["dropped_events"] == 0, content
+        assert content["uncounted_calls"] == 0
+        expect_between(counts, content, kept)
+        reported = report(run.recording)
+        assert returned <= reported["totals"]["calls"] == content["calls"] <= started
+        assert {(row["m"], row["n"], row["k"]) for row in reported["rows"]} == {(8, 8, 8)}
+        run.recording.unlink()
+    assert before_the_end >= kills // 2, "most kills came too late to say anything"
+
+
+def test_a_recording_can_be_read_whole_at_any_moment_while_it_is_written(tmp_path):
+    run = Counted(tmp_path)
+    run.wait_for_first_call()
+    looks = 0
+    while any(count[RETURNED] < CALLS for count in run.counts()):
+        before = sum(count[RETURNED] for count in run.counts())
+        content = read(run.recording)
+        total = report(run.recording)["totals"]["calls"]
+        after = sum(count[STARTED] for count in run.counts())
+        assert content["problems"] == content["unknown_rows"] == content["dropped_events"] == 0, content
+        assert before <= content["calls"] <= after
+        assert before <= content["events"] <= after
+        assert before <= total <= after
+        looks += 1
+    run.finish()
+    run.end()
+    assert looks > 0
+
+
+def test_a_recording_is_whole_after_a_kill_while_it_grows_by_new_sizes(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    for kill in range(10):
+        variables = shim.environment(log=log, preload=[shim.LIBRARY], env={"FP32_MATMUL_LOG_LEVEL": "calls"})
+        process = subprocess.Popen([shim.client("steps"), "sizes:100000"], env=variables)
+        while not log.exists() or not log.read_bytes()[:8] == b"FP32REC\n":
+            assert process.poll() is None
+        time.sleep(0.02 * kill)
+        process.kill()
+        process.wait()
+        content = read(log)
+        assert content["problems"] == content["unknown_rows"] == content["dropped_events"] == 0, content
+        assert content["events"] in (content["calls"], content["calls"] - 1)
+        # A row is there before its first call, and the first row is that of calls that find no room.
+        assert content["rows"] - 1 in (content["calls"], content["calls"] + 1)
+        assert f"{content['calls']:,} call" in fp32shim("report", log).stdout
+        log.unlink()
+
+
+def test_a_run_to_its_end_has_exactly_a_million_calls_at_16_bytes_each(tmp_path):
+    run = Counted(tmp_path)
+    run.finish()
+    assert [count[:2] for count in run.counts()] == [(CALLS, CALLS)] * THREADS
+    content = read(run.recording)
+    total = THREADS * CALLS
+    assert (content["calls"], content["events"], content["problems"]) == (total, total, 0)
+    assert set(content["threads"]) == {str(count[THREAD]) for count in run.counts()}
+    assert all(thread == {"calls": CALLS, "events": CALLS} for thread in content["threads"].values())
+    assert report(run.recording)["totals"]["calls"] == total
+    run.end()
+    # Beside the events: the header, strings, rows, for each thread counters and a ring that is partly filled.
+    fixed = (5 + 2 * THREADS) * 65536
+    allocated = run.recording.stat().st_blocks * 512
+    assert 0 <= run.recording.stat().st_size - total * 16 <= fixed + total * 16 // 1000
+    assert allocated <= run.recording.stat().st_size + 65536

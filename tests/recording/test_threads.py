@@ -1,0 +1,76 @@
+"""Threads that come and go, that are small, that are interrupted: each call is counted once."""
+
+import pytest
+
+import shim
+from recorded import read, record, record_beside_plain, said
+
+
+def test_a_thousand_short_threads_use_a_few_lanes_again(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    result = record_beside_plain("products:1", "threads:1000", log=log)
+    assert said(result) == []
+    content = read(log)
+    assert (content["calls"], content["events"], content["problems"]) == (1001, 1001, 0)
+    assert content["lanes"] == 2, "one of the main thread, one of all the others"
+    assert log.stat().st_size <= (5 + 2 * 2) * 65536
+    assert len(content["threads"]) >= 1000, "every event still says which thread it was"
+
+
+def test_short_threads_are_told_apart_where_events_fill_many_segments(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    record("threads:5000", log=log)
+    content = read(log)
+    assert (content["calls"], content["events"], content["problems"], content["lanes"]) == (5000, 5000, 0, 1)
+    assert len(content["threads"]) > 4900, "the kernel may give an id again, but not often"
+
+
+@pytest.mark.parametrize("program", ["life", "life_thread_first"])
+def test_products_before_main_and_after_it_are_recorded(tmp_path, program):
+    log = tmp_path / "run.fp32rec"
+    result = record(program=program, log=log, check=True)
+    assert said(result) == []
+    content = read(log)
+    assert (content["calls"], content["events"], content["problems"]) == (10, 10, 0)
+
+
+def test_libraries_may_come_and_go_while_new_decisions_are_recorded(tmp_path):
+    """Each looks at what is loaded."""
+    log = tmp_path / "run.fp32rec"
+    result = record_beside_plain(f"loading:{shim.client('libfake_a.so')}", "sizes:3000", "stop-loading", log=log)
+    assert said(result) == []
+    content = read(log)
+    assert (content["calls"], content["events"], content["problems"]) == (3000, 3000, 0)
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_a_thread_with_the_smallest_stack_is_counted(tmp_path, level):
+    log = tmp_path / "run.fp32rec"
+    result = record_beside_plain("small-thread:1", "products:5", "small-thread:20000", log=log, level=level)
+    assert said(result) == []
+    content = read(log)
+    assert (content["calls"], content["problems"]) == (20_006, 0)
+    assert content["events"] == (content["calls"] if level == "calls" else 0)
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_a_signal_handler_that_multiplies_is_counted_once_and_disturbs_nothing(tmp_path, level):
+    log = tmp_path / "run.fp32rec"
+    result = record("handler:300000", log=log, level=level)
+    assert said(result) == []
+    made, handled = map(int, result.stdout.split()[1:])
+    assert made == 300_000 and handled > 10
+    content = read(log)
+    assert (content["calls"], content["problems"]) == (made + handled, 0)
+    assert content["events"] == (content["calls"] if level == "calls" else 0)
+
+
+def test_a_signal_handler_may_make_the_first_product_while_another_is_the_first(tmp_path):
+    """Whose settings are being read, on a stack of their own, when the signal comes."""
+    log = tmp_path / "run.fp32rec"
+    for _ in range(5):
+        result = record("handler:200", log=log)
+        made, handled = map(int, result.stdout.split()[1:])
+        content = read(log)
+        log.unlink()
+        assert made <= content["calls"] <= made + handled
