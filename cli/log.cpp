@@ -42,6 +42,20 @@ class Cursor {
             write_events();
     }
 
+    /// Says which calls the log lacks, in one line, where it lacks any.
+    void say_what_is_missing(const std::string& path) const {
+        const bool has_calls = recording_.facts().start.log_level == policy::LogLevel::calls;
+        if (options_.rows || !has_calls) return;
+        std::string text;
+        const auto add = [&](std::uint64_t count, std::string_view what) {
+            if (count > 0) text += fmt::format("{}{} events {}", text.empty() ? "" : ", ", count, what);
+        };
+        add(recording_.dropped_events(), "found no room and were dropped");
+        add(recording_.overwritten_events(), "were overwritten by later ones");
+        add(unknown_events_, "are of calls of which nothing else is known");
+        if (!text.empty()) say("log", path + ": " + text + "; fp32shim report counts those calls");
+    }
+
   private:
     void write_events() {
         recording_.visit_events(
@@ -49,8 +63,11 @@ class Cursor {
                 if (event.lane >= last_.size()) last_.resize(event.lane + 1);
                 last_[event.lane] = event.ticks;
                 const record::RecordedRow* row = recording_.row(event.row);
-                if (row == nullptr || row->is_overflow || !passes(*row)) return true;
-                return writer_.event(recording_, *row, event);
+                if (row == nullptr || row->is_overflow) {
+                    ++unknown_events_;
+                    return true;
+                }
+                return !passes(*row) || writer_.event(recording_, *row, event);
             },
             std::nullopt, std::vector<std::uint64_t>(last_));
     }
@@ -70,6 +87,7 @@ class Cursor {
     record::RecordingReader& recording_;
     LogWriter& writer_;
     const LogOptions& options_;
+    std::uint64_t unknown_events_ = 0;
     std::vector<std::uint64_t> last_;  ///< ticks of the last event, by lane
     std::set<std::uint32_t> written_;  ///< rows
 };
@@ -93,6 +111,7 @@ int follow(const std::string& path, LogWriter& writer, const LogOptions& options
         std::this_thread::sleep_for(look_again_after);
     }
     writer.end();
+    cursor.say_what_is_missing(path);
     return exit_code::ok;
 }
 
@@ -111,10 +130,13 @@ int log(LogOptions& options) {
     const std::unique_ptr<LogWriter> writer = make_log_writer(options.format);
     if (options.follow) return follow(found.paths.front(), *writer, options);
 
-    const auto problems = visit_recordings(found.paths, [&](const std::string&, record::RecordingReader& recording) {
-        writer->begin(recording);
-        Cursor(recording, *writer, options).write_what_is_new();
-    });
+    const auto problems =
+        visit_recordings(found.paths, [&](const std::string& path, record::RecordingReader& recording) {
+            writer->begin(recording);
+            Cursor cursor(recording, *writer, options);
+            cursor.write_what_is_new();
+            cursor.say_what_is_missing(path);
+        });
     writer->end();
     return say_problems("log", problems) ? exit_code::finding : exit_code::ok;
 }

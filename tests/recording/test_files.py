@@ -165,6 +165,10 @@ def test_a_file_of_full_size_drops_events_and_says_how_many(tmp_path):
     assert content["events"] + content["dropped_events"] == 100_000
     assert log.stat().st_size <= 1 << 20
     assert report(log)["processes"][0]["dropped_events"] == content["dropped_events"]
+    lines = fp32shim("log", "--format", "jsonl", log)
+    assert lines.returncode == 0
+    assert lines.stderr == (f"fp32shim log: {log}: {content['dropped_events']} events found no room and were dropped; "
+                            "fp32shim report counts those calls\n")
 
 
 def test_dropped_events_are_calls_and_nothing_else(tmp_path):
