@@ -32,7 +32,8 @@ constexpr Command table[] = {
      .summary = "Say whether recordings show that nothing ran below a format",
      .examples =
          R"(  fp32shim verify --at-least fp32 run.fp32rec           0: shown; 1: violated; 3: it cannot be told
-  fp32shim verify --at-least tf32 recordings/           every recording in a folder)",
+  fp32shim verify --at-least tf32 recordings/           every recording in a folder
+  fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
     {.name = "check",
      .summary = "Check policy files: all errors of each",

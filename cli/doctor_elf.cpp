@@ -316,6 +316,34 @@ bool is_readable(const Elf64_Ehdr& header) {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::uint8_t> read_build_id(const FileBytes& file, const Elf64_Ehdr& header) {
+    if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
+    for (const auto& segment : file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {
+        if (segment.p_type != PT_NOTE) continue;
+        const std::uint64_t alignment = segment.p_align == 8 ? 8 : 4;
+        const auto aligned = [&](std::uint64_t size) { return (size + alignment - 1) / alignment * alignment; };
+        const auto bytes = file.array<std::uint8_t>(segment.p_offset, segment.p_filesz);
+        for (std::uint64_t place = 0; place + sizeof(Elf64_Nhdr) <= bytes.size();) {
+            Elf64_Nhdr note{};
+            std::memcpy(&note, bytes.data() + place, sizeof note);
+            const std::uint64_t name = place + sizeof note;
+            const std::uint64_t content = place + aligned(sizeof note + note.n_namesz);
+            const std::uint64_t end = content + note.n_descsz;
+            if (end > bytes.size()) break;
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+                std::memcmp(bytes.data() + name, "GNU", 4) == 0)
+                return {bytes.begin() + static_cast<std::ptrdiff_t>(content),
+                        bytes.begin() + static_cast<std::ptrdiff_t>(end)};
+            place += aligned(end - place);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
 std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wanted) {
     const FileBytes file(path);
     const auto header = read_header(file);
@@ -338,6 +366,7 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
         if (entry.d_tag == DT_SONAME) result.soname = dynamic.names().at(entry.d_un.d_val);
         if (entry.d_tag == DT_SYMBOLIC) result.is_symbolic = true;
     }
+    result.build_id = read_build_id(file, *header);
     read_dynamic_symbols(dynamic, wanted, result);
     read_hidden_symbols(file, *header, wanted, result);
     return result;

@@ -22,12 +22,13 @@ struct ElfSymbol {
 
 /// The parts of an ELF file that decide who calls whom. Lists hold the wanted names only, each once.
 struct ElfFile {
-    bool is_this_architecture = false;  ///< class, byte order and machine are those of this program
-    std::string machine;                ///< `x86-64`, `aarch64`, `i386`, …
-    bool is_dynamic = false;            ///< the loader has something to do: a dynamic section
-    bool is_symbolic = false;           ///< -Bsymbolic: looks into itself before the global scope
-    std::string interpreter;            ///< empty: none
-    std::string soname;                 ///< empty: none
+    bool is_this_architecture = false;   ///< class, byte order and machine are those of this program
+    std::string machine;                 ///< `x86-64`, `aarch64`, `i386`, …
+    bool is_dynamic = false;             ///< the loader has something to do: a dynamic section
+    bool is_symbolic = false;            ///< -Bsymbolic: looks into itself before the global scope
+    std::string interpreter;             ///< empty: none
+    std::string soname;                  ///< empty: none
+    std::vector<std::uint8_t> build_id;  ///< NT_GNU_BUILD_ID; empty: none
     std::vector<std::string> needed;
     std::vector<ElfSymbol> imports;   ///< names with a relocation, also where the file defines them itself
     std::vector<ElfSymbol> exports;   ///< names that others can bind to

@@ -13,6 +13,7 @@ namespace {
 /// How a library is recognised: by a text that it contains, or by its name. Found in the libraries themselves; a text
 /// that a compiler may drop, or that others quote, does not do.
 struct KnownRoad {
+    std::string_view word;
     std::string_view name;
     std::string_view device;
     std::vector<std::string_view> markers;
@@ -25,22 +26,25 @@ struct KnownRoad {
 const std::vector<KnownRoad>& known_roads() {
     static const std::vector<KnownRoad> roads = {
         {"oneDNN",
+         "oneDNN",
          "cpu",
          {"onednn_verbose", "dnnl_verbose,", "mkldnn_verbose"},
-         {},
+         {"libdnnl.", "libmkldnn."},
          {},
          "multiplies with kernels of its own, without calling a BLAS function (in torch: convolutions, LSTM, and "
          "matrix "
          "products after torch's own `medium`)",
          "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32"},
-        {"MLAS (onnxruntime)",
+        {"MLAS",
+         "MLAS (onnxruntime)",
          "cpu",
          {"MlasGemm"},
          {},
          {},
          "multiplies with kernels of its own, without calling a BLAS function",
          ""},
-        {"XLA on the CPU",
+        {"XLA-CPU",
+         "XLA on the CPU",
          "cpu",
          {"EigenMatMulF32"},
          {},
@@ -48,14 +52,23 @@ const std::vector<KnownRoad>& known_roads() {
          "compiles products into code of its own, or gives them to Eigen or oneDNN",
          "jax_default_matmul_precision, or the program's own setting"},
         {"Eigen",
+         "Eigen",
          "cpu",
          {"Eigen8internal"},
          {},
          {},
          "is compiled into the library: its products are no call of a BLAS function",
          ""},
-        {"NNPACK", "cpu", {}, {"libnnpack"}, {}, "multiplies with kernels of its own (in torch: convolutions)", ""},
+        {"NNPACK",
+         "NNPACK",
+         "cpu",
+         {},
+         {"libnnpack"},
+         {},
+         "multiplies with kernels of its own (in torch: convolutions)",
+         ""},
         {"XNNPACK",
+         "XNNPACK",
          "cpu",
          {},
          {"libXNNPACK"},
@@ -63,6 +76,7 @@ const std::vector<KnownRoad>& known_roads() {
          "multiplies with kernels of its own (in torch: mobile layers)",
          ""},
         {"cuDNN",
+         "cuDNN",
          "gpu",
          {},
          {"libcudnn.so"},
@@ -70,6 +84,7 @@ const std::vector<KnownRoad>& known_roads() {
          "on a GPU, convolutions, recurrent layers and attention run in kernels of its own",
          "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
         {"cuSPARSELt",
+         "cuSPARSELt",
          "gpu",
          {},
          {"libcusparseLt."},
@@ -77,6 +92,7 @@ const std::vector<KnownRoad>& known_roads() {
          "on a GPU, products with sparse matrices run in kernels of its own",
          "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
         {"cuTENSOR",
+         "cuTENSOR",
          "gpu",
          {},
          {"libcutensor."},
@@ -84,6 +100,7 @@ const std::vector<KnownRoad>& known_roads() {
          "on a GPU, contractions of tensors run in kernels of its own",
          "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
         {"Triton",
+         "Triton",
          "gpu",
          {},
          {"libtriton."},
@@ -91,6 +108,7 @@ const std::vector<KnownRoad>& known_roads() {
          "on a GPU, products are compiled into the kernels that it generates",
          "the program's own setting (`allow_tf32` or `input_precision` of tl.dot)"},
         {"CUTLASS",
+         "CUTLASS",
          "gpu",
          {"7cutlass"},
          {},
@@ -98,7 +116,8 @@ const std::vector<KnownRoad>& known_roads() {
          "on a GPU, products run in kernels that are compiled into the library (in torch: attention, and some "
          "sparse and low-precision products)",
          "the program's own setting"},
-        {"cuBLAS, linked statically",
+        {"static-cuBLAS",
+         "cuBLAS, linked statically",
          "gpu",
          {"CUBLASLT_LOG_LEVEL", "CUBLAS_LOGINFO_DBG"},
          {},
@@ -118,11 +137,18 @@ constexpr std::string_view mkl_marker = "MKL FATAL ERROR";
 constexpr KnownBlas known_blas[] = {
     {"OpenBLAS", "OpenBLAS : Program is Terminated"}, {"BLIS", "BLIS_NUM_THREADS"}, {"MKL", mkl_marker}};
 
+constexpr std::string_view static_blas_word = "static-BLAS";
+
 constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul"};
 
 bool begins_with_any(std::string_view name, const std::vector<std::string_view>& beginnings) {
     return std::any_of(beginnings.begin(), beginnings.end(),
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+Road road_in(const KnownRoad& road, const std::string& path) {
+    return {std::string(road.word),   std::string(road.name),    path,
+            std::string(road.device), std::string(road.message), std::string(road.remedy)};
 }
 
 bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
@@ -153,7 +179,7 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const std::vec
                                   ? std::string()
                                   : fmt::format(" ({} of its functions are defined and not exported: {}{})",
                                                 hidden.size(), hidden.front(), hidden.size() > 1 ? ", …" : "");
-    roads.push_back({fmt::format("{}, linked statically", what), path, "cpu",
+    roads.push_back({std::string(static_blas_word), fmt::format("{}, linked statically", what), path, "cpu",
                      fmt::format("inside the file{}, and no call of it leaves", names),
                      "link the program with a shared BLAS"});
 }
@@ -178,11 +204,26 @@ std::vector<Road> find_roads(const std::string& path, const ElfFile& elf) {
         next += road.markers.size();
         if (!has_marker && !begins_with_any(base_name, road.files)) continue;
         if (begins_with_any(base_name, road.except)) continue;
-        roads.push_back({std::string(road.name), path, std::string(road.device), std::string(road.message),
-                         std::string(road.remedy)});
+        roads.push_back(road_in(road, path));
     }
     add_static_blas(path, elf, {found.begin() + static_cast<std::ptrdiff_t>(first_blas), found.end()}, roads);
     return roads;
+}
+
+std::vector<Road> find_roads_by_name(const std::string& path) {
+    const std::string base_name = std::filesystem::path(path).filename().string();
+    std::vector<Road> roads;
+    for (const KnownRoad& road : known_roads()) {
+        if (begins_with_any(base_name, road.files)) roads.push_back(road_in(road, path));
+    }
+    return roads;
+}
+
+std::vector<std::string_view> road_words() {
+    std::vector<std::string_view> words;
+    for (const KnownRoad& road : known_roads()) words.push_back(road.word);
+    words.push_back(static_blas_word);
+    return words;
 }
 
 bool looks_cublas_up(const std::string& path, const ElfFile& elf) {

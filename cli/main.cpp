@@ -64,7 +64,7 @@ std::string problem_of(const CLI::App& app, const std::string& unexpected) {
 
 int report_usage(const Command& command, const std::string& problem) {
     const std::string name(command.name);
-    say(name, policy::printable(problem) + "; see: fp32shim " + name + " --help");
+    say(name, problem + "; see: fp32shim " + name + " --help");
     return command.usage_failure;
 }
 

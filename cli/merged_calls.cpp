@@ -29,6 +29,7 @@ void add_counters(record::RecordedCounters& sum, const record::RecordedCounters&
     const bool is_first = sum.calls == 0;
     sum.calls += counters.calls;
     sum.total_ns += counters.total_ns;
+    sum.timed_calls += counters.timed_calls;
     sum.shortest_ns = is_first ? counters.shortest_ns : std::min(sum.shortest_ns, counters.shortest_ns);
     sum.longest_ns = std::max(sum.longest_ns, counters.longest_ns);
     sum.first_ns = is_first ? counters.first_ns : std::min(sum.first_ns, counters.first_ns);
@@ -108,7 +109,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .uncounted_calls = recording.uncounted_calls(),
                           .dropped_events = recording.dropped_events(),
                           .overwritten_events = recording.overwritten_events(),
-                          .changes = recording.changes()};
+                          .changes = recording.changes(),
+                          .objects = recording.objects()};
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
     // A file may hold several rows of the same content; each process counts once in a merged row.
     std::vector<std::size_t> counted;

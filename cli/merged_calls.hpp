@@ -48,6 +48,7 @@ struct MergedProcess {
     std::uint64_t calls = 0;  ///< that pass the filter
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedChange> changes;
+    record::RecordedObjects objects;
 };
 
 struct Share {

@@ -4,9 +4,9 @@
 
 namespace fp32shim::cli {
 
-CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
-                        const std::vector<std::string_view>& words, const std::string& description) {
-    CLI::Option* option = app.add_option(name, value, description);
+namespace {
+
+CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string_view>& words) {
     std::string type;
     for (const std::string_view word : words) (type += type.empty() ? "" : "|") += word;
     return option->type_name(type)->transform(CLI::Validator(
@@ -19,6 +19,21 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& val
             return std::string();
         },
         ""));
+}
+
+}  // namespace
+
+CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
+                        const std::vector<std::string_view>& words, const std::string& description) {
+    return limit_to(app.add_option(name, value, description), words);
+}
+
+CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                         const std::vector<std::string_view>& words, const std::string& description) {
+    return limit_to(app.add_option(name, values, description), words)
+        ->type_size(1)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words) {

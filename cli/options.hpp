@@ -17,6 +17,10 @@ namespace fp32shim::cli {
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
                         const std::vector<std::string_view>& words, const std::string& description);
 
+/// The same, for an option that may be given several times, with one word each.
+CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                         const std::vector<std::string_view>& words, const std::string& description);
+
 /// The names of a table of policy/words.hpp, each value's first: without the aliases, which are allowed too.
 template <class Words>
 std::vector<std::string_view> names_of(const Words& words) {

@@ -128,7 +128,10 @@ int run(const RunOptions& options) {
     }
 
     RunSummary summary(loaded.policy, environment);
-    if (!summary.problem().empty()) say_run(summary.problem());
+    if (!summary.problem().empty()) {
+        say_run(summary.problem());
+        return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
+    }
     const Ended ended = run_program(program.path, options.words, environment.entries());
     if (ended.exec_error != 0) return failed_to_start(program.path, ended.exec_error);
     std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads the summary

@@ -56,7 +56,11 @@ std::int64_t now_ns() {
 
 RunSummary::RunSummary(const policy::Policy& policy, ProcessEnvironment& environment) : began_ns_(now_ns()) {
     if (!policy.log_path.empty()) {
-        if (policy.log_path.ends_with(".fp32rec")) pattern_ = policy.log_path;
+        if (policy.log_path.ends_with(".fp32rec"))
+            pattern_ = policy.log_path;
+        else
+            problem_ = fmt::format("no summary at the end, since the log is {}; one comes with NAME.fp32rec, or none",
+                                   policy.log_path);
         return;
     }
     std::string folder = environment.get("TMPDIR");

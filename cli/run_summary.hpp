@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 class RunSummary {
   public:
     /// Where the settings name no log, the program is made to record into a temporary folder, in $TMPDIR. A recording
-    /// that the settings ask for is read where it is; other logs leave nothing to summarise.
+    /// that the settings ask for is read where it is. A process has one log: others leave nothing to summarise.
     RunSummary(const policy::Policy& policy, ProcessEnvironment& environment);
     ~RunSummary();
     RunSummary(const RunSummary&) = delete;

@@ -13,12 +13,14 @@
 #include "cli/recordings.hpp"
 #include "cli/report_formats.hpp"
 #include "cli/terminal.hpp"
+#include "cli/verify_roads.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
 struct VerifyOptions {
     std::vector<std::string> recordings;
+    std::vector<std::string> assumed_unused;  ///< words of roads
     std::string at_least, format;
     bool allow_bf16x9 = false;
 };
@@ -34,11 +36,13 @@ enum class Verdict : std::uint8_t { shown, violated, inconclusive };
 struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
+    std::vector<UnseenRoad> roads;    ///< that may have been used
+    std::vector<UnseenRoad> assumed;  ///< that were not, so the user says
     std::uint64_t shown_calls = 0;
 
     Verdict verdict() const {
         if (!violations.empty()) return Verdict::violated;
-        return doubts.empty() ? Verdict::shown : Verdict::inconclusive;
+        return doubts.empty() && roads.empty() ? Verdict::shown : Verdict::inconclusive;
     }
 };
 
@@ -88,15 +92,21 @@ void judge_process(const MergedProcess& process, Verified& verified) {
     }
 }
 
-Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems, policy::Floor at_least,
-                      bool allow_bf16x9) {
+Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
+                      const VerifyOptions& options) {
+    const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
     Verified verified;
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
-        if (row->counters.calls > 0) judge_row(*row, at_least, allow_bf16x9, verified);
+        if (row->counters.calls > 0) judge_row(*row, at_least, options.allow_bf16x9, verified);
     }
     for (const MergedProcess& process : calls.processes()) judge_process(process, verified);
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0) verified.doubts.push_back({"", "no calls were recorded"});
+    for (UnseenRoad& road : find_unseen_roads(calls.processes())) {
+        const auto& words = options.assumed_unused;
+        const bool is_assumed = std::find(words.begin(), words.end(), road.word) != words.end();
+        (is_assumed ? verified.assumed : verified.roads).push_back(std::move(road));
+    }
     return verified;
 }
 
@@ -118,9 +128,16 @@ int exit_code_of(Verdict verdict) {
 }
 
 constexpr std::string_view scope_note =
-    "This is about products that the shim sees. Those of cuDNN, oneDNN, Triton, CUTLASS, and of BLAS libraries that "
-    "are "
-    "linked statically are in no recording.";
+    "What the shim does not see is judged by the files that the processes had loaded. Not judged: code that programs "
+    "make or load at run time themselves (for a GPU, for example), LAPACK routines that multiply inside their own "
+    "library, and linker namespaces of dlmopen.";
+
+Json json_of(const UnseenRoad& road) {
+    return {{"road", road.word},
+            {"reason", road.reason},
+            {"remedy", text_or_null(road.remedy)},
+            {"recordings", road.recordings}};
+}
 
 Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
     Json json = {{"schema", 1},
@@ -132,12 +149,28 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"calls_shown", verified.shown_calls},
                  {"violations", Json::array()},
                  {"doubts", Json::array()},
+                 {"roads_not_seen", Json::array()},
+                 {"assumed_unused", Json::array()},
                  {"scope", scope_note}};
     for (const MergedRow* row : verified.violations) json["violations"].push_back(cli::json_of(*row));
     for (const Doubt& doubt : verified.doubts) {
         json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
     }
+    for (const UnseenRoad& road : verified.roads) json["roads_not_seen"].push_back(json_of(road));
+    for (const UnseenRoad& road : verified.assumed) json["assumed_unused"].push_back(json_of(road));
     return json;
+}
+
+/// `a.fp32rec: `, `a.fp32rec and 3 more: `; nothing where it is about all of them.
+std::string place_text(const std::vector<std::string>& recordings, const MergedCalls& calls) {
+    if (recordings.size() == calls.processes().size()) return {};
+    const std::size_t others = recordings.size() - 1;
+    return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
+}
+
+std::string rest_of(const Verified& verified, std::uint64_t total) {
+    return verified.shown_calls < total ? "of the rest it cannot be told"
+                                        : "whether there were others cannot be told";
 }
 
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
@@ -146,8 +179,9 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     std::string text;
     switch (verified.verdict()) {
         case Verdict::shown:
-            text = fmt::format("{}: all {} calls in {} ran at {} or above.\n", coloured("Shown", Colour::green),
-                               count_text(total), recordings, options.at_least);
+            text = fmt::format("{}: {} in {} ran at {} or above.\n", coloured("Shown", Colour::green),
+                               total == 1 ? "the one call" : "all " + counted(total, "call"), recordings,
+                               options.at_least);
             break;
         case Verdict::violated: {
             std::uint64_t below = 0;
@@ -158,15 +192,26 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
             break;
         }
         case Verdict::inconclusive:
-            text = fmt::format("{}: {} of {} calls in {} ran at {} or above; of the rest it cannot be told.\n",
+            text = fmt::format("{}: {} of {} calls in {} ran at {} or above; {}.\n",
                                coloured("Inconclusive", Colour::yellow), count_text(verified.shown_calls),
-                               count_text(total), recordings, options.at_least);
+                               count_text(total), recordings, options.at_least, rest_of(verified, total));
             break;
     }
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     for (const Doubt& doubt : verified.doubts) {
         text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
                             printable(doubt.reason));
+    }
+    if (!verified.roads.empty()) text += "\nNot seen (where you know that one was not used: --assume-unused ROAD):\n";
+    for (const UnseenRoad& road : verified.roads) {
+        text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
+                            printable(road.reason));
+        if (!road.remedy.empty()) text += fmt::format("  -> {}\n", road.remedy);
+    }
+    if (!verified.assumed.empty()) text += "\nAssumed not to have multiplied, as --assume-unused says:\n";
+    for (const UnseenRoad& road : verified.assumed) {
+        text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
+                            printable(road.reason));
     }
     return text + fmt::format("\n{}\n", scope_note);
 }
@@ -179,8 +224,7 @@ int verify(const VerifyOptions& options) {
     MergedCalls calls;
     const auto problems =
         visit_recordings(found.paths, [&](const std::string& path, auto& recording) { calls.add(path, recording); });
-    const Verified verified = verify_calls(
-        calls, problems, policy::parse_floor(options.at_least).value_or(policy::Floor::fp32), options.allow_bf16x9);
+    const Verified verified = verify_calls(calls, problems, options);
     print(options.format == "json" ? json_text(json_of(verified, calls, options))
                                    : text_of(verified, calls, options));
     return exit_code_of(verified.verdict());
@@ -197,6 +241,8 @@ Action define_verify(CLI::App& app) {
                "The lowest format that is let pass")
         ->required();
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
+    add_choices(app, "--assume-unused", options->assumed_unused, unseen_road_words(),
+                "You know that this road past the shim was not used to multiply; the verdict says so");
     add_format(app, options->format, {"table", "json"});
     return [options] { return verify(*options); };
 }

@@ -2,7 +2,7 @@
 # after asking. Sourced by examples/demo.sh and tests/run.sh. Names hold for Debian 12 and 13, Ubuntu 22.04 and 24.04.
 # shellcheck shell=bash disable=SC2034
 
-packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev)
+packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libjs-chart.js)
 packages_for_examples=(libopenblas-dev)
 packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python3-venv)
 # Programs and libraries that the whole-process tests run the shim under. A release that lacks one skips its tests.
@@ -10,7 +10,7 @@ packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python
 packages_to_test_with=(
     clang libclang-rt-dev python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread
     libblis4-pthread libblas3 liblapack3 libblas-test libjemalloc2 libgoogle-perftools-dev faketime heaptrack fakeroot
-    strace patchelf jq)
+    strace patchelf jq btrfs-progs chromium chromium-driver python3-selenium)
 [[ $(uname -m) == aarch64 ]] || packages_to_test_with+=(g++-aarch64-linux-gnu qemu-user)
 packages_for_lint=(clang-format clang-tidy)
 

@@ -91,7 +91,7 @@ struct RecordedEvent {
     std::int64_t end_ns = 0;        ///< when it returned: nanoseconds since 1970, UTC
     std::uint64_t duration_ns = 0;  ///< on the host; where the call was not timed: the mean of its row
     bool is_timed = true;
-    std::uint32_t row = 0;          ///< RecordedRow::id
+    std::uint32_t row = 0;  ///< RecordedRow::id
     std::uint32_t lane = 0;
     std::int32_t thread = 0;  ///< 0: unknown
     std::uint64_t ticks = 0;  ///< `end_ns`, as it was recorded: rises within a lane, and never equal there

@@ -168,7 +168,7 @@ RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
         if (const RowNode* known = find_row(content)) return {known->row, true};
         if (row_count_.load(std::memory_order_relaxed) >= row_limit_) return {format::overflow_row, true};
     }
-    if (const RowNode* added = add_row(content)) return {added->row, true};
+    if (const RowNode* added = add_row(content)) return {added->row, true, true};
     return {format::overflow_row, false};
 }
 

@@ -29,6 +29,7 @@ class RecordingRows {
         std::uint32_t row = format::overflow_row;
         /// False: there was no room for the row now, but there may be room later.
         bool is_final = true;
+        bool is_new = false;  ///< made just now
     };
     /// The row of a decision; a new one where there is none. Near the limit the sizes of new rows are rounded up to
     /// powers of two, and at it everything new is the overflow row. Thread-safe.

@@ -65,6 +65,9 @@ SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segm
             case SegmentKind::events:
                 index.events.push_back(place);
                 break;
+            case SegmentKind::objects:
+                index.objects.push_back(place);
+                break;
             default:
                 problems.add(place.offset,
                              "a segment of unknown kind " + std::to_string(place.header.kind) + "; it is left out");

@@ -48,7 +48,7 @@ struct SegmentPlace {
 
 /// The segments of each kind, in the order of the file.
 struct SegmentIndex {
-    std::vector<SegmentPlace> strings, rows, counters, rings, events;
+    std::vector<SegmentPlace> strings, rows, counters, rings, events, objects;
     std::uint32_t whole_count = 0;  ///< that the file has to their ends
 };
 

@@ -126,7 +126,8 @@ int fp32shim_set_precision(const char* precision) {
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     std::optional<Precision> wanted;
     if (precision != nullptr && !(wanted = precision_of(precision))) return FP32SHIM_INVALID_ARGUMENT;
-    set_process_precision(wanted);
+    if (!set_process_precision(wanted)) return FP32SHIM_OK;
+    if (record::Recording* recording = settings().recording) recording->note_precision(wanted);
     return FP32SHIM_OK;
 }
 
@@ -149,7 +150,8 @@ int fp32shim_set_floor(const char* floor) {
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     const std::optional<Floor> wanted = floor == nullptr ? std::nullopt : policy::parse_floor(floor);
     if (!wanted) return FP32SHIM_INVALID_ARGUMENT;
-    raise_process_floor(*wanted);
+    if (!raise_process_floor(*wanted)) return FP32SHIM_OK;
+    if (record::Recording* recording = settings().recording) recording->note_floor(*wanted);
     return FP32SHIM_OK;
 }
 
@@ -179,5 +181,9 @@ int fp32shim_pop_scope(void) {
 int fp32shim_reload_policy(void) {
     const ErrnoKeeper keep;
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
-    return reload_settings() ? FP32SHIM_OK : FP32SHIM_POLICY_ERROR;
+    if (!reload_settings()) return FP32SHIM_POLICY_ERROR;
+    const Settings& now = settings();
+    if (now.recording != nullptr)
+        now.recording->note_reload({now.policy.name, now.policy.revision, now.policy.sha256});
+    return FP32SHIM_OK;
 }

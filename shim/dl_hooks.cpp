@@ -14,6 +14,7 @@
 #include "shim/elf/readers.hpp"
 #include "shim/elf/text.hpp"
 #include "shim/functions.hpp"
+#include "shim/loaded_files.hpp"
 #include "shim/loaded_object.hpp"
 #include "shim/provider.hpp"
 #include "shim/site.hpp"
@@ -77,10 +78,15 @@ void say_no_slot_left(const char* name) {
 /// (a data object of that name, another linker namespace, code made by another hook).
 void* entry_point_for(const char* name, void* found) {
     const elf::Reading reading;
-    if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) return found;
+    if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
+        note_lookup_past();
+        return found;
+    }
     void* slot = slot_for(find_function(name), found);
-    if (slot == nullptr) say_no_slot_left(name);
-    return slot == nullptr ? found : slot;
+    if (slot != nullptr) return slot;
+    say_no_slot_left(name);
+    note_lookup_past();
+    return found;
 }
 
 /// Another preload before us that wraps a product asks for the next one: our entry point would find that wrapper
@@ -151,6 +157,7 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
         if (real_dlclose == nullptr) return -1;  // no C library: cannot be
         real.store(real_dlclose, std::memory_order_relaxed);
     }
+    note_files_before_unloading();
     int result = 0;
     {
         const elf::Closing closing;

@@ -2,9 +2,12 @@
 
 #include <elf.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 
 #include <atomic>
+#include <cerrno>
 
+#include "record/raw_syscall.hpp"
 #include "shim/elf/text.hpp"
 
 // Our own dynamic section, which link.h declares: the linker defines it in every shared object. Hidden, so that the
@@ -78,16 +81,6 @@ template <class T>
 const T* at(ElfW(Addr) base, ElfW(Addr) value) {
     // glibc adds the base in place, except where the section is read-only (the kernel's vdso).
     return reinterpret_cast<const T*>(value < base ? base + value : value);
-}
-
-bool contains_segment(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, ElfW(Addr) address,
-                      ElfW(Word) flags) {
-    for (std::size_t i = 0; i < count; ++i) {
-        if (headers[i].p_type != PT_LOAD || (headers[i].p_flags & flags) != flags) continue;
-        const ElfW(Addr) begin = base + headers[i].p_vaddr;
-        if (address >= begin && address < begin + headers[i].p_memsz) return true;
-    }
-    return false;
 }
 
 const ElfW(Sym) * check_definition(const Object& object, std::size_t index, std::string_view name,
@@ -233,30 +226,65 @@ const link_map* own_object() {
 
 namespace {
 
-bool contains_with(const link_map* map, ElfW(Addr) address, ElfW(Word) flags) {
-    if (const PrivateFields* fields = private_fields(map)) {
-        return contains_segment(map->l_addr, fields->headers, fields->header_count, address, flags);
-    }
-    if (map == first_object()) {
-        return contains_segment(map->l_addr, reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)),
-                                getauxval(AT_PHNUM), address, flags);
-    }
+using ProgramHeaders = std::span<const ElfW(Phdr)>;
+
+ProgramHeaders program_headers(const link_map* map) {
+    if (const PrivateFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
+    if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
     // The file's header is mapped at the base of every shared object that a normal linker made.
     const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
-    if (header == nullptr || header->e_ident[0] != ELFMAG0 || header->e_ident[1] != ELFMAG1) return false;
-    const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff);
-    return contains_segment(map->l_addr, headers, header->e_phnum, address, flags);
+    if (header == nullptr || header->e_ident[0] != ELFMAG0 || header->e_ident[1] != ELFMAG1) return {};
+    return {reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff), header->e_phnum};
+}
+
+bool contains_with(const link_map* map, ElfW(Addr) address, ElfW(Word) flags) {
+    for (const ElfW(Phdr) & segment : program_headers(map)) {
+        if (segment.p_type != PT_LOAD || (segment.p_flags & flags) != flags) continue;
+        const ElfW(Addr) begin = map->l_addr + segment.p_vaddr;
+        if (address >= begin && address < begin + segment.p_memsz) return true;
+    }
+    return false;
 }
 
 const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
     for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
-        if (contains_with(map, address, flags)) return map;
+        if (is_mapped(map) && contains_with(map, address, flags)) return map;
     return nullptr;
 }
 
 }  // namespace
 
+bool is_mapped(const link_map* map) {
+    if (_r_debug.r_state == r_debug::RT_CONSISTENT) return true;  // the loader is not at work, nor was at a fork
+    const std::uintptr_t page_size = getauxval(AT_PAGESZ);
+    unsigned char in_core[1];
+    const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(map->l_ld) / page_size * page_size;
+    return record::raw::syscall6(SYS_mincore, static_cast<long>(page), 1, record::raw::address(in_core)) != -ENOMEM;
+}
+
 bool contains(const link_map* map, ElfW(Addr) address) { return contains_with(map, address, 0); }
+
+std::span<const std::uint8_t> build_id(const link_map* map) {
+    for (const ElfW(Phdr) & segment : program_headers(map)) {
+        if (segment.p_type != PT_NOTE) continue;
+        const ElfW(Addr) end = map->l_addr + segment.p_vaddr + segment.p_memsz;
+        // Notes that are not loaded with the rest are not there to be read.
+        if (!contains(map, end - 1)) continue;
+        const ElfW(Addr) alignment = segment.p_align == 8 ? 8 : 4;
+        const auto aligned = [&](ElfW(Addr) size) { return (size + alignment - 1) / alignment * alignment; };
+        for (ElfW(Addr) place = map->l_addr + segment.p_vaddr; place + sizeof(ElfW(Nhdr)) <= end;) {
+            const auto& note = *reinterpret_cast<const ElfW(Nhdr)*>(place);
+            const auto* name = reinterpret_cast<const char*>(place + sizeof note);
+            const ElfW(Addr) content = place + aligned(sizeof note + note.n_namesz);
+            const ElfW(Addr) next = content + aligned(note.n_descsz);
+            if (next > end || next <= place) break;
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && equal({name, 4}, {"GNU\0", 4}))
+                return {reinterpret_cast<const std::uint8_t*>(content), note.n_descsz};
+            place = next;
+        }
+    }
+    return {};
+}
 
 bool is_own_code(ElfW(Addr) address) {
     const link_map* own = own_object();

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace fp32shim::elf {
@@ -48,8 +49,15 @@ const link_map* own_object();
 /// Whether the address lies in this library.
 bool is_own_code(ElfW(Addr) address);
 
+/// Whether the object's pages are there. In a child that was forked while another thread was in dlclose, the list may
+/// have an object for ever whose pages are gone.
+bool is_mapped(const link_map* map);
+
 /// Whether the object has segments that contain the address.
 bool contains(const link_map* map, ElfW(Addr) address);
+
+/// The identification that the linker gave the object's file (NT_GNU_BUILD_ID); empty: it has none.
+std::span<const std::uint8_t> build_id(const link_map* map);
 
 /// The object that contains an address, or nullptr (code made at run time).
 const link_map* object_at(ElfW(Addr) address);

@@ -137,5 +137,8 @@ int main(int argc, char** argv) {
         }
     }
     opened.recording->detach(writer);
+    // What the shim does when the program ends; here nothing is loaded that multiplies.
+    opened.recording->note_objects_complete(1);
+    opened.recording->note_exit();
     return 0;
 }

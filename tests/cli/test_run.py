@@ -342,3 +342,13 @@ def test_a_summary_that_nobody_reads_does_not_change_the_exit_status(writes_reco
     done = subprocess.run(["bash", "-c", command], check=False,
                           env=environment(LD_LIBRARY_PATH=shim.blas_directory("openblas")))
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("name", ["calls.jsonl", "stderr"])
+def test_a_log_that_is_no_recording_leaves_no_summary_and_one_line_says_so(tmp_path, name, temporary):
+    log = name if name == "stderr" else tmp_path / name
+    said = product("--log", log, TMPDIR=temporary).lines
+    assert said[0].startswith("fp32shim run: no summary") and str(log) in said[0]
+    assert not any("calls in" in line for line in said)
+    for words, settings in ((["--quiet"], {}), ([], {"RANK": "1"})):
+        assert "no summary" not in product(*words, "--log", log, TMPDIR=temporary, **settings).stderr

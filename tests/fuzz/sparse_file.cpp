@@ -103,7 +103,10 @@ void read_everything(const std::string& file) {
             if (problem.offset < offset || problem.what.empty()) std::abort();
             offset = problem.offset;
         }
-        if (letters + reader.changes().size() + static_cast<std::size_t>(reader.state()) == SIZE_MAX) std::abort();
+        if (letters + reader.changes().size() + reader.objects().all.size() +
+                static_cast<std::size_t>(reader.state()) ==
+            SIZE_MAX)
+            std::abort();
         if (!reader.refresh()) std::abort();
     }
 }

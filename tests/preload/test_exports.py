@@ -67,8 +67,9 @@ def test_thread_local_storage_takes_at_most_64_bytes():
 
 
 def test_nothing_unexpected_runs_at_start_or_exit():
-    """No constructor or destructor of ours: BLAS is called before the one and after the other."""
+    """No constructor of ours, since BLAS is called before it; and one destructor, that of shim/loaded_files.cpp, which
+    leaves everything as it is, since BLAS is called after it."""
     # __do_global_dtors_aux of the C runtime, and from gcc 13 on libgcc's release_registered_frames.
     known = 1 + ("release_registered_frames" in output_of("nm"))
     sizes = dict(re.findall(r"\((INIT_ARRAYSZ|FINI_ARRAYSZ)\)\s+(\d+)", output_of("readelf", "-dW")))
-    assert int(sizes.get("FINI_ARRAYSZ", 0)) <= 8 * known, sizes
+    assert int(sizes.get("FINI_ARRAYSZ", 0)) <= 8 * (known + 1), sizes

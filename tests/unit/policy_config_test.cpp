@@ -41,7 +41,7 @@ TEST(Config, ObservesWithoutChangingAnything) {
     EXPECT_EQ(decided(policy, Device::cuda, 512), Precision::native);
     EXPECT_EQ(decided(policy, Device::cpu, 512), Precision::native);
     EXPECT_EQ(policy.floor, Floor::none);
-    EXPECT_TRUE(policy.log_path.ends_with(".jsonl"));
+    EXPECT_TRUE(policy.log_path.ends_with(".fp32rec"));
 }
 
 TEST(Config, PinsFp32WithAFloor) {

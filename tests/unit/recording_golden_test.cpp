@@ -26,6 +26,8 @@ std::string bytes_of(const std::string& path) {
     return std::move(bytes).str();
 }
 
+constexpr std::uint8_t build_id[] = {0xc0, 0xff, 0xee};
+
 /// The program that the golden files are about: two decisions with `summary`; with `calls` some more than a ring.
 void write_program(const std::string& path, policy::LogLevel level) {
     ProcessFacts who = facts();
@@ -72,6 +74,11 @@ void write_program(const std::string& path, policy::LogLevel level) {
     }
     recording->count(*writer, 2, 9'000'000, 9'004'096, with_events, lt);
     recording->note_precision(policy::Precision::highest);
+    recording->note_object({"", build_id, false});
+    recording->note_object({"/usr/lib/libfoo.so", {}, false});
+    recording->note_object({"/usr/lib/libfoo.so", {}, true});
+    recording->note_objects_complete(1);
+    recording->note_exit();
 }
 
 /// Gives everything that differs from run to run the values of the golden files.
@@ -87,9 +94,15 @@ void normalize(std::string& bytes) {
     header.architecture = static_cast<std::uint8_t>(format::Architecture::x86_64);
     std::memset(header.boot_id, 0x5a, sizeof header.boot_id);
     header.changes[0].time = 9'500'000;
+    header.objects_looked_at = 9'600'000;
+    header.exited_at = 9'600'000;
     for (std::size_t offset = format::segment_size; offset < bytes.size(); offset += format::segment_size) {
         auto& segment = *reinterpret_cast<format::SegmentHeader*>(bytes.data() + offset);
         if (segment.thread != 0) segment.thread = 4243;
+        if (segment.kind != static_cast<std::uint32_t>(format::SegmentKind::objects)) continue;
+        auto& objects = *reinterpret_cast<format::ObjectSegment*>(bytes.data() + offset);
+        for (format::ObjectRecord& object : objects.entries)
+            if (object.published != 0) object.first_seen = 9'600'000;
     }
 }
 
@@ -154,6 +167,19 @@ TEST_P(RecordingGolden, ReadsAsItWasWritten) {
     ASSERT_EQ(reader->changes().size(), 1U);
     EXPECT_EQ(reader->changes()[0].precision, policy::Precision::highest);
     EXPECT_EQ(reader->changes()[0].time_ns, 1'795'000'000'000'000'000 + 8'500'000);
+
+    const RecordedObjects& objects = reader->objects();
+    ASSERT_EQ(objects.all.size(), 2U);
+    EXPECT_EQ(objects.all[0].path, read.process.executable);
+    EXPECT_EQ(objects.all[0].build_id, std::vector<std::uint8_t>(std::begin(build_id), std::end(build_id)));
+    EXPECT_FALSE(objects.all[0].is_bound_past);
+    EXPECT_EQ(objects.all[1].path, "/usr/lib/libfoo.so");
+    EXPECT_TRUE(objects.all[1].build_id.empty());
+    EXPECT_TRUE(objects.all[1].is_bound_past);
+    EXPECT_EQ(objects.looked_at_ns, 1'795'000'000'000'000'000 + 8'600'000);
+    EXPECT_TRUE(objects.until_exit);
+    EXPECT_FALSE(objects.are_missing);
+    EXPECT_FALSE(objects.had_lookup_past);
 
     if (!with_events) {
         EXPECT_TRUE(events.empty());

@@ -1,0 +1,152 @@
+#include "cli/verify_roads.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/doctor_functions.hpp"
+#include "cli/doctor_roads.hpp"
+#include "cli/moment.hpp"
+#include "cli/progress.hpp"
+#include "record/process_facts.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::string_view bound_past = "bound-past", dlsym_past = "dlsym-past", later_libraries = "later",
+                           unread_libraries = "unread";
+
+/// What a loaded file says about roads.
+struct Judged {
+    std::vector<Road> roads;
+    std::string why_unread;  ///< empty: it was read
+};
+
+std::int64_t modified_ns(const std::string& path) {
+    struct stat facts = {};
+    if (stat(path.c_str(), &facts) != 0) return INT64_MAX;
+    return std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
+}
+
+/// Why the file at the object's path is not, or may not be, the one that was loaded; empty: it is that.
+std::string why_another(const record::RecordedObject& object, const ElfFile& elf) {
+    std::vector<std::uint8_t> build_id = elf.build_id;
+    build_id.resize(std::min(build_id.size(), record::format::build_id_limit));
+    if (build_id != object.build_id) return "is another file now";
+    // Without an identification, a file that is older than the recording is taken to be the same.
+    if (build_id.empty() && modified_ns(object.path) >= object.first_seen_ns) return "was changed since";
+    return {};
+}
+
+Judged judge(const record::RecordedObject& object) {
+    if (!object.path.starts_with('/')) return {find_roads_by_name(object.path), "has no whole path"};
+    const auto elf =
+        read_elf(object.path, [](std::string_view name) { return function_kind(name) != FunctionKind::none; });
+    if (!elf) return {find_roads_by_name(object.path), "is not here, or cannot be read"};
+    if (std::string why = why_another(object, *elf); !why.empty())
+        return {find_roads_by_name(object.path), std::move(why)};
+    return {find_roads(object.path, *elf), {}};
+}
+
+/// Files of many processes, each read once.
+class JudgedFiles {
+  public:
+    const Judged& of(const record::RecordedObject& object) {
+        const auto key = std::pair(object.path, object.build_id);
+        const auto known = files_.find(key);
+        return known != files_.end() ? known->second : files_.emplace(key, judge(object)).first->second;
+    }
+
+  private:
+    std::map<std::pair<std::string, std::vector<std::uint8_t>>, Judged> files_;
+};
+
+class UnseenRoads {
+  public:
+    void add(std::string_view word, std::string reason, std::string remedy, const std::string& recording) {
+        const auto [place, is_new] = places_.emplace(std::pair(std::string(word), reason), all_.size());
+        if (is_new) all_.push_back({std::string(word), std::move(reason), std::move(remedy), {}});
+        std::vector<std::string>& recordings = all_[place->second].recordings;
+        if (recordings.empty() || recordings.back() != recording) recordings.push_back(recording);
+    }
+    std::vector<UnseenRoad> take() { return std::move(all_); }
+
+  private:
+    std::vector<UnseenRoad> all_;
+    std::map<std::pair<std::string, std::string>, std::size_t> places_;
+};
+
+void add_unread(const std::map<std::string, std::vector<std::string>>& unread, const std::string& recording,
+                UnseenRoads& roads) {
+    constexpr std::size_t shown = 5;
+    for (const auto& [why, names] : unread) {
+        std::string list;
+        for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) (list += i == 0 ? "" : ", ") += names[i];
+        if (names.size() > shown) list += fmt::format(" and {} more", names.size() - shown);
+        roads.add(unread_libraries, fmt::format("{}: what was loaded {}, so only the name was looked at", list, why),
+                  "verify where the program ran", recording);
+    }
+}
+
+/// The process itself: what is known of it, whatever it had loaded.
+void add_gaps(const MergedProcess& process, UnseenRoads& roads) {
+    const record::RecordedObjects& objects = process.objects;
+    if (objects.looked_at_ns == 0) {
+        roads.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
+    } else if (!objects.until_exit && process.state != record::RecordingState::live) {
+        roads.add(later_libraries,
+                  fmt::format("libraries that were loaded after {} are not known: the process was killed, or ended "
+                              "without running its exit handlers",
+                              timestamp(objects.looked_at_ns)),
+                  "", process.path);
+    }
+    if (objects.are_missing)
+        roads.add(unread_libraries, "not all libraries that were loaded had room in the recording",
+                  "raise [log] max_size", process.path);
+    if (objects.had_lookup_past)
+        roads.add(dlsym_past, "a function that multiplies was looked up by dlsym, and given out past the shim", "",
+                  process.path);
+}
+
+void add_process(const MergedProcess& process, JudgedFiles& files, UnseenRoads& roads) {
+    std::map<std::string, std::vector<std::string>> unread;
+    for (const record::RecordedObject& object : process.objects.all) {
+        const Judged& judged = files.of(object);
+        for (const Road& road : judged.roads)
+            roads.add(road.word, fmt::format("{} in {}: {}", road.name, object.path, road.message), road.remedy,
+                      process.path);
+        if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(record::base_name(object.path));
+        if (object.is_bound_past)
+            roads.add(bound_past,
+                      fmt::format("{}: opened with RTLD_DEEPBIND, or linked so that it looks into itself first; what "
+                                  "it multiplies by the functions of a BLAS goes past the shim",
+                                  object.path),
+                      "", process.path);
+    }
+    add_unread(unread, process.path, roads);
+    add_gaps(process, roads);
+}
+
+}  // namespace
+
+std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& processes) {
+    JudgedFiles files;
+    UnseenRoads roads;
+    Progress progress("reading libraries");
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+        progress.show(i, processes.size());
+        add_process(processes[i], files, roads);
+    }
+    return roads.take();
+}
+
+std::vector<std::string_view> unseen_road_words() {
+    std::vector<std::string_view> words = road_words();
+    words.insert(words.end(), {bound_past, dlsym_past, later_libraries, unread_libraries});
+    return words;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,27 @@
+// What `fp32shim verify` cannot see: ways on which products of the recorded processes may have gone past the shim,
+// judged by the files that they had loaded.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/merged_calls.hpp"
+
+namespace fp32shim::cli {
+
+struct UnseenRoad {
+    std::string word;                     ///< for --assume-unused
+    std::string reason;                   ///< what may have multiplied, and why that is not known
+    std::string remedy;                   ///< what governs it; empty: nothing
+    std::vector<std::string> recordings;  ///< whose processes had it
+};
+
+/// Each road once. Reads the files that were loaded, where they are still the same; of the others it judges the
+/// names, and they are a road of their own.
+std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& processes);
+
+/// The words of all roads there are.
+std::vector<std::string_view> unseen_road_words();
+
+}  // namespace fp32shim::cli
