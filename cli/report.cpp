@@ -7,6 +7,9 @@
 #include "cli/options.hpp"
 #include "cli/recordings.hpp"
 #include "cli/report_formats.hpp"
+#include "cli/report_html.hpp"
+#include "cli/report_output.hpp"
+#include "cli/report_timeline.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
@@ -14,7 +17,7 @@ namespace {
 
 struct ReportOptions {
     std::vector<std::string> recordings;
-    std::string format, sort = "time";
+    std::string format, output, sort = "time";
     std::size_t top = 10;
     Filter filter;
 };
@@ -24,7 +27,11 @@ RowOrder order_of(const std::string& word) {
     return word == "flops" ? RowOrder::flops : RowOrder::time;
 }
 
-std::string text_of(const MergedCalls& calls, const ReportOptions& options) {
+std::string text_of(const MergedCalls& calls, const Timeline& timeline, const std::vector<ReadingProblem>& problems,
+                    const ReportOptions& options) {
+    if (options.format == "html") {
+        return report_html({calls, timeline, problems, order_of(options.sort), !options.filter.is_empty()});
+    }
     if (options.format == "json") return json_text(report_json(calls));
     if (options.format == "csv") return report_csv(calls);
     if (options.format == "prometheus") return report_prometheus(calls);
@@ -40,12 +47,27 @@ int report(ReportOptions& options) {
     for (const std::string& error : found.errors) say("report", error);
     if (!found.errors.empty()) return exit_code::usage;
 
+    if (const std::string problem = output_problem(options.output, found.paths); !problem.empty()) {
+        say("report", problem);
+        return exit_code::usage;
+    }
+
     MergedCalls calls(&options.filter);
+    Timeline timeline;
     const auto problems =
-        visit_recordings(found.paths, [&](const std::string& path, auto& recording) { calls.add(path, recording); });
+        visit_recordings(found.paths, [&](const std::string& path, record::RecordingReader& recording) {
+            calls.add(path, recording);
+            if (options.format == "html") timeline.add(recording, options.filter);
+        });
     const bool is_damaged = say_problems("report", problems);
     if (calls.processes().empty()) return exit_code::finding;
-    print(text_of(calls, options));
+    const std::string text = text_of(calls, timeline, problems, options);
+    if (options.output.empty()) {
+        print(text);
+    } else if (const std::string problem = write_output(options.output, text); !problem.empty()) {
+        say("report", problem);
+        return exit_code::usage;
+    }
     return is_damaged ? exit_code::finding : exit_code::ok;
 }
 
@@ -56,9 +78,11 @@ Action define_report(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    add_format(app, options->format, {"table", "json", "csv", "prometheus"});
+    add_format(app, options->format, {"table", "json", "csv", "prometheus", "html"});
+    app.add_option("-o,--output", options->output, "Write to this file instead of stdout, whole or not at all")
+        ->type_name("FILE");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
-               "Order of the table's rows; time where not given");
+               "Order of rows in a table or page; time where not given");
     app.add_option("--top", options->top, "Rows of the table; 0: all")->type_name("COUNT");
     options->filter.declare(app);
     return [options] { return report(*options); };

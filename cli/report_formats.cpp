@@ -324,6 +324,7 @@ Json json_of(const MergedRow& row) {
     json["processes"] = row.processes;
     json["calls"] = row.counters.calls;
     json["host_ns"] = row.counters.total_ns;
+    json["timed_calls"] = row.counters.timed_calls;
     json["host_ns_min"] = row.counters.shortest_ns;
     json["host_ns_max"] = row.counters.longest_ns;
     json["first"] = time_or_null(row.counters.first_ns);

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
 # The main job, from a fresh Debian 12/13 or Ubuntu 22.04/24.04: installs what is missing (after asking), builds, and
 # runs examples/qtlq three times: unmodified; with `high` (TF32) previewed on the CPU; with `high` and a policy that
-# pins its product to FP32. Exits with 0 if all three came out as they should.
+# pins its product to FP32. Then writes a report as a page for the browser. Exits with 0 if all came out as it should.
 #
 #   examples/demo.sh [--yes]     --yes: install missing packages without asking
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source config/packages.sh
 
-# Relative, as the loader takes it from here: LD_PRELOAD has no way to quote a blank in a path.
-shim=build/lib/libfp32shim.so
+fp32shim=build/bin/fp32shim
 results=build/demo
-high=("LD_PRELOAD=$shim" FP32_MATMUL_PRECISION=high FP32_MATMUL_CPU=emulate FP32_MATMUL_LOG=stderr)
+high=(--precision high --cpu emulate)
 failed=0
 
 usage() {
@@ -30,35 +29,57 @@ build() {
     cmake -S . -B build "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DFP32SHIM_TESTS=OFF -DFP32SHIM_BENCH=OFF
     cmake --build build
     local file
-    for file in "$shim" build/bin/qtlq; do
+    for file in build/lib/libfp32shim.so "$fp32shim" build/bin/qtlq; do
         [[ -e $file ]] || { echo "demo.sh: the build left no $file; see its messages above" >&2; exit 1; }
     done
 }
 
-# run NAME [VARIABLE=VALUE...]: NAME.txt gets the table, NAME.log what the shim said, NAME.csv all 128 values.
-run() {
+# products NAME [COMMAND...]: runs qtlq under COMMAND. NAME.txt gets the table, NAME.log what COMMAND said.
+products() {
     local name=$1
     shift
-    printf '$ %sbuild/bin/qtlq\n' "${*:+$* }"
-    if ! env "$@" build/bin/qtlq >"$results/$name.txt" 2>"$results/$name.log" ||
-        ! env "$@" build/bin/qtlq --csv >"$results/$name.csv" 2>/dev/null; then
+    echo "\$ ${*:+$* }build/bin/qtlq"
+    if ! "$@" build/bin/qtlq >"$results/$name.txt" 2>"$results/$name.log"; then
         cat "$results/$name.log" >&2
-        echo "demo.sh: qtlq failed; what it and the shim said stands above" >&2
+        echo "demo.sh: qtlq failed; what it and fp32shim said stands above" >&2
         exit 1
     fi
     tail -n 1 "$results/$name.txt"
+    cat "$results/$name.log"
+}
+
+# values NAME [COMMAND...]: the same run once more, for all 128 values: NAME.csv.
+values() {
+    "${@:2}" build/bin/qtlq --csv >"$results/$1.csv"
+}
+
+# recorded NAME [OPTION...]: both, under `fp32shim run`, with every call of the first in NAME.fp32rec.
+recorded() {
+    local name=$1
+    shift
+    rm -f "$results/$name".*fp32rec # a recording is never overwritten: a second one gets a number
+    products "$name" "$fp32shim" run "$@" --log "$results/$name.fp32rec" --level calls --
+    values "$name" "$fp32shim" run --quiet "$@" --
 }
 
 run_all() {
     # The demonstration's settings, not those of the shell that it was started from.
-    unset LD_PRELOAD "${!FP32_MATMUL_@}"
+    unset LD_PRELOAD FP32SHIM_LIBRARY "${!FP32_MATMUL_@}"
+    if [[ $PWD == *[[:space:]:]* ]]; then
+        # LD_PRELOAD has no way to quote a blank in a path.
+        links=$(mktemp -d)
+        trap 'rm -r "$links"' EXIT
+        ln -s "$PWD/build/lib/libfp32shim.so" "$links"
+        export FP32SHIM_LIBRARY=$links/libfp32shim.so
+    fi
     mkdir -p "$results"
     heading "1. Unmodified"
-    run unmodified
+    products unmodified
+    values unmodified
     heading "2. high: what TF32 would do, previewed on this CPU"
-    run high "${high[@]}"
+    recorded high "${high[@]}"
     heading "3. high, but a rule of examples/qtlq/pin.toml keeps this product at FP32"
-    run pinned "${high[@]}" FP32_MATMUL_POLICY=examples/qtlq/pin.toml
+    recorded pinned "${high[@]}" --policy examples/qtlq/pin.toml
 }
 
 # Four of the rows: the largest eigenvalue, and three that TF32 gets wrong, two of them down to the sign.
@@ -81,12 +102,11 @@ show_table() {
         }' examples/qtlq/reference.csv "$results"/{unmodified,high,pinned}.csv
 }
 
-show_decisions() {
-    heading "What the shim decided, and why"
-    local name
-    for name in high pinned; do
-        sed "s/^/[$name] /" "$results/$name.log"
-    done
+write_report() {
+    heading "The report"
+    echo "\$ $fp32shim report --format html --output $results/report.html $results/{high,pinned}.fp32rec"
+    "$fp32shim" report --format html --output "$results/report.html" "$results"/{high,pinned}.fp32rec
+    echo "Open in a browser: file://$PWD/$results/report.html"
 }
 
 # expect TEXT COMMAND...: says whether COMMAND holds.
@@ -101,6 +121,19 @@ expect() {
     fi
 }
 
+# ran_at NAME FORMAT: whether the recording says that every product ran at FORMAT.
+ran_at() {
+    "$fp32shim" report --format json --output "$results/$1.json" "$results/$1.fp32rec"
+    [[ $(grep '"applied":' "$results/$1.json" | sort -u | tr -d ' ,') == "\"applied\":\"$2\"" ]]
+}
+
+# verify_says STATUS NAME: 0: shown, 1: violated.
+verify_says() {
+    local status=0
+    "$fp32shim" verify --at-least fp32 "$results/$2.fp32rec" >"$results/$2.verify.txt" || status=$?
+    ((status == $1))
+}
+
 check() {
     heading "As it should be?"
     expect "unmodified agrees with the published FP32 values" \
@@ -109,13 +142,19 @@ check() {
         grep -q '^agrees with: published TF32' "$results/high.txt"
     expect "pinned is unmodified again, in every bit of all 128 values" \
         cmp -s "$results/unmodified.csv" "$results/pinned.csv"
+    expect "the recording of high says that its product ran at TF32" ran_at high tf32
+    expect "the recording of pinned says that its product ran at FP32" ran_at pinned fp32
+    expect "fp32shim verify --at-least fp32 finds high in violation" verify_says 1 high
+    expect "fp32shim verify --at-least fp32 finds that pinned shows it" verify_says 0 pinned
 }
 
 show_next() {
     heading "Where to look next"
     cat <<EOF
+the report                 $results/report.html
 the whole tables           $results/*.txt
-your own program           LD_PRELOAD=\$PWD/$shim FP32_MATMUL_PRECISION=high FP32_MATMUL_CPU=emulate PROGRAM
+your own program           $fp32shim run --precision high --cpu emulate -- PROGRAM
+what will be seen of it    $fp32shim doctor -- PROGRAM
 settings and limits        README.md
 more examples, scopes      examples/README.md
 policies ready for use     config/
@@ -139,7 +178,7 @@ main() {
     build
     run_all
     show_table
-    show_decisions
+    write_report
     check
     show_next
     exit "$failed"

@@ -1,0 +1,451 @@
+#include "cli/report_html.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include "cli/json.hpp"
+#include "cli/moment.hpp"
+#include "cli/report_formats.hpp"
+#include "cli/terminal.hpp"
+
+// report_page/embedded.S
+extern "C" {
+extern const char fp32shim_page_html[], fp32shim_page_html_end[];
+extern const char fp32shim_page_style[], fp32shim_page_style_end[];
+extern const char fp32shim_page_script[], fp32shim_page_script_end[];
+extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
+}
+
+namespace fp32shim::cli {
+namespace {
+
+// What bounds the page's size.
+constexpr std::size_t max_rows = 2000;
+constexpr std::size_t max_processes = 200;
+constexpr std::size_t max_lines = 50;  ///< of one warning, and changes
+constexpr std::size_t max_values = 5;  ///< of one fact
+constexpr std::size_t max_text = 400;  ///< bytes
+
+/// Text from a recording: cut where it is too long, between two characters.
+std::string cut(std::string_view text) {
+    if (text.size() <= max_text) return std::string(text);
+    std::size_t end = max_text;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    return std::string(text.substr(0, end)) + "…";
+}
+
+/// `2026-11-21 08:42:00 UTC`
+std::string moment_text(std::int64_t time_ns) {
+    std::string text = timestamp(time_ns).substr(0, std::strlen("2026-11-21T08:42:00"));
+    text[text.find('T')] = ' ';
+    return text + " UTC";
+}
+
+std::string base_name(std::string_view path) { return std::string(path.substr(path.find_last_of('/') + 1)); }
+
+/// Flops of all calls of a row; 0 where they are not known.
+double work_of(const MergedRow& row) { return std::max(row.flops, 0.0) * static_cast<double>(row.counters.calls); }
+
+struct Sum {
+    std::uint64_t calls = 0, host_ns = 0, calls_without_work = 0;
+    double work = 0;
+
+    void add(const MergedRow& row) {
+        calls += row.counters.calls;
+        host_ns += row.counters.total_ns;
+        work += work_of(row);
+        if (row.flops < 0) calls_without_work += row.counters.calls;
+    }
+    Json json() const {
+        return {{"calls", calls}, {"host_ns", host_ns}, {"work", work}, {"calls_without_work", calls_without_work}};
+    }
+};
+
+Sum sum_of(const MergedCalls& calls) {
+    Sum sum;
+    for (const MergedRow& row : calls.rows()) sum.add(row);
+    sum.calls_without_work += calls.total().calls - sum.calls;
+    sum.calls = calls.total().calls;
+    return sum;
+}
+
+Json formats_json(const MergedCalls& calls) {
+    std::map<std::string, double> work;
+    for (const MergedRow& row : calls.rows()) work[format_of(row)] += work_of(row);
+    Json json = Json::array();
+    for (const auto& [format, share] : calls.by_format()) {
+        json.push_back(
+            {{"format", format}, {"calls", share.calls}, {"host_ns", share.host_ns}, {"work", work[format]}});
+    }
+    return json;
+}
+
+/// A row as the report's JSON has it (docs/cli/report-json.md), without keys that are null.
+Json row_json(const MergedRow& row) {
+    const Json whole = json_of(row);
+    Json json;
+    for (const auto& [key, value] : whole.items()) {
+        if (value.is_string())
+            json[key] = cut(value.get_ref<const std::string&>());
+        else if (!value.is_null())
+            json[key] = value;
+    }
+    json["format"] = format_of(row);
+    if (row.is_refused()) json["refused"] = true;
+    return json;
+}
+
+// --- Facts about the processes
+
+/// The distinct texts that `text_of` gives for the processes, with the number of processes; none where all are empty.
+Json fact(const std::string& name, const MergedCalls& calls,
+          const std::function<std::string(const MergedProcess&)>& text_of) {
+    std::map<std::string, std::size_t> counts;
+    for (const MergedProcess& process : calls.processes()) {
+        if (const std::string text = text_of(process); !text.empty()) ++counts[text];
+    }
+    std::vector<std::pair<std::string, std::size_t>> values(counts.begin(), counts.end());
+    std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    Json json = {{"name", name}, {"values", Json::array()}, {"more", 0}};
+    for (std::size_t i = 0; i < values.size() && i < max_values; ++i) {
+        json["values"].push_back({{"text", cut(values[i].first)}, {"recordings", values[i].second}});
+    }
+    if (values.size() > max_values) json["more"] = values.size() - max_values;
+    return json;
+}
+
+std::string policy_text(const record::StartEvent& start) {
+    if (start.policy_sha256.empty()) return "none";
+    return fmt::format("{}{}, sha256 {}", start.policy_name.empty() ? "without a name" : start.policy_name,
+                       start.policy_revision.empty() ? "" : ", revision " + start.policy_revision,
+                       start.policy_sha256);
+}
+
+std::string settings_text(const record::StartEvent& start) {
+    return fmt::format("default {}, floor {}, CPU mode {}", policy::to_string(start.default_precision),
+                       policy::to_string(start.floor), policy::to_string(start.cpu_mode));
+}
+
+Json facts_json(const MergedCalls& calls) {
+    const auto rank_text = [](const MergedProcess& process) {
+        const record::ProcessFacts& facts = process.facts.process;
+        if (facts.job_id.empty() && facts.rank < 0) return std::string();
+        return fmt::format("{}{}{}", facts.job_id, facts.job_id.empty() || facts.rank < 0 ? "" : ", ",
+                           facts.rank < 0 ? std::string() : fmt::format("rank {}", facts.rank));
+    };
+    Json facts = Json::array();
+    const auto add = [&](const std::string& name, const std::function<std::string(const MergedProcess&)>& text_of) {
+        if (Json json = fact(name, calls, text_of); !json["values"].empty()) facts.push_back(std::move(json));
+    };
+    add("Program", [](const MergedProcess& process) { return process.facts.process.executable; });
+    add("Command", [](const MergedProcess& process) { return process.facts.process.command; });
+    add("Host", [](const MergedProcess& process) { return process.facts.process.host; });
+    add("Process", [](const MergedProcess& process) { return fmt::format("{}", process.facts.process.pid); });
+    add("Job", rank_text);
+    add("Settings at its start", [](const MergedProcess& process) { return settings_text(process.facts.start); });
+    add("Policy", [](const MergedProcess& process) { return policy_text(process.facts.start); });
+    add("Recorded", [](const MergedProcess& process) {
+        const bool is_calls = process.facts.start.log_level == policy::LogLevel::calls;
+        return std::string(is_calls ? "every call (level calls)" : "counters (level summary)");
+    });
+    add("fp32shim", [](const MergedProcess& process) { return process.facts.start.version; });
+    return facts;
+}
+
+Json processes_json(const MergedCalls& calls) {
+    Json json = Json::array();
+    for (const MergedProcess& process : calls.processes()) {
+        if (json.size() == max_processes) break;
+        const record::ProcessFacts& facts = process.facts.process;
+        json.push_back({{"recording", cut(process.path)},
+                        {"host", cut(facts.host)},
+                        {"pid", facts.pid},
+                        {"rank", facts.rank < 0 ? Json() : Json(facts.rank)},
+                        {"program", cut(base_name(facts.executable))},
+                        {"opened", moment_text(process.facts.opened_ns)},
+                        {"state", record::to_string(process.state)},
+                        {"calls", process.calls}});
+    }
+    return json;
+}
+
+/// From the opening of the first recording to the last call.
+Json duration_json(const MergedCalls& calls) {
+    auto opened_ns = std::numeric_limits<std::int64_t>::max();
+    for (const MergedProcess& process : calls.processes()) opened_ns = std::min(opened_ns, process.facts.opened_ns);
+    return {{"opened", moment_text(opened_ns)},
+            {"last", calls.last_ns() == 0 ? Json() : Json(moment_text(calls.last_ns()))},
+            {"duration_ns",
+             calls.last_ns() == 0 ? Json() : Json(std::max<std::int64_t>(calls.last_ns() - opened_ns, 0))}};
+}
+
+// --- Changes while the program ran
+
+std::string change_text(const record::RecordedChange& change) {
+    switch (change.kind) {
+        case record::format::ChangeKind::set_precision:
+            return fmt::format("precision {}", change.precision ? policy::to_string(*change.precision)
+                                                                : std::string_view("back to its settings"));
+        case record::format::ChangeKind::set_floor:
+            return fmt::format("floor {}", policy::to_string(change.floor));
+        case record::format::ChangeKind::reload:
+            return fmt::format("policy read again: {} {}", change.policy_name, change.policy_revision);
+        case record::format::ChangeKind::none:
+            break;
+    }
+    return "a kind that this version does not know";
+}
+
+Json changes_json(const MergedCalls& calls) {
+    using Change = std::pair<const record::RecordedChange*, const MergedProcess*>;
+    std::vector<Change> changes;
+    for (const MergedProcess& process : calls.processes()) {
+        for (const record::RecordedChange& change : process.changes) changes.emplace_back(&change, &process);
+    }
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Change& a, const Change& b) { return a.first->time_ns < b.first->time_ns; });
+    Json json = {{"list", Json::array()}, {"more", 0}};
+    for (const auto& [change, process] : changes) {
+        if (json["list"].size() == max_lines) break;
+        const bool by_command = change->origin == record::format::ChangeOrigin::command;
+        json["list"].push_back(
+            {{"time", timestamp(change->time_ns)},
+             {"time_ns", change->time_ns},
+             {"process",
+              fmt::format("{} on {}", process->facts.process.pid,
+                          process->facts.process.host.empty() ? "an unknown host" : process->facts.process.host)},
+             {"change", cut(change_text(*change))},
+             {"by", by_command ? "fp32shim command" : "the program"},
+             {"done", change->was_done},
+             {"message", cut(change->message)}});
+    }
+    if (changes.size() > max_lines) json["more"] = changes.size() - max_lines;
+    return json;
+}
+
+// --- Warnings
+
+struct Warning {
+    std::string title;
+    std::vector<std::string> lines;
+    bool is_about_refused = false;  ///< the page offers to show those rows
+};
+
+/// `title` with the number of calls of these rows in front, and a line for each different `line_of`.
+void warn_about_rows(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
+                     const std::function<bool(const MergedRow&)>& is_meant,
+                     const std::function<std::string(const MergedRow&)>& line_of, bool is_about_refused = false) {
+    std::uint64_t total = 0;
+    std::map<std::string, std::uint64_t> counts;
+    for (const MergedRow& row : calls.rows()) {
+        if (!is_meant(row) || row.counters.calls == 0) continue;
+        total += row.counters.calls;
+        counts[line_of(row)] += row.counters.calls;
+    }
+    if (total == 0) return;
+    Warning warning{counted(total, "call") + " " + title, {}, is_about_refused};
+    for (const auto& [line, count] : counts)
+        warning.lines.push_back(fmt::format("{}: {}", counted(count, "call"), line));
+    warnings.push_back(std::move(warning));
+}
+
+/// `title`, and a line for each process of which `line_of` has something to say.
+void warn_about_processes(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
+                          const std::function<std::string(const MergedProcess&)>& line_of) {
+    Warning warning{title, {}};
+    for (const MergedProcess& process : calls.processes()) {
+        if (const std::string line = line_of(process); !line.empty()) {
+            warning.lines.push_back(fmt::format("{}: {}", process.path, line));
+        }
+    }
+    if (!warning.lines.empty()) warnings.push_back(std::move(warning));
+}
+
+std::vector<Warning> warnings_about(const MergedCalls& calls, const std::vector<ReadingProblem>& problems) {
+    std::vector<Warning> warnings;
+    if (!problems.empty()) {
+        Warning warning{"Recordings are damaged: what could not be read is missing here", {}};
+        for (const ReadingProblem& problem : problems) warning.lines.push_back(problem.path + ": " + problem.text);
+        warnings.push_back(std::move(warning));
+    }
+    warn_about_rows(
+        warnings, calls, "did not run as requested", [](const MergedRow& row) { return row.is_refused(); },
+        [](const MergedRow& row) {
+            return fmt::format("{} requested, {} applied ({})", row.requested, format_of(row), row.reason);
+        },
+        true);
+    const auto is_unchanged = [](const MergedRow& row) {
+        return !row.is_overflow && format_of(row) == "unchanged" && row.reason != "no_product";
+    };
+    warn_about_rows(
+        warnings, calls, "were forwarded unchanged: the format that they ran at is not known",
+        [&](const MergedRow& row) { return is_unchanged(row) && row.reason != "observed"; },
+        [](const MergedRow& row) { return fmt::format("{} ({})", row.function, row.reason); });
+    warn_about_rows(
+        warnings, calls, "were only observed: their operands are narrower than float32",
+        [&](const MergedRow& row) { return is_unchanged(row) && row.reason == "observed"; },
+        [](const MergedRow& row) { return fmt::format("{} of {}", row.function, row.dtype); });
+    warn_about_rows(
+        warnings, calls, "found no room for a decision of their own: only their number and time are known",
+        [](const MergedRow& row) { return row.is_overflow; },
+        [](const MergedRow&) { return std::string("all decisions together"); });
+    warn_about_processes(warnings, calls, "Calls were not counted by decision", [](const MergedProcess& process) {
+        return process.uncounted_calls == 0
+                   ? std::string()
+                   : counted(process.uncounted_calls, "call") + ", of which nothing but their number is known";
+    });
+    warn_about_processes(warnings, calls, "Single calls are missing from the timeline, not from the counts",
+                         [](const MergedProcess& process) {
+                             std::string line;
+                             if (process.dropped_events > 0)
+                                 line = counted(process.dropped_events, "event") + " dropped";
+                             if (process.overwritten_events > 0) {
+                                 line += line.empty() ? "" : ", ";
+                                 line += counted(process.overwritten_events, "event") + " overwritten by later ones";
+                             }
+                             return line;
+                         });
+    warn_about_processes(warnings, calls, "The recording stopped before its program did",
+                         [](const MergedProcess& process) {
+                             const bool is_closed = (process.facts.flags & record::format::flag_closed) != 0;
+                             return std::string(is_closed ? "the program closed it: later calls are missing" : "");
+                         });
+    warn_about_processes(warnings, calls, "The kernel refused space for the recording, or a write to it",
+                         [](const MergedProcess& process) {
+                             const bool is_refused = (process.facts.flags & record::format::flag_io_error) != 0;
+                             return is_refused ? std::string(std::strerror(process.facts.last_error)) : std::string();
+                         });
+    warn_about_processes(warnings, calls, "More calls may follow", [](const MergedProcess& process) {
+        return process.state == record::RecordingState::live
+                   ? fmt::format("process {} was still running", process.facts.process.pid)
+                   : std::string();
+    });
+    return warnings;
+}
+
+Json json_of(const std::vector<Warning>& warnings) {
+    Json json = Json::array();
+    for (const Warning& warning : warnings) {
+        Json lines = Json::array();
+        for (std::size_t i = 0; i < warning.lines.size() && i < max_lines; ++i)
+            lines.push_back(cut(warning.lines[i]));
+        if (warning.lines.size() > max_lines) {
+            lines.push_back(fmt::format("and {} more", warning.lines.size() - max_lines));
+        }
+        json.push_back(
+            {{"title", warning.title}, {"lines", std::move(lines)}, {"refused", warning.is_about_refused}});
+    }
+    return json;
+}
+
+// --- The page
+
+Json timeline_json(const Timeline& timeline) {
+    if (timeline.empty()) return nullptr;
+    const std::int64_t first = timeline.bins().begin()->first;
+    Json bins = Json::array();
+    for (const auto& [number, bin] : timeline.bins()) {
+        Json calls = Json::array(), host_ns = Json::array();
+        for (const Share& share : bin) {
+            calls.push_back(share.calls);
+            host_ns.push_back(share.host_ns);
+        }
+        bins.push_back({{"number", number - first}, {"calls", std::move(calls)}, {"host_ns", std::move(host_ns)}});
+    }
+    return {{"begin_ns", first * timeline.bin_width_ns()},
+            {"begin", timestamp(first * timeline.bin_width_ns())},
+            {"bin_ns", timeline.bin_width_ns()},
+            {"formats", timeline.formats()},
+            {"bins", std::move(bins)}};
+}
+
+Json page_data(const HtmlReport& report) {
+    const MergedCalls& calls = report.calls;
+    const auto rows = sorted(calls.rows(), RowOrder::time);
+    Json json;
+    json["version"] = FP32SHIM_VERSION;
+    json["filtered"] = report.is_filtered;
+    json["sort"] = report.order == RowOrder::calls ? "calls" : report.order == RowOrder::flops ? "work" : "host_ns";
+    json["totals"] = sum_of(calls).json();
+    json["totals"]["recordings"] = calls.processes().size();
+    json["totals"]["decisions"] = rows.size();
+    json["period"] = duration_json(calls);
+    json["formats"] = formats_json(calls);
+    json["warnings"] = json_of(warnings_about(calls, report.problems));
+    json["facts"] = facts_json(calls);
+    json["programs"] = fact("Program", calls,
+                            [](const MergedProcess& process) { return base_name(process.facts.process.executable); });
+    json["processes"] = processes_json(calls);
+    json["changes"] = changes_json(calls);
+    json["timeline"] = timeline_json(report.timeline);
+    json["rows"] = Json::array();
+    Sum rest;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (i < max_rows)
+            json["rows"].push_back(row_json(*rows[i]));
+        else
+            rest.add(*rows[i]);
+    }
+    json["rest"] = rest.json();
+    json["rest"]["decisions"] = rows.size() - std::min(rows.size(), max_rows);
+    return json;
+}
+
+/// JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`, which only texts can have.
+std::string json_for_script(const Json& json) {
+    const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+    std::string safe;
+    safe.reserve(text.size());
+    for (const char c : text) {
+        if (c == '<')
+            safe += "\\u003c";
+        else
+            safe += c;
+    }
+    return safe;
+}
+
+/// What lets the page's own scripts run and no others; nobody who wrote a recording can know it.
+std::string nonce() {
+    std::random_device random;
+    std::string text;
+    for (int i = 0; i < 4; ++i) text += fmt::format("{:08x}", random());
+    return text;
+}
+
+/// `page` with every `{{name}}` replaced; what is put in is not looked at again.
+std::string filled(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
+    std::string text;
+    while (true) {
+        const std::size_t begin = page.find("{{"), end = page.find("}}", begin);
+        if (end == std::string_view::npos) return text.append(page);
+        text.append(page.substr(0, begin)).append(values.at(page.substr(begin + 2, end - begin - 2)));
+        page.remove_prefix(end + 2);
+    }
+}
+
+std::string_view between(const char* begin, const char* end) {
+    return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+}  // namespace
+
+std::string report_html(const HtmlReport& report) {
+    const std::string data = json_for_script(page_data(report)), once = nonce();
+    return filled(between(fp32shim_page_html, fp32shim_page_html_end),
+                  {{"style", between(fp32shim_page_style, fp32shim_page_style_end)},
+                   {"script", between(fp32shim_page_script, fp32shim_page_script_end)},
+                   {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
+                   {"data", data},
+                   {"nonce", once}});
+}
+
+}  // namespace fp32shim::cli

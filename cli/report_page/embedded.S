@@ -1,0 +1,23 @@
+// The files of the report's page, as bytes of the command: report_html.cpp puts them together.
+#if defined(__aarch64__) || defined(__x86_64__)
+
+    .macro embed name, file
+    .global fp32shim_page_\name
+    .global fp32shim_page_\name\()_end
+fp32shim_page_\name:
+    .incbin "\file"
+fp32shim_page_\name\()_end:
+    .byte 0
+    .endm
+
+    .section .rodata
+    embed html, FP32SHIM_PAGE_HTML
+    embed style, FP32SHIM_PAGE_STYLE
+    embed script, FP32SHIM_PAGE_SCRIPT
+    embed chart, FP32SHIM_PAGE_CHART
+
+    .section .note.GNU-stack, "", %progbits
+
+#else
+#error "fp32shim is for x86-64 and aarch64"
+#endif

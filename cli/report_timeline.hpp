@@ -1,0 +1,53 @@
+// Between recordings of the level `calls` and the report's page: events in, a bounded number of bins out.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/filter.hpp"
+#include "cli/merged_calls.hpp"
+#include "record/recording_reader.hpp"
+
+namespace fp32shim::cli {
+
+/// The format that a row's calls ran at; `unknown` where nothing of them is known.
+std::string format_of(const MergedRow& row);
+
+/// Calls over time, by the format that they ran at. All bins are equally wide, as narrow as it takes for at most
+/// `max_bins` of them to cover all events: the width doubles, and neighbours are joined, whenever that gets too few.
+class Timeline {
+  public:
+    static constexpr std::int64_t max_bins = 240;
+
+    /// By place in formats(); a bin may be shorter than that.
+    using Bin = std::vector<Share>;
+
+    /// Adds the events whose rows pass the filter. Reads them all: about half a second for ten million.
+    void add(record::RecordingReader& recording, const Filter& filter);
+    /// Adds one call: counted where it returned, its time spread over the bins in which it ran. Nanoseconds since
+    /// 1970.
+    void add(std::int64_t begin_ns, std::int64_t end_ns, const std::string& format);
+
+    bool empty() const { return bins_.empty(); }
+    /// Nanoseconds.
+    std::int64_t bin_width_ns() const { return width_; }
+    /// By number: bin i begins at i * bin_width_ns(), in nanoseconds since 1970. Those without any call are left out.
+    const std::map<std::int64_t, Bin>& bins() const { return bins_; }
+    const std::vector<std::string>& formats() const { return formats_; }
+
+  private:
+    std::size_t place_of(const std::string& format);
+    void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place);
+    void cover(std::int64_t begin_ns, std::int64_t end_ns);
+    Share& share_at(std::int64_t bin, std::size_t place);
+
+    std::int64_t width_ = 1;
+    std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max(), last_ns_ = 0;
+    std::map<std::int64_t, Bin> bins_;
+    std::vector<std::string> formats_;
+};
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,113 @@
+"""A page in headless Chromium, driven by Selenium: what the tests of `fp32shim report --format html` look at."""
+
+import contextlib
+import json
+import os
+import shutil
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMEDRIVER = shutil.which("chromedriver")
+
+# The number of pixels of a canvas that something was drawn on.
+INK = """
+const canvas = arguments[0];
+const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+let ink = 0;
+for (let i = 0; i < data.length; i += 4) ink += data[i + 3] > 0 ? 1 : 0;
+return ink;
+"""
+
+
+class Page:
+    def __init__(self, driver, path):
+        self.driver = driver
+        driver.get("about:blank")
+        driver.get_log("performance")  # of the browser's own start page
+        driver.get(path.resolve().as_uri())
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def find(self, selector):
+        return self.driver.find_element("css selector", selector)
+
+    def all(self, selector):
+        return self.driver.find_elements("css selector", selector)
+
+    def text(self, selector):
+        """What a reader sees of it: none of what is hidden."""
+        return self.find(selector).text
+
+    def column(self, title):
+        """The first lines of a column's cells, in the order of the rows that are shown."""
+        titles = self.run("return [...document.querySelectorAll('#decisions thead button')].map(b => b.textContent)")
+        place = titles.index(title)
+        return self.run("return [...document.querySelectorAll('#decisions tbody tr:not(.none)')]"
+                        ".map(row => row.cells[arguments[0]].firstChild.textContent)", place)
+
+    def sort_by(self, title):
+        next(button for button in self.all("#decisions thead button") if button.text.startswith(title)).click()
+
+    def sorted_by(self):
+        """Title and direction of the one column that says that it is sorted."""
+        [found] = self.run("return [...document.querySelectorAll('#decisions th')]"
+                           ".filter(th => th.ariaSort !== 'none').map(th => [th.textContent, th.ariaSort])")
+        return tuple(found)
+
+    def ink(self, selector):
+        return self.run(INK, self.find(selector))
+
+    def background(self):
+        """Of the page: red, green, blue."""
+        colour = self.run("return getComputedStyle(document.body).backgroundColor")
+        return [int(part) for part in colour.strip("rgb()").split(",")]
+
+    def use_scheme(self, scheme):
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                    {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+
+    def screenshot(self, path):
+        """The whole page, as long as it is."""
+        height = self.run("return document.documentElement.scrollHeight")
+        width = self.run("return innerWidth")
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+        self.driver.save_screenshot(str(path))
+        self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def complaints(self):
+        """What the page wrote to the console, and what its security policy refused."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self):
+        """Every address that was asked for since the page was opened."""
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [message["params"]["request"]["url"] for message in messages
+                if message["method"] == "Network.requestWillBeSent"]
+
+
+@contextlib.contextmanager
+def chromium(folder):
+    """A driver of a fresh profile below `folder`; skips the test where something is missing, and says what."""
+    try:
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+    except ImportError:
+        pytest.skip("python3-selenium is not installed")
+    if not CHROMIUM or not CHROMEDRIVER:
+        pytest.skip("chromium or chromium-driver is not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--window-size=1440,1000", "--disable-gpu", "--disable-dev-shm-usage",
+                     f"--user-data-dir={folder}"):
+        options.add_argument(argument)
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")  # Chromium has none for root
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(service=Service(CHROMEDRIVER), options=options)
+    try:
+        yield driver
+    finally:
+        driver.quit()

@@ -1,0 +1,342 @@
+"""fp32shim report --format html, in a browser: what a reader sees, clicks and types. And --output, which it is for."""
+
+import json
+import os
+import pathlib
+import re
+import stat
+import subprocess
+import textwrap
+
+import pytest
+
+import browser
+import shim
+from command import COMMAND, environment, fp32shim, make_recording
+
+TF32 = "cblas_sgemm:128:high:tf32:as_requested:1000:2"
+REFUSED = "cblas_sgemm:64:high:fp32:cpu_mode_off:10"
+EXACT = "sgemm_:32:native:fp32:as_requested:7"
+OBSERVED = "sbgemm_:32:native:unchanged:observed:5"
+HOSTILE = "</script><img src=x onerror=document.title='owned'><!--"
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with browser.chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture
+def open_page(driver, tmp_path):
+    """open_page(WORDS): the report of these recordings, in the browser. At the end: nothing was complained of, and
+    nothing was asked for but the page itself."""
+    pages = []
+
+    def open_report(*words, status=0):
+        file = tmp_path / f"report{len(pages)}.html"
+        result = fp32shim("report", "--format", "html", "--output", file, *words)
+        assert (result.returncode, result.stdout) == (status, ""), result.stderr
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        pages.append(browser.Page(driver, file))
+        return pages[-1]
+
+    yield open_report
+    assert pages[-1].complaints() == []
+    assert [url for url in pages[-1].requests() if not url.startswith(("file:", "data:"))] == []
+
+
+def page_data(html):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
+
+
+def milliseconds(text):
+    """Of a cell of the column `Host time`."""
+    value, unit = text.removeprefix("≈ ").split()
+    return float(value) * {"ns": 1e-6, "µs": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+
+# Layers and products of many sizes; the sizes decide what the policy below does with them.
+TORCH = """
+    import torch
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(96, 160), torch.nn.ReLU(), torch.nn.Linear(160, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    for step in range(20):
+        loss = model(torch.randn(48, 96)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    for n in (8, 16, 64, 256):
+        for _ in range(10):
+            torch.randn(n, n) @ torch.randn(n, n)
+"""
+TORCH_POLICY = """
+    schema = 1
+    name = "layers"
+    revision = "3"
+    [[rule]]
+    name = "small products stay exact"
+    precision = "highest"
+    when = { max_dim = "<=64" }
+"""
+
+
+@pytest.fixture(scope="module")
+def torch_recording(tmp_path_factory):
+    found = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import torch"], capture_output=True, check=False)
+    shim.need(found.returncode == 0, f"{shim.SYSTEM_PYTHON} has no torch (python3-torch)")
+    folder = tmp_path_factory.mktemp("torch")
+    (folder / "train.py").write_text(textwrap.dedent(TORCH))
+    (folder / "policy.toml").write_text(textwrap.dedent(TORCH_POLICY))
+    result = fp32shim("run", "--quiet", "--precision", "high", "--cpu", "emulate", "--policy", folder / "policy.toml",
+                      "--log", folder / "torch.fp32rec", "--level", "calls", "--", shim.SYSTEM_PYTHON, folder / "train.py",
+                      timeout=200)
+    assert result.returncode == 0, result.stderr
+    return folder / "torch.fp32rec"
+
+
+def test_a_torch_run_is_a_page_that_sorts_and_filters(open_page, torch_recording, tmp_path):
+    report = fp32shim("report", "--format", "json", torch_recording).json
+    page = open_page(torch_recording)
+    assert page.find("title").get_attribute("text").startswith("python3")
+    head = page.text("header")
+    for word in ("default high", "CPU mode emulate", "policy layers, revision 3", str(report["processes"][0]["pid"])):
+        assert word in head
+    assert page.text("#totals dd") == f"{report['totals']['calls']:,}"
+    assert not page.find("#warnings").is_displayed()
+
+    rows = len(report["rows"])
+    assert rows > 6 and len(page.column("Calls")) == rows
+    assert page.sorted_by() == ("Host time", "descending")
+    times = [milliseconds(text) for text in page.column("Host time")]
+    assert times == sorted(times, reverse=True)
+
+    page.sort_by("Calls")
+    calls = [int(text.replace(",", "")) for text in page.column("Calls")]
+    assert page.sorted_by() == ("Calls", "descending")
+    assert calls == sorted(calls, reverse=True) and sum(calls) == report["totals"]["calls"]
+    page.sort_by("Calls")
+    assert page.sorted_by() == ("Calls", "ascending") and page.column("Calls") != [f"{count:,}" for count in calls]
+    page.sort_by("Requested")
+    assert page.sorted_by() == ("Requested", "ascending")
+    assert page.column("Requested") == sorted(page.column("Requested"))
+
+    page.find("#filter-text").send_keys("small products 64×64×64")
+    assert page.column("Size m×n×k") == ["64×64×64"] and page.column("Requested") == ["highest"]
+    assert page.text("#shown").startswith(f"Showing 1 of {rows} decisions: 10 calls")
+    page.find("#filters button").click()
+    page.find("#filter-applied option[value=tf32]").click()
+    expected = sum(row["applied"] == "tf32" for row in report["rows"])
+    assert 0 < len(page.column("Calls")) == expected < rows
+
+    page.screenshot(screenshots(tmp_path) / "torch.png")
+
+
+def screenshots(tmp_path):
+    """For people who want to look: FP32SHIM_SCREENSHOTS names a folder."""
+    return pathlib.Path(os.environ.get("FP32SHIM_SCREENSHOTS", tmp_path))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_charts_are_drawn_in_both_colour_schemes(open_page, tmp_path, scheme):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, REFUSED, EXACT))
+    page.use_scheme(scheme)
+    red, green, blue = page.background()
+    assert (red + green + blue > 3 * 230) == (scheme == "light")
+    for chart in ("#formats-chart", "#timeline-chart", "#map-chart"):
+        assert page.find(chart).is_displayed() and page.ink(chart) > 2000, chart
+    # What charts write has the colour of the page's own text, and follows a change of the scheme.
+    colours = page.run("return [Chart.getChart('map-chart').options.color, getComputedStyle(document.documentElement)"
+                       ".getPropertyValue('--muted').trim()]")
+    assert colours[0] == colours[1]
+    page.screenshot(screenshots(tmp_path) / f"{scheme}.png")
+
+
+def test_a_page_is_printed_in_light_colours(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32))
+    page.use_scheme("dark")
+    assert page.run("dispatchEvent(new Event('beforeprint'));"
+                    "return getComputedStyle(document.documentElement).getPropertyValue('--text')") == "#1b1f24"
+    assert page.run("return Chart.getChart('map-chart').options.color") == "#59626d"
+    page.run("dispatchEvent(new Event('afterprint'))")
+    assert page.run("return Chart.getChart('map-chart').options.color") == "#a2abb5"
+
+
+def test_heights_of_charts_can_be_chosen(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT))
+    page.find("#timeline-height option[value=calls]").click()
+    page.find("#map-height option[value=calls]").click()
+    axes = page.run("return ['timeline-chart', 'map-chart'].map(id => Chart.getChart(id).options.scales.y.title.text)")
+    assert axes == ["calls per second", "number of calls"]
+    heights = page.run("return Chart.getChart('map-chart').data.datasets.flatMap(set => set.data.map(point => point.y))")
+    assert sorted(heights) == [7, 2000]
+
+
+def test_the_timeline_has_every_call_and_its_time(tmp_path):
+    recording = make_recording(tmp_path / "a.fp32rec", "calls", TF32, REFUSED)
+    data = page_data(fp32shim("report", "--format", "html", recording).stdout)
+    bins = data["timeline"]["bins"]
+    assert sum(sum(one["calls"]) for one in bins) == 2010
+    assert bins[-1]["number"] < 240
+    # Ticks are rounded to nanoseconds once for each call there, once for each sum here.
+    assert abs(sum(sum(one["host_ns"]) for one in bins) - data["totals"]["host_ns"]) <= 2010 * 2
+
+
+def test_a_summary_has_no_timeline_and_says_why(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", TF32))
+    assert not page.find("#timeline-chart").is_displayed()
+    assert "--level calls" in page.text("#timeline-note")
+
+
+def test_warnings_stand_out_and_lead_to_their_rows(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", TF32, REFUSED, OBSERVED))
+    text = page.text("#warnings")
+    assert "10 calls did not run as requested" in text
+    assert "10 calls: high requested, fp32 applied (cpu_mode_off)" in text
+    assert "5 calls were only observed" in text
+    page.find("#warnings button").click()
+    assert page.column("Reason") == ["cpu_mode_off"]
+
+
+def test_no_match_is_said_and_a_reset_shows_all(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", TF32, EXACT))
+    page.find("#filter-text").send_keys("nothing of this name")
+    assert page.column("Calls") == []
+    assert "No decision matches" in page.text("#decisions tbody")
+    assert page.text("#shown").startswith("Showing 0 of 2 decisions")
+    page.sort_by("Function")
+    page.find("#filters button").click()
+    assert page.column("Function") == ["cblas_sgemm", "sgemm_"]
+
+
+def test_hostile_names_are_shown_and_do_nothing(open_page, tmp_path):
+    folder = tmp_path / "<"  # of </script>, which as a name needs a folder
+    folder.mkdir()
+    program = folder / HOSTILE.removeprefix("</")
+    program.symlink_to(shim.client("make_recording"))
+    done = subprocess.run([program, tmp_path / "a.fp32rec", "calls", f"{HOSTILE}{{{{data}}}}\u2028:8:high:tf32:as_requested:3"],
+                          env=environment(), check=False)
+    assert done.returncode == 0
+    page = open_page(tmp_path / "a.fp32rec")
+    assert HOSTILE in page.text("#decisions") and HOSTILE in page.text("#facts")
+    assert page.all("img") == [] and page.run("return document.title") != "owned"
+    assert page.column("Calls") == ["3"]
+
+
+def test_hostile_scopes_and_rules_of_a_real_run_are_shown_and_do_nothing(open_page, tmp_path):
+    found = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import numpy"], capture_output=True, check=False)
+    shim.need(found.returncode == 0, f"{shim.SYSTEM_PYTHON} has no numpy (python3-numpy)")
+    (tmp_path / "policy.toml").write_text(f'schema = 1\n[[rule]]\nname = "{HOSTILE}"\nprecision = "highest"\n')
+    (tmp_path / "scope.py").write_text(textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(shim.ROOT / "examples/c_api")!r})
+        import fp32shim
+        import numpy
+        with fp32shim.scope({HOSTILE!r}):
+            numpy.ones((9, 9), numpy.float32) @ numpy.eye(9, dtype=numpy.float32)
+    """))
+    result = fp32shim("run", "--quiet", "--policy", tmp_path / "policy.toml", "--log", tmp_path / "a.fp32rec", "--",
+                      shim.SYSTEM_PYTHON, tmp_path / "scope.py", HOSTILE)
+    assert result.returncode == 0, result.stderr
+    page = open_page(tmp_path / "a.fp32rec")
+    text = page.text("#decisions")
+    assert f"in {HOSTILE}" in text and f"rule “{HOSTILE}”" in text and HOSTILE in page.text("#facts")
+    assert page.all("img") == [] and page.run("return document.title") != "owned"
+
+
+def test_many_recordings_are_one_page(open_page, tmp_path):
+    for i in range(7):
+        make_recording(tmp_path / f"{i}.fp32rec", "calls", TF32, EXACT)
+    page = open_page(tmp_path)
+    assert page.text("#totals dd") == "14,049"
+    assert len(page.column("Calls")) == 2
+    assert "and 2 more" in page.text("header")
+    page.find("#processes summary").click()
+    assert len(page.all("#processes tbody tr")) == 7
+
+
+def test_a_damaged_recording_is_shown_with_a_warning(open_page, tmp_path):
+    recording = make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT)
+    whole = recording.read_bytes()
+    recording.write_bytes(whole[:3 * 65536 + 100])
+    page = open_page(recording, status=1)
+    assert "Recordings are damaged" in page.text("#warnings")
+    assert "a.fp32rec: offset" in page.text("#warnings")
+
+
+def test_a_recording_without_calls_is_a_page_that_says_so(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary"))
+    assert "No calls were recorded" in page.text("#decisions")
+    assert not page.find("#map-chart").is_displayed() and not page.find("#complete").is_displayed()
+
+
+def test_a_filter_of_the_command_line_is_said(open_page, tmp_path):
+    page = open_page("--m", "32", make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT))
+    assert page.text("#totals dd") == "7" and "Filters" in page.text("#filtered")
+
+
+def test_changes_are_listed_and_drawn(open_page, tmp_path):
+    program = subprocess.Popen([shim.client("make_recording"), tmp_path / "a.fp32rec", "calls", "--pause", "1500", TF32],
+                               stdout=subprocess.PIPE, text=True, env=environment())
+    program.stdout.readline()
+    changed = fp32shim("set", program.pid, "highest")
+    program.communicate()
+    assert changed.returncode == 0, changed.stderr
+    page = open_page(tmp_path / "a.fp32rec")
+    assert "precision highest" in page.text("#changes tbody")
+
+
+def test_a_page_is_bounded_and_says_what_it_leaves_out(open_page, tmp_path):
+    decisions = [f"sgemm_:{size}:high:tf32:as_requested:2" for size in range(1, 2101)]
+    recording = make_recording(tmp_path / "a.fp32rec", "calls", *decisions)
+    page = open_page(recording)
+    assert (tmp_path / "report0.html").stat().st_size < 1_500_000
+    assert len(page.column("Calls")) == 2000
+    assert "Not listed: 100 further decisions" in page.text("#decisions tfoot") and "200 calls" in page.text("#decisions tfoot")
+    assert page.text("#totals dd") == "4,200"
+
+
+def test_output_goes_to_a_file_in_place_of_what_was_there(tmp_path):
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", TF32)
+    for kind in ("table", "json", "csv", "prometheus"):
+        file = tmp_path / f"report.{kind}"
+        file.write_text("what was there before")
+        file.chmod(0o640)
+        result = fp32shim("report", "--format", kind, "-o", file, recording)
+        assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+        # A reader measures the clock anew, so the last digit of a time may differ.
+        assert same_but_for_digits(file.read_text(), fp32shim("report", "--format", kind, recording).stdout)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert fp32shim("report", "-o", "/dev/stdout", recording).stdout.startswith("2,000 calls")
+
+
+def same_but_for_digits(text, other):
+    return re.sub(r"\d", "0", text) == re.sub(r"\d", "0", other)
+
+
+@pytest.mark.parametrize("where, text", [("missing/report.html", "there is no folder"), (".", "is a folder"),
+                                         ("a.fp32rec", "is one of the recordings")])
+def test_an_output_that_cannot_be_is_one_line_and_leaves_nothing(tmp_path, where, text):
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", TF32)
+    before = recording.read_bytes()
+    result = fp32shim("report", "--format", "html", "--output", tmp_path / where, recording)
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+    assert text in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.fp32rec"] and recording.read_bytes() == before
+
+
+def test_an_output_that_does_not_fit_leaves_no_half_file(tmp_path):
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", TF32)
+    file = tmp_path / "report.html"
+    file.write_text("what was there before")
+    # `ulimit -f` counts 512 bytes; a page has more than 50 KiB.
+    script = f'trap "" XFSZ; ulimit -f 100; exec "{COMMAND}" report --format html -o "{file}" "{recording}"'
+    result = fp32shim_by_shell(script)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1 and "cannot be written" in result.stderr
+    assert file.read_text() == "what was there before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.fp32rec", "report.html"]
+
+
+def fp32shim_by_shell(script):
+    return subprocess.run(["sh", "-c", script], env=environment(), text=True, capture_output=True, check=False)
