@@ -43,6 +43,7 @@ constexpr Command table[] = {
     {.name = "report",
      .summary = "Say what recordings hold: totals, formats, call sites",
      .examples = R"(  fp32shim report run.fp32rec
+  fp32shim report --format html -o report.html run.fp32rec
   fp32shim report recordings/ 'other/*.fp32rec'         many processes and hosts, merged
   fp32shim report --format json run.fp32rec | jq .totals.calls
   fp32shim report --caller 'libtorch_*' --max-dim '>=4096' --top 0 run.fp32rec)",
