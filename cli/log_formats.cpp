@@ -115,8 +115,8 @@ class CsvWriter : public LogWriter {
         const record::ProcessFacts& process = recording.facts().process;
         if (!std::exchange(has_title_, true)) put("time,duration_ns,host,pid,thread," + decision_title() + "\r\n");
         const std::string duration = event.is_timed ? fmt::format("{}", event.duration_ns) : "";
-        return put(fmt::format("{},{},{},{},{},{}\r\n", timestamp(event.end_ns), duration,
-                               csv_field(process.host), process.pid, event.thread, decision_fields(row)));
+        return put(fmt::format("{},{},{},{},{},{}\r\n", timestamp(event.end_ns), duration, csv_field(process.host),
+                               process.pid, event.thread, decision_fields(row)));
     }
     bool row(record::RecordingReader& recording, const record::RecordedRow& row,
              const record::RecordedCounters& counters) override {
