@@ -236,19 +236,23 @@ int RecordingFile::write_zeros(std::uint64_t offset, std::uint64_t size) const {
     return 0;
 }
 
-/// One write, from front to back: where it is cut short, the events that are there are whole, and the ring still has
-/// all.
+/// One write, from front to back: where a kill cuts it short, the events that are there are whole, and the ring still
+/// has all. Where the disk does, they are taken back: they will be written to another segment.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.load(std::memory_order_relaxed);
     iovec parts[2] = {{const_cast<format::SegmentHeader*>(&segment), sizeof segment},
                       {const_cast<format::EventRecord*>(events.data()), events.size_bytes()}};
-    std::uint64_t offset = std::uint64_t{number} * segment_size;
+    const std::uint64_t begin = std::uint64_t{number} * segment_size;
+    std::uint64_t offset = begin;
     while (parts[1].iov_len > 0) {
         const long written = without_signals([&] {
             return raw::syscall6(SYS_pwritev, descriptor, raw::address(parts), 2, static_cast<long>(offset), 0);
         });
-        if (written <= 0) return written == 0 ? EIO : static_cast<int>(-written);
+        if (written <= 0) {
+            if (offset != begin) write_zeros(begin, sizeof segment);
+            return written == 0 ? EIO : static_cast<int>(-written);
+        }
         offset += static_cast<std::uint64_t>(written);
         auto left = static_cast<std::size_t>(written);
         for (iovec& part : parts) {
