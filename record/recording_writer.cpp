@@ -311,6 +311,12 @@ void Recording::wait_with_growth(ThreadWriter& writer) const {
 
 // ---- counting, the slow way --------------------------------------------------------------------------------------
 
+void Recording::note_uncounted(bool with_event) {
+    if (!is_own_process()) return;
+    add_relaxed(header()->uncounted_calls, 1);
+    if (with_event) add_relaxed(header()->uncounted_events, 1);
+}
+
 void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
     CounterSegment* const first = writer.first_counters_ != nullptr ? writer.first_counters_ : make_ready(writer);

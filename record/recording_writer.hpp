@@ -77,10 +77,20 @@ struct RecordingSettings {
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
-/// Short: less than 2 microseconds. The first calls of a row are all timed: they differ from the later ones.
-inline constexpr std::uint32_t timed_one_in = 64;
+/// Short: less than 2 microseconds in the mean. The first calls of a row are all timed: they differ from the later
+/// ones.
 inline constexpr std::uint64_t timed_at_first = 16;
 inline constexpr std::uint64_t short_calls_per_second = 500'000;
+
+/// After how many untimed calls the next one is timed: 32 to 95, since a program that repeats some calls of one size
+/// would otherwise have always the same one of them timed. `timed`: how many were so far.
+constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
+    return 32 + static_cast<std::uint32_t>(timed * 0x9e3779b97f4a7c15U >> 58);
+}
+
+/// One timed call stands for the untimed ones before it, but not with more than this times the length of a short one:
+/// the few that were interrupted would count most.
+inline constexpr std::uint64_t outlier_factor = 8;
 
 /// What one thread writes with. Made by attach(). A forked child sees all of it as zeros.
 class alignas(64) ThreadWriter {
@@ -152,20 +162,23 @@ class Recording {
     void detach(ThreadWriter* writer);
 
     /// Counts one call. `key`: a RowHash of what tells its decision apart; never 0. `begin`, `end`: ticks() before
-    /// and after it. `with_event`: one event as well. `describe(DecisionEvent&)` fills in the decision; it is asked
-    /// only where the thread has not seen the key lately, and `host_ns` is not looked at. Never fails: what finds no
-    /// room is counted as that. `writer` is the calling thread's own. Async-signal-safe if `describe` is; leaves
-    /// errno alone.
+    /// and after it, or not_timed and some time close to it. `with_event`: one event as well.
+    /// `describe(DecisionEvent&)` fills in the decision; it is asked only where the thread has not seen the key
+    /// lately, and `host_ns` is not looked at. Never fails: what finds no room is counted as that. `writer` is the
+    /// calling thread's own. Async-signal-safe if `describe` is; leaves errno alone.
+    static constexpr std::uint64_t not_timed = 0;
     template <class Describe>
     void count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end, bool with_event,
                Describe&& describe);
 
     /// Reading the clock twice costs more than all else that is done for a call. So of a row's short calls one in
-    /// timed_one_in is timed, and stands for all. This counts one of the others, before it is made; with_event: as an
+    /// some 64 is timed, and stands for all. This counts one of the others, before it is made; with_event: as an
     /// event at the present time, whose duration is not known. False where it has to be timed, where the thread does
     /// not know the key, or has no room for an event: then nothing was done, and the call is for count(). Calls
     /// nothing, and uses no vector registers. `writer`: as for count().
     [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
+    /// Counts a call of which nothing else can be known, for want of memory.
+    void note_uncounted(bool with_event);
     /// Whether count() will not ask for the decision.
     static bool knows(const ThreadWriter& writer, std::uint64_t key);
     /// Whether a call of a key that the thread knows has to be timed.
@@ -229,7 +242,7 @@ class Recording {
     format::Header* header() const { return file_.header(); }
 
     [[gnu::always_inline]] bool has_to_be_timed(format::CounterRecord& counters) const;
-    static void add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end);
+    void add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end) const;
     void add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                    std::uint64_t end);
     [[gnu::always_inline]] static void put_event(ThreadWriter& writer, std::uint64_t time,
@@ -295,17 +308,23 @@ class Recording {
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
-inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end) {
+inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end) const {
     constexpr auto relaxed = std::memory_order_relaxed;
-    const std::uint64_t duration = end > begin ? end - begin : 0;
     const std::atomic_ref calls(counters.calls), total(counters.total), shortest(counters.shortest),
         longest(counters.longest), last(counters.last), timed(counters.timed);
     const std::atomic_ref untimed(counters.untimed);
-    total.store(total.load(relaxed) + duration * (1 + untimed.load(relaxed)), relaxed);
-    untimed.store(0, relaxed);
-    timed.store(timed.load(relaxed) + 1, relaxed);
-    if (duration < shortest.load(relaxed)) shortest.store(duration, relaxed);
-    if (duration > longest.load(relaxed)) longest.store(duration, relaxed);
+    if (begin == not_timed) {
+        untimed.store(untimed.load(relaxed) + 1, relaxed);
+    } else {
+        const std::uint64_t duration = end > begin ? end - begin : 0;
+        const std::uint64_t most = outlier_factor * short_ticks_;
+        total.store(total.load(relaxed) + duration + untimed.load(relaxed) * (duration < most ? duration : most),
+                    relaxed);
+        untimed.store(0, relaxed);
+        timed.store(timed.load(relaxed) + 1, relaxed);
+        if (duration < shortest.load(relaxed)) shortest.store(duration, relaxed);
+        if (duration > longest.load(relaxed)) longest.store(duration, relaxed);
+    }
     last.store(end, relaxed);
     calls.store(calls.load(relaxed) + 1, std::memory_order_release);
 }
@@ -324,7 +343,7 @@ inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t b
 inline void Recording::add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                                  std::uint64_t end) {
     if (writer.next_event_ == writer.events_end_ && !make_room_for_events(writer)) return;
-    const std::uint64_t duration = end > begin ? end - begin : format::untimed + 1;
+    const std::uint64_t duration = begin == not_timed ? format::untimed : end > begin ? end - begin : 1;
     put_event(writer, end, format::make_duration_row(duration, counters.row_plus_one - 1));
 }
 
@@ -358,9 +377,13 @@ inline bool Recording::knows(const ThreadWriter& writer, std::uint64_t key) {
 
 [[gnu::always_inline]] inline bool Recording::has_to_be_timed(format::CounterRecord& counters) const {
     constexpr auto relaxed = std::memory_order_relaxed;
-    return std::atomic_ref(counters.untimed).load(relaxed) + 1 >= timed_one_in ||
-           std::atomic_ref(counters.timed).load(relaxed) < timed_at_first ||
-           std::atomic_ref(counters.shortest).load(relaxed) >= short_ticks_;
+    const std::uint64_t timed = std::atomic_ref(counters.timed).load(relaxed);
+    if (timed < timed_at_first || std::atomic_ref(counters.untimed).load(relaxed) >= untimed_in_a_row(timed))
+        return true;
+    // Without the longest, which was likely interrupted.
+    const std::uint64_t total = std::atomic_ref(counters.total).load(relaxed);
+    return total - std::atomic_ref(counters.longest).load(relaxed) >=
+           short_ticks_ * std::atomic_ref(counters.calls).load(relaxed);
 }
 
 inline bool Recording::times_next(const ThreadWriter& writer, std::uint64_t key) const {

@@ -75,8 +75,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     const int actual = done.actual ? static_cast<int>(*done.actual) + 1 : 0;
     hash.add(pack(call.trans_a, call.trans_b, call.dtype, call.compute_capability, call.device_index, done.applied,
                   done.how, done.reason));
-    hash.add(pack(in_force.id, decision.requested, decision.source, actual) << 32 |
-             static_cast<std::uint32_t>(decision.rule));
+    hash.add(pack(decision.requested, decision.source, actual) << 32 | static_cast<std::uint32_t>(decision.rule));
+    hash.add(in_force.generation);
     hash.add(done.detail.data()).add(done.status ? static_cast<std::uint32_t>(*done.status) : std::uint64_t{1} << 32);
     if (scopes_in_use())
         if (const ThreadContext* context = existing_thread_context()) hash.add(context->scope_label());
@@ -87,13 +87,15 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
                         const policy::Decision& decision, const Done& done, const CallTime& time, ExpressKey key) {
     record::Recording& recording = *in_force.recording;
     ThreadContext* context = thread_context();
-    if (context == nullptr) return;
-    if (context->recording != &recording) {
-        if (context->writer != nullptr) context->recording->detach(context->writer);
-        context->writer = recording.attach();
-        context->recording = &recording;
+    if (context == nullptr) return recording.note_uncounted(in_force.log_every_call);
+    if (context->recording != &recording && context->writer != nullptr) {
+        context->recording->detach(context->writer);
+        context->writer = nullptr;
+        context->writer_change_count = 0;
     }
-    if (context->writer == nullptr) return;
+    context->recording = &recording;
+    if (context->writer == nullptr) context->writer = recording.attach();
+    if (context->writer == nullptr) return recording.note_uncounted(in_force.log_every_call);
     if (key.value == 0) {
         key.value = key_of(site, in_force, call, decision, done);
     } else {
@@ -110,8 +112,8 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key) {
     if (in_force.recording != nullptr) {
-        const std::uint64_t now = time == nullptr ? record::ticks() : 0;
-        count_in_recording(site, in_force, call, decision, done, time == nullptr ? CallTime{now, now} : *time, key);
+        const CallTime untimed{record::Recording::not_timed, record::ticks()};
+        count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key);
         return;
     }
     record::DecisionEvent event = decision_event(site, in_force, call, decision, done);

@@ -17,7 +17,8 @@ namespace fp32shim {
 /// One reading of environment and policy files. Immutable; a reload makes another and keeps the old one, which
 /// calls in flight may still read.
 struct Settings {
-    std::uint8_t id = 1;  ///< differs from that of the settings before; never 0
+    std::uint32_t generation = 1;  ///< how many readings there were
+    std::uint8_t id = 1;           ///< the same in fewer bits: differs from that of the settings before; never 0
     policy::Policy policy;
     policy::Process process;  ///< views of `facts`
     record::ProcessFacts facts;

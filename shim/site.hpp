@@ -49,7 +49,7 @@ struct Site {
     std::atomic<std::uint64_t> plan;       ///< cuBLAS: the same, see cublas/plan.hpp
     std::uint64_t number;                  ///< no other site has it, nor one made anew of the same memory
     KeyedArguments keyed;                  ///< CPU
-    std::atomic<std::uint64_t> express;    ///< CPU: see call.cpp; 0: closed
+    std::atomic<std::uint64_t> express;    ///< CPU: see express_lane.hpp; 0: closed
     Site* next;
 
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }

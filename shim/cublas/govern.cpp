@@ -82,7 +82,7 @@ void write_down(const Site& site, const Settings& in_force, const Plan& plan, co
 }
 
 /// Under which a recording knows successful calls like this one, which run as the kept plan says.
-std::uint64_t recorded_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle) {
+std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle) {
     constexpr std::uint64_t random[] = {0xd1342543de82ef95, 0x2127599bf4325c37, 0x880355f21e6d1965};
     const std::uint64_t salt =
         site.number * random[0] + kept * random[1] + static_cast<std::uint32_t>(handle.device_index) * random[2];
@@ -90,8 +90,8 @@ std::uint64_t recorded_key(const Site& site, const Frame& frame, std::uint64_t k
 }
 
 /// The same, after a call that took the long way; none where later ones will have to take it too.
-ExpressKey recorded_key(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
-                        const Done& done, std::uint32_t change_count) {
+ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                             const Done& done, std::uint32_t change_count) {
     constexpr std::uint64_t lane = express_bit | recorded_bit;
     const std::uint64_t kept = site.plan.load(std::memory_order_acquire);
     const bool is_kept = (kept & lane) == lane && product.handle != nullptr && (kept & key_mask) == product.key &&
@@ -99,7 +99,7 @@ ExpressKey recorded_key(const Site& site, const Frame& frame, const Product& pro
     if (!is_kept || site.keyed.count == 0 || done.status != status_success || done.how != plan.change.how ||
         done.reason != plan.reason)
         return {};
-    return {recorded_key(site, frame, kept, *product.handle), change_count};
+    return {express_key(site, frame, kept, *product.handle), change_count};
 }
 
 // ---- state -------------------------------------------------------------------------------------------------------
@@ -205,36 +205,37 @@ Outcome govern(Site& site, const Frame& frame) {
     if (logs) {
         done.status = status;
         write_down(site, in_force, plan, done, &time, in_words,
-                   recorded_key(site, frame, product, plan, done, change_count));
+                   express_key_after(site, frame, product, plan, done, change_count));
     }
     return {status, nullptr};
 }
 
 namespace {
 
-/// A call on the express lane that is recorded. False: it has to take the long way.
+/// A call on the express lane that is recorded. False: it has to take the long way, though the library may have
+/// refused it once.
 bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                   const Change& change, std::int32_t& status) {
-    ThreadContext* context = existing_thread_context();
+    const ThreadContext* context = existing_thread_context();
     if (context == nullptr || context->writer_change_count != settings_change_count() ||
         context->recording->has_command())
         return false;
+    // The plan's rule is a number of these settings' rules, whatever is in force when the call has returned.
+    const Settings& in_force = settings();
+    if ((kept & settings_id_mask) != (settings_key(0, in_force.id) & settings_id_mask)) return false;
     record::Recording& recording = *context->recording;
     record::ThreadWriter& writer = *context->writer;
-    const std::uint64_t key = recorded_key(site, frame, kept, handle);
+    const std::uint64_t key = express_key(site, frame, kept, handle);
     if (!record::Recording::knows(writer, key)) return false;
     const bool is_timed = recording.times_next(writer, key);
-    std::uint64_t begin = is_timed ? record::ticks() : 0;
-    status = change.how == record::How::forward ? call_as_called(site, frame)
-                                                : call_with_compute_type(site, frame, change);
-    if (is_refusal(status)) return false;
-    if (!is_timed) {
-        if (status == status_success && recording.count_untimed(writer, key, context->writes_every_call)) return true;
-        begin = record::ticks();
-    }
+    const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
+    const bool is_forwarded = change.how == record::How::forward;
+    status = is_forwarded ? call_as_called(site, frame) : call_with_compute_type(site, frame, change);
+    if (is_refusal(status) && !is_forwarded) return false;
+    if (!is_timed && status == status_success && recording.count_untimed(writer, key, context->writes_every_call))
+        return true;
     const std::uint64_t end = record::ticks();
     const auto describe = [&](record::DecisionEvent& event) {
-        const Settings& in_force = settings();
         const Plan& plan = interned_plan(kept >> number_shift & number_mask);
         Done done = done_by(site, plan);
         done.status = status;
@@ -242,7 +243,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
         describe_sizes(site, frame, fp32shim::cublas::describe(site, frame), call);
         event = decision_event(site, in_force, call, plan.decision, done);
     };
-    // A status other than success has a row of its own, which is none of this lane.
+    // Each status has a row of its own.
     const std::uint64_t row_key = status == status_success ? key : record::RowHash().add(key).add(status).value();
     recording.count(writer, row_key, begin, end, context->writes_every_call, describe);
     return true;

@@ -2,6 +2,8 @@
 #include "record/recording_control.hpp"
 
 #include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -162,9 +164,9 @@ TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
 TEST(RecordingControl, WhoCannotBeFoundIsSaidInOneLine) {
     EXPECT_NE(find_live_recording(0).error.find("cannot exist"), std::string::npos);
     EXPECT_NE(find_live_recording(0x3fffff + 5).error.find("does not exist"), std::string::npos);
-    const pid_t idle = fork();
-    if (idle == 0)
-        for (;;) pause();
+    pid_t idle = 0;  // of another program: a forked child would still map recordings of the tests before
+    const char* const words[] = {"sleep", "100", nullptr};
+    ASSERT_EQ(posix_spawn(&idle, "/bin/sleep", nullptr, nullptr, const_cast<char* const*>(words), environ), 0);
     EXPECT_NE(find_live_recording(idle).error.find("records nothing"), std::string::npos);
     kill(idle, SIGKILL);
     waitpid(idle, nullptr, 0);

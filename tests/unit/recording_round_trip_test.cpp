@@ -206,7 +206,7 @@ TEST(RecordingRoundTrip, ACallOfAnHourIsStoredAsTheLongestThatFits) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
     ThreadWriter* writer = recording->attach();
-    recording->count(*writer, 1, 0, std::uint64_t{1} << 50, true,
+    recording->count(*writer, 1, 1, std::uint64_t{1} << 50, true,
                      [](DecisionEvent& decision) { describe_square(decision, 8); });
     const auto reader = read_recording(folder / "run.fp32rec");
     ASSERT_EQ(events_of(*reader).size(), 1U);
