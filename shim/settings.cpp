@@ -202,7 +202,10 @@ void read_settings(SettingsReading& reading) {
     settings->looks_at_sizes = settings->policy.looks_at_sizes();
     settings->forward_everything = settings->policy.disabled || options.elevated;
     const Settings* previous = settings_in_force.load(std::memory_order_acquire);
-    if (previous != nullptr) settings->id = previous->id == UINT8_MAX ? 1 : previous->id + 1;
+    if (previous != nullptr) {
+        settings->generation = previous->generation + 1;
+        settings->id = previous->id == UINT8_MAX ? 1 : previous->id + 1;
+    }
     if (!settings->forward_everything) open_log(*settings, previous);
     if (!complaint.empty() && settings->log != nullptr) {
         auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
@@ -294,7 +297,11 @@ bool reload_settings() {
     SettingsReading reading{.is_reload = true};
     on_own_stack(read_settings_or_forward, &reading);
     errno = saved_errno;
-    if (reading.settings != nullptr) put_in_force(reading.settings);
+    if (reading.settings != nullptr) {
+        record::Recording* before = settings_in_force.load(std::memory_order_acquire)->recording;
+        put_in_force(reading.settings);
+        if (before != nullptr && before != reading.settings->recording) before->note_left();
+    }
     one_at_a_time.release();
     if (reading.settings == nullptr) return false;
     settings_changed();
