@@ -156,7 +156,17 @@ bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
                        [&](const ElfSymbol& symbol) { return function_kind(symbol.name) == kind; });
 }
 
-/// A BLAS inside: by hidden names, else, in a stripped file, by its texts.
+/// What the functions of a BLAS in a file are: not exported, or those of a program, which come before every preload
+/// and which it calls directly.
+std::string describe(const std::vector<std::string>& names, bool are_exported) {
+    if (names.empty()) return {};
+    return fmt::format(" ({} of its functions are defined and {}: {}{})", names.size(),
+                       are_exported ? "come before every preload" : "not exported", names.front(),
+                       names.size() > 1 ? ", …" : "");
+}
+
+/// A BLAS inside: by the names that a program has and exports, by hidden names, else, in a stripped file, by its
+/// texts.
 void add_static_blas(const std::string& path, const ElfFile& elf, const std::vector<bool>& found,
                      std::vector<Road>& roads) {
     std::vector<std::string> hidden;
@@ -167,18 +177,21 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const std::vec
     for (std::size_t i = 0; i < std::size(known_blas); ++i) {
         if (found[i]) which = known_blas[i].name;
     }
+    std::vector<std::string> exported;
+    if (!elf.interpreter.empty()) {
+        for (const ElfSymbol& symbol : elf.exports) {
+            if (function_kind(symbol.name) == FunctionKind::blas) exported.push_back(symbol.name);
+        }
+    }
     const bool imports = has_kind(elf.imports, FunctionKind::blas);
     // In wheels, `sgemm_` is often a local function of a few instructions that calls `scipy_sgemm_` of another
     // library.
     if (imports && which.empty()) hidden.clear();
     const bool takes_part = imports || has_kind(elf.exports, FunctionKind::blas);
     const bool is_part_of_mkl = std::filesystem::path(path).filename().string().starts_with("libmkl_");
-    if (hidden.empty() && (which.empty() || takes_part || is_part_of_mkl)) return;
+    if (exported.empty() && hidden.empty() && (which.empty() || takes_part || is_part_of_mkl)) return;
     const std::string what = which.empty() ? "a BLAS" : which;
-    const std::string names = hidden.empty()
-                                  ? std::string()
-                                  : fmt::format(" ({} of its functions are defined and not exported: {}{})",
-                                                hidden.size(), hidden.front(), hidden.size() > 1 ? ", …" : "");
+    const std::string names = exported.empty() ? describe(hidden, false) : describe(exported, true);
     roads.push_back({std::string(static_blas_word), fmt::format("{}, linked statically", what), path, "cpu",
                      fmt::format("inside the file{}, and no call of it leaves", names),
                      "link the program with a shared BLAS"});

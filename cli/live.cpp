@@ -71,10 +71,7 @@ int reload(const LiveOptions& options) {
 }
 
 void add_pid(CLI::App& app, LiveOptions& options) {
-    app.add_option("PID", options.pid, "A process that records, as fp32shim ps lists it")
-        ->type_name("PID")
-        ->required()
-        ->check(CLI::PositiveNumber);
+    add_process_id(app, options.pid, "A process that records, as fp32shim ps lists it")->required();
     app.add_option("--wait", options.seconds, "Seconds to wait for the process's next product; 5 where not given")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.0, 86400.0));

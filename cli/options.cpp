@@ -1,6 +1,8 @@
 #include "cli/options.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 namespace fp32shim::cli {
 
@@ -39,6 +41,16 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
 CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words) {
     value = words.front();
     return add_choice(app, "--format", value, words, "How to write the result; " + value + " where not given");
+}
+
+CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description) {
+    return app.add_option("PID", value, description)->type_name("PID")->check([](const std::string& text) {
+        std::int32_t number = 0;
+        const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool is_number = problem == std::errc() && end == text.data() + text.size() && number > 0;
+        return is_number ? std::string()
+                         : policy::quoted(text) + " is no process id; fp32shim ps lists those that record";
+    });
 }
 
 }  // namespace fp32shim::cli

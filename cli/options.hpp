@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,5 +47,8 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value
 
 /// `--format`, whose first word is the default.
 CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words);
+
+/// `PID`.
+CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description);
 
 }  // namespace fp32shim::cli

@@ -79,6 +79,13 @@ std::string format_text(const MergedCalls& calls, int stream) {
     return text;
 }
 
+/// The policy from a reload on.
+std::string policy_text(const record::RecordedChange& change) {
+    if (change.policy_name.empty() && change.policy_sha256.empty()) return "none";
+    return fmt::format("{}{}{}", change.policy_name.empty() ? "without a name" : change.policy_name,
+                       change.policy_revision.empty() ? "" : " ", change.policy_revision);
+}
+
 std::string change_text(const MergedCalls& calls) {
     std::string text;
     for (const MergedProcess& process : calls.processes()) {
@@ -93,7 +100,7 @@ std::string change_text(const MergedCalls& calls) {
                     what = fmt::format("floor {}", policy::to_string(change.floor));
                     break;
                 case record::format::ChangeKind::reload:
-                    what = fmt::format("policy read again: {} {}", change.policy_name, change.policy_revision);
+                    what = "policy read again: " + policy_text(change);
                     break;
                 case record::format::ChangeKind::none:
                     continue;

@@ -42,6 +42,7 @@ struct Seen {
 };
 
 struct Before {
+    std::string recording;
     std::uint64_t calls = 0;
     std::int64_t time_ns = 0;
 };
@@ -80,12 +81,14 @@ std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int
     seen.precision = precision_now(seen.facts, opened.reader->changes());
     const std::int64_t now = now_ns();
     const auto last = before.find(live.pid);
-    const Before since = last != before.end() ? last->second : Before{0, seen.facts.opened_ns};
+    // After a reload a process may record into another file.
+    const bool is_known = last != before.end() && last->second.recording == seen.recording;
+    const Before since = is_known ? last->second : Before{seen.recording, 0, seen.facts.opened_ns};
     if (now > since.time_ns && seen.calls >= since.calls) {
         seen.calls_per_second =
             static_cast<double>(seen.calls - since.calls) / (static_cast<double>(now - since.time_ns) / 1e9);
     }
-    before[live.pid] = {seen.calls, now};
+    before[live.pid] = {seen.recording, seen.calls, now};
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) seen.rows.push_back(*row);
     return seen;
 }
@@ -240,9 +243,7 @@ int top(const TopOptions& options) {
 }
 
 void add_common(CLI::App& app, TopOptions& options) {
-    app.add_option("PID", options.pid, "One process, with its call sites")
-        ->type_name("PID")
-        ->check(CLI::PositiveNumber);
+    add_process_id(app, options.pid, "One process, with its call sites");
     add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"},
                "Order of the processes; rate where not given");
     add_format(app, options.format, {"table", "json"});
@@ -258,7 +259,7 @@ Action define_top(CLI::App& app) {
         ->check(CLI::Range(0.1, 86400.0));
     app.add_option("--count", options->rounds, "Looks; without end where not given")
         ->type_name("COUNT")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
     return [options] { return top(*options); };
 }
 

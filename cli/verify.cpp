@@ -87,6 +87,9 @@ void judge_process(const MergedProcess& process, Verified& verified) {
     if ((process.facts.flags & record::format::flag_closed) != 0) {
         doubt("the program closed the recording: calls after that are missing");
     }
+    if ((process.facts.flags & record::format::flag_left) != 0) {
+        doubt("the process went on in another recording, or none, after a reload: calls after that are missing here");
+    }
     if (process.state == record::RecordingState::live) {
         doubt(fmt::format("process {} still runs: more calls may follow", process.facts.process.pid));
     }

@@ -120,11 +120,13 @@ void add_process(const MergedProcess& process, JudgedFiles& files, UnseenRoads& 
                       process.path);
         if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(record::base_name(object.path));
         if (object.is_bound_past)
-            roads.add(bound_past,
-                      fmt::format("{}: opened with RTLD_DEEPBIND, or linked so that it looks into itself first; what "
-                                  "it multiplies by the functions of a BLAS goes past the shim",
-                                  object.path),
-                      "", process.path);
+            roads.add(
+                bound_past,
+                fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it looks into itself first, or a BLAS "
+                            "comes before the shim (in LD_PRELOAD, or in the program); what it multiplies by "
+                            "the functions of a BLAS goes past the shim",
+                            object.path),
+                "", process.path);
     }
     add_unread(unread, process.path, roads);
     add_gaps(process, roads);

@@ -27,6 +27,8 @@ constexpr std::string_view deleted_mark = " (deleted)";
 constexpr std::string_view extension = ".fp32rec";
 /// Also that of a forked child that has not multiplied yet: it has its parent's header mapped.
 constexpr std::string_view of_another_process = "belongs to another process";
+constexpr std::string_view left =
+    "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";
 
 class Descriptor {
   public:
@@ -42,7 +44,7 @@ class Descriptor {
     int number_;
 };
 
-/// Why the header behind `descriptor` is not that of a running `process`; empty: it is.
+/// Why the header behind `descriptor` is not that into which the running `process` records; empty: it is.
 std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     format::Header header;
     if (pread(descriptor, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
@@ -53,7 +55,8 @@ std::string why_not_of(int descriptor, const ProcessIdentity& process) {
                std::to_string(format::version) + "; use the fp32shim that records";
     ProcessIdentity recorded{header.pid, header.process_start, header.pid_namespace, {}};
     std::memcpy(recorded.boot_id, header.boot_id, sizeof recorded.boot_id);
-    return recorded == process ? std::string() : std::string(of_another_process);
+    if (!(recorded == process)) return std::string(of_another_process);
+    return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
 }
 
 /// `name` without the mark of a deleted file, if it is called like a recording; else empty.
@@ -179,8 +182,11 @@ CommandAnswer send(const LiveRecording& recording, CommandKind kind, std::uint8_
         if (std::chrono::steady_clock::now() >= deadline) break;
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    return {CommandOutcome::not_answered, "process " + std::to_string(recording.pid) +
-                                              " has multiplied nothing since; it will act at its next product"};
+    const std::string process = "process " + std::to_string(recording.pid);
+    if ((std::atomic_ref(header.flags).load(std::memory_order_acquire) & format::flag_left) != 0)
+        return {CommandOutcome::not_answered,
+                process + " records elsewhere since, or no more; give the command again"};
+    return {CommandOutcome::not_answered, process + " has multiplied nothing since; it will act at its next product"};
 }
 
 }  // namespace

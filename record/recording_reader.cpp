@@ -37,7 +37,15 @@ constexpr std::size_t stable_header_size = 4096;  // that all versions agree upo
 
 __extension__ using Wide = __int128;
 
-std::int64_t clamped(Wide value) { return static_cast<std::int64_t>(std::clamp<Wide>(value, INT64_MIN, INT64_MAX)); }
+std::int64_t clamped_time(Wide nanoseconds) {
+    return static_cast<std::int64_t>(std::clamp<Wide>(nanoseconds, -farthest_time_ns, farthest_time_ns));
+}
+
+/// Of an estimate, never negative: where it has more than 64 bits, the largest number.
+std::uint64_t to_integer(double estimate) {
+    constexpr double beyond = 0x1p64;
+    return estimate < beyond ? static_cast<std::uint64_t>(estimate) : UINT64_MAX;
+}
 
 std::string hex(std::uint64_t value) {
     static constexpr char digits[] = "0123456789abcdef";
@@ -110,6 +118,7 @@ struct RecordingReader::Contents {
     std::string read();
     void read_facts(std::size_t header_bytes);
     std::string text(Text which, std::size_t header_bytes);
+    std::string variable_name(Text which, std::size_t header_bytes);
     void read_counters(const SegmentIndex& index);
     void read_rings(const SegmentIndex& index);
     void read_rows(const SegmentIndex& index);
@@ -242,16 +251,30 @@ std::string RecordingReader::Contents::text(Text which, std::size_t header_bytes
     return {};
 }
 
+/// A text that is the name of an environment variable: whoever writes it need not escape anything.
+std::string RecordingReader::Contents::variable_name(Text which, std::size_t header_bytes) {
+    constexpr std::size_t longest = 64;
+    std::string name = text(which, header_bytes);
+    const bool is_name =
+        name.size() <= longest && std::all_of(name.begin(), name.end(), [](char c) {
+            return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+        });
+    if (is_name) return name;
+    problems.add(header.texts[static_cast<std::size_t>(which)].offset,
+                 "a text that is no name of an environment variable, as it should be; it is left out");
+    return {};
+}
+
 void RecordingReader::Contents::read_facts(std::size_t header_bytes) {
     facts.process.pid = header.pid;
     facts.process.host = text(Text::host, header_bytes);
     facts.process.job_id = text(Text::job_id, header_bytes);
-    facts.process.job_id_from = text(Text::job_id_from, header_bytes);
+    facts.process.job_id_from = variable_name(Text::job_id_from, header_bytes);
     facts.process.rank = header.rank;
-    facts.process.rank_from = text(Text::rank_from, header_bytes);
+    facts.process.rank_from = variable_name(Text::rank_from, header_bytes);
     facts.process.executable = text(Text::executable, header_bytes);
     facts.process.command = text(Text::command, header_bytes);
-    facts.process.start_ns = header.facts_ns;
+    facts.process.start_ns = clamped_time(header.facts_ns);
     facts.start.version = text(Text::version, header_bytes);
     facts.start.policy_name = text(Text::policy_name, header_bytes);
     facts.start.policy_revision = text(Text::policy_revision, header_bytes);
@@ -262,7 +285,7 @@ void RecordingReader::Contents::read_facts(std::size_t header_bytes) {
     facts.start.tf32_rounding = static_cast<policy::Tf32Rounding>(header.tf32_rounding);
     facts.start.log_level = static_cast<policy::LogLevel>(header.level);
     facts.start.forked_from = header.forked_from;
-    facts.opened_ns = header.start_realtime_ns;
+    facts.opened_ns = clamped_time(header.start_realtime_ns);
     facts.on_full = static_cast<policy::OnFull>(header.on_full);
     facts.max_size = header.max_size;
     facts.architecture = static_cast<format::Architecture>(header.architecture);
@@ -291,20 +314,20 @@ void RecordingReader::Contents::measure_ticks() {
 
 std::int64_t RecordingReader::Contents::realtime_of(std::uint64_t ticks) const {
     const Wide since_start = static_cast<Wide>(ticks) - static_cast<Wide>(header.start_ticks);
-    return clamped(since_start * 1'000'000'000 / static_cast<Wide>(facts.ticks_per_second) +
-                   static_cast<Wide>(header.start_realtime_ns));
+    return clamped_time(since_start * 1'000'000'000 / static_cast<Wide>(facts.ticks_per_second) +
+                        static_cast<Wide>(header.start_realtime_ns));
 }
 
 std::uint64_t RecordingReader::Contents::duration_ns(std::uint64_t ticks) const {
-    return static_cast<std::uint64_t>(
-        clamped(static_cast<Wide>(ticks) * 1'000'000'000 / static_cast<Wide>(facts.ticks_per_second)));
+    const Wide nanoseconds = static_cast<Wide>(ticks) * 1'000'000'000 / static_cast<Wide>(facts.ticks_per_second);
+    return static_cast<std::uint64_t>(std::min<Wide>(nanoseconds, INT64_MAX));
 }
 
 RecordedCounters RecordingReader::Contents::make_counters(const CounterRecord& record) const {
     const bool is_whole = record.untimed == 0;
     const double estimate = mean_duration(record) * static_cast<double>(record.calls);
     return {record.calls,
-            duration_ns(is_whole ? record.total : static_cast<std::uint64_t>(estimate)),
+            duration_ns(is_whole ? record.total : to_integer(estimate)),
             duration_ns(record.shortest),
             duration_ns(record.longest),
             realtime_of(record.first),
@@ -337,7 +360,7 @@ void RecordingReader::Contents::read_counters(const SegmentIndex& index) {
     }
     for (const auto& [row, record] : by_row) {
         row_counters.push_back({row, make_counters(record)});
-        mean_ticks_by_row[row] = static_cast<std::uint64_t>(mean_duration(record));
+        mean_ticks_by_row[row] = to_integer(mean_duration(record));
     }
     total_calls += header.uncounted_calls;
 }
@@ -474,8 +497,15 @@ std::string_view RecordingReader::Contents::string(format::StringId id, std::uin
         std::uint32_t size_plus_one = 0;
         std::memcpy(&size_plus_one, segment->second.data() + offset, sizeof size_plus_one);
         const std::size_t begin = offset + sizeof size_plus_one;
-        if (size_plus_one > 1 && size_plus_one - 1 <= segment_size - begin)
-            return {segment->second.data() + begin, size_plus_one - 1};
+        const std::uint32_t size = size_plus_one - 1;
+        if (size_plus_one > 1 && size > format::string_limit) {
+            problems.add(referred_from, "a text " + std::to_string(format::sequence_of(id)) + ":" +
+                                            std::to_string(offset) + " of " + std::to_string(size) +
+                                            " bytes, but texts have at most " + std::to_string(format::string_limit) +
+                                            "; it is shown as empty");
+            return {};
+        }
+        if (size_plus_one > 1 && size <= segment_size - begin) return {segment->second.data() + begin, size};
     }
     problems.add(referred_from, "a text " + std::to_string(format::sequence_of(id)) + ":" + std::to_string(offset) +
                                     " that is not in the file; it is shown as empty");
@@ -517,7 +547,14 @@ RecordedRow RecordingReader::Contents::make_row(std::uint32_t id, const format::
 
 void RecordingReader::Contents::read_objects(const SegmentIndex& index) {
     const auto segment = std::make_unique<ObjectSegment>();
-    for (const SegmentPlace& place : index.objects) {
+    for (std::size_t number = 0; number < index.objects.size(); ++number) {
+        const SegmentPlace& place = index.objects[number];
+        if (number == format::object_segment_limit) {
+            problems.add(place.offset,
+                         std::to_string(index.objects.size()) + " segments with objects, but there are at most " +
+                             std::to_string(format::object_segment_limit) + "; those from here on are left out");
+            break;
+        }
         bytes.read_into(place.offset, *segment);
         for (std::size_t i = 0; i < ObjectSegment::capacity; ++i) {
             if (segment->entries[i].published != 1) continue;
@@ -686,7 +723,7 @@ void RecordingReader::visit_events(const EventVisitor& visitor, std::optional<st
         } else if (const auto mean = contents_->mean_ticks_by_row.find(event.row);
                    mean != contents_->mean_ticks_by_row.end()) {
             event.duration_ns = contents_->duration_ns(mean->second);
-            event.end_ns += static_cast<std::int64_t>(event.duration_ns);
+            event.end_ns = clamped_time(static_cast<Wide>(event.end_ns) + static_cast<Wide>(event.duration_ns));
         }
         event.lane = first.cursor->lane();
         event.thread = first.event.thread;

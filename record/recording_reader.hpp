@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,6 +21,9 @@
 #include "record/recording_format.hpp"
 
 namespace fp32shim::record {
+
+/// Whatever a file says: times are within 146 years of 1970, so that the difference of two has room in 64 bits.
+inline constexpr std::int64_t farthest_time_ns = (std::int64_t{1} << 62) - 1;
 
 /// Something in a file that is not as it should be.
 struct Problem {
@@ -80,7 +84,7 @@ struct LaneCounters {
 };
 
 struct RecordedLane {
-    std::uint32_t lane = 0;
+    std::uint32_t lane = 0;         ///< below format::segment_limit, here and everywhere
     std::int32_t thread = 0;        ///< thread id that had it last
     std::uint64_t dropped = 0;      ///< events that found no room
     std::uint64_t overwritten = 0;  ///< its oldest events, that were given up for newer ones
@@ -96,7 +100,10 @@ struct RecordedEvent {
     std::int32_t thread = 0;  ///< 0: unknown
     std::uint64_t ticks = 0;  ///< `end_ns`, as it was recorded: rises within a lane, and never equal there
 
-    std::int64_t begin_ns() const { return end_ns - static_cast<std::int64_t>(duration_ns); }
+    std::int64_t begin_ns() const {
+        const auto most = static_cast<std::uint64_t>(end_ns + farthest_time_ns);
+        return end_ns - static_cast<std::int64_t>(std::min(duration_ns, most));
+    }
 };
 
 /// A change of the process's settings while it ran.

@@ -47,7 +47,6 @@ class RecordingRows {
 
     const RowNode* find_row(const format::RowContent& content) const;
     const RowNode* add_row(const format::RowContent& content);
-    const StringNode* find_string(std::uint64_t hash, std::string_view text) const;
     bool intern(std::string_view text, format::StringId& id);
     bool intern_begin(std::string_view text, format::StringId& id);
     char* reserve_string(std::size_t size, format::StringId& id);

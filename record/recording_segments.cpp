@@ -39,6 +39,14 @@ void ProblemList::add(std::uint64_t offset, std::string what) {
     problems_.insert(place, {offset, std::move(what)});
 }
 
+namespace {
+
+bool has_lane(SegmentKind kind) {
+    return kind == SegmentKind::counters || kind == SegmentKind::ring || kind == SegmentKind::events;
+}
+
+}  // namespace
+
 SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems) {
     SegmentIndex index;
     const std::uint64_t file_size = bytes.size();
@@ -49,7 +57,14 @@ SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segm
         if (!bytes.read_into(place.offset, place.header)) break;
         if (place.header.kind == 0) continue;
         if (place.offset + segment_size <= file_size) ++index.whole_count;
-        switch (static_cast<SegmentKind>(place.header.kind)) {
+        const auto kind = static_cast<SegmentKind>(place.header.kind);
+        if (has_lane(kind) && place.header.lane >= format::segment_limit) {
+            problems.add(place.offset, "a segment of lane " + std::to_string(place.header.lane) +
+                                           ", but lanes are below " + std::to_string(format::segment_limit) +
+                                           "; it is left out");
+            continue;
+        }
+        switch (kind) {
             case SegmentKind::strings:
                 index.strings.push_back(place);
                 break;

@@ -52,7 +52,8 @@ struct SegmentIndex {
     std::uint32_t whole_count = 0;  ///< that the file has to their ends
 };
 
-/// Reads the headers of all segments that `header` and the size of the file allow.
+/// Reads the headers of all segments that `next_segment` and the size of the file allow. Lanes are below
+/// format::segment_limit: segments of others are left out, and become problems.
 SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems);
 
 }  // namespace fp32shim::record

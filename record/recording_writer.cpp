@@ -571,28 +571,38 @@ void Recording::look_at_objects() {
     if (settings_.look_at_objects != nullptr) settings_.look_at_objects(*this);
 }
 
-void Recording::note_object(const LoadedFile& file) {
-    if (!is_own_process()) return;
-    const format::StringId path = rows_.string_id(file.path.empty() ? facts_.executable : file.path);
-    const SignalHold hold(SignalHold::all);
-    if (!objects_lock_.acquire()) return;
-    if (format::ObjectRecord* known = find_object(file, path); known == nullptr) {
-        add_object(file, path);
+Recording::ObjectNotes::ObjectNotes(Recording& recording) : recording_(recording) {
+    has_lock_ = recording_.is_own_process() && recording_.objects_lock_.acquire();
+}
+
+Recording::ObjectNotes::~ObjectNotes() {
+    if (has_lock_) recording_.objects_lock_.release();
+}
+
+void Recording::ObjectNotes::add(const LoadedFile& file) {
+    if (!has_lock_) return;
+    const format::StringId path =
+        recording_.rows_.string_id(file.path.empty() ? recording_.facts_.executable : file.path);
+    if (format::ObjectRecord* known = recording_.find_object(file, path, next_); known == nullptr) {
+        recording_.add_object(file, path);
     } else if (file.is_bound_past) {
         std::atomic_ref(known->flags).fetch_or(format::object_is_bound_past, std::memory_order_relaxed);
     }
-    objects_lock_.release();
 }
 
-/// Under the lock.
-format::ObjectRecord* Recording::find_object(const LoadedFile& file, format::StringId path) const {
+/// Under the lock. `next`: where to look first, and afterwards the place behind it.
+format::ObjectRecord* Recording::find_object(const LoadedFile& file, format::StringId path,
+                                             std::uint32_t& next) const {
     const auto id = file.build_id.first(std::min(file.build_id.size(), format::build_id_limit));
     for (std::uint32_t i = 0; i < object_count_; ++i) {
+        const std::uint32_t place = (next + i) % object_count_;
         format::ObjectRecord& known =
-            object_segments_[i / ObjectSegment::capacity]->entries[i % ObjectSegment::capacity];
+            object_segments_[place / ObjectSegment::capacity]->entries[place % ObjectSegment::capacity];
         if (known.path == path && known.build_id_size == id.size() &&
-            std::memcmp(known.build_id, id.data(), id.size()) == 0)
+            std::memcmp(known.build_id, id.data(), id.size()) == 0) {
+            next = place + 1;
             return &known;
+        }
     }
     return nullptr;
 }
@@ -634,6 +644,11 @@ void Recording::note_objects_complete(std::uint32_t stamp) {
 void Recording::note_lookup_past() {
     if (!is_own_process()) return;
     std::atomic_ref(header()->flags).fetch_or(format::flag_lookup_past, std::memory_order_relaxed);
+}
+
+void Recording::note_left() {
+    if (!is_of_this_process()) return;
+    std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
 }
 
 bool Recording::is_of_this_process() const {

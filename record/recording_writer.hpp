@@ -39,6 +39,7 @@
 #include "record/recording_file.hpp"
 #include "record/recording_format.hpp"
 #include "record/recording_rows.hpp"
+#include "record/signal_hold.hpp"
 
 namespace fp32shim::record {
 
@@ -219,8 +220,24 @@ class Recording {
         std::span<const std::uint8_t> build_id;  ///< empty: it has none
         bool is_bound_past = false;              ///< a product that it calls is known to go past the shim
     };
-    /// Notes it; once, however often it is called. Thread-safe, never allocates from malloc.
-    void note_object(const LoadedFile& file);
+    /// One walk over what is loaded. While it is there, signals wait, and so do other threads' walks.
+    class ObjectNotes {
+      public:
+        explicit ObjectNotes(Recording& recording);
+        ~ObjectNotes();
+        ObjectNotes(const ObjectNotes&) = delete;
+        ObjectNotes& operator=(const ObjectNotes&) = delete;
+        /// Notes it; once, however often it is called. Never allocates from malloc.
+        void add(const LoadedFile& file);
+
+      private:
+        Recording& recording_;
+        const SignalHold hold_{SignalHold::all};
+        bool has_lock_ = false;
+        std::uint32_t next_ = 0;  ///< where the next file is likely to be known: files come in the order of last time
+    };
+    /// The same, for one file. Thread-safe.
+    void note_object(const LoadedFile& file) { ObjectNotes(*this).add(file); }
     /// Says that everything that is loaded now has been noted. `stamp`: anything but 0 that tells this state of the
     /// process from others, for objects_stamp(). Thread-safe.
     void note_objects_complete(std::uint32_t stamp);
@@ -228,6 +245,9 @@ class Recording {
     std::uint32_t objects_stamp() const { return objects_stamp_.load(std::memory_order_acquire); }
     /// Notes that a function was handed out past the shim, so that calls of it are not seen. Thread-safe.
     void note_lookup_past();
+    /// Notes that the process records elsewhere from now on, or no more: commands that come through this recording
+    /// would not be seen. Of no effect in a forked child that has no file yet. Thread-safe.
+    void note_left();
     /// Whether this process has a file already. A forked child has none before its first call.
     bool is_of_this_process() const;
     /// Notes that the program ends by `exit`, once its objects are noted. Precondition: is_of_this_process().
@@ -273,7 +293,7 @@ class Recording {
     void note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
     void note_own_change(format::ChangeRecord change, const PolicyFacts& policy);
     void look_at_objects();
-    format::ObjectRecord* find_object(const LoadedFile& file, format::StringId path) const;
+    format::ObjectRecord* find_object(const LoadedFile& file, format::StringId path, std::uint32_t& next) const;
     void add_object(const LoadedFile& file, format::StringId path);
 
     // First what has_command() reads; only a command and a fork change it.

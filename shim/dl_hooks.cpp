@@ -157,7 +157,7 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
         if (real_dlclose == nullptr) return -1;  // no C library: cannot be
         real.store(real_dlclose, std::memory_order_relaxed);
     }
-    note_files_before_unloading();
+    note_files_before_closing(handle);
     int result = 0;
     {
         const elf::Closing closing;

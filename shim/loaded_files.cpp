@@ -28,64 +28,76 @@ bool is_of_the_kernel(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
 }
 
-/// Whether a library that was preloaded before us contains the address: it may well go on to us.
-bool is_in_earlier_preload(ElfW(Addr) address) {
+/// Whether code at this address of the object is a stub by which it calls its own reference, which is judged by
+/// itself: all addresses of a function are that of the stub where the program is not position-independent.
+bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
+    bool is_stub = false;
+    for_each_product_relocation(object, [&](FunctionIndex, std::uint32_t symbol, const ElfW(Rela)&) {
+        const ElfW(Sym)& reference = object.symbols[symbol];
+        is_stub = is_stub || (reference.st_shndx == SHN_UNDEF && object.base + reference.st_value == address);
+    });
+    return is_stub;
+}
+
+/// Whether a library that was preloaded before us may go on to us: it asks for functions by name, or calls products
+/// that it does not have itself. A BLAS does neither.
+bool may_go_on_to_us(const elf::Object& object) {
+    bool is_wrapper = false;
+    elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) {
+        const std::string_view name = elf::view(object.strings + object.symbols[symbol].st_name);
+        is_wrapper = is_wrapper || elf::equal(name, "dlsym") || elf::equal(name, "dlvsym");
+    });
+    for_each_product_relocation(object, [&](FunctionIndex, std::uint32_t symbol, const ElfW(Rela)&) {
+        is_wrapper = is_wrapper || object.symbols[symbol].st_shndx == SHN_UNDEF;
+    });
+    return is_wrapper;
+}
+
+bool is_earlier_preload(const link_map* wanted) {
     const link_map* own = elf::own_object();
     for (const link_map* map = elf::first_object()->l_next; map != nullptr && map != own; map = map->l_next)
-        if (elf::contains(map, address)) return true;
+        if (map == wanted) return true;
     return false;
 }
 
-#if defined(__x86_64__)
-constexpr std::uint32_t jump_slot = R_X86_64_JUMP_SLOT, global_data = R_X86_64_GLOB_DAT;
-#else
-constexpr std::uint32_t jump_slot = R_AARCH64_JUMP_SLOT, global_data = R_AARCH64_GLOB_DAT;
-#endif
-
-bool is_product(const char* name) {
-    if (name[0] == '_') return false;  // mangled C++ names, most of a large library's
-    const FunctionIndex function = find_function(name);
-    return function >= 0 && functions[function].convention != Convention::bare;
-}
-
-bool leads_past(const elf::Object& object, const ElfW(Rela) & relocation) {
-    const std::uint32_t type = ELF64_R_TYPE(relocation.r_info);
-    if (type != jump_slot && type != global_data) return false;
-    const ElfW(Sym)& symbol = object.symbols[ELF64_R_SYM(relocation.r_info)];
-    const char* name = object.strings + symbol.st_name;
-    if (!is_product(name)) return false;
+bool leads_past(const elf::Object& object, const ElfW(Sym) & symbol, const ElfW(Rela) & relocation) {
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + relocation.r_offset);
     if (bound == 0 || elf::is_own_code(bound)) return false;
     // A reference that is bound at its first call, which has not come, still leads into the object's own stubs.
     const bool is_own_definition = symbol.st_shndx != SHN_UNDEF && bound == object.base + symbol.st_value;
     if (elf::contains(object.map, bound) && !is_own_definition) return false;
-    return !is_in_earlier_preload(bound);
+    const link_map* holder = elf::object_at(bound);
+    if (holder == nullptr) return true;
+    if (holder == elf::first_object()) return !is_stub_at(elf::read_object(holder), bound);
+    return !is_earlier_preload(holder) || !may_go_on_to_us(elf::read_object(holder));
 }
 
-/// Whether a reference of the object to a product leads past us: it was opened RTLD_DEEPBIND, or looks into itself
-/// first.
+/// Whether a reference of the object to a product leads past us: it was opened RTLD_DEEPBIND, looks into itself
+/// first, or a BLAS comes before us.
 bool is_bound_past(const elf::Object& object) {
-    if (object.symbols == nullptr || object.strings == nullptr) return false;
-    const auto any = [&](const ElfW(Rela) * relocations, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i)
-            if (leads_past(object, relocations[i])) return true;
-        return false;
-    };
-    return (object.plt_relocations != nullptr && any(object.plt_relocations, 0, object.plt_relocation_count)) ||
-           (object.relocations != nullptr && any(object.relocations, object.relative_count, object.relocation_count));
+    bool is_past = false;
+    for_each_product_relocation(object,
+                                [&](FunctionIndex function, std::uint32_t symbol, const ElfW(Rela) & relocation) {
+                                    if (is_past || functions[function].convention == Convention::bare) return;
+                                    is_past = leads_past(object, object.symbols[symbol], relocation);
+                                });
+    return is_past;
 }
 
 enum class Bindings : bool { leave, check };
 
 /// Precondition: a Reading is held.
+void note(record::Recording::ObjectNotes& notes, const link_map* map, Bindings bindings) {
+    const std::string_view path = elf::view(map->l_name);
+    if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
+    const bool is_past = bindings == Bindings::check && is_bound_past(elf::read_object(map));
+    notes.add({path, elf::build_id(map), is_past});
+}
+
+/// Precondition: a Reading is held.
 void note_all(record::Recording& recording, Bindings bindings) {
-    const link_map* own = elf::own_object();
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
-        const std::string_view path = elf::view(map->l_name);
-        if (map == own || is_of_the_kernel(path) || !elf::is_mapped(map)) continue;
-        const bool is_past = bindings == Bindings::check && is_bound_past(elf::read_object(map));
-        recording.note_object({path, elf::build_id(map), is_past});
-    }
+    record::Recording::ObjectNotes notes(recording);
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(notes, map, bindings);
     if (has_lookup_past.load(std::memory_order_relaxed)) recording.note_lookup_past();
 }
 
@@ -95,9 +107,9 @@ __attribute__((destructor)) void note_exit() {
     record::Recording* recording = own_recording();
     if (recording == nullptr) return;
     const elf::Reading reading;
-    const std::uint32_t additions = count_of_added_objects();
+    const std::uint32_t generation = objects_generation();
     note_all(*recording, Bindings::check);
-    recording->note_objects_complete(additions);
+    recording->note_objects_complete(generation);
     recording->note_exit();
 }
 
@@ -105,13 +117,22 @@ __attribute__((destructor)) void note_exit() {
 
 void note_loaded_files(record::Recording& recording) {
     const elf::Reading reading;
-    const std::uint32_t additions = count_of_added_objects();
-    if (recording.objects_stamp() != additions) note_all(recording, Bindings::leave);
-    recording.note_objects_complete(additions);
+    const std::uint32_t generation = objects_generation();
+    if (recording.objects_stamp() != generation) note_all(recording, Bindings::leave);
+    recording.note_objects_complete(generation);
 }
 
-void note_files_before_unloading() {
-    if (record::Recording* recording = own_recording()) note_loaded_files(*recording);
+void note_files_before_closing(const void* handle) {
+    record::Recording* recording = own_recording();
+    if (recording == nullptr) return;
+    const elf::Reading reading;
+    // A handle of glibc's is the object's link_map. The program itself never goes.
+    const auto* closed = static_cast<const link_map*>(handle);
+    if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
+    const elf::Scope scope = elf::own_scope(closed);
+    if (scope.count() == 0) return note_all(*recording, Bindings::check);
+    record::Recording::ObjectNotes notes(*recording);
+    for (std::size_t i = 0; i < scope.count(); ++i) note(notes, scope.at(i), Bindings::check);
 }
 
 void note_lookup_past() {

@@ -38,34 +38,15 @@ LoadedObject* find_record(const link_map* map) {
 constinit std::atomic<std::uint32_t> walks{0};                ///< of the loader's list, to find out what is gone
 constinit std::atomic<const link_map*> last_object{nullptr};  ///< of the loader's list, when it was last walked
 
-#if defined(__x86_64__)
-constexpr std::uint32_t jump_slot = R_X86_64_JUMP_SLOT, global_data = R_X86_64_GLOB_DAT, absolute = R_X86_64_64;
-#elif defined(__aarch64__)
-constexpr std::uint32_t jump_slot = R_AARCH64_JUMP_SLOT, global_data = R_AARCH64_GLOB_DAT, absolute = R_AARCH64_ABS64;
-#else
-#error "fp32shim knows x86-64 and aarch64"
-#endif
-
-/// Calls `visit(function, symbol)` for every relocation against a name of the table.
+/// Calls `visit(function, symbol)` for every product that the object has relocations against, once for those in a
+/// row.
 template <class Visit>
 void for_each_import(const elf::Object& object, Visit visit) {
-    const auto scan = [&](const ElfW(Rela) * relocations, std::size_t begin, std::size_t end) {
-        std::uint32_t previous = 0;
-        for (std::size_t i = begin; i < end; ++i) {
-            const std::uint32_t symbol = ELF64_R_SYM(relocations[i].r_info);
-            const std::uint32_t type = ELF64_R_TYPE(relocations[i].r_info);
-            if (symbol == 0 || symbol == previous) continue;
-            if (type != jump_slot && type != global_data && type != absolute) continue;
-            previous = symbol;
-            const char* name = object.strings + object.symbols[symbol].st_name;
-            if (name[0] == '_') continue;  // mangled C++ names, most of a large library's
-            const FunctionIndex function = find_function(name);
-            if (function >= 0) visit(function, static_cast<std::int32_t>(symbol));
-        }
-    };
-    if (object.symbols == nullptr || object.strings == nullptr) return;
-    if (object.plt_relocations != nullptr) scan(object.plt_relocations, 0, object.plt_relocation_count);
-    if (object.relocations != nullptr) scan(object.relocations, object.relative_count, object.relocation_count);
+    std::uint32_t previous = 0;
+    for_each_product_relocation(object, [&](FunctionIndex function, std::uint32_t symbol, const ElfW(Rela)&) {
+        if (symbol != previous) visit(function, static_cast<std::int32_t>(symbol));
+        previous = symbol;
+    });
 }
 
 /// `old` itself where the object imports just that: the table of the file whose record it took over.
@@ -87,13 +68,26 @@ const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     return arena_new<ImportTable>(imports, count);
 }
 
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15U; }
+
+std::uint64_t mix(std::uint64_t hash, const link_map* map) {
+    hash = mix(hash, reinterpret_cast<std::uint64_t>(map));
+    return mix(hash, map->l_addr ^ reinterpret_cast<std::uint64_t>(map->l_ld));
+}
+
 /// Differs, but for a chance of one in 2^64, when an object came or went.
 std::uint64_t fingerprint_of_list() {
     std::uint64_t fingerprint = 1;
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
-        fingerprint = (fingerprint ^ reinterpret_cast<std::uint64_t>(map)) * 0x9e3779b97f4a7c15U;
-        fingerprint = (fingerprint ^ map->l_addr ^ reinterpret_cast<std::uint64_t>(map->l_ld)) * 0x9e3779b97f4a7c15U;
-    }
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+        fingerprint = mix(fingerprint, map);
+    return fingerprint;
+}
+
+/// Differs also where another file was loaded at the place of one that is gone.
+std::uint64_t fingerprint_of_object(const link_map* map) {
+    std::uint64_t fingerprint = mix(1, map);
+    for (const char letter : elf::view(map->l_name))
+        fingerprint = mix(fingerprint, static_cast<unsigned char>(letter));
     return fingerprint;
 }
 
@@ -156,16 +150,23 @@ bool notice_unloaded_objects() {
     return any;
 }
 
-std::uint32_t count_of_added_objects() {
-    // The loader appends.
-    static constinit std::atomic<std::uint32_t> count{1};
+std::uint32_t objects_generation() {
+    // The loader appends: where the last object is the same, nothing was added, whatever a dlclose took away before
+    // it.
+    static constinit std::atomic<std::uint32_t> generation{0};
+    static constinit std::atomic<std::uint64_t> fingerprint_of_last{0};
     const link_map* known = last_object.load(std::memory_order_acquire);
-    if (known != nullptr && known->l_next == nullptr) return count.load(std::memory_order_acquire);
+    if (known != nullptr && known->l_next == nullptr) return generation.load(std::memory_order_acquire);
     const link_map* map = elf::first_object();
     while (map->l_next != nullptr) map = map->l_next;
-    const std::uint32_t grown = count.fetch_add(1, std::memory_order_acq_rel) + 1;
+    // Counted before others can find that nothing was added. Two threads may both count it.
+    const std::uint64_t fingerprint = fingerprint_of_object(map);
+    if (fingerprint_of_last.load(std::memory_order_acquire) != fingerprint) {
+        generation.fetch_add(1, std::memory_order_acq_rel);
+        fingerprint_of_last.store(fingerprint, std::memory_order_release);
+    }
     last_object.store(map, std::memory_order_release);
-    return grown;
+    return generation.load(std::memory_order_acquire);
 }
 
 void forget_last_object() { last_object.store(nullptr, std::memory_order_release); }

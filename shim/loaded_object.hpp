@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "shim/elf/objects.hpp"
 #include "shim/functions.hpp"
 
 namespace fp32shim {
@@ -48,12 +49,25 @@ LoadedObject* object_containing(std::uintptr_t address);
 /// own `sgemm_` through its procedure linkage table). The first question reads all its relocations.
 std::int32_t import_of(LoadedObject& object, FunctionIndex function);
 
+/// Calls `visit(function, symbol, relocation)` for every relocation of the object against a name of the table;
+/// `symbol` is its number in the object's own symbol table.
+template <class Visit>
+void for_each_product_relocation(const elf::Object& object, Visit visit) {
+    elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
+        const char* name = object.strings + object.symbols[symbol].st_name;
+        if (name[0] == '_') return;  // mangled C++ names, most of a large library's
+        const FunctionIndex function = find_function(name);
+        if (function >= 0) visit(function, symbol, relocation);
+    });
+}
+
 /// Marks the records of objects that are no longer in the loader's list. Returns whether there were any. Cheap where
 /// the list has not changed since the last time.
 bool notice_unloaded_objects();
 
-/// How often objects were seen to be added. Two loads where none were. Precondition: a Reading is held.
-std::uint32_t count_of_added_objects();
+/// Another number than before when objects were added since; never 0. Two loads where none were and none was closed.
+/// Precondition: a Reading is held.
+std::uint32_t objects_generation();
 
 /// The last object of the loader's list may be about to go: it must not be looked at again.
 void forget_last_object();

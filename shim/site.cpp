@@ -156,7 +156,7 @@ constinit std::atomic<std::uint64_t> next_number{1};
 /// Complete, but for its return address, which makes it alive.
 Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of) {
     const elf::Reading reading;
-    const std::uint32_t additions = count_of_added_objects();
+    const std::uint32_t generation = objects_generation();
     const bool is_slot = entry >= function_count;
     const SlotBinding slot = is_slot ? slot_binding(entry) : SlotBinding{entry, nullptr};
     const Function& function = functions[slot.function];
@@ -192,7 +192,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->ambiguous = found.binding.ambiguous;
     site->by_importers = found.binding.by_importers;
     site->on_behalf_of = on_behalf_of;
-    site->additions.store(additions, std::memory_order_relaxed);
+    site->generation.store(generation, std::memory_order_relaxed);
     if (site->provider != nullptr) {  // else: a slot of a library that is gone; its address is all there is
         site->is_blas = is_blas(*site);
         if (is_of_cublas(function.convention)) {
@@ -258,11 +258,11 @@ Site* rebound_site(Site* site) {
     if (!site->by_importers) return site;
     {
         const elf::Reading reading;
-        const std::uint32_t additions = count_of_added_objects();
-        if (site->additions.load(std::memory_order_relaxed) == additions) return site;
+        const std::uint32_t generation = objects_generation();
+        if (site->generation.load(std::memory_order_relaxed) == generation) return site;
         const Binding binding = find_binding(site->caller, static_cast<FunctionIndex>(site->routine - functions));
         if (binding.address == site->real && binding.ambiguous == site->ambiguous) {
-            site->additions.store(additions, std::memory_order_relaxed);
+            site->generation.store(generation, std::memory_order_relaxed);
             return site;
         }
     }

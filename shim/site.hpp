@@ -44,12 +44,12 @@ struct Site {
     bool is_of_solver;                ///< cuBLAS: the caller is cuSOLVER
     bool was_rebound;                 ///< dead for good
     bool is_in_chain;
-    std::atomic<std::uint32_t> additions;  ///< the count of added objects that it was bound under
-    std::atomic<std::uint64_t> verdict;    ///< CPU: decision for all calls of this site, see decision.hpp; 0: none
-    std::atomic<std::uint64_t> plan;       ///< cuBLAS: the same, see cublas/plan.hpp
-    std::uint64_t number;                  ///< no other site has it, nor one made anew of the same memory
-    KeyedArguments keyed;                  ///< CPU
-    std::atomic<std::uint64_t> express;    ///< CPU: see express_lane.hpp; 0: closed
+    std::atomic<std::uint32_t> generation;  ///< the objects_generation() that it was bound under
+    std::atomic<std::uint64_t> verdict;     ///< CPU: decision for all calls of this site, see decision.hpp; 0: none
+    std::atomic<std::uint64_t> plan;        ///< cuBLAS: the same, see cublas/plan.hpp
+    std::uint64_t number;                   ///< no other site has it, nor one made anew of the same memory
+    KeyedArguments keyed;                   ///< CPU
+    std::atomic<std::uint64_t> express;     ///< CPU: see express_lane.hpp; 0: closed
     Site* next;
 
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }

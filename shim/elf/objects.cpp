@@ -38,12 +38,6 @@ constexpr std::size_t not_searched = ~std::size_t{0};
 constexpr std::size_t not_found = 0;
 constinit std::atomic<std::size_t> private_offset{not_searched};
 
-bool is_in_list(const link_map* wanted) {
-    for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
-        if (map == wanted) return true;
-    return false;
-}
-
 const PrivateFields* fields_at(const link_map* map, std::size_t offset) {
     return reinterpret_cast<const PrivateFields*>(reinterpret_cast<const char*>(map) + offset);
 }
@@ -213,6 +207,12 @@ Object read_object(const link_map* map) {
 }
 
 const link_map* first_object() { return _r_debug.r_map; }
+
+bool is_in_list(const link_map* wanted) {
+    for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
+        if (map == wanted) return true;
+    return false;
+}
 
 const link_map* own_object() {
     static constinit std::atomic<const link_map*> known{nullptr};  // we are never unloaded

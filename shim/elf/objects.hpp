@@ -7,6 +7,7 @@
 // while we read is not: whoever reads holds a Reading (readers.hpp), for which our dlclose waits.
 #pragma once
 
+#include <elf.h>
 #include <link.h>
 
 #include <cstddef>
@@ -43,6 +44,9 @@ Object read_object(const link_map* map);
 /// First object of the loader's list: the main program.
 const link_map* first_object();
 
+/// Whether the loader's list has the object; it need not be one at all.
+bool is_in_list(const link_map* wanted);
+
 /// This library itself.
 const link_map* own_object();
 
@@ -77,6 +81,32 @@ Version version_of(const Object& object, std::size_t index);
 /// The definition in this object that a reference to `name` (with `version`, empty for none) binds to: its symbol,
 /// or nullptr. Weak definitions count; undefined, local and hidden-version ones do not.
 const ElfW(Sym) * find_definition(const Object& object, std::string_view name, std::string_view version);
+
+/// Calls `visit(symbol, relocation)` for each relocation by which the loader stores the address of a symbol (by its
+/// number): calls through the procedure linkage table, the global offset table, and pointers in the object's data.
+template <class Visit>
+void for_each_reference(const Object& object, Visit visit) {
+#if defined(__x86_64__)
+    constexpr std::uint32_t jump_slot = R_X86_64_JUMP_SLOT, global_data = R_X86_64_GLOB_DAT, absolute = R_X86_64_64;
+#elif defined(__aarch64__)
+    constexpr std::uint32_t jump_slot = R_AARCH64_JUMP_SLOT, global_data = R_AARCH64_GLOB_DAT,
+                            absolute = R_AARCH64_ABS64;
+#else
+#error "fp32shim knows x86-64 and aarch64"
+#endif
+    const auto scan = [&](std::span<const ElfW(Rela)> relocations) {
+        for (const ElfW(Rela) & relocation : relocations) {
+            const auto symbol = static_cast<std::uint32_t>(ELF64_R_SYM(relocation.r_info));
+            const std::uint64_t type = ELF64_R_TYPE(relocation.r_info);
+            if (symbol != 0 && (type == jump_slot || type == global_data || type == absolute))
+                visit(symbol, relocation);
+        }
+    };
+    if (object.symbols == nullptr || object.strings == nullptr) return;
+    if (object.plt_relocations != nullptr) scan({object.plt_relocations, object.plt_relocation_count});
+    if (object.relocations != nullptr && object.relative_count < object.relocation_count)
+        scan({object.relocations + object.relative_count, object.relocation_count - object.relative_count});
+}
 
 /// The address of a definition; an indirect function (STT_GNU_IFUNC) is asked for its target.
 ElfW(Addr) address_of(const Object& object, const ElfW(Sym) & symbol);

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+import struct
 import subprocess
 import time
 
@@ -241,3 +242,148 @@ def test_the_reader_needs_no_right_to_write(folder):
     shutil.copy(folder / "a.fp32rec", folder / "read-only.fp32rec")
     (folder / "read-only.fp32rec").chmod(0o400)
     assert fp32shim("report", folder / "read-only.fp32rec").returncode == 0
+
+
+SEGMENT = 65536
+
+
+def with_lane(content, lane):
+    """A recording whose counters, rings and events are another lane's."""
+    changed = bytearray(content)
+    for offset in range(SEGMENT, len(changed), SEGMENT):
+        if struct.unpack_from("<I", changed, offset)[0] in (3, 4, 5):
+            struct.pack_into("<I", changed, offset + 4, lane)
+    return changed
+
+
+@pytest.mark.parametrize("lane", [0xffffffff, 0xfffffffe, 0x10000000, 1 << 22])
+def test_lanes_that_cannot_be_are_named_and_left_out(tmp_path, lane):
+    path = make_recording(tmp_path / "a.fp32rec", "calls", TF32)
+    path.write_bytes(with_lane(path.read_bytes(), lane))
+    for command in ("report", "log"):
+        result = fp32shim(command, path)
+        assert result.returncode == 1 and f"a segment of lane {lane}, but lanes are below 4194304" in result.stderr
+
+
+def test_a_small_file_that_names_a_text_many_times_takes_no_more_memory_than_it_has_to(tmp_path):
+    """Forty segments with objects, all of one long path; 1 GiB of address space."""
+    content = bytearray(make_recording(tmp_path / "a.fp32rec", "summary", EXACT).read_bytes())
+    strings = next(offset for offset in range(SEGMENT, len(content), SEGMENT)
+                   if struct.unpack_from("<I", content, offset)[0] == 1)
+    text = SEGMENT // 2  # within the segment: nothing is there
+    struct.pack_into("<I", content, strings + text, SEGMENT // 2 - 4 + 1)
+    content[strings + text + 4:strings + SEGMENT] = b"x" * (SEGMENT // 2 - 4)
+    entry = struct.pack("<QIIB27sI", 1, text // 16, 0, 0, b"", 1)
+    segments = (struct.pack("<I60x", 6) + entry * 1364).ljust(SEGMENT, b"\0")
+    content += segments * 40
+    struct.pack_into("<I", content, 256, len(content) // SEGMENT)
+    (tmp_path / "a.fp32rec").write_bytes(content)
+    result = fp32shim("verify", "--at-least", "fp32", tmp_path, prefix=["prlimit", f"--as={1 << 30}"])
+    assert result.returncode == 3 and "40 segments with objects, but there are at most 8" in result.stdout, result.stderr
+
+
+def expanded(sparse):
+    """The file that an input of the fuzzer describes (tests/fuzz/sparse_file.hpp)."""
+    file = bytearray(min(struct.unpack_from("<I", sparse)[0], 1 << 20)) if len(sparse) >= 4 else bytearray()
+    at = 4
+    while len(sparse) - at > 6:
+        offset, size = struct.unpack_from("<IH", sparse, at)
+        patch = sparse[at + 6:at + 6 + size][:max(len(file) - offset, 0)]
+        file[offset:offset + len(patch)] = patch
+        at += 6 + size
+    return file
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    for sparse in (shim.ROOT / "tests/fuzz/corpus").iterdir():
+        (folder / f"{sparse.name}.fp32rec").write_bytes(expanded(sparse.read_bytes()))
+    assert len(list(folder.iterdir())) > 40
+    return folder
+
+
+@pytest.mark.parametrize("words", [*(("log", "--format", name) for name in ("table", "json", "jsonl", "csv", "chrome")),
+                                   ("log", "--rows"), ("verify", "--at-least", "fp32"),
+                                   *(("report", "--format", name) for name in ("table", "json", "csv", "prometheus", "html"))])
+def test_what_the_fuzzer_found_is_written_in_every_format(corpus, words):
+    result = fp32shim(*words, corpus)
+    assert result.returncode == 1, result.stderr
+    assert result.stdout and "gave up" not in result.stderr
+    if "json" in words or "chrome" in words:
+        json.loads(result.stdout)
+    if "jsonl" in words:
+        assert all(json.loads(line)["event"] for line in result.stdout.splitlines())
+
+
+@pytest.mark.parametrize("command", [["set", "high"], ["reload"], ["top"], ["ps"]])
+@pytest.mark.parametrize("word", ["abc", "0", "12x", "99999999999"])
+def test_what_is_no_process_id_is_called_that(command, word):
+    result = fp32shim(command[0], word, *command[1:])
+    assert (result.returncode, len(result.lines)) == (2, 1)
+    assert f'"{word}" is no process id; fp32shim ps lists those that record' in result.stderr
+
+
+POLICY = """schema = 1
+default = "{precision}"
+[cpu]
+mode = "emulate"
+[log]
+path = "{path}"
+"""
+
+
+class Multiplying:
+    """The client `steps`, which makes one product per question."""
+
+    def __init__(self, policy):
+        self.process = subprocess.Popen([shim.client("steps"), "ask"], text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env=shim.environment(policy=policy, preload=[shim.LIBRARY]))
+        self.pid = self.process.pid
+
+    def ask(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline().startswith("products ")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_force(tmp_path):
+    policy, first, second = tmp_path / "policy.toml", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec"
+    policy.write_text(POLICY.format(precision="high", path=first))
+
+    def reload(path):
+        policy.write_text(POLICY.format(precision="high", path=path))
+        assert fp32shim("reload", process.pid, "--wait", "0").returncode == 3
+        process.ask()
+        process.ask()
+
+    def listed():
+        return {entry["pid"]: entry["recording"] for entry in fp32shim("ps", "--format", "json").json["processes"]}
+
+    with Multiplying(policy) as process:
+        process.ask()
+        assert listed()[process.pid] == str(first)
+        assert "went on in another recording" not in fp32shim("verify", "--at-least", "tf32", first).stdout
+        reload(second)
+        assert listed()[process.pid] == str(second)
+        assert fp32shim("set", process.pid, "medium", "--wait", "0").returncode == 3
+        process.ask()
+        assert [change["kind"] for change in report(second)["processes"][0]["changes"]] == ["set_precision"]
+        assert {row["requested"] for row in report(second)["rows"]} == {"high", "medium"}
+        reload(tmp_path / "c.jsonl")
+        result = fp32shim("set", process.pid, "highest", "--wait", "0")
+        assert (result.returncode, len(result.lines)) == (2, 1)
+        assert "is not recorded into any more since a reload" in result.stderr
+        assert process.pid not in listed()
+    for path in (first, second):
+        doubts = fp32shim("verify", "--at-least", "tf32", "--format", "json", path).json["doubts"]
+        assert any(doubt["reason"].startswith("the process went on in another recording, or none") for doubt in doubts)
+    assert "policy read again: without a name (" in fp32shim("report", first).stdout

@@ -18,6 +18,24 @@ PRODUCT = """
     void run(void) { cblas_sgemm(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4); }
 """
 
+PRODUCT_THROUGH_TABLE = """
+    typedef void product(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    product cblas_sgemm;
+    product* table[] = {cblas_sgemm, cblas_sgemm};
+    static float a[16], b[16], c[16];
+    void run(void) { table[1](101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4); }
+"""
+PRODUCT_BY_NAME = """
+    #include <dlfcn.h>
+    #include <stdlib.h>
+    typedef void product(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    static float a[16], b[16], c[16];
+    void run(void) {
+        product* found = dlsym(dlopen(getenv("FP32SHIM_TEST_LIBRARY"), RTLD_NOW), "cblas_sgemm");
+        found(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4);
+    }
+"""
+
 
 def build(output, source, *words):
     compiler = shim.tool("cc", "gcc")
@@ -105,13 +123,105 @@ def test_a_road_that_was_unloaded_before_the_end_is_known(log, tmp_path):
     assert roads(verify(log)) == ["oneDNN"]
 
 
+@pytest.mark.parametrize("is_closed", [False, True], ids=["left open", "closed"])
+@pytest.mark.parametrize("source", [PRODUCT, PRODUCT_THROUGH_TABLE], ids=["by call", "by table"])
 @pytest.mark.parametrize("way, expected", [("local", []), ("global", []), ("deepbind", ["bound-past"])])
-def test_a_library_that_is_bound_past_the_shim_is_named(log, tmp_path, way, expected):
-    seen, other = plugin(tmp_path / "libseen.so"), plugin(tmp_path / "libother.so")
-    load(log, f"local={seen}", f"run={seen}", f"{way}={other}", f"run={other}")
+def test_a_library_that_is_bound_past_the_shim_is_named(log, tmp_path, way, expected, source, is_closed):
+    seen, other = plugin(tmp_path / "libseen.so"), plugin(tmp_path / "libother.so", source)
+    load(log, f"local={seen}", f"{way}={other}", f"run={seen}", f"run={other}", *([f"close={other}"] if is_closed else []))
     result = verify(log)
     assert roads(result) == expected
     assert all("libother.so" in road["reason"] for road in result.json["roads_not_seen"])
+
+
+def test_what_a_closed_library_brought_in_is_named_too(log, tmp_path):
+    seen = plugin(tmp_path / "libseen.so")
+    inner = plugin(tmp_path / "libinner.so", PRODUCT.replace("run", "run_inner"))
+    outer = build(tmp_path / "libouter.so", "void run_inner(void); void run(void) { run_inner(); }", "-shared", "-fPIC",
+                  "-x", "none", inner)
+    load(log, f"local={seen}", f"deepbind={outer}", f"run={seen}", f"run={outer}", f"close={outer}")
+    result = verify(log)
+    assert roads(result) == ["bound-past"] and "libinner.so" in result.json["roads_not_seen"][0]["reason"]
+
+
+def test_addresses_of_functions_in_a_program_at_a_fixed_place_are_on_no_other_road(log, tmp_path):
+    table = plugin(tmp_path / "libtable.so", PRODUCT_THROUGH_TABLE)
+    program = build(tmp_path / "program", "void run(void); void cblas_sgemm(void); void* volatile address;"
+                    "int main(void) { address = cblas_sgemm; run(); return 0; }", "-fno-pic", "-no-pie",
+                    "-Wno-builtin-declaration-mismatch", f"-Wl,-rpath,{tmp_path}", "-x", "none", table,
+                    shim.blas_library("reference"))
+    result = verify(record(log, program))
+    assert (result.returncode, result.json["calls_shown"], roads(result)) == (0, 1, [])
+
+
+# What may come before the shim in LD_PRELOAD: something that multiplies, and ways to go on to the next.
+MULTIPLIES = """
+    void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
+                     int ldb, float beta, float* c, int ldc) { c[0] = alpha * a[0] * b[0]; }
+"""
+GOES_ON_BY_NAME = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    typedef void product(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
+                     int ldb, float beta, float* c, int ldc) {
+        product* next = dlsym(RTLD_NEXT, "cblas_sgemm");
+        next(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    }
+"""
+GOES_ON_BY_A_CALL = """
+    void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
+                const float*, const int*, const float*, float*, const int*);
+    void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
+                     int ldb, float beta, float* c, int ldc) {
+        sgemm_("N", "N", &n, &m, &k, &alpha, b, &ldb, a, &lda, &beta, c, &ldc);
+    }
+"""
+
+
+@pytest.mark.parametrize("source, is_past", [(MULTIPLIES, True), (GOES_ON_BY_NAME, False), (GOES_ON_BY_A_CALL, False)],
+                         ids=["multiplies", "goes on by name", "goes on by a call"])
+def test_a_library_that_is_preloaded_before_the_shim_is_past_it_unless_it_goes_on(log, tmp_path, source, is_past):
+    earlier = build(tmp_path / "libearlier.so", source, "-shared", "-fPIC")
+    direct, by_name = plugin(tmp_path / "libdirect.so"), plugin(tmp_path / "libbyname.so", PRODUCT_BY_NAME)
+    library = shim.blas_library("reference")
+    subprocess.run([shim.client("loader"), f"global={direct}", f"run={direct}", f"local={by_name}", f"run={by_name}"],
+                   check=True, env=environment(LD_PRELOAD=f"{earlier}:{shim.LIBRARY}", FP32_MATMUL_LOG=log,
+                                               FP32_MATMUL_PRECISION="highest", FP32SHIM_TEST_LIBRARY=library,
+                                               LD_LIBRARY_PATH=library.parent))
+    result = verify(log)
+    assert roads(result) == (["bound-past"] if is_past else [])
+    assert result.json["calls_shown"] == (1 if is_past else 2)
+
+
+@pytest.mark.parametrize("words", [[], ["-rdynamic"]], ids=["hidden", "exported"])
+def test_a_blas_inside_the_program_is_named(log, tmp_path, words):
+    # The library's BLAS has no sgemm_ whose reference could lead into the program.
+    blas = build(tmp_path / "libsmallblas.so", MULTIPLIES + "int cblas_isamax(long n, const float* x, int step)"
+                 " { return (int)n > 1; }", "-shared", "-fPIC")
+    library = build(tmp_path / "libmultiplies.so", PRODUCT, "-shared", "-fPIC", "-x", "none", blas)
+    program = build(tmp_path / "program", "__attribute__((noinline)) void sgemm_(void) { __asm__(\"\"); } void run(void);"
+                    "int main(void) { sgemm_(); run(); return 0; }", *words, f"-Wl,-rpath,{tmp_path}",
+                    f"-Wl,-rpath-link,{tmp_path}", "-x", "none", library)
+    result = verify(record(log, program))
+    assert roads(result) == ["static-BLAS"] and str(program) in result.json["roads_not_seen"][0]["reason"]
+
+
+def test_closing_costs_little_however_many_libraries_are_loaded(log, tmp_path, numpy_product):
+    first = build(tmp_path / "lib0.so", "int nothing;", "-shared", "-fPIC")
+    for i in range(1, 300):
+        shutil.copy(first, tmp_path / f"lib{i}.so")
+    cost = f"""
+import _ctypes, time
+for i in range(300): _ctypes.dlopen({str(tmp_path)!r} + f"/lib{{i}}.so", 2)
+def round():
+    begin = time.perf_counter_ns()
+    _ctypes.dlclose(_ctypes.dlopen({str(first)!r}, 2))
+    return time.perf_counter_ns() - begin
+shortest = min(round() for _ in range(200))
+assert shortest < 100_000, shortest
+"""
+    assert verify(record(log, *numpy_product, f"exec({cost!r})")).returncode == 0
 
 
 def test_a_function_that_is_looked_up_in_another_namespace_is_known(log, numpy_product):

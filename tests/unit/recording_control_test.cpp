@@ -161,6 +161,29 @@ TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     EXPECT_EQ(reader->changes()[0].floor, policy::Floor::fp32);
 }
 
+TEST(RecordingControl, ARecordingThatItsProcessHasLeftIsPassedOver) {
+    const TemporaryFolder folder;
+    const auto first = open_recording(folder / "first.fp32rec");
+    const LiveRecording found = wait_for_recording(getpid());
+    const auto second = open_recording(folder / "second.fp32rec");
+    first->note_left();
+    EXPECT_NE(read_recording(folder / "first.fp32rec")->facts().flags & format::flag_left, 0U);
+    EXPECT_EQ(wait_for_recording(getpid()).name, folder / "second.fp32rec");
+    const CommandAnswer answer = send_reload(found, milliseconds(0));
+    EXPECT_EQ(answer.outcome, CommandOutcome::failed);
+    EXPECT_FALSE(first->has_command());
+
+    second->note_left();
+    EXPECT_FALSE(find_live_recording(getpid()).recording);
+}
+
+TEST(RecordingControl, AForkedChildDoesNotLeaveItsParentsRecording) {
+    const TemporaryFolder folder;
+    const auto own = open_recording(folder / "run.fp32rec");
+    EXPECT_EQ(in_child([&] { return own->note_left(), 0; }), 0);
+    EXPECT_EQ(read_recording(folder / "run.fp32rec")->facts().flags, 0U);
+}
+
 TEST(RecordingControl, WhoCannotBeFoundIsSaidInOneLine) {
     EXPECT_NE(find_live_recording(0).error.find("cannot exist"), std::string::npos);
     EXPECT_NE(find_live_recording(0x3fffff + 5).error.find("does not exist"), std::string::npos);

@@ -1,0 +1,129 @@
+// Files whose numbers are beyond what any writer makes: the reader says so, and stays small and quick.
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "recording_fixture.hpp"
+
+namespace fp32shim::record::test {
+namespace {
+
+using format::SegmentKind;
+
+std::string bytes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    return std::move(bytes).str();
+}
+
+/// A recording of three calls and one object, changed afterwards.
+class Changed {
+  public:
+    Changed() {
+        const auto recording = open_recording(path_);
+        ThreadWriter* writer = recording->attach();
+        for (int i = 0; i < 3; ++i) count_square(*recording, *writer, 8);
+        recording->note_object({"/usr/lib/libfoo.so", {}, false});
+        bytes_ = bytes_of(path_);
+    }
+    template <class Segment>
+    Segment& segment(SegmentKind kind) {
+        return *reinterpret_cast<Segment*>(bytes_.data() + offset_of(kind));
+    }
+    std::uint64_t offset_of(SegmentKind kind) const {
+        for (std::uint64_t offset = format::segment_size; offset < bytes_.size(); offset += format::segment_size) {
+            const auto* header = reinterpret_cast<const format::SegmentHeader*>(bytes_.data() + offset);
+            if (header->kind == static_cast<std::uint32_t>(kind)) return offset;
+        }
+        ADD_FAILURE() << "no segment of kind " << static_cast<int>(kind);
+        return 0;
+    }
+    format::Header& header() { return *reinterpret_cast<format::Header*>(bytes_.data()); }
+    std::string& bytes() { return bytes_; }
+    std::unique_ptr<RecordingReader> read() {
+        std::ofstream(path_, std::ios::binary) << bytes_;
+        return read_recording(path_);
+    }
+
+  private:
+    TemporaryFolder folder_;
+    std::string path_ = folder_ / "run.fp32rec";
+    std::string bytes_;
+};
+
+bool has_problem(const RecordingReader& reader, std::uint64_t offset, const std::string& text) {
+    return std::any_of(reader.problems().begin(), reader.problems().end(), [&](const Problem& problem) {
+        return problem.offset == offset && problem.what.find(text) != std::string::npos;
+    });
+}
+
+TEST(RecordingReader, LeavesOutSegmentsOfLanesThatCannotBe) {
+    for (const std::uint32_t lane : {UINT32_MAX, UINT32_MAX - 1, format::segment_limit}) {
+        Changed file;
+        const std::uint64_t ring = file.offset_of(SegmentKind::ring);
+        file.segment<format::EventSegment>(SegmentKind::ring).header.lane = lane;
+        const auto reader = file.read();
+        EXPECT_TRUE(has_problem(*reader, ring, "lane " + std::to_string(lane)));
+        EXPECT_TRUE(events_of(*reader).empty());
+        EXPECT_EQ(reader->lanes().size(), 1U);
+        EXPECT_EQ(reader->total_calls(), 3U);
+    }
+}
+
+TEST(RecordingReader, ReadsNoMoreSegmentsWithObjectsThanThereCanBe) {
+    Changed file;
+    const std::uint64_t offset = file.offset_of(SegmentKind::objects);
+    const std::string segment = file.bytes().substr(offset, format::segment_size);
+    const std::uint64_t extra = file.bytes().size() + (format::object_segment_limit - 1) * format::segment_size;
+    for (std::uint32_t i = 0; i < 20; ++i) file.bytes() += segment;
+    file.header().next_segment = static_cast<std::uint32_t>(file.bytes().size() / format::segment_size);
+    const auto reader = file.read();
+    EXPECT_EQ(reader->objects().all.size(), format::object_segment_limit);
+    EXPECT_TRUE(has_problem(*reader, extra, "21 segments with objects"));
+}
+
+TEST(RecordingReader, ShowsTextsThatAreTooLongAsEmpty) {
+    Changed file;
+    const auto& object = file.segment<format::ObjectSegment>(SegmentKind::objects).entries[0];
+    const std::uint64_t text = file.offset_of(SegmentKind::strings) + format::offset_of(object.path);
+    const std::uint32_t size_plus_one = format::string_limit + 2;
+    std::memcpy(file.bytes().data() + text, &size_plus_one, sizeof size_plus_one);
+    const auto reader = file.read();
+    ASSERT_EQ(reader->objects().all.size(), 1U);
+    EXPECT_EQ(reader->objects().all[0].path, "");
+    EXPECT_TRUE(has_problem(*reader, file.offset_of(SegmentKind::objects) + sizeof(format::SegmentHeader),
+                            "of 2049 bytes, but texts have at most 2048"));
+}
+
+TEST(RecordingReader, KeepsTimesAndSumsThatAreTooLargeWithinTheirBounds) {
+    Changed file;
+    for (format::CounterRecord& counters : file.segment<format::CounterSegment>(SegmentKind::counters).entries) {
+        if (counters.calls == 0) continue;
+        counters.calls = counters.total = UINT64_MAX;
+        counters.untimed = UINT32_MAX;
+        counters.first = 0;
+        counters.last = UINT64_MAX;
+    }
+    auto& ring = file.segment<format::EventSegment>(SegmentKind::ring);
+    ring.entries[0].duration_row = format::make_duration_row(format::untimed, format::row_of(ring.entries[0]));
+    ring.entries[2].time = UINT64_MAX;
+    file.header().ticks_per_second = 1;
+    const auto reader = file.read();
+    for (const auto& [id, counters] : reader->counters()) {
+        EXPECT_EQ(counters.total_ns, static_cast<std::uint64_t>(INT64_MAX));
+        EXPECT_EQ(counters.last_ns, farthest_time_ns);
+        EXPECT_GE(counters.first_ns, -farthest_time_ns);
+    }
+    const std::vector<RecordedEvent> events = events_of(*reader);
+    ASSERT_EQ(events.size(), 3U);
+    for (const RecordedEvent& event : events) {
+        EXPECT_LE(event.end_ns, farthest_time_ns);
+        EXPECT_LE(event.begin_ns(), event.end_ns);
+        EXPECT_GE(event.begin_ns(), -farthest_time_ns);
+    }
+}
+
+}  // namespace
+}  // namespace fp32shim::record::test
