@@ -24,8 +24,9 @@ struct KeyedArguments {
 /// Nothing where sizes are in arrays, or the function can be anybody's.
 KeyedArguments keyed_arguments(const Function& function);
 
-/// A number that two calls share if their options, integers and `salt` agree; else by a chance of one in 2^64.
-/// `is_wide`: integers have 64 bits. 0: an argument by reference is no pointer.
+/// A number that two calls share if their options, integers and `salt` agree; else hardly ever: two given calls by a
+/// chance of one in 2^64, though some calls must share one. It names a row, and decides nothing. `is_wide`: integers
+/// have 64 bits. 0: an argument by reference is no pointer.
 [[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
                                                          bool is_wide, std::uint64_t salt);
 

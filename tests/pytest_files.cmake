@@ -1,0 +1,30 @@
+# Whole-process tests: one ctest test per pytest file, run by the system's Python.
+
+# Where ctest has no times of an earlier run, the long tests begin first: else the last of them runs alone. Seconds.
+set(test_costs cublas.products=165 wheels.products=140 preload.programs=45 wheels.qtlq=40 cublas.lt=25 cli.report_html=20
+  cli.doctor=20 recording.kills=20 cublas.recordings=20 wheels.mkl=17 cublas.loading=16)
+function(set_test_cost name)
+  foreach(cost IN LISTS test_costs)
+    if(cost MATCHES "^${name}=([0-9]+)$")
+      set_tests_properties(${name} PROPERTIES COST ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+endfunction()
+
+# add_pytest_files(FOLDER [LABELS...] [ENVIRONMENT...]): each test_NAME.py beside the caller's CMakeLists.txt becomes
+# FOLDER.NAME. All are told where things were built.
+function(add_pytest_files folder)
+  cmake_parse_arguments(arg "" "" "LABELS;ENVIRONMENT" ${ARGN})
+  file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS test_*.py)
+  foreach(file IN LISTS files)
+    string(REGEX REPLACE "^test_(.*)\\.py$" "${folder}.\\1" name ${file})
+    add_test(NAME ${name}
+      COMMAND ${FP32SHIM_SYSTEM_PYTHON} -m pytest -q -rs -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+    set_property(TEST ${name} PROPERTY LABELS whole-process ${arg_LABELS})
+    set_property(TEST ${name} PROPERTY ENVIRONMENT "FP32SHIM_BUILD=${CMAKE_BINARY_DIR}"
+      "FP32SHIM_TEST_CLIENTS=${CMAKE_BINARY_DIR}/tests/clients" "FP32SHIM_SYSTEM_PYTHON=${FP32SHIM_SYSTEM_PYTHON}"
+      ${arg_ENVIRONMENT})
+    set_test_cost(${name})
+  endforeach()
+endfunction()
