@@ -13,9 +13,6 @@ namespace fp32shim::record {
 
 namespace {
 
-constexpr int lowest_descriptor = 100;  // out of the way of programs that count on small numbers
-constexpr int first_after_standard = 3;
-
 // A line is formatted behind one spare byte, where put() sets a line feed if a torn line has to be ended first.
 std::span<char> line_of(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
@@ -31,8 +28,7 @@ int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
 }  // namespace
 
 DecisionLog::~DecisionLog() {
-    const int descriptor = descriptor_.load(std::memory_order_relaxed);
-    if (is_ours(descriptor)) raw::close(descriptor);
+    if (descriptor_.is_ours()) raw::close(descriptor_.number());
 }
 
 std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
@@ -92,7 +88,7 @@ bool DecisionLog::recover(LogBuffer buffer) {
         usable = enter_child(self, buffer);
     } else if (gave_up_.load(std::memory_order_relaxed)) {
         usable = false;
-    } else if (!is_ours(descriptor_.load(std::memory_order_relaxed))) {  // else another thread was here first
+    } else if (!descriptor_.is_ours()) {  // else another thread was here first
         const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
         if (error != 0) give_up(error, buffer);
         usable = error == 0;
@@ -110,12 +106,11 @@ bool DecisionLog::enter_child(std::int32_t self, LogBuffer buffer) {
     facts_.pid = self;
 
     int error = 0;
-    const int inherited = descriptor_.load(std::memory_order_relaxed);
     if (has_placeholder(name_, 'p')) {
-        if (is_ours(inherited)) raw::close(inherited);
+        if (descriptor_.is_ours()) raw::close(descriptor_.number());
         torn_.store(false, std::memory_order_relaxed);
         error = expand_path(name_, facts_, path_).problem == PathProblem::none ? open_file() : ENAMETOOLONG;
-    } else if (!is_ours(inherited)) {
+    } else if (!descriptor_.is_ours()) {
         error = open_file();
     }
     if (error != 0) {
@@ -136,43 +131,13 @@ int DecisionLog::open_file() {
     if (descriptor >= 0) raw::fchmod(descriptor, mode_);
     if (descriptor == -EEXIST) descriptor = open_uninterrupted(path_, flags, mode_);
     if (descriptor < 0) return -descriptor;
-
-    int moved = raw::fcntl(descriptor, F_DUPFD_CLOEXEC, lowest_descriptor);
-    if (moved < 0 && descriptor < first_after_standard) {
-        // Never stay where the program, or a library of it, expects its standard streams.
-        moved = raw::fcntl(descriptor, F_DUPFD_CLOEXEC, first_after_standard);
-        if (moved < 0) {
-            raw::close(descriptor);
-            return EMFILE;
-        }
-    }
-    if (moved >= 0) {
-        raw::close(descriptor);
-        descriptor = moved;
-    }
-
-    struct stat status {};
-    if (const int result = raw::fstat(descriptor, status); result < 0) {
-        raw::close(descriptor);
-        return -result;
-    }
-    device_.store(status.st_dev, std::memory_order_relaxed);
-    inode_.store(status.st_ino, std::memory_order_relaxed);
-    descriptor_.store(descriptor, std::memory_order_relaxed);
-    return 0;
-}
-
-bool DecisionLog::is_ours(int descriptor) const {
-    struct stat status {};
-    return descriptor >= 0 && raw::fstat(descriptor, status) == 0 &&
-           status.st_dev == device_.load(std::memory_order_relaxed) &&
-           status.st_ino == inode_.load(std::memory_order_relaxed);
+    return descriptor_.keep(descriptor);
 }
 
 /// Writes the line of `size` bytes behind the spare one. 0, or an errno: EBADF where the descriptor is not ours.
 int DecisionLog::put(LogBuffer buffer, std::size_t size) {
-    const int descriptor = descriptor_.load(std::memory_order_relaxed);
-    if (!is_ours(descriptor)) return EBADF;
+    const int descriptor = descriptor_.number();
+    if (!descriptor_.is_ours(descriptor)) return EBADF;
     const bool after_torn = torn_.exchange(false, std::memory_order_relaxed);
     buffer[0] = '\n';
     const std::size_t begin = after_torn ? 0 : 1;

@@ -14,6 +14,7 @@
 #include "record/events.hpp"
 #include "record/fork_safe_lock.hpp"
 #include "record/log_path.hpp"
+#include "record/own_descriptor.hpp"
 #include "record/process_facts.hpp"
 #include "record/stderr_line.hpp"
 
@@ -61,7 +62,6 @@ class DecisionLog {
     bool recover(LogBuffer buffer);
     bool enter_child(std::int32_t self, LogBuffer buffer);
     int open_file();
-    bool is_ours(int descriptor) const;
     int put(LogBuffer buffer, std::size_t size);
     void settle(int error, LogBuffer buffer);
     void give_up(int error, LogBuffer buffer);
@@ -69,11 +69,7 @@ class DecisionLog {
 
     // Which process the state below belongs to; 0 until open() succeeds. Stored last when a child has taken over.
     std::atomic<std::int32_t> process_{0};
-    // Invariant: a write goes to `descriptor_` only after fstat gave `device_` and `inode_`. The three are not read
-    // as one: a mixture of old and new values fails that test, and recover() looks again under the lock.
-    std::atomic<int> descriptor_{-1};
-    std::atomic<std::uint64_t> device_{0};
-    std::atomic<std::uint64_t> inode_{0};
+    OwnDescriptor descriptor_;  // what is written between two files is looked at again by recover(), under the lock
     std::atomic<bool> reopened_{false};  // once per process: a program that keeps closing it does not want it
     std::atomic<bool> gave_up_{false};
     std::atomic<bool> torn_{false};  // the file ends in a piece of our line: the next one begins with a line feed

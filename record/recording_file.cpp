@@ -21,8 +21,6 @@ using format::segment_size;
 
 namespace {
 
-constexpr int lowest_descriptor = 100;  // out of the way of programs that count on small numbers
-constexpr int first_after_standard = 3;
 constexpr int longest_suffix = 9999;
 /// What events may use of the file. An eighth is kept for counters, rows and rings: 1 to 64 MiB, of a small file
 /// half.
@@ -75,15 +73,13 @@ void overwrite_in_place(int descriptor) {
 }  // namespace
 
 RecordingFile::~RecordingFile() {
-    const int descriptor = descriptor_.load(std::memory_order_relaxed);
-    if (is_ours(descriptor)) raw::close(descriptor);
+    if (descriptor_.is_ours()) raw::close(descriptor_.number());
 }
 
 int RecordingFile::create(std::string_view path, const Limits& limits, std::uint32_t segments,
                           format::Header*& header) {
     is_open_.store(false, std::memory_order_relaxed);
-    if (const int inherited = descriptor_.exchange(-1, std::memory_order_relaxed); is_ours(inherited))
-        raw::close(inherited);
+    if (const int inherited = descriptor_.take(); descriptor_.is_ours(inherited)) raw::close(inherited);
     limits_ = limits;
     reopened_.store(false, std::memory_order_relaxed);
     queue_begin_ = queue_end_ = 0;
@@ -98,7 +94,7 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::uint
     if (error != 0) return error;
     error = allocate(0, 1 + segments);
     if (error == 0) {
-        const long mapped = map(nullptr, segment_size, MAP_SHARED, descriptor_.load(std::memory_order_relaxed), 0);
+        const long mapped = map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), 0);
         if (mapped > 0) {
             header = reinterpret_cast<format::Header*>(mapped);
             header->next_segment = 1 + segments;
@@ -112,7 +108,7 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::uint
 
 void RecordingFile::discard() {
     raw::syscall6(SYS_unlinkat, AT_FDCWD, raw::address(path_), 0);  // made just now, with O_EXCL
-    raw::close(descriptor_.exchange(-1, std::memory_order_relaxed));
+    raw::close(descriptor_.take());
 }
 
 void RecordingFile::install(format::Header* filled) {
@@ -120,8 +116,7 @@ void RecordingFile::install(format::Header* filled) {
     if (before == nullptr) {
         header_.store(filled, std::memory_order_release);
     } else {
-        const long mapped =
-            map(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.load(std::memory_order_relaxed), 0);
+        const long mapped = map(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.number(), 0);
         if (mapped < 0) return abandon();
         raw::syscall6(SYS_munmap, raw::address(filled), segment_size);
     }
@@ -135,8 +130,8 @@ void RecordingFile::abandon() {
 }
 
 void* RecordingFile::map_segment(std::uint32_t number) {
-    const long mapped = map(nullptr, segment_size, MAP_SHARED, descriptor_.load(std::memory_order_relaxed),
-                            std::uint64_t{number} * segment_size);
+    const long mapped =
+        map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), std::uint64_t{number} * segment_size);
     if (mapped < 0) return nullptr;
     if (raw::syscall6(SYS_madvise, mapped, segment_size, MADV_DONTFORK) < 0) {
         raw::syscall6(SYS_munmap, mapped, segment_size);
@@ -209,7 +204,7 @@ void RecordingFile::give_back(std::uint32_t number) {
 }
 
 int RecordingFile::allocate(std::uint32_t first, std::uint32_t count) const {
-    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    const int descriptor = descriptor_.number();
     const std::uint64_t offset = std::uint64_t{first} * segment_size;
     const std::uint64_t size = std::uint64_t{count} * segment_size;
     const long result = without_signals([&] {
@@ -222,7 +217,7 @@ int RecordingFile::allocate(std::uint32_t first, std::uint32_t count) const {
 
 int RecordingFile::write_zeros(std::uint64_t offset, std::uint64_t size) const {
     static constexpr char zeros[4096] = {};
-    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    const int descriptor = descriptor_.number();
     while (size > 0) {
         const long written = without_signals([&] {
             return raw::syscall6(SYS_pwrite64, descriptor, raw::address(zeros),
@@ -240,7 +235,7 @@ int RecordingFile::write_zeros(std::uint64_t offset, std::uint64_t size) const {
 /// has all. Where the disk does, they are taken back: they will be written to another segment.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
-    const int descriptor = descriptor_.load(std::memory_order_relaxed);
+    const int descriptor = descriptor_.number();
     iovec parts[2] = {{const_cast<format::SegmentHeader*>(&segment), sizeof segment},
                       {const_cast<format::EventRecord*>(events.data()), events.size_bytes()}};
     const std::uint64_t begin = std::uint64_t{number} * segment_size;
@@ -281,22 +276,14 @@ void RecordingFile::remember(std::uint32_t number) {
     queue_lock_.release();
 }
 
-bool RecordingFile::is_ours(int descriptor) const {
-    struct stat status {};
-    return descriptor >= 0 && raw::fstat(descriptor, status) == 0 &&
-           status.st_dev == device_.load(std::memory_order_relaxed) &&
-           status.st_ino == inode_.load(std::memory_order_relaxed);
-}
-
 /// Whether the descriptor is still ours, or could be opened again: once per process, and only if the file still has
 /// its name.
 bool RecordingFile::has_descriptor() {
-    const int descriptor = descriptor_.load(std::memory_order_relaxed);
-    if (is_ours(descriptor)) return true;
-    if (descriptor >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
+    if (descriptor_.is_ours()) return true;
+    if (descriptor_.number() >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
         const int again = raw::open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
-        if (is_ours(again)) {
-            if (keep(again) == 0) return true;
+        if (descriptor_.is_ours(again)) {
+            if (descriptor_.keep(again) == 0) return true;
         } else if (again >= 0) {
             raw::close(again);
         }
@@ -331,35 +318,10 @@ int RecordingFile::open_new(std::string_view path) {
         error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, static_cast<long>(limits_.group)));
     // After the group: nobody else may read it in between.
     if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
-    if (error == 0) return keep(descriptor);
+    if (error == 0) return descriptor_.keep(descriptor);
     raw::close(descriptor);
     raw::syscall6(SYS_unlinkat, AT_FDCWD, raw::address(path_), 0);
     return error;
-}
-
-/// Moves a descriptor out of the way and makes it this file's. 0 or an errno, the descriptor then closed.
-int RecordingFile::keep(int descriptor) {
-    int moved = raw::fcntl(descriptor, F_DUPFD_CLOEXEC, lowest_descriptor);
-    // Where the limit does not allow that: never where the program, or a library of it, expects its standard streams.
-    if (moved < 0 && descriptor < first_after_standard)
-        moved = raw::fcntl(descriptor, F_DUPFD_CLOEXEC, first_after_standard);
-    if (moved < 0 && descriptor < first_after_standard) {
-        raw::close(descriptor);
-        return EMFILE;
-    }
-    if (moved >= 0) {
-        raw::close(descriptor);
-        descriptor = moved;
-    }
-    struct stat status {};
-    if (const int result = raw::fstat(descriptor, status); result < 0) {
-        raw::close(descriptor);
-        return -result;
-    }
-    device_.store(status.st_dev, std::memory_order_relaxed);
-    inode_.store(status.st_ino, std::memory_order_relaxed);
-    descriptor_.store(descriptor, std::memory_order_relaxed);
-    return 0;
 }
 
 /// `error`: an errno, or 0 where the file has its full size.

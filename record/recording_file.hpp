@@ -1,8 +1,7 @@
 // The file under a recording: its name, its descriptor, its space. Segments come from here, mapped or written.
 //
 // All I/O is by raw system calls with SIGPIPE and SIGXFSZ held back. Space is allocated before it is mapped, so that
-// a full disk is an error here and never SIGBUS in a program's product. The descriptor is 100 or higher where the
-// limit allows, and used only after fstat has said that it still is this file.
+// a full disk is an error here and never SIGBUS in a program's product.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 
 #include "record/fork_safe_lock.hpp"
 #include "record/log_path.hpp"
+#include "record/own_descriptor.hpp"
 #include "record/recording_format.hpp"
 #include "record/stderr_line.hpp"
 
@@ -78,18 +78,13 @@ class RecordingFile {
                      std::span<const format::EventRecord> events) const;
     std::uint32_t take_oldest();
     void remember(std::uint32_t number);
-    bool is_ours(int descriptor) const;
     bool has_descriptor();
     int open_new(std::string_view path);
-    int keep(int descriptor);
     void complain(int error);
 
     std::atomic<bool> is_open_{false};
     std::atomic<format::Header*> header_{nullptr};
-    // As in DecisionLog: a write goes to `descriptor_` only after fstat gave `device_` and `inode_`.
-    std::atomic<int> descriptor_{-1};
-    std::atomic<std::uint64_t> device_{0};
-    std::atomic<std::uint64_t> inode_{0};
+    OwnDescriptor descriptor_;
     std::atomic<bool> reopened_{false};  // once per process: a program that keeps closing it does not want it
 
     // Numbers of the segments with events, oldest first, where they are to be overwritten: a queue in private memory.

@@ -21,7 +21,6 @@ namespace fp32shim::record {
 using format::CounterRecord;
 using format::CounterSegment;
 using format::EventSegment;
-using format::ObjectSegment;
 using format::SegmentKind;
 using format::Text;
 
@@ -237,6 +236,15 @@ void Recording::enter_child(std::int32_t self) {
         stderr_line(out.view());
     }
     process_.store(self, std::memory_order_release);
+}
+
+void Recording::note_left() {
+    if (!is_of_this_process()) return;
+    std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
+}
+
+bool Recording::is_of_this_process() const {
+    return process_.load(std::memory_order_acquire) == raw::getpid() && file_.is_open();
 }
 
 std::string Recording::path() { return is_own_process() ? std::string(file_.path()) : std::string(); }
@@ -473,188 +481,5 @@ bool Recording::append_ring(ThreadWriter& writer) {
     look_at_objects();
     return true;
 }
-
-// ---- live controls -----------------------------------------------------------------------------------------------
-
-std::optional<Recording::Command> Recording::take_command() {
-    if (!is_own_process()) return std::nullopt;
-    const format::CommandWord word{std::atomic_ref(header()->command).load(std::memory_order_acquire)};
-    std::uint64_t taken = command_taken_.load(std::memory_order_relaxed);
-    if (word.value == taken || !command_taken_.compare_exchange_strong(taken, word.value)) return std::nullopt;
-    Command command{word.kind(), std::nullopt, word.value};
-    const bool is_known = word.precision() <= static_cast<std::uint8_t>(policy::Precision::automatic);
-    if (is_known) command.precision = static_cast<policy::Precision>(word.precision());
-    switch (command.kind) {
-        case format::CommandKind::set_precision:
-            if (is_known || word.precision() == format::no_precision) return command;
-            break;
-        case format::CommandKind::reload:
-            return command;
-        case format::CommandKind::none:
-            break;
-    }
-    answer(command, false, "this version of fp32shim does not know the command; use the command of the same version");
-    return std::nullopt;
-}
-
-void Recording::answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy) {
-    if (!is_own_process()) return;
-    const format::CommandWord word{command.word};
-    format::ChangeRecord change{};
-    change.kind = static_cast<std::uint32_t>(
-        command.kind == format::CommandKind::reload ? format::ChangeKind::reload : format::ChangeKind::set_precision);
-    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::command);
-    const auto result = is_done ? format::CommandResult::done : format::CommandResult::refused;
-    change.result = static_cast<std::uint32_t>(result);
-    change.requester = word.requester();
-    change.precision = word.precision();
-    note_change(change, policy, message);
-
-    const SignalHold hold(SignalHold::all);
-    if (!lock_.acquire()) return;
-    format::Header& mapped = *header();
-    const std::size_t size = std::min(message.size(), sizeof mapped.answer_text);
-    std::memcpy(mapped.answer_text, message.data(), size);
-    mapped.answer_size = static_cast<std::uint32_t>(size);
-    mapped.answer = static_cast<std::uint32_t>(result);
-    std::atomic_ref(mapped.answered).store(command.word, std::memory_order_release);
-    lock_.release();
-}
-
-void Recording::note_precision(std::optional<policy::Precision> precision) {
-    format::ChangeRecord change{};
-    change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_precision);
-    change.precision = precision ? static_cast<std::uint8_t>(*precision) : format::no_precision;
-    note_own_change(change, {});
-}
-
-void Recording::note_floor(policy::Floor floor) {
-    format::ChangeRecord change{};
-    change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_floor);
-    change.floor = static_cast<std::uint8_t>(floor);
-    note_own_change(change, {});
-}
-
-void Recording::note_reload(const PolicyFacts& policy) {
-    format::ChangeRecord change{};
-    change.kind = static_cast<std::uint32_t>(format::ChangeKind::reload);
-    note_own_change(change, policy);
-}
-
-void Recording::note_own_change(format::ChangeRecord change, const PolicyFacts& policy) {
-    if (!is_own_process()) return;
-    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::program);
-    change.result = static_cast<std::uint32_t>(format::CommandResult::done);
-    note_change(change, policy, {});
-}
-
-void Recording::note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message) {
-    change.policy_name = rows_.string_id(policy.name);
-    change.policy_revision = rows_.string_id(policy.revision);
-    change.policy_sha256 = rows_.string_id(policy.sha256);
-    change.message = rows_.string_id(message);
-    const SignalHold hold(SignalHold::all);
-    if (!lock_.acquire()) return;
-    const std::atomic_ref count(header()->change_count);
-    const std::uint32_t number = count.load(std::memory_order_relaxed);
-    format::ChangeRecord& place = header()->changes[number % format::change_limit];
-    std::atomic_ref(place.time).exchange(0, std::memory_order_acq_rel);
-    place = change;  // its time is 0
-    std::atomic_ref(place.time).store(ticks(), std::memory_order_release);
-    count.store(number + 1, std::memory_order_release);
-    lock_.release();
-}
-
-// ---- loaded objects ----------------------------------------------------------------------------------------------
-
-void Recording::look_at_objects() {
-    if (settings_.look_at_objects != nullptr) settings_.look_at_objects(*this);
-}
-
-Recording::ObjectNotes::ObjectNotes(Recording& recording) : recording_(recording) {
-    has_lock_ = recording_.is_own_process() && recording_.objects_lock_.acquire();
-}
-
-Recording::ObjectNotes::~ObjectNotes() {
-    if (has_lock_) recording_.objects_lock_.release();
-}
-
-void Recording::ObjectNotes::add(const LoadedFile& file) {
-    if (!has_lock_) return;
-    const format::StringId path =
-        recording_.rows_.string_id(file.path.empty() ? recording_.facts_.executable : file.path);
-    if (format::ObjectRecord* known = recording_.find_object(file, path, next_); known == nullptr) {
-        recording_.add_object(file, path);
-    } else if (file.is_bound_past) {
-        std::atomic_ref(known->flags).fetch_or(format::object_is_bound_past, std::memory_order_relaxed);
-    }
-}
-
-/// Under the lock. `next`: where to look first, and afterwards the place behind it.
-format::ObjectRecord* Recording::find_object(const LoadedFile& file, format::StringId path,
-                                             std::uint32_t& next) const {
-    const auto id = file.build_id.first(std::min(file.build_id.size(), format::build_id_limit));
-    for (std::uint32_t i = 0; i < object_count_; ++i) {
-        const std::uint32_t place = (next + i) % object_count_;
-        format::ObjectRecord& known =
-            object_segments_[place / ObjectSegment::capacity]->entries[place % ObjectSegment::capacity];
-        if (known.path == path && known.build_id_size == id.size() &&
-            std::memcmp(known.build_id, id.data(), id.size()) == 0) {
-            next = place + 1;
-            return &known;
-        }
-    }
-    return nullptr;
-}
-
-/// Under the lock.
-void Recording::add_object(const LoadedFile& file, format::StringId path) {
-    const std::uint32_t sequence = object_count_ / ObjectSegment::capacity;
-    const std::uint32_t place = object_count_ % ObjectSegment::capacity;
-    ObjectSegment* segment = nullptr;
-    if (path != 0 && sequence < format::object_segment_limit) {
-        if (place != 0) {
-            segment = object_segments_[sequence];
-        } else if (segment = static_cast<ObjectSegment*>(file_.map_new_segment()); segment != nullptr) {
-            segment->header.sequence = sequence;
-            file_.publish(segment->header, SegmentKind::objects);
-            object_segments_[sequence] = segment;
-        }
-    }
-    if (segment == nullptr) {
-        std::atomic_ref(header()->flags).fetch_or(format::flag_objects_missed, std::memory_order_relaxed);
-        return;
-    }
-    format::ObjectRecord& record = segment->entries[place];
-    record.first_seen = ticks();
-    record.path = path;
-    record.flags = file.is_bound_past ? format::object_is_bound_past : 0;
-    record.build_id_size = static_cast<std::uint8_t>(std::min(file.build_id.size(), format::build_id_limit));
-    std::memcpy(record.build_id, file.build_id.data(), record.build_id_size);
-    std::atomic_ref(record.published).store(1, std::memory_order_release);
-    ++object_count_;
-}
-
-void Recording::note_objects_complete(std::uint32_t stamp) {
-    if (!is_own_process()) return;
-    std::atomic_ref(header()->objects_looked_at).store(ticks(), std::memory_order_release);
-    objects_stamp_.store(stamp, std::memory_order_release);
-}
-
-void Recording::note_lookup_past() {
-    if (!is_own_process()) return;
-    std::atomic_ref(header()->flags).fetch_or(format::flag_lookup_past, std::memory_order_relaxed);
-}
-
-void Recording::note_left() {
-    if (!is_of_this_process()) return;
-    std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
-}
-
-bool Recording::is_of_this_process() const {
-    return process_.load(std::memory_order_acquire) == raw::getpid() && file_.is_open();
-}
-
-void Recording::note_exit() { std::atomic_ref(header()->exited_at).store(ticks(), std::memory_order_release); }
 
 }  // namespace fp32shim::record

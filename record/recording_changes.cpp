@@ -1,0 +1,100 @@
+// Changes of the process's settings while it runs: commands of `fp32shim set` and `reload`, what came of them, and
+// what the program changes itself.
+#include <algorithm>
+#include <cstring>
+
+#include "record/recording_writer.hpp"
+#include "record/signal_hold.hpp"
+
+namespace fp32shim::record {
+
+std::optional<Recording::Command> Recording::take_command() {
+    if (!is_own_process()) return std::nullopt;
+    const format::CommandWord word{std::atomic_ref(header()->command).load(std::memory_order_acquire)};
+    std::uint64_t taken = command_taken_.load(std::memory_order_relaxed);
+    if (word.value == taken || !command_taken_.compare_exchange_strong(taken, word.value)) return std::nullopt;
+    Command command{word.kind(), std::nullopt, word.value};
+    const bool is_known = word.precision() <= static_cast<std::uint8_t>(policy::Precision::automatic);
+    if (is_known) command.precision = static_cast<policy::Precision>(word.precision());
+    switch (command.kind) {
+        case format::CommandKind::set_precision:
+            if (is_known || word.precision() == format::no_precision) return command;
+            break;
+        case format::CommandKind::reload:
+            return command;
+        case format::CommandKind::none:
+            break;
+    }
+    answer(command, false, "this version of fp32shim does not know the command; use the command of the same version");
+    return std::nullopt;
+}
+
+void Recording::answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy) {
+    if (!is_own_process()) return;
+    const format::CommandWord word{command.word};
+    format::ChangeRecord change{};
+    change.kind = static_cast<std::uint32_t>(
+        command.kind == format::CommandKind::reload ? format::ChangeKind::reload : format::ChangeKind::set_precision);
+    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::command);
+    const auto result = is_done ? format::CommandResult::done : format::CommandResult::refused;
+    change.result = static_cast<std::uint32_t>(result);
+    change.requester = word.requester();
+    change.precision = word.precision();
+    note_change(change, policy, message);
+
+    const SignalHold hold(SignalHold::all);
+    if (!lock_.acquire()) return;
+    format::Header& mapped = *header();
+    const std::size_t size = std::min(message.size(), sizeof mapped.answer_text);
+    std::memcpy(mapped.answer_text, message.data(), size);
+    mapped.answer_size = static_cast<std::uint32_t>(size);
+    mapped.answer = static_cast<std::uint32_t>(result);
+    std::atomic_ref(mapped.answered).store(command.word, std::memory_order_release);
+    lock_.release();
+}
+
+void Recording::note_precision(std::optional<policy::Precision> precision) {
+    format::ChangeRecord change{};
+    change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_precision);
+    change.precision = precision ? static_cast<std::uint8_t>(*precision) : format::no_precision;
+    note_own_change(change, {});
+}
+
+void Recording::note_floor(policy::Floor floor) {
+    format::ChangeRecord change{};
+    change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_floor);
+    change.floor = static_cast<std::uint8_t>(floor);
+    note_own_change(change, {});
+}
+
+void Recording::note_reload(const PolicyFacts& policy) {
+    format::ChangeRecord change{};
+    change.kind = static_cast<std::uint32_t>(format::ChangeKind::reload);
+    note_own_change(change, policy);
+}
+
+void Recording::note_own_change(format::ChangeRecord change, const PolicyFacts& policy) {
+    if (!is_own_process()) return;
+    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::program);
+    change.result = static_cast<std::uint32_t>(format::CommandResult::done);
+    note_change(change, policy, {});
+}
+
+void Recording::note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message) {
+    change.policy_name = rows_.string_id(policy.name);
+    change.policy_revision = rows_.string_id(policy.revision);
+    change.policy_sha256 = rows_.string_id(policy.sha256);
+    change.message = rows_.string_id(message);
+    const SignalHold hold(SignalHold::all);
+    if (!lock_.acquire()) return;
+    const std::atomic_ref count(header()->change_count);
+    const std::uint32_t number = count.load(std::memory_order_relaxed);
+    format::ChangeRecord& place = header()->changes[number % format::change_limit];
+    std::atomic_ref(place.time).exchange(0, std::memory_order_acq_rel);
+    place = change;  // its time is 0
+    std::atomic_ref(place.time).store(ticks(), std::memory_order_release);
+    count.store(number + 1, std::memory_order_release);
+    lock_.release();
+}
+
+}  // namespace fp32shim::record
