@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -91,6 +92,12 @@ void read_boot_id(std::uint8_t (&id)[16]) {
 }
 
 }  // namespace
+
+bool ProcessIdentity::has_boot_of(const ProcessIdentity& other) const {
+    static constexpr std::uint8_t unknown[sizeof boot_id] = {};
+    return std::memcmp(boot_id, other.boot_id, sizeof boot_id) == 0 &&
+           std::memcmp(boot_id, unknown, sizeof unknown) != 0;
+}
 
 ProcessIdentity identify_self() {
     ProcessIdentity identity{raw::getpid(), read_start("self"), read_pid_namespace("self"), {}};

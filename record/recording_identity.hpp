@@ -13,6 +13,8 @@ struct ProcessIdentity {
     std::uint8_t boot_id[16] = {};    ///< of the running kernel; zeros: unknown
 
     bool operator==(const ProcessIdentity&) const = default;
+    /// Whether both are of one kernel that was not restarted in between. False where that is unknown.
+    bool has_boot_of(const ProcessIdentity& other) const;
 };
 
 /// This process. By raw system calls; allocates nothing, leaves errno alone.

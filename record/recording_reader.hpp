@@ -139,6 +139,8 @@ struct RecordedObjects {
     bool had_lookup_past = false;  ///< dlsym gave the program a product's address past the shim
 };
 
+class RecordingContents;
+
 /// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer.
 class RecordingReader {
   public:
@@ -207,11 +209,10 @@ class RecordingReader {
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
   private:
-    struct Contents;
     explicit RecordingReader(int descriptor);
 
     int descriptor_;
-    std::unique_ptr<Contents> contents_;
+    std::unique_ptr<RecordingContents> contents_;
 };
 
 }  // namespace fp32shim::record
