@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/moment.hpp"
+#include "cli/process_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -42,16 +43,15 @@ std::string head_text(const MergedCalls& calls) {
 }
 
 /// One line for each policy, and for the settings of processes that have none.
-std::string settings_text(const MergedCalls& calls) {
+std::string all_settings_text(const MergedCalls& calls) {
     std::map<std::string, std::uint64_t> settings;
     for (const MergedProcess& process : calls.processes()) {
         const record::StartEvent& start = process.facts.start;
-        std::string line =
-            fmt::format("default {}, floor {}, CPU mode {}", policy::to_string(start.default_precision),
-                        policy::to_string(start.floor), policy::to_string(start.cpu_mode));
+        std::string line = settings_text(start);
         if (!start.policy_sha256.empty()) {
-            line += fmt::format(", policy {} {} sha256 {:.12}", start.policy_name.empty() ? "-" : start.policy_name,
-                                start.policy_revision, start.policy_sha256);
+            line += fmt::format(", policy {}, sha256 {:.12}",
+                                policy_text(start.policy_name, start.policy_revision, start.policy_sha256),
+                                start.policy_sha256);
         }
         ++settings[printable(line)];
     }
@@ -79,35 +79,13 @@ std::string format_text(const MergedCalls& calls, int stream) {
     return text;
 }
 
-/// The policy from a reload on.
-std::string policy_text(const record::RecordedChange& change) {
-    if (change.policy_name.empty() && change.policy_sha256.empty()) return "none";
-    return fmt::format("{}{}{}", change.policy_name.empty() ? "without a name" : change.policy_name,
-                       change.policy_revision.empty() ? "" : " ", change.policy_revision);
-}
-
-std::string change_text(const MergedCalls& calls) {
+std::string all_changes_text(const MergedCalls& calls) {
     std::string text;
     for (const MergedProcess& process : calls.processes()) {
         for (const record::RecordedChange& change : process.changes) {
-            std::string what;
-            switch (change.kind) {
-                case record::format::ChangeKind::set_precision:
-                    what = fmt::format("precision {}", change.precision ? policy::to_string(*change.precision)
-                                                                        : std::string_view("back to its settings"));
-                    break;
-                case record::format::ChangeKind::set_floor:
-                    what = fmt::format("floor {}", policy::to_string(change.floor));
-                    break;
-                case record::format::ChangeKind::reload:
-                    what = "policy read again: " + policy_text(change);
-                    break;
-                case record::format::ChangeKind::none:
-                    continue;
-            }
             const bool by_command = change.origin == record::format::ChangeOrigin::command;
             text += fmt::format("{} process {}: {} ({}{}{})\n", timestamp(change.time_ns), process.facts.process.pid,
-                                printable(what), by_command ? "fp32shim command" : "the program",
+                                printable(change_text(change)), by_command ? "fp32shim command" : "the program",
                                 change.was_done ? "" : ", refused",
                                 change.message.empty() ? "" : ": " + printable(change.message));
         }
@@ -126,6 +104,10 @@ std::string missing_text(const MergedCalls& calls) {
     if (const auto count = calls.overwritten_events(); count > 0) {
         text += fmt::format("{} overwritten by later ones: the log lacks them, the counts above do not\n",
                             counted(count, "event"));
+    }
+    for (const MergedProcess& process : calls.processes()) {
+        if (const std::string why = early_end_text(process.facts); !why.empty())
+            text += fmt::format("{}: {}\n", printable(process.path), why);
     }
     return text;
 }
@@ -271,7 +253,7 @@ Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t lim
 }
 
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream) {
-    std::string text = head_text(calls) + settings_text(calls);
+    std::string text = head_text(calls) + all_settings_text(calls);
     const auto section = [&](const std::string& title, const std::string& body) {
         if (body.empty()) return;
         text += fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body);
@@ -295,7 +277,7 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
         }
         section("Asked for, and not done as asked", body);
     }
-    section("Changed while it ran", change_text(calls));
+    section("Changed while it ran", all_changes_text(calls));
     section("Not complete", missing_text(calls));
     return text;
 }

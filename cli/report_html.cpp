@@ -13,6 +13,7 @@
 
 #include "cli/json.hpp"
 #include "cli/moment.hpp"
+#include "cli/process_text.hpp"
 #include "cli/report_formats.hpp"
 #include "cli/terminal.hpp"
 
@@ -122,16 +123,9 @@ Json fact(const std::string& name, const MergedCalls& calls,
     return json;
 }
 
-std::string policy_text(const record::StartEvent& start) {
-    if (start.policy_sha256.empty()) return "none";
-    return fmt::format("{}{}, sha256 {}", start.policy_name.empty() ? "without a name" : start.policy_name,
-                       start.policy_revision.empty() ? "" : ", revision " + start.policy_revision,
-                       start.policy_sha256);
-}
-
-std::string settings_text(const record::StartEvent& start) {
-    return fmt::format("default {}, floor {}, CPU mode {}", policy::to_string(start.default_precision),
-                       policy::to_string(start.floor), policy::to_string(start.cpu_mode));
+std::string whole_policy_text(const record::StartEvent& start) {
+    const std::string text = policy_text(start.policy_name, start.policy_revision, start.policy_sha256);
+    return start.policy_sha256.empty() ? text : text + ", sha256 " + start.policy_sha256;
 }
 
 Json facts_json(const MergedCalls& calls) {
@@ -151,7 +145,7 @@ Json facts_json(const MergedCalls& calls) {
     add("Process", [](const MergedProcess& process) { return fmt::format("{}", process.facts.process.pid); });
     add("Job", rank_text);
     add("Settings at its start", [](const MergedProcess& process) { return settings_text(process.facts.start); });
-    add("Policy", [](const MergedProcess& process) { return policy_text(process.facts.start); });
+    add("Policy", [](const MergedProcess& process) { return whole_policy_text(process.facts.start); });
     add("Recorded", [](const MergedProcess& process) {
         const bool is_calls = process.facts.start.log_level == policy::LogLevel::calls;
         return std::string(is_calls ? "every call (level calls)" : "counters (level summary)");
@@ -188,21 +182,6 @@ Json duration_json(const MergedCalls& calls) {
 }
 
 // --- Changes while the program ran
-
-std::string change_text(const record::RecordedChange& change) {
-    switch (change.kind) {
-        case record::format::ChangeKind::set_precision:
-            return fmt::format("precision {}", change.precision ? policy::to_string(*change.precision)
-                                                                : std::string_view("back to its settings"));
-        case record::format::ChangeKind::set_floor:
-            return fmt::format("floor {}", policy::to_string(change.floor));
-        case record::format::ChangeKind::reload:
-            return fmt::format("policy read again: {} {}", change.policy_name, change.policy_revision);
-        case record::format::ChangeKind::none:
-            break;
-    }
-    return "a kind that this version does not know";
-}
 
 Json changes_json(const MergedCalls& calls) {
     using Change = std::pair<const record::RecordedChange*, const MergedProcess*>;
@@ -314,10 +293,7 @@ std::vector<Warning> warnings_about(const MergedCalls& calls, const std::vector<
                              return line;
                          });
     warn_about_processes(warnings, calls, "The recording stopped before its program did",
-                         [](const MergedProcess& process) {
-                             const bool is_closed = (process.facts.flags & record::format::flag_closed) != 0;
-                             return std::string(is_closed ? "the program closed it: later calls are missing" : "");
-                         });
+                         [](const MergedProcess& process) { return early_end_text(process.facts); });
     warn_about_processes(warnings, calls, "The kernel refused space for the recording, or a write to it",
                          [](const MergedProcess& process) {
                              const bool is_refused = (process.facts.flags & record::format::flag_io_error) != 0;

@@ -10,6 +10,7 @@
 #include "cli/json.hpp"
 #include "cli/merged_calls.hpp"
 #include "cli/options.hpp"
+#include "cli/process_text.hpp"
 #include "cli/recordings.hpp"
 #include "cli/report_formats.hpp"
 #include "cli/terminal.hpp"
@@ -84,12 +85,7 @@ void judge_process(const MergedProcess& process, Verified& verified) {
         doubt(fmt::format("{} calls found no room: nothing but their number is known", process.uncounted_calls));
     }
     if (process.dropped_events > 0) doubt(fmt::format("{} events were dropped", process.dropped_events));
-    if ((process.facts.flags & record::format::flag_closed) != 0) {
-        doubt("the program closed the recording: calls after that are missing");
-    }
-    if ((process.facts.flags & record::format::flag_left) != 0) {
-        doubt("the process went on in another recording, or none, after a reload: calls after that are missing here");
-    }
+    if (const std::string why = early_end_text(process.facts); !why.empty()) doubt(why);
     if (process.state == record::RecordingState::live) {
         doubt(fmt::format("process {} still runs: more calls may follow", process.facts.process.pid));
     }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view version = FP32SHIM_VERSION;
 constexpr std::size_t largest_policy = 1 << 20;
-constexpr std::uint64_t smallest_log = 4096;
+constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen of its segments
 constexpr std::int32_t first_tf32_capability = 80;
 
 /// Assigns what was read, if anything was: a target keeps its value after an error.
@@ -56,10 +56,10 @@ void read_log_max_size(const Entry& entry, Settings& settings, Report& report) {
     std::optional<std::uint64_t> bytes;
     if (const auto* text = entry.value.as<std::string>()) bytes = parse_bytes(*text);
     if (const auto* number = entry.value.as<std::int64_t>()) bytes = std::max<std::int64_t>(*number, 0);
-    if (bytes && *bytes >= smallest_log) {
+    if (bytes && *bytes >= smallest_recording) {
         settings.log_max_size = bytes;
     } else {
-        report_not_allowed(entry, "bytes, at least 4096, as a number or a string such as \"64MiB\", \"1GiB\"",
+        report_not_allowed(entry, "bytes, at least 1 MiB, as a number or a string such as \"64MiB\", \"1GiB\"",
                            report);
     }
 }

@@ -355,6 +355,9 @@ class Multiplying:
         self.process.communicate()
 
 
+LEFT = "after a reload the process went on in another recording, or in none"
+
+
 def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_force(tmp_path):
     policy, first, second = tmp_path / "policy.toml", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec"
     policy.write_text(POLICY.format(precision="high", path=first))
@@ -371,7 +374,8 @@ def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_fo
     with Multiplying(policy) as process:
         process.ask()
         assert listed()[process.pid] == str(first)
-        assert "went on in another recording" not in fp32shim("verify", "--at-least", "tf32", first).stdout
+        assert LEFT not in fp32shim("verify", "--at-least", "tf32", first).stdout
+        assert LEFT not in fp32shim("report", first).stdout
         reload(second)
         assert listed()[process.pid] == str(second)
         assert fp32shim("set", process.pid, "medium", "--wait", "0").returncode == 3
@@ -385,5 +389,7 @@ def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_fo
         assert process.pid not in listed()
     for path in (first, second):
         doubts = fp32shim("verify", "--at-least", "tf32", "--format", "json", path).json["doubts"]
-        assert any(doubt["reason"].startswith("the process went on in another recording, or none") for doubt in doubts)
+        assert any(doubt["reason"].startswith(LEFT) for doubt in doubts)
+        assert LEFT in fp32shim("report", path).stdout
+        assert LEFT in fp32shim("report", "--format", "html", path).stdout
     assert "policy read again: without a name (" in fp32shim("report", first).stdout

@@ -76,11 +76,12 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:3:8: path: found \"run.log\"; allowed: stderr, NAME.jsonl, NAME.fp32rec"},
         Case{"LogLevel", "[log]\nlevel = \"call\"",
              "p.toml:3:9: level: found \"call\"; allowed: summary, calls; did you mean \"calls\"?"},
-        Case{"LogMaxSize", "[log]\nmax_size = \"1 GiB\"",
-             "p.toml:3:12: max_size: found \"1 GiB\"; allowed: bytes, at least 4096, as a number or a string such as "
-             "\"64MiB\", \"1GiB\""},
+        Case{
+            "LogMaxSize", "[log]\nmax_size = \"1 GiB\"",
+            "p.toml:3:12: max_size: found \"1 GiB\"; allowed: bytes, at least 1 MiB, as a number or a string such as "
+            "\"64MiB\", \"1GiB\""},
         Case{"NegativeLogMaxSize", "[log]\nmax_size = -1",
-             "p.toml:3:12: max_size: found -1; allowed: bytes, at least 4096, as a number or a string such as "
+             "p.toml:3:12: max_size: found -1; allowed: bytes, at least 1 MiB, as a number or a string such as "
              "\"64MiB\", \"1GiB\""},
         Case{"LogOnFull", "[log]\non_full = \"stop\"",
              "p.toml:3:11: on_full: found \"stop\"; allowed: drop, overwrite"},

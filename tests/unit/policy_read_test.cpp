@@ -156,8 +156,8 @@ TEST(ReadPolicy, KeepsTheDefaultsOfWhatIsNotWritten) {
 }
 
 TEST(ReadPolicy, TakesWholeNumbersForFractionsAndBytes) {
-    const Policy policy = read("schema = 1\nlog.max_size = 4096\naudit = { sample = 1, tolerance = 2 }\n");
-    EXPECT_EQ(policy.log_max_size, 4096u);
+    const Policy policy = read("schema = 1\nlog.max_size = 1048576\naudit = { sample = 1, tolerance = 2 }\n");
+    EXPECT_EQ(policy.log_max_size, 1048576u);
     EXPECT_EQ(policy.audit_sample, 1);
     EXPECT_EQ(policy.audit_tolerance, 2);
 }

@@ -1,0 +1,42 @@
+#include "cli/process_text.hpp"
+
+#include <fmt/format.h>
+
+namespace fp32shim::cli {
+
+std::string settings_text(const record::StartEvent& start) {
+    return fmt::format("default {}, floor {}, CPU mode {}", policy::to_string(start.default_precision),
+                       policy::to_string(start.floor), policy::to_string(start.cpu_mode));
+}
+
+std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256) {
+    if (name.empty() && sha256.empty()) return "none";
+    return fmt::format("{}{}{}", name.empty() ? "without a name" : name, revision.empty() ? "" : ", revision ",
+                       revision);
+}
+
+std::string change_text(const record::RecordedChange& change) {
+    using record::format::ChangeKind;
+    switch (change.kind) {
+        case ChangeKind::set_precision:
+            return fmt::format("precision {}", change.precision ? policy::to_string(*change.precision)
+                                                                : std::string_view("back to its settings"));
+        case ChangeKind::set_floor:
+            return fmt::format("floor {}", policy::to_string(change.floor));
+        case ChangeKind::reload:
+            return "policy read again: " +
+                   policy_text(change.policy_name, change.policy_revision, change.policy_sha256);
+        case ChangeKind::none:
+            break;
+    }
+    return "a kind that this version does not know";
+}
+
+std::string early_end_text(const record::RecordingFacts& facts) {
+    if ((facts.flags & record::format::flag_closed) != 0) return "the program closed it: later calls are missing";
+    if ((facts.flags & record::format::flag_left) != 0)
+        return "after a reload the process went on in another recording, or in none: later calls are not in this one";
+    return {};
+}
+
+}  // namespace fp32shim::cli

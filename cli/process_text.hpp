@@ -1,0 +1,20 @@
+// What a recording says of its process, in the words that the reports share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/merged_calls.hpp"
+
+namespace fp32shim::cli {
+
+/// `default high, floor none, CPU mode off`: what was in force when the recording began.
+std::string settings_text(const record::StartEvent& start);
+/// `none`, or the policy's name and revision. Texts of a recording: not printable() yet.
+std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256);
+/// What was changed, without who did it: `precision high`.
+std::string change_text(const record::RecordedChange& change);
+/// Why calls that the process made later are not in its recording; empty: they are.
+std::string early_end_text(const record::RecordingFacts& facts);
+
+}  // namespace fp32shim::cli
