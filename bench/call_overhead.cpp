@@ -57,7 +57,11 @@ void* direct(const char* name) {
 struct Product {
     int n;
     std::vector<float> a, b, c;
-    explicit Product(int size) : n(size), a(static_cast<std::size_t>(std::max(1, size * size)), 1.0F), b(a), c(a) {}
+    explicit Product(int size)
+        : n(size),
+          a(static_cast<std::size_t>(std::max(1, size * size)), 1.0F),
+          b(a.size(), 1.0F),
+          c(a.size(), 1.0F) {}
 };
 
 /// Processor time of this thread: other programs on the machine do not count.

@@ -77,7 +77,7 @@ void Recording::add_object(const LoadedFile& file, format::StringId path) {
     ++object_count_;
 }
 
-void Recording::note_objects_complete(std::uint32_t stamp) {
+void Recording::note_objects_complete(std::uint64_t stamp) {
     if (!is_own_process()) return;
     std::atomic_ref(header()->objects_looked_at).store(ticks(), std::memory_order_release);
     objects_stamp_.store(stamp, std::memory_order_release);

@@ -240,9 +240,9 @@ class Recording {
     void note_object(const LoadedFile& file) { ObjectNotes(*this).add(file); }
     /// Says that everything that is loaded now has been noted. `stamp`: anything but 0 that tells this state of the
     /// process from others, for objects_stamp(). Thread-safe.
-    void note_objects_complete(std::uint32_t stamp);
+    void note_objects_complete(std::uint64_t stamp);
     /// Of the last note_objects_complete(); 0: nothing was noted yet. Thread-safe.
-    std::uint32_t objects_stamp() const { return objects_stamp_.load(std::memory_order_acquire); }
+    std::uint64_t objects_stamp() const { return objects_stamp_.load(std::memory_order_acquire); }
     /// Notes that a function was handed out past the shim, so that calls of it are not seen. Thread-safe.
     void note_lookup_past();
     /// Notes that the process records elsewhere from now on, or no more: commands that come through this recording
@@ -306,7 +306,7 @@ class Recording {
     RecordingRows rows_;
     ForkSafeLock lock_;
 
-    std::atomic<std::uint32_t> objects_stamp_{0};
+    std::atomic<std::uint64_t> objects_stamp_{0};
     // Under objects_lock_. Those that are published, in their segments.
     ForkSafeLock objects_lock_;
     std::uint32_t object_count_ = 0;

@@ -161,8 +161,8 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
     int result = 0;
     {
         const elf::Closing closing;
-        forget_last_object();
         result = real_dlclose(handle);
+        closed_count.fetch_add(1, std::memory_order_acq_rel);
     }
     forget_unloaded();  // what was unloaded may come back at the same address as something else
     return result;

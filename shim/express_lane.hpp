@@ -45,7 +45,7 @@ struct ExpressCall {
     const std::uint64_t express = site.express.load(std::memory_order_relaxed);
     const ThreadContext* context = existing_thread_context();
     const std::uint32_t change_count = settings_change_count();
-    if (express >> 32 != change_count || running.provider != nullptr || context == nullptr ||
+    if (express >> 32 != change_count || !is_bound(site) || running.provider != nullptr || context == nullptr ||
         context->writer_change_count != change_count || context->recording->has_command())
         return {};
     const std::uint64_t key = express_key(site, frame, express);
@@ -55,7 +55,7 @@ struct ExpressCall {
 
 /// Whether calls of a site are worth a look by fp32shim_express.
 inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
-    return in_force.recording != nullptr && site.keyed.count > 0 && !site.by_importers;
+    return in_force.recording != nullptr && site.keyed.count > 0;
 }
 
 }  // namespace fp32shim

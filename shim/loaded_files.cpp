@@ -107,9 +107,9 @@ __attribute__((destructor)) void note_exit() {
     record::Recording* recording = own_recording();
     if (recording == nullptr) return;
     const elf::Reading reading;
-    const std::uint32_t generation = objects_generation();
+    const std::uint64_t stamp = objects_stamp();
     note_all(*recording, Bindings::check);
-    recording->note_objects_complete(generation);
+    recording->note_objects_complete(stamp);
     recording->note_exit();
 }
 
@@ -117,9 +117,9 @@ __attribute__((destructor)) void note_exit() {
 
 void note_loaded_files(record::Recording& recording) {
     const elf::Reading reading;
-    const std::uint32_t generation = objects_generation();
-    if (recording.objects_stamp() != generation) note_all(recording, Bindings::leave);
-    recording.note_objects_complete(generation);
+    const std::uint64_t stamp = objects_stamp();
+    if (recording.objects_stamp() != stamp) note_all(recording, Bindings::leave);
+    recording.note_objects_complete(stamp);
 }
 
 void note_files_before_closing(const void* handle) {

@@ -35,8 +35,7 @@ LoadedObject* find_record(const link_map* map) {
     return nullptr;
 }
 
-constinit std::atomic<std::uint32_t> walks{0};                ///< of the loader's list, to find out what is gone
-constinit std::atomic<const link_map*> last_object{nullptr};  ///< of the loader's list, when it was last walked
+constinit std::atomic<std::uint32_t> walks{0};  ///< of the loader's list, to find out what is gone
 
 /// Calls `visit(function, symbol)` for every product that the object has relocations against, once for those in a
 /// row.
@@ -80,14 +79,6 @@ std::uint64_t fingerprint_of_list() {
     std::uint64_t fingerprint = 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
         fingerprint = mix(fingerprint, map);
-    return fingerprint;
-}
-
-/// Differs also where another file was loaded at the place of one that is gone.
-std::uint64_t fingerprint_of_object(const link_map* map) {
-    std::uint64_t fingerprint = mix(1, map);
-    for (const char letter : elf::view(map->l_name))
-        fingerprint = mix(fingerprint, static_cast<unsigned char>(letter));
     return fingerprint;
 }
 
@@ -150,25 +141,17 @@ bool notice_unloaded_objects() {
     return any;
 }
 
-std::uint32_t objects_generation() {
-    // The loader appends: where the last object is the same, nothing was added, whatever a dlclose took away before
-    // it.
-    static constinit std::atomic<std::uint32_t> generation{0};
-    static constinit std::atomic<std::uint64_t> fingerprint_of_last{0};
-    const link_map* known = last_object.load(std::memory_order_acquire);
-    if (known != nullptr && known->l_next == nullptr) return generation.load(std::memory_order_acquire);
-    const link_map* map = elf::first_object();
-    while (map->l_next != nullptr) map = map->l_next;
-    // Counted before others can find that nothing was added. Two threads may both count it.
-    const std::uint64_t fingerprint = fingerprint_of_object(map);
-    if (fingerprint_of_last.load(std::memory_order_acquire) != fingerprint) {
-        generation.fetch_add(1, std::memory_order_acq_rel);
-        fingerprint_of_last.store(fingerprint, std::memory_order_release);
-    }
-    last_object.store(map, std::memory_order_release);
-    return generation.load(std::memory_order_acquire);
-}
+constinit std::atomic<const std::uint32_t*> loader_count{nullptr};
+constinit std::atomic<std::uint32_t> closed_count{0};
 
-void forget_last_object() { last_object.store(nullptr, std::memory_order_release); }
+std::uint64_t objects_stamp() {
+    static constinit std::atomic<bool> was_searched{false};
+    if (!was_searched.load(std::memory_order_acquire)) {
+        loader_count.store(elf::find_loader_count(), std::memory_order_release);
+        was_searched.store(true, std::memory_order_release);
+    }
+    const std::uint64_t stamp = quick_objects_stamp();
+    return stamp != 0 ? stamp : mix(fingerprint_of_list(), closed_count.load(std::memory_order_acquire)) | 1;
+}
 
 }  // namespace fp32shim

@@ -147,8 +147,9 @@ Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const Loade
 
 void* gate_of(const Site& site, const Settings& in_force) {
     if (site.function->convention == Convention::cublas) return reinterpret_cast<void*>(&fp32shim_cublas_gate);
-    return reinterpret_cast<void*>(may_take_express_lane(site, in_force) ? &fp32shim_express_gate
-                                                                         : &fp32shim_govern_gate);
+    const bool is_worth_a_look =
+        may_take_express_lane(site, in_force) || site.forwards_while_bound.load(std::memory_order_relaxed);
+    return reinterpret_cast<void*>(is_worth_a_look ? &fp32shim_express_gate : &fp32shim_govern_gate);
 }
 
 constinit std::atomic<std::uint64_t> next_number{1};
@@ -156,7 +157,7 @@ constinit std::atomic<std::uint64_t> next_number{1};
 /// Complete, but for its return address, which makes it alive.
 Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of) {
     const elf::Reading reading;
-    const std::uint32_t generation = objects_generation();
+    const std::uint64_t stamp = objects_stamp();
     const bool is_slot = entry >= function_count;
     const SlotBinding slot = is_slot ? slot_binding(entry) : SlotBinding{entry, nullptr};
     const Function& function = functions[slot.function];
@@ -175,6 +176,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->number = next_number.fetch_add(1, std::memory_order_relaxed);
     site->keyed = keyed_arguments(function);
     site->express.store(0, std::memory_order_relaxed);
+    site->forwards_while_bound.store(false, std::memory_order_relaxed);
     site->width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
     Routine found{{}, &function};
     if (is_slot) {
@@ -192,7 +194,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->ambiguous = found.binding.ambiguous;
     site->by_importers = found.binding.by_importers;
     site->on_behalf_of = on_behalf_of;
-    site->generation.store(generation, std::memory_order_relaxed);
+    site->bound_at.store(stamp, std::memory_order_relaxed);
     if (site->provider != nullptr) {  // else: a slot of a library that is gone; its address is all there is
         site->is_blas = is_blas(*site);
         if (is_of_cublas(function.convention)) {
@@ -218,7 +220,9 @@ void refresh(Site& site) {
         site.verdict.store(0, std::memory_order_relaxed);
         site.express.store(0, std::memory_order_relaxed);
         site.plan.store(0, std::memory_order_relaxed);
-        const bool is_gated = needs_gate(site) || site.by_importers;
+        const bool is_governed = needs_gate(site);
+        site.forwards_while_bound.store(!is_governed && site.by_importers, std::memory_order_relaxed);
+        const bool is_gated = is_governed || site.by_importers;
         site.target.store(is_gated ? gate_of(site, settings()) : site.real, std::memory_order_release);
     } while (count != settings_change_count());
 }
@@ -255,14 +259,14 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
 }
 
 Site* rebound_site(Site* site) {
-    if (!site->by_importers) return site;
+    if (is_bound(*site)) return site;
     {
         const elf::Reading reading;
-        const std::uint32_t generation = objects_generation();
-        if (site->generation.load(std::memory_order_relaxed) == generation) return site;
+        const std::uint64_t stamp = objects_stamp();
+        if (site->bound_at.load(std::memory_order_relaxed) == stamp) return site;
         const Binding binding = find_binding(site->caller, static_cast<FunctionIndex>(site->routine - functions));
         if (binding.address == site->real && binding.ambiguous == site->ambiguous) {
-            site->generation.store(generation, std::memory_order_relaxed);
+            site->bound_at.store(stamp, std::memory_order_relaxed);
             return site;
         }
     }

@@ -37,19 +37,20 @@ struct Site {
     const cublas::Library* library;  ///< cuBLAS: what else of the provider the shim calls
     void* with_compute_type;         ///< cuBLAS: the provider's function that does the same with a compute type
     EntryIndex entry;
-    std::atomic<IntegerWidth> width;  ///< probed at the first governed call
-    bool is_blas;                     ///< false: a bare name of a library that is no BLAS; never governed
-    bool ambiguous;                   ///< see Binding
-    bool by_importers;                ///< see Binding: to be asked again when objects were added
-    bool is_of_solver;                ///< cuBLAS: the caller is cuSOLVER
-    bool was_rebound;                 ///< dead for good
+    std::atomic<IntegerWidth> width;         ///< probed at the first governed call
+    bool is_blas;                            ///< false: a bare name of a library that is no BLAS; never governed
+    bool ambiguous;                          ///< see Binding
+    bool by_importers;                       ///< see Binding: to be asked again when objects were added
+    std::atomic<bool> forwards_while_bound;  ///< not governed, gated only for `by_importers`
+    bool is_of_solver;                       ///< cuBLAS: the caller is cuSOLVER
+    bool was_rebound;                        ///< dead for good
     bool is_in_chain;
-    std::atomic<std::uint32_t> generation;  ///< the objects_generation() that it was bound under
-    std::atomic<std::uint64_t> verdict;     ///< CPU: decision for all calls of this site, see decision.hpp; 0: none
-    std::atomic<std::uint64_t> plan;        ///< cuBLAS: the same, see cublas/plan.hpp
-    std::uint64_t number;                   ///< no other site has it, nor one made anew of the same memory
-    KeyedArguments keyed;                   ///< CPU
-    std::atomic<std::uint64_t> express;     ///< CPU: see express_lane.hpp; 0: closed
+    std::atomic<std::uint64_t> bound_at;  ///< the objects_stamp() that it was bound under
+    std::atomic<std::uint64_t> verdict;   ///< CPU: decision for all calls of this site, see decision.hpp; 0: none
+    std::atomic<std::uint64_t> plan;      ///< cuBLAS: the same, see cublas/plan.hpp
+    std::uint64_t number;                 ///< no other site has it, nor one made anew of the same memory
+    KeyedArguments keyed;                 ///< CPU
+    std::atomic<std::uint64_t> express;   ///< CPU: see express_lane.hpp; 0: closed
     Site* next;
 
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
@@ -63,6 +64,11 @@ static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8
 /// provider and decides whether its calls need the gate. Called by the entry points on a miss.
 /// Does not return where no library provides the function.
 Site* find_site(EntryIndex entry, std::uintptr_t return_address);
+
+/// Whether nothing was loaded since that could bind the site to another function.
+[[gnu::always_inline]] inline bool is_bound(const Site& site) {
+    return !site.by_importers || site.bound_at.load(std::memory_order_relaxed) == quick_objects_stamp();
+}
 
 /// The site itself, or, where it has to be bound anew because objects were added, the one in its place.
 Site* rebound_site(Site* site);

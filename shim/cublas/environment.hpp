@@ -10,6 +10,7 @@ struct alignas(4) Environment {   // in one word, so that threads read it whole
     bool tf32_is_off = false;     ///< NVIDIA_TF32_OVERRIDE=0
     bool tf32_may_be_on = false;  ///< any other value of it, which NVIDIA reserves
     bool emulates_fp32 = false;   ///< CUBLAS_EMULATE_SINGLE_PRECISION is neither empty nor 0
+    bool unused = false;          ///< instead of padding, which gcc 14 cannot have in a constant std::atomic
 
     bool operator==(const Environment&) const = default;
 };

@@ -214,6 +214,32 @@ bool is_in_list(const link_map* wanted) {
     return false;
 }
 
+const std::uint32_t* find_loader_count() {
+    // What glibc's _rtld_global begins with, in every version: "must remain the first element. Forever."
+    // (sysdeps/generic/ldsodefs.h)
+    struct Namespace {
+        const link_map* list;
+        std::uint32_t count;
+    };
+    const auto is_right = [](const Namespace& found) {
+        constexpr int attempts = 3;  // another thread may be adding to it
+        for (int attempt = 0; attempt < attempts && found.list == first_object(); ++attempt) {
+            std::uint32_t count = 0;
+            for (const link_map* map = first_object(); map != nullptr; map = map->l_next) ++count;
+            if (count == __atomic_load_n(&found.count, __ATOMIC_ACQUIRE)) return true;
+        }
+        return false;
+    };
+    for (const link_map* map = first_object(); map != nullptr; map = map->l_next) {
+        const Object object = read_object(map);
+        const ElfW(Sym)* symbol = find_definition(object, "_rtld_global", {});
+        if (symbol == nullptr || symbol->st_size < sizeof(Namespace)) continue;
+        const auto* found = reinterpret_cast<const Namespace*>(address_of(object, *symbol));
+        if (is_right(*found)) return &found->count;
+    }
+    return nullptr;
+}
+
 const link_map* own_object() {
     static constinit std::atomic<const link_map*> known{nullptr};  // we are never unloaded
     const link_map* own = known.load(std::memory_order_relaxed);

@@ -1,10 +1,12 @@
 // Multiplies through pointers that libraries hand out (wrapper.c): neither does this program import the name, nor is
 // a library that has it in its scope. scikit-learn and jaxlib get theirs from scipy this way.
 //
-//   handed_pointer together|in-turn LIBRARY...    opens all libraries before the first product, or each before its
-//   own
+//   handed_pointer together|in-turn[:COUNT] LIBRARY...
+//
+// opens all libraries before the first product, or each before its own; each makes COUNT of them (1)
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include "client.h"
 
@@ -18,14 +20,16 @@ static sgemm_function* pointer_of(const char* file) {
 int main(int argc, char** argv) {
     sgemm_function* pointers[8];
     if (argc < 3 || argc > 9) return 2;
-    const int in_turn = strcmp(argv[1], "in-turn") == 0;
+    const int in_turn = strncmp(argv[1], "in-turn", 7) == 0;
+    const char* count = strchr(argv[1], ':');
     for (int i = 2; i < argc && !in_turn; ++i) pointers[i - 2] = pointer_of(argv[i]);
     for (int i = 2; i < argc; ++i) {
         if (in_turn) pointers[i - 2] = pointer_of(argv[i]);
         const blas_int one = 1;
         const float a = 2, b = 3, alpha = 1, beta = 0;
         float c = 0;
-        pointers[i - 2]("N", "N", &one, &one, &one, &alpha, &a, &one, &b, &one, &beta, &c, &one);
+        for (long left = count == NULL ? 1 : atol(count + 1); left > 0; --left)
+            pointers[i - 2]("N", "N", &one, &one, &one, &alpha, &a, &one, &b, &one, &beta, &c, &one);
         printf("%g\n", c);
     }
     return 0;
