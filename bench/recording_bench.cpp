@@ -72,7 +72,7 @@ int main(int count, char** arguments) {
     const std::string file = recording.path();
 
     std::uint64_t keys[distinct];
-    for (std::uint64_t i = 0; i < distinct; ++i) keys[i] = RowHash().add(i).value();
+    for (std::uint64_t i = 0; i < distinct; ++i) keys[i] = Hash().add(i).value();
     for (const int threads : {1, 2}) {
         std::vector<double> clock, summary, events;
         const auto run = [&](What what) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "record/hash.hpp"
 #include "record/recording_clock.hpp"
 #include "record/signal_hold.hpp"
 
@@ -45,19 +46,7 @@ namespace {
 
 constexpr std::uint32_t strings_segment_limit = 1U << 20;  // what a string id can say
 
-std::uint64_t hash_of(std::string_view bytes) {
-    std::uint64_t hash = 0xcbf29ce484222325U ^ bytes.size();
-    while (bytes.size() >= 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, bytes.data(), 8);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15U;
-        hash ^= hash >> 32;
-        bytes.remove_prefix(8);
-    }
-    for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
-    hash *= 0x9e3779b97f4a7c15U;
-    return hash ^ hash >> 29;
-}
+std::uint64_t hash_of(std::string_view bytes) { return Hash().add(bytes).value(); }
 
 std::uint64_t hash_of(const RowContent& content) {
     return hash_of({reinterpret_cast<const char*>(&content), sizeof content});

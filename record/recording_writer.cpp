@@ -62,18 +62,6 @@ void put_text(format::Header& header, Text which, std::string_view text, std::si
 
 }  // namespace
 
-RowHash& RowHash::add(std::string_view text) {
-    add(text.size());
-    for (; text.size() >= 8; text.remove_prefix(8)) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, text.data(), 8);
-        add(word);
-    }
-    std::uint64_t rest = 0;
-    std::memcpy(&rest, text.data(), text.size());
-    return add(rest);
-}
-
 // ---- open, fork --------------------------------------------------------------------------------------------------
 
 Recording::Recording(std::string name, const ProcessFacts& facts, const StartEvent& start,

@@ -33,6 +33,7 @@
 #include "policy/policy.hpp"
 #include "record/events.hpp"
 #include "record/fork_safe_lock.hpp"
+#include "record/hash.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 #include "record/recording_clock.hpp"
@@ -42,27 +43,6 @@
 #include "record/signal_hold.hpp"
 
 namespace fp32shim::record {
-
-/// A key for count(): mixes whatever tells decisions apart (call site, sizes, what was decided and done) into 64
-/// bits. Two decisions of one key are counted as one, so everything that is in a row has to go in, or has to follow
-/// from what does; of a million rows, two agree by chance once in 30 million programs. For one thread; a few cycles a
-/// word.
-class RowHash {
-  public:
-    RowHash& add(std::uint64_t value) {
-        __extension__ using Wide = unsigned __int128;
-        const Wide product = static_cast<Wide>(state_ ^ value) * 0x9e3779b97f4a7c15U;
-        state_ =
-            (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64)) + 0x2545f4914f6cdd1dU;
-        return *this;
-    }
-    RowHash& add(const void* address) { return add(reinterpret_cast<std::uint64_t>(address)); }
-    RowHash& add(std::string_view text);
-    std::uint64_t value() const { return state_ | 1; }
-
-  private:
-    std::uint64_t state_ = 0xa0761d6478bd642fU;
-};
 
 class Recording;
 
@@ -162,7 +142,9 @@ class Recording {
     /// Gives a writer back, when its thread ends. It may be used no more. Thread-safe, lock-free.
     void detach(ThreadWriter* writer);
 
-    /// Counts one call. `key`: a RowHash of what tells its decision apart; never 0. `begin`, `end`: ticks() before
+    /// Counts one call. `key`: a Hash of whatever tells its decision apart (call site, sizes, what was decided and
+    /// done); never 0. Two decisions of one key are counted as one, so everything that is in a row has to go in, or
+    /// has to follow from what does. `begin`, `end`: ticks() before
     /// and after it, or not_timed and some time close to it. `with_event`: one event as well.
     /// `describe(DecisionEvent&)` fills in the decision; it is asked only where the thread has not seen the key
     /// lately, and `host_ns` is not looked at. Never fails: what finds no room is counted as that. `writer` is the

@@ -64,7 +64,7 @@ namespace {
 /// Tells decisions apart as rows of a recording do.
 std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                      const policy::Decision& decision, const Done& done) {
-    record::RowHash hash;
+    record::Hash hash;
     hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
     hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch));
     const auto pack = [](auto... bytes) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "record/hash.hpp"
 #include "record/stderr_line.hpp"
 
 namespace fp32shim {
@@ -13,24 +14,8 @@ constexpr std::size_t table_size = 1 << 15;
 constexpr std::size_t longest_probe = 64;
 constinit std::atomic<std::uint64_t> seen[table_size]{};
 
-class Hash {
-  public:
-    void add(std::uint64_t value) {
-        state_ ^= value;
-        state_ *= 0x9e3779b97f4a7c15U;
-        state_ ^= state_ >> 29;
-    }
-    void add(std::string_view text) {
-        for (char letter : text) add(static_cast<std::uint64_t>(static_cast<unsigned char>(letter)));
-    }
-    std::uint64_t value() const { return state_ == 0 ? 1 : state_; }
-
-  private:
-    std::uint64_t state_ = 0x2545f4914f6cdd1dU;
-};
-
 std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
-    Hash hash;
+    record::Hash hash;
     hash.add(site.function->name);
     hash.add(site.caller_name());
     hash.add(site.provider->name);

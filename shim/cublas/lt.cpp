@@ -4,8 +4,8 @@
 #include <cstring>
 #include <optional>
 
+#include "record/hash.hpp"
 #include "shim/cublas/govern.hpp"
-#include "shim/cublas/hash.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/plan.hpp"
 #include "shim/cublas/routes.hpp"
@@ -260,7 +260,7 @@ SearchResult search(const Library& library, const Parts& parts, const FoundAlgor
 }
 
 std::uint64_t shape_of(const Library& library, const void* layout) {
-    Hash key;
+    record::Hash key;
     for (std::int32_t attribute = 0; attribute <= layout_batch_mode; ++attribute) {
         std::array<std::uint64_t, 2> value{};
         std::size_t written = 0;
@@ -289,7 +289,7 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
             check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment)
             return true;
     }
-    Hash key;
+    record::Hash key;
     key.add_all(algorithm);
     key.add_all(desc.words());
     for (const void* layout : {parts.a_layout, parts.b_layout, parts.c_layout, parts.d_layout})

@@ -285,7 +285,7 @@ TEST(RecordingRoundTrip, ManyDecisionsOfOneThreadNeedSeveralSegmentsOfEveryKind)
     for (int round = 0; round < 2; ++round)
         for (int i = 0; i < distinct; ++i) {
             const std::string scope = "step " + std::to_string(i) + std::string(40, '.');
-            recording->count(*writer, RowHash().add(scope).value(), 1, 2, false, [&](DecisionEvent& decision) {
+            recording->count(*writer, Hash().add(scope).value(), 1, 2, false, [&](DecisionEvent& decision) {
                 describe_square(decision, 4);
                 decision.call.scope = scope;
             });

@@ -1,0 +1,47 @@
+// Sixty-four bits that tell things apart: rows of a recording, plans, decisions that were seen. Not for the hostile,
+// and never written to a file.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace fp32shim::record {
+
+/// Of words and texts, in their order: of a million different ones, two agree by chance once in 30 million programs.
+/// A few cycles a word. For one thread.
+class Hash {
+  public:
+    Hash& add(std::uint64_t word) {
+        __extension__ using Wide = unsigned __int128;
+        const Wide product = static_cast<Wide>(state_ ^ word) * 0x9e3779b97f4a7c15U;
+        state_ =
+            (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64)) + 0x2545f4914f6cdd1dU;
+        return *this;
+    }
+    Hash& add(const void* address) { return add(reinterpret_cast<std::uint64_t>(address)); }
+    Hash& add(std::string_view text) {
+        add(text.size());
+        for (; text.size() >= sizeof(std::uint64_t); text.remove_prefix(sizeof(std::uint64_t)))
+            add(word_of(text.substr(0, sizeof(std::uint64_t))));
+        return add(word_of(text));
+    }
+    template <class Words>
+    Hash& add_all(const Words& words) {
+        for (const std::uint64_t word : words) add(word);
+        return *this;
+    }
+    /// Never 0.
+    std::uint64_t value() const { return state_ == 0 ? 1 : state_; }
+
+  private:
+    static std::uint64_t word_of(std::string_view text) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, text.data(), text.size());
+        return word;
+    }
+
+    std::uint64_t state_ = 0xa0761d6478bd642fU;
+};
+
+}  // namespace fp32shim::record
