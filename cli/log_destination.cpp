@@ -40,17 +40,29 @@ std::string folder_of(const std::string& name) {
 
 bool may_write(const std::string& path, int what) { return faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0; }
 
-/// Any text in place of a placeholder, `end` in place of the extension.
-std::string as_glob(std::string_view name, std::string_view end) {
+std::string literally(std::string_view text) {
+    std::string pattern;
+    for (const char letter : text) {
+        if (std::string_view("*?[\\").find(letter) != std::string_view::npos) pattern += '\\';
+        pattern += letter;
+    }
+    return pattern;
+}
+
+/// `end` in place of the extension. A job or rank that this process has is also that of the program, and of nobody
+/// else's; every other placeholder can have become any text.
+std::string as_glob(std::string_view name, std::string_view end, const record::ProcessFacts& facts) {
     name.remove_suffix(extension.size());
     std::string pattern;
     for (std::size_t i = 0; i < name.size(); ++i) {
-        if (name[i] == '%' && i + 1 < name.size()) {
-            pattern += name[++i] == '%' ? '%' : '*';
+        if (name[i] != '%') {
+            pattern += literally(name.substr(i, 1));
             continue;
         }
-        if (std::string_view("*?[\\").find(name[i]) != std::string_view::npos) pattern += '\\';
-        pattern += name[i];
+        const std::string_view placeholder = name.substr(i++, 2);
+        const bool is_known = placeholder == "%%" || (placeholder == "%j" && !facts.job_id.empty()) ||
+                              (placeholder == "%r" && facts.rank >= 0);
+        pattern += is_known ? literally(expanded(placeholder, facts)) : "*";
     }
     return pattern.append(end).append(extension);
 }
@@ -61,7 +73,10 @@ bool is_recording_name(const std::string& log_path) { return log_path.ends_with(
 
 std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts) {
     const std::string folder = folder_of(log_path);
-    if (log_path == "stderr" || depends_on_the_process(folder)) return {};
+    // What this process knows of rank and job, the program may know better: an mpirun, say.
+    const bool is_open = depends_on_the_process(folder) || (facts.rank < 0 && record::has_placeholder(folder, 'r')) ||
+                         (facts.job_id.empty() && record::has_placeholder(folder, 'j'));
+    if (log_path == "stderr" || is_open) return {};
     // JSON lines are appended to a file that is there.
     if (!is_recording_name(log_path) && !depends_on_the_process(log_path)) {
         const std::string file = expanded(log_path, facts);
@@ -95,11 +110,12 @@ bool is_numbered(const std::string& path, const std::string& log_path, const rec
     return !depends_on_the_process(log_path) && path != expanded(log_path, facts);
 }
 
-std::vector<std::string> recordings_since(const std::string& log_path, std::int64_t since_ns) {
+std::vector<std::string> recordings_since(const std::string& log_path, const record::ProcessFacts& facts,
+                                          std::int64_t since_ns) {
     std::set<std::pair<std::int64_t, std::string>> by_begin;
     for (const char* number : {"", ".[0-9]*"}) {
         glob_t found{};
-        if (glob(as_glob(log_path, number).c_str(), 0, nullptr, &found) == 0) {
+        if (glob(as_glob(log_path, number, facts).c_str(), 0, nullptr, &found) == 0) {
             for (std::size_t i = 0; i < found.gl_pathc; ++i) {
                 const auto opened = record::RecordingReader::open(found.gl_pathv[i]);
                 if (opened.reader && opened.reader->facts().opened_ns >= since_ns)

@@ -12,8 +12,8 @@ namespace fp32shim::cli {
 bool is_recording_name(const std::string& log_path);
 
 /// What will keep the log from being written: its folder is not there, or nothing may be written to it. One line;
-/// empty where nothing is wrong, or where it depends on the process (`%p`, `%t` in the folder). `log_path` is a valid
-/// one, placeholders and all.
+/// empty where nothing is wrong, or where the folder's name is not known yet. `log_path` is a valid one, placeholders
+/// and all.
 std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts);
 
 /// The file that is there already, so that a recording of this name would get a number before its extension; empty:
@@ -27,6 +27,7 @@ bool is_numbered(const std::string& path, const std::string& log_path, const rec
 
 /// The recordings of that name, with any number before the extension, that began at `since_ns` or later: the oldest
 /// first.
-std::vector<std::string> recordings_since(const std::string& log_path, std::int64_t since_ns);
+std::vector<std::string> recordings_since(const std::string& log_path, const record::ProcessFacts& facts,
+                                          std::int64_t since_ns);
 
 }  // namespace fp32shim::cli

@@ -201,7 +201,7 @@ int run(const RunOptions& options) {
     }
     const std::string& log = loaded.policy.log_path;
     const std::vector<std::string> recordings =
-        is_recording_name(log) ? recordings_since(log, began_ns) : std::vector<std::string>();
+        is_recording_name(log) ? recordings_since(log, facts, began_ns) : std::vector<std::string>();
     const bool is_as_asked_for = recordings.size() == 1 && !is_numbered(recordings.front(), log, facts);
     if (!recordings.empty() && (has_summary || !is_as_asked_for)) say_run(recorded_text(recordings));
     if (has_summary && text.empty() && recordings.empty() && unseen.empty()) say_run(nothing_seen);

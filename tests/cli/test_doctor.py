@@ -162,6 +162,7 @@ def test_settings_in_force_are_those_that_the_shim_would_read(tmp_path):
     ({"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "medium"}, "the floor tf32 holds"),
     ({"FP32_MATMUL_AUDIT": "0.5"}, "FP32_MATMUL_AUDIT=0.5: this version audits nothing"),
     ({"FP32_MATMUL_LOG": "/nonexistent/x.fp32rec"}, "FP32_MATMUL_LOG=/nonexistent/x.fp32rec: the folder"),
+    ({"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec", "RANK": "3"}, 'the folder "/nonexistent/3" of'),
 ], ids=lambda value: " ".join(value) if isinstance(value, dict) else "")
 def test_a_conflict_is_a_finding(variables, expected):
     status, result, _ = doctor(**variables)
@@ -192,6 +193,7 @@ def test_a_gpu_that_is_new_enough_runs_at_high():
     {"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "high", "FP32_MATMUL_CPU": "emulate"},
     {"FP32_MATMUL_FLOOR": "fp32", "FP32_MATMUL_PRECISION": "highest"}, {"FP32_MATMUL_PRECISION": "auto"},
     {"FP32_MATMUL_LOG": "/tmp/%h.fp32rec"}, {"FP32_MATMUL_LOG": "/nonexistent/%p/x.fp32rec"},
+    {"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec"},
     {"NVIDIA_TF32_OVERRIDE": "0"}, {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1", "FP32_MATMUL_FLOOR": "fp32"},
     {"CUBLAS_EMULATE_SINGLE_PRECISION": "0"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "strict"},
 ], ids=lambda value: " ".join(value))

@@ -420,6 +420,17 @@ def test_ranks_that_record_under_one_name_all_run(writes_recordings, tmp_path):
     assert [product("--log", tmp_path / "rank%r.fp32rec", RANK=1).returncode for _ in range(2)] == [0, 125]
 
 
+def test_the_recordings_of_other_ranks_are_not_named(writes_recordings, tmp_path):
+    log, program = tmp_path / "run.%r.fp32rec", shim.client("cblas_product")
+    result = run("--log", log, "--", "sh", "-c", f"{program}; export RANK=1; {program}",
+                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas"), "RANK": "0"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.0.fp32rec", "run.1.fp32rec"]
+    assert result.lines[-1] == f"fp32shim run: recorded in {tmp_path}/run.0.fp32rec"
+    result = run("--log", tmp_path / "of.%r.fp32rec", "--", "sh", "-c", f"RANK=1 {program}; RANK=2 {program}",
+                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    assert f"in 2 files, one per process: {tmp_path}/of.1.fp32rec, {tmp_path}/of.2.fp32rec;" in result.lines[-1]
+
+
 def test_the_recordings_are_named(writes_recordings, tmp_path):
     log = tmp_path / "a [1] %%.fp32rec"
     assert product("--log", log).lines[-1] == f"fp32shim run: recorded in {tmp_path}/a [1] %.fp32rec"
