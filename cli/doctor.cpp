@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstring>
+#include <cstdlib>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/doctor_result.hpp"
 #include "cli/options.hpp"
+#include "cli/program_file.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
@@ -24,18 +25,22 @@ int doctor(const DoctorOptions& options) {
         say("doctor", "--bindings is about a program, and none is named; see: fp32shim doctor --help");
         return exit_code::usage;
     }
+    std::string program_path;
+    if (!options.words.empty()) {
+        const ProgramFile file = find_program(options.words.front(), std::getenv("PATH"));
+        if (file.lookup != Lookup::found) {
+            say("doctor", fmt::format("{}: {}", file.path, file.cause));
+            return exit_code::usage;
+        }
+        program_path = file.path;
+    }
     DoctorResult result;
     result.processor = read_processor();
     result.gpus = read_gpus();
     result.libraries = find_blas_libraries();
-    result.settings = read_settings_in_force();
+    result.settings = read_settings_in_force(result.gpus);
     if (!options.words.empty()) {
-        result.program = examine_program(options.words, options.with_bindings);
-        const ExaminedProgram& program = *result.program;
-        if (!program.not_found.empty()) say("doctor", fmt::format("{}: {}", program.path, program.not_found));
-        if (program.ended.exec_error != 0) {
-            say("doctor", fmt::format("{}: {}", program.path, std::strerror(program.ended.exec_error)));
-        }
+        result.program = examine_program(program_path, options.words, options.with_bindings);
     }
     judge(result);
     print(options.format == "json" ? json_text(doctor_json(result)) : doctor_text(result));

@@ -114,7 +114,6 @@ Json json_of(const ExaminedProgram& program) {
     for (const ExaminedProcess& process : program.processes) processes.push_back(json_of(process));
     const bool has_ended = program.was_run && program.ended.exec_error == 0;
     return {{"path", program.path},
-            {"not_found", text_or_null(program.not_found)},
             {"why_unseen", text_or_null(program.why_unseen)},
             {"not_observed", text_or_null(program.not_observed)},
             {"was_run", program.was_run},

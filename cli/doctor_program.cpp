@@ -157,6 +157,12 @@ Sight sight_of(const Object& caller, const Binding& binding) {
             "have it opened without RTLD_DEEPBIND"};
 }
 
+#if defined(__x86_64__)
+constexpr std::string_view multiarch = "x86_64-linux-gnu";
+#else
+constexpr std::string_view multiarch = "aarch64-linux-gnu";
+#endif
+
 void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& result) {
     std::map<std::tuple<const Object*, FunctionKind, std::string>, Calls> groups;
     for (const ElfSymbol& import : caller.elf.imports) {
@@ -231,8 +237,12 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
         calls.package = package_of(calls.provider);
         calls.why = "LAPACK that multiplies inside its own library";
         // What a wheel brings along cannot be exchanged.
-        if (calls.package.empty())
-            calls.remedy = "a LAPACK of its own over a shared BLAS (Debian: liblapack3) is seen";
+        if (calls.package.empty()) {
+            calls.remedy = fmt::format(
+                "a LAPACK of its own over a shared BLAS is seen (Debian, Ubuntu: install liblapack3, then choose its "
+                "file in lapack/ with: update-alternatives --config liblapack.so.3-{})",
+                multiarch);
+        }
         result.calls.push_back(std::move(calls));
     }
 }
@@ -295,14 +305,9 @@ ExaminedProcess examine_process(const LoadedProcess& process, bool with_bindings
     return result;
 }
 
-ExaminedProgram examine_program(const std::vector<std::string>& words, bool with_bindings) {
+ExaminedProgram examine_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
     ExaminedProgram program;
-    const ProgramFile file = find_program(words.front(), std::getenv("PATH"));
-    program.path = file.path;
-    if (file.lookup != Lookup::found) {
-        program.not_found = file.cause;
-        return program;
-    }
+    program.path = path;
     program.why_unseen = why_unseen(program.path);
     if (!program.why_unseen.empty()) {
         // What is inside can be told without running it.

@@ -44,7 +44,6 @@ struct ExaminedProcess {
 
 struct ExaminedProgram {
     std::string path;
-    std::string not_found;     ///< why it cannot be run; empty: it can
     std::string why_unseen;    ///< why the loader will not look at a preload; empty: it will. Then it is not run.
     std::string not_observed;  ///< why nothing could be observed
     bool was_run = false;
@@ -52,9 +51,9 @@ struct ExaminedProgram {
     std::vector<ExaminedProcess> processes;
 };
 
-/// Finds the program, judges its file and, where a preload reaches it, runs it once to its end and reads the files of
-/// all that was loaded.
-ExaminedProgram examine_program(const std::vector<std::string>& words, bool with_bindings);
+/// Judges the program's file and, where a preload reaches it, runs it once to its end and reads the files of all that
+/// was loaded. `words`: its name as it was given, and its arguments.
+ExaminedProgram examine_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
 /// What was loaded into one process; the part of examine_program that runs nothing but questions to BLAS libraries.
 ExaminedProcess examine_process(const LoadedProcess& process, bool with_bindings);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,8 +11,11 @@
 #include "cli/doctor_blas.hpp"
 #include "cli/doctor_elf.hpp"
 #include "cli/doctor_functions.hpp"
+#include "cli/log_destination.hpp"
 #include "cli/process_environment.hpp"
+#include "policy/decide.hpp"
 #include "policy/report.hpp"
+#include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -30,6 +34,49 @@ bool may_lower(const policy::Policy& policy) {
            (lowers(policy.default_precision) ||
             std::any_of(policy.rules.begin(), policy.rules.end(),
                         [&](const auto& rule) { return lowers(rule.precision); }));
+}
+
+/// Whether the default precision comes to anything: not where the floor holds it up, nor where nothing can run at it.
+void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std::vector<Finding>& findings) {
+    policy::Policy default_only = policy;
+    default_only.rules.clear();
+    const auto decided_for = [&](const policy::MatmulCall& call) {
+        return policy::decide(call, {}, default_only, {}).reason;
+    };
+    const std::string about = fmt::format("precision {} ({})", policy::to_string(policy.default_precision),
+                                          policy::to_string(policy.default_source));
+    const policy::Reason on_cpu = decided_for({});
+    if (on_cpu == policy::Reason::floor) {
+        findings.push_back({about,
+                            fmt::format("the floor {} holds: nothing runs at less", policy::to_string(policy.floor)),
+                            "lower the floor, or ask for no less than it"});
+        return;
+    }
+    if (on_cpu != policy::Reason::cpu_mode_off) return;
+    const bool has_fitting_gpu = std::any_of(gpus.devices.begin(), gpus.devices.end(), [&](const Gpu& gpu) {
+        policy::MatmulCall call;
+        call.device = policy::Device::cuda;
+        call.compute_capability =
+            static_cast<std::int32_t>(std::lround(std::atof(gpu.compute_capability.c_str()) * 10));
+        return decided_for(call) == policy::Reason::as_requested;
+    });
+    if (has_fitting_gpu) return;
+    findings.push_back(
+        {about,
+         fmt::format("nothing on this machine runs at it: there is no GPU of compute capability {}.{} or newer, and "
+                     "the CPU mode is off: products run as called",
+                     policy.min_compute_capability / 10, policy.min_compute_capability % 10),
+         "FP32_MATMUL_CPU=emulate previews it on the CPU"});
+}
+
+void judge_log(const policy::Policy& policy, const ProcessEnvironment& environment, std::vector<Finding>& findings) {
+    if (policy.log_path.empty()) return;
+    const std::string problem =
+        problem_of_destination(policy.log_path, record::gather_process_facts(environment.views()));
+    if (problem.empty()) return;
+    const bool is_from_policy = environment.get("FP32_MATMUL_LOG").empty();
+    findings.push_back({is_from_policy ? "[log] path of the policy" : "FP32_MATMUL_LOG=" + policy.log_path,
+                        problem + "; as it is, nothing is logged", ""});
 }
 
 void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& findings) {
@@ -157,7 +204,7 @@ void read_preloads(Settings& settings) {
 
 }  // namespace
 
-Settings read_settings_in_force() {
+Settings read_settings_in_force(const Gpus& gpus) {
     Settings settings;
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     settings.loaded = policy::load(environment.views(), {});
@@ -173,6 +220,13 @@ Settings read_settings_in_force() {
     } else if (settings.loaded.policy.cpu_mode == policy::CpuMode::accelerate) {
         settings.findings.push_back(
             {"CPU mode `accelerate`", "this version does not have it: products run as called", "`off` or `emulate`"});
+    }
+    judge_default_precision(settings.loaded.policy, gpus, settings.findings);
+    judge_log(settings.loaded.policy, environment, settings.findings);
+    if (settings.loaded.policy.audit_sample > 0) {
+        const std::string value = variable("FP32_MATMUL_AUDIT");
+        settings.findings.push_back({value.empty() ? "[audit] of the policy" : "FP32_MATMUL_AUDIT=" + value,
+                                     "this version audits nothing: it has no effect", "leave it out"});
     }
     judge_cuda_variables(settings.loaded.policy, settings.findings);
     judge_onednn_variables(settings.findings);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/doctor_finding.hpp"
+#include "cli/doctor_machine.hpp"
 #include "policy/load.hpp"
 
 namespace fp32shim::cli {
@@ -21,7 +22,7 @@ struct Settings {
     std::vector<Finding> findings;  ///< errors and warnings of the policy, and conflicts
 };
 
-/// Reads this process's environment as the shim would.
-Settings read_settings_in_force();
+/// Reads this process's environment as the shim would. `gpus`: what precisions can be run on.
+Settings read_settings_in_force(const Gpus& gpus);
 
 }  // namespace fp32shim::cli

@@ -97,7 +97,6 @@ std::string ended_text(const Ended& ended) {
 std::string program_text(const ExaminedProgram& program) {
     std::string text = heading("Program");
     text += line("file", program.path);
-    if (!program.not_found.empty()) return text + line("", program.not_found);
     text += line("preload", program.why_unseen.empty() ? std::string("the loader looks at one")
                                                        : "does not reach it: it " + program.why_unseen + "; not run");
     if (!program.was_run) return text;
@@ -139,7 +138,7 @@ std::string verdict_text(const DoctorResult& result) {
         }
     }
     const ExaminedProgram& program = *result.program;
-    if (result.seen.empty() && result.not_seen.empty() && program.not_found.empty() && program.not_observed.empty()) {
+    if (result.seen.empty() && result.not_seen.empty() && program.not_observed.empty()) {
         text +=
             "\nNothing that it loaded multiplies float32 matrices through a BLAS, or otherwise as far as is known.\n";
     }

@@ -163,9 +163,7 @@ void judge(DoctorResult& result) {
 }
 
 int exit_code_of(const DoctorResult& result) {
-    if (result.program && (!result.program->not_found.empty() || !result.program->not_observed.empty())) {
-        return exit_code::inconclusive;
-    }
+    if (result.program && !result.program->not_observed.empty()) return exit_code::inconclusive;
     return result.findings.empty() && result.not_seen.empty() ? exit_code::ok : exit_code::finding;
 }
 

@@ -1,13 +1,16 @@
 // fp32shim set and reload: changes in a running process, through the header of its recording.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "cli/settings_in_force.hpp"
 #include "cli/terminal.hpp"
+#include "policy/decide.hpp"
 #include "record/recording_control.hpp"
 
 namespace fp32shim::cli {
@@ -45,6 +48,33 @@ std::chrono::milliseconds timeout_of(const LiveOptions& options) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds * 1000));
 }
 
+/// Why products will not run at what was set, where that follows from the settings: `; the floor fp32 holds`.
+std::string why_without_effect(const record::LiveRecording& live, policy::Precision precision) {
+    const auto opened = record::RecordingReader::open(live.open_path);
+    if (!opened.reader) return {};
+    const SettingsInForce settings = settings_in_force(opened.reader->facts(), opened.reader->changes());
+    policy::Policy policy;
+    policy.default_precision = precision;
+    policy.floor = settings.floor.value_or(policy::Floor::none);
+    policy.cpu_mode = settings.cpu_mode.value_or(policy::CpuMode::emulate);
+    switch (policy::decide({}, {}, policy, {}).reason) {
+        case policy::Reason::floor:
+            return fmt::format("; the floor {} holds", policy::to_string(policy.floor));
+        case policy::Reason::cpu_mode_off:
+        case policy::Reason::cpu_accelerate_not_built: {
+            const auto& rows = opened.reader->rows();
+            const bool multiplies_here = std::any_of(rows.begin(), rows.end(), [](const record::RecordedRow& row) {
+                return row.decision.call.device == policy::Device::cpu;
+            });
+            if (!multiplies_here) return {};
+            return fmt::format("; CPU mode is {}: products on the CPU stay as called",
+                               policy::to_string(policy.cpu_mode));
+        }
+        default:
+            return {};
+    }
+}
+
 int set(const LiveOptions& options) {
     const record::FoundRecording found = record::find_live_recording(options.pid);
     if (!found.recording) {
@@ -56,8 +86,10 @@ int set(const LiveOptions& options) {
         precision = policy::parse_precision(options.precision);
     }
     const std::string words = precision ? std::string(policy::to_string(*precision)) : "back to its settings";
-    return told("set", record::send_set_precision(*found.recording, precision, timeout_of(options)),
-                fmt::format("process {}: precision {}", options.pid, words));
+    const record::CommandAnswer answer = record::send_set_precision(*found.recording, precision, timeout_of(options));
+    return told("set", answer,
+                fmt::format("process {}: precision {}{}", options.pid, words,
+                            precision ? why_without_effect(*found.recording, *precision) : ""));
 }
 
 int reload(const LiveOptions& options) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +13,7 @@
 
 #include "cli/child.hpp"
 #include "cli/commands.hpp"
+#include "cli/log_destination.hpp"
 #include "cli/options.hpp"
 #include "cli/process_environment.hpp"
 #include "cli/program_file.hpp"
@@ -19,6 +21,8 @@
 #include "cli/shim_library.hpp"
 #include "cli/terminal.hpp"
 #include "policy/load.hpp"
+#include "policy/report.hpp"
+#include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
@@ -75,19 +79,67 @@ void apply(const RunOptions& options, ProcessEnvironment& environment) {
     }
 }
 
+/// Whether the program's log is the one that the policy names, rather than one that was asked for here.
+bool has_log_of_policy(const ProcessEnvironment& environment) { return environment.get("FP32_MATMUL_LOG").empty(); }
+
+std::string name_of_log(const RunOptions& options) { return options.log.empty() ? "FP32_MATMUL_LOG" : "--log"; }
+
+/// What is wrong with the log that was asked for here. What a policy names, for a whole fleet perhaps, is left to the
+/// shim, which says what it cannot write and lets the program run.
+std::string problem_of_log(const RunOptions& options, const policy::Policy& policy,
+                           const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
+    if (policy.log_path == "stderr" && options.level == "calls")
+        return "--level calls has no effect on the log stderr, which has each distinct decision once; leave it out, "
+               "or name a file: --log NAME.jsonl";
+    if (policy.log_path.empty() || has_log_of_policy(environment)) return {};
+    if (const std::string problem = problem_of_destination(policy.log_path, facts); !problem.empty())
+        return name_of_log(options) + ": " + problem;
+    if (options.log.empty()) return {};
+    if (const std::string taken = taken_by(options.log, facts); !taken.empty())
+        return fmt::format(
+            "--log: {} is there already, and a recording is never overwritten; remove it, or name another: with %p "
+            "(process id) or %t (start time) in it each run has its own",
+            policy::quoted(taken));
+    return {};
+}
+
 /// The first error, and how many more there are; empty where all is well. Warnings are said at once.
-std::string problem_of_settings(const policy::Loaded& loaded, bool floor_is_asked_for) {
+std::string problem_of_settings(const policy::Loaded& loaded, const RunOptions& options,
+                                const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     for (const auto& warning : loaded.warnings) say_run(warning.text());
     if (!loaded.errors.empty()) {
+        policy::Diagnostic first = loaded.errors.front();
+        if (first.where == "FP32_MATMUL_LOG") first.where = name_of_log(options);
         const std::size_t others = loaded.errors.size() - 1;
-        return loaded.errors.front().text() +
+        return first.text() +
                (others == 0 ? "" : fmt::format(" (and {} more; fp32shim check shows all of a policy)", others));
     }
-    if (loaded.policy.disabled && floor_is_asked_for) {
-        return "FP32_MATMUL_DISABLE=1 switches off what --pin and --floor ask for; unset it";
+    if (loaded.policy.disabled) {
+        if (options.pin || !options.floor.empty())
+            return "FP32_MATMUL_DISABLE=1 switches off what --pin and --floor ask for; unset it";
+        say_run("FP32_MATMUL_DISABLE=1 is set: the shim is switched off");
+        return {};
     }
-    if (loaded.policy.disabled) say_run("FP32_MATMUL_DISABLE=1 is set: the shim is switched off");
-    return {};
+    return problem_of_log(options, loaded.policy, environment, facts);
+}
+
+/// `recorded in run.fp32rec`: one file per process, so that there may be more than the one that was asked for.
+std::string recorded_text(const std::vector<std::string>& paths) {
+    if (paths.size() == 1) return "recorded in " + paths.front();
+    constexpr std::size_t most = 10;
+    std::string text = fmt::format("recorded in {} files, one per process: ", paths.size());
+    for (std::size_t i = 0; i < std::min(most, paths.size()); ++i) (text += i == 0 ? "" : ", ") += paths[i];
+    if (paths.size() > most) text += fmt::format(" and {} more", paths.size() - most);
+    return text + "; name all of them to report and verify";
+}
+
+constexpr const char* nothing_seen =
+    "no float32 matrix product was seen, and nothing recorded (float64 ones, numpy's default, do not count); "
+    "fp32shim doctor -- PROGRAM says what of a program goes past the shim";
+
+std::int64_t now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
 }
 
 int failed_to_start(const std::string& program, int error) {
@@ -105,7 +157,8 @@ int run(const RunOptions& options) {
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     apply(options, environment);
     const policy::Loaded loaded = policy::load(environment.views(), {});
-    const std::string problem = problem_of_settings(loaded, options.pin || !options.floor.empty());
+    const record::ProcessFacts facts = record::gather_process_facts(environment.views());
+    const std::string problem = problem_of_settings(loaded, options, environment, facts);
     if (!problem.empty()) return fail(problem);
     preload(environment, library.path);
 
@@ -116,17 +169,23 @@ int run(const RunOptions& options) {
         say_run(fmt::format("{}: {}", program.path, program.cause));
         return program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable;
     }
-    if (const std::string why = why_unseen(program.path); !why.empty()) {
-        say_run(fmt::format("{} {}: what it multiplies will not be seen, nor governed", program.path, why));
+    const std::string unseen = why_unseen(program.path);
+    if (!unseen.empty()) {
+        say_run(fmt::format("{} {}: what it multiplies will not be seen, nor governed", program.path, unseen));
     }
 
-    const bool has_summary =
-        !options.quiet && !loaded.policy.disabled && record::gather_process_facts(environment.views()).rank <= 0;
-    if (!has_summary) {
+    // Of several ranks the first speaks.
+    const bool speaks = !loaded.policy.disabled && facts.rank <= 0;
+    const bool has_summary = speaks && !options.quiet;
+    // With %p in it the files are as they were asked for: there is nothing that would have to be said.
+    const bool has_to_name_files =
+        speaks && options.quiet && is_recording_name(options.log) && !record::has_placeholder(options.log, 'p');
+    if (!has_summary && !has_to_name_files) {
         // Nothing is left to do here afterwards, so nothing stands between the program and whoever started it.
         return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
     }
 
+    const std::int64_t began_ns = now_ns();
     RunSummary summary(loaded.policy, environment);
     if (!summary.problem().empty()) {
         say_run(summary.problem());
@@ -134,9 +193,18 @@ int run(const RunOptions& options) {
     }
     const Ended ended = run_program(program.path, options.words, environment.entries());
     if (ended.exec_error != 0) return failed_to_start(program.path, ended.exec_error);
-    std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads the summary
-    const std::string text = summary.text();
-    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads what follows
+    std::string text;
+    if (has_summary) {
+        text = summary.text();
+        std::fwrite(text.data(), 1, text.size(), stderr);
+    }
+    const std::string& log = loaded.policy.log_path;
+    const std::vector<std::string> recordings =
+        is_recording_name(log) ? recordings_since(log, facts, began_ns) : std::vector<std::string>();
+    const bool is_as_asked_for = recordings.size() == 1 && !is_numbered(recordings.front(), log, facts);
+    if (!recordings.empty() && (has_summary || !is_as_asked_for)) say_run(recorded_text(recordings));
+    if (has_summary && text.empty() && recordings.empty() && unseen.empty()) say_run(nothing_seen);
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
     return ended.exit_status;
@@ -158,8 +226,10 @@ Action define_run(CLI::App& app) {
     app.add_option("--policy", options->policy, "A policy file (FP32_MATMUL_POLICY)")->type_name("FILE");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
              "What lower precisions do on the CPU (FP32_MATMUL_CPU)");
-    app.add_option("--log", options->log,
-                   "Keep a log: NAME.fp32rec, NAME.jsonl, or stderr; %p is the process id (FP32_MATMUL_LOG)")
+    app.add_option(
+           "--log", options->log,
+           "Keep a log: NAME.fp32rec, which must be new (children get NAME.1.fp32rec and so on; %p in it is the "
+           "process id), NAME.jsonl, or stderr (FP32_MATMUL_LOG)")
         ->type_name("NAME");
     add_word(app, "--level", options->level, policy::log_level_words,
              "What the log holds: distinct decisions, or every call (FP32_MATMUL_LOG_LEVEL)");

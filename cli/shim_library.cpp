@@ -5,6 +5,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/doctor_functions.hpp"
 #include "policy/report.hpp"
 
 namespace fp32shim::cli {
@@ -21,6 +22,11 @@ ShimLibrary judged(std::filesystem::path path) {
         return {{},
                 "LD_PRELOAD cannot hold a path with a blank or a colon: " + policy::quoted(path.string()) +
                     "; set FP32SHIM_LIBRARY to a link to it from elsewhere"};
+    }
+    if (!is_shim(path.string())) {
+        return {{},
+                "the library to preload is not fp32shim's, or not for this processor: " +
+                    policy::quoted(path.string()) + "; set FP32SHIM_LIBRARY to libfp32shim.so"};
     }
     return {path.lexically_normal().string(), {}};
 }

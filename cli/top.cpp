@@ -15,6 +15,7 @@
 #include "cli/moment.hpp"
 #include "cli/options.hpp"
 #include "cli/report_formats.hpp"
+#include "cli/settings_in_force.hpp"
 #include "cli/terminal.hpp"
 #include "record/recording_control.hpp"
 
@@ -37,7 +38,7 @@ struct Seen {
     double calls_per_second = 0;    ///< since the look before; at the first look since the recording began
     std::uint64_t fp32_calls = 0;   ///< FP32 and BF16x9
     std::uint64_t lower_calls = 0;  ///< TF32, BF16, FP16
-    std::string precision;          ///< what the process is set to now
+    SettingsInForce settings;       ///< now
     std::vector<MergedRow> rows;    ///< by host time
 };
 
@@ -50,17 +51,6 @@ struct Before {
 std::int64_t now_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
         .count();
-}
-
-/// The setting of the whole process: the latest change that was made to it, else what it began with.
-std::string precision_now(const record::RecordingFacts& facts, const std::vector<record::RecordedChange>& changes) {
-    std::string precision(policy::to_string(facts.start.default_precision));
-    const std::string at_start = precision;
-    for (const record::RecordedChange& change : changes) {
-        if (change.kind != record::format::ChangeKind::set_precision || !change.was_done) continue;
-        precision = change.precision ? std::string(policy::to_string(*change.precision)) : at_start;
-    }
-    return precision;
 }
 
 std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int32_t, Before>& before) {
@@ -78,7 +68,7 @@ std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int
         if (format == "fp32" || format == "bf16x9") seen.fp32_calls += share.calls;
         if (format == "tf32" || format == "bf16" || format == "fp16") seen.lower_calls += share.calls;
     }
-    seen.precision = precision_now(seen.facts, opened.reader->changes());
+    seen.settings = settings_in_force(seen.facts, opened.reader->changes());
     const std::int64_t now = now_ns();
     const auto last = before.find(live.pid);
     // After a reload a process may record into another file.
@@ -102,6 +92,41 @@ void sort_by(const std::string& key, std::vector<Seen>& all) {
     });
 }
 
+template <class Word>
+std::string word_or(const std::optional<Word>& word, std::string_view unknown) {
+    return std::string(word ? policy::to_string(*word) : unknown);
+}
+
+/// As many columns as there are, the last one `…` where something is left out; colours take none.
+std::string cut_line(const std::string& line, std::size_t columns) {
+    std::size_t used = 0;
+    std::size_t last_begin = 0;  // of the character in the last column
+    bool is_coloured = false;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        if (line[i] == '\033') {
+            is_coloured = true;
+            i = std::min(line.find('m', i), line.size() - 1);
+        } else if ((static_cast<unsigned char>(line[i]) & 0xc0) != 0x80 && ++used >= columns) {
+            if (used == columns) last_begin = i;
+            if (used > columns) return line.substr(0, last_begin) + "…" + (is_coloured ? "\033[0m" : "");
+        }
+    }
+    return line;
+}
+
+/// Lines no longer than the terminal is wide, so that a long command keeps to its line.
+std::string cut_to_width(const std::string& text) {
+    winsize size{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return text;
+    std::string result;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = text.find('\n', begin);
+        (result += cut_line(text.substr(begin, end - begin), size.ws_col)) += '\n';
+        begin = end + 1;
+    }
+    return result;
+}
+
 std::string process_table(const std::vector<Seen>& all) {
     Table table({{"PID", true},
                  {"calls/s", true},
@@ -121,11 +146,10 @@ std::string process_table(const std::vector<Seen>& all) {
         };
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
                    count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns)), share(seen.fp32_calls),
-                   share(seen.lower_calls), seen.precision, std::string(policy::to_string(seen.facts.start.floor)),
-                   seen.facts.start.policy_name.empty() ? "-" : seen.facts.start.policy_name,
-                   fmt::format("{:.60}", seen.facts.process.command)});
+                   share(seen.lower_calls), word_or(seen.settings.precision, "?"), word_or(seen.settings.floor, "?"),
+                   seen.settings.policy_name.empty() ? "-" : seen.settings.policy_name, seen.facts.process.command});
     }
-    return table.text();
+    return isatty(STDOUT_FILENO) == 1 ? cut_to_width(table.text()) : table.text();
 }
 
 std::string text_of(const std::vector<Seen>& all, const TopOptions& options) {
@@ -150,9 +174,9 @@ Json json_of(const std::vector<Seen>& all) {
                              {"executable", text_or_null(seen.facts.process.executable)},
                              {"command", text_or_null(seen.facts.process.command)},
                              {"opened", timestamp(seen.facts.opened_ns)},
-                             {"precision", seen.precision},
-                             {"floor", policy::to_string(seen.facts.start.floor)},
-                             {"policy_name", text_or_null(seen.facts.start.policy_name)},
+                             {"precision", text_or_null(word_or(seen.settings.precision, ""))},
+                             {"floor", text_or_null(word_or(seen.settings.floor, ""))},
+                             {"policy_name", text_or_null(seen.settings.policy_name)},
                              {"calls", seen.calls},
                              {"host_ns", seen.host_ns},
                              {"calls_per_second", seen.calls_per_second},

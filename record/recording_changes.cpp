@@ -85,6 +85,12 @@ void Recording::note_change(format::ChangeRecord change, const PolicyFacts& poli
     change.policy_revision = rows_.string_id(policy.revision);
     change.policy_sha256 = rows_.string_id(policy.sha256);
     change.message = rows_.string_id(message);
+    if (policy.settings) {
+        change.has_settings = 1;
+        change.default_precision = static_cast<std::uint8_t>(policy.settings->default_precision);
+        change.settings_floor = static_cast<std::uint8_t>(policy.settings->floor);
+        change.cpu_mode = static_cast<std::uint8_t>(policy.settings->cpu_mode);
+    }
     const SignalHold hold(SignalHold::all);
     if (!lock_.acquire()) return;
     const std::atomic_ref count(header()->change_count);

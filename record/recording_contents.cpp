@@ -506,6 +506,10 @@ RecordedChange RecordingContents::make_change(const format::ChangeRecord& record
     if (change.kind == format::ChangeKind::set_precision && record.precision != format::no_precision)
         change.precision = static_cast<policy::Precision>(record.precision);
     change.floor = static_cast<policy::Floor>(record.floor);
+    if (change.kind == format::ChangeKind::reload && record.has_settings == 1)
+        change.settings = {static_cast<policy::Precision>(record.default_precision),
+                           static_cast<policy::Floor>(record.settings_floor),
+                           static_cast<policy::CpuMode>(record.cpu_mode)};
     change.policy_name = string(record.policy_name, offset);
     change.policy_revision = string(record.policy_revision, offset);
     change.policy_sha256 = string(record.policy_sha256, offset);

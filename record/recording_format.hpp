@@ -268,6 +268,13 @@ inline constexpr std::size_t answer_limit = 432;
 enum class ChangeKind : std::uint32_t { none, set_precision, reload, set_floor };
 enum class ChangeOrigin : std::uint32_t { command, program };  ///< `fp32shim set` or `reload`; the C API
 
+/// What environment and policy files say after a reload, as a change has it.
+struct ReloadedSettings {
+    policy::Precision default_precision = policy::Precision::native;
+    policy::Floor floor = policy::Floor::none;
+    policy::CpuMode cpu_mode = policy::CpuMode::off;
+};
+
 /// One change of the process's settings while it ran.
 struct ChangeRecord {
     std::uint64_t time;      ///< ticks; stored last
@@ -282,9 +289,14 @@ struct ChangeRecord {
     StringId policy_revision;
     StringId policy_sha256;
     StringId message;
-    std::uint32_t reserved1[5];
+    // After a reload. Writers that did not note it left zeros.
+    std::uint8_t has_settings;       ///< 1: the next three are what the settings say from then on
+    std::uint8_t default_precision;  ///< policy::Precision: what `set` and the C API ask for goes before it
+    std::uint8_t settings_floor;     ///< policy::Floor: the C API may have set a stricter one
+    std::uint8_t cpu_mode;           ///< policy::CpuMode
+    std::uint32_t reserved1[4];
 };
-static_assert(sizeof(ChangeRecord) == 64);
+static_assert(sizeof(ChangeRecord) == 64 && offsetof(ChangeRecord, has_settings) == 44);
 /// Change number i, from 0, is in place i % change_limit: the oldest go first.
 inline constexpr std::size_t change_limit = 256;
 

@@ -118,6 +118,7 @@ struct RecordedChange {
     std::string policy_name;                     ///< reload: of the policy from then on; empty: it has none
     std::string policy_revision;
     std::string policy_sha256;
+    std::optional<format::ReloadedSettings> settings;  ///< reload: those from then on; absent: not known
     std::string message;
 };
 

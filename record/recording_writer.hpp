@@ -118,6 +118,14 @@ class alignas(64) ThreadWriter {
     CachedRow cache_[cache_size];
 };
 
+/// The policy in force after a change; empty texts: none.
+struct PolicyFacts {
+    std::string_view name;
+    std::string_view revision;
+    std::string_view sha256;
+    std::optional<format::ReloadedSettings> settings{};  ///< absent: not known
+};
+
 /// An open recording. Threads may use it until the process ends; forked children go on with it, each in a file of its
 /// own: where the name has `%p`, by that, else with a suffix.
 class Recording {
@@ -182,12 +190,6 @@ class Recording {
     /// which is then answered. Thread-safe.
     std::optional<Command> take_command();
 
-    /// The policy in force after a change; empty texts: none.
-    struct PolicyFacts {
-        std::string_view name;
-        std::string_view revision;
-        std::string_view sha256;
-    };
     /// Says what came of a command, to the command and in the list of changes. `message`: one line, empty where it is
     /// done. `policy`: after a reload. Thread-safe.
     void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});

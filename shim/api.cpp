@@ -183,7 +183,6 @@ int fp32shim_reload_policy(void) {
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     if (!reload_settings()) return FP32SHIM_POLICY_ERROR;
     const Settings& now = settings();
-    if (now.recording != nullptr)
-        now.recording->note_reload({now.policy.name, now.policy.revision, now.policy.sha256});
+    if (now.recording != nullptr) now.recording->note_reload(policy_facts(now.policy));
     return FP32SHIM_OK;
 }

@@ -139,9 +139,8 @@ void obey_command(record::Recording& recording) {
         return;
     }
     const bool is_done = reload_settings();
-    const policy::Policy& policy = settings().policy;
     recording.answer(*command, is_done, is_done ? "" : "the policy has errors; the process said which on its stderr",
-                     {policy.name, policy.revision, policy.sha256});
+                     policy_facts(settings().policy));
 }
 
 }  // namespace fp32shim

@@ -289,6 +289,16 @@ const Settings& settings() {
 
 std::uint8_t process_override_count() { return override_count.load(std::memory_order_acquire); }
 
+namespace {
+
+/// What was asked of the process before it had this recording holds on.
+void note_process_settings(record::Recording& recording) {
+    if (const auto precision = process_precision()) recording.note_precision(precision);
+    if (process_floor() != policy::Floor::none) recording.note_floor(process_floor());
+}
+
+}  // namespace
+
 bool reload_settings() {
     settings();
     static constinit record::ForkSafeLock one_at_a_time;
@@ -300,12 +310,21 @@ bool reload_settings() {
     if (reading.settings != nullptr) {
         record::Recording* before = settings_in_force.load(std::memory_order_acquire)->recording;
         put_in_force(reading.settings);
-        if (before != nullptr && before != reading.settings->recording) before->note_left();
+        record::Recording* now = reading.settings->recording;
+        if (before != nullptr && before != now) before->note_left();
+        if (now != nullptr && now != before) note_process_settings(*now);
     }
     one_at_a_time.release();
     if (reading.settings == nullptr) return false;
     settings_changed();
     return true;
+}
+
+record::PolicyFacts policy_facts(const policy::Policy& policy) {
+    return {.name = policy.name,
+            .revision = policy.revision,
+            .sha256 = policy.sha256,
+            .settings = record::format::ReloadedSettings{policy.default_precision, policy.floor, policy.cpu_mode}};
 }
 
 bool set_process_precision(std::optional<policy::Precision> precision) {

@@ -55,6 +55,9 @@ std::uint8_t process_override_count();
 /// they are wrong (one line on stderr says what).
 bool reload_settings();
 
+/// What a recording notes of a policy that was read again.
+record::PolicyFacts policy_facts(const policy::Policy& policy);
+
 /// Process-wide settings of the C API; they return whether that changes anything. An absent precision: back to
 /// environment and file.
 bool set_process_precision(std::optional<policy::Precision> precision);

@@ -48,6 +48,13 @@ def test_each_command_has_a_version(command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_a_manual_page_that_can_be_read_where_it_is(command):
+    page = (shim.ROOT / f"docs/cli/fp32shim-{command}.1").read_text()
+    assert f".Dt FP32SHIM-{command.upper()} 1\n" in page and ".Sh DESCRIPTION\n" in page
+    assert not [line for line in page.splitlines() if line.startswith(".so ")]  # leads nowhere before it is installed
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_an_unknown_option_is_one_line(command):
     result = fp32shim(command, "--hepl")
     assert result.returncode == (125 if command == "run" else 2)
@@ -72,7 +79,7 @@ def test_no_command_is_a_usage_error_with_the_help():
     ["explain", "--function", "sgemm_", "--m", "-4"], ["explain", "--function", "sgemm_", "--policy", "/no/such.toml"],
     ["set", "0", "high"], ["set", "x", "high"], ["set", "1"], ["set", "1", "hihg"], ["set", "999999999", "high"],
     ["reload", "999999999"], ["ps", "999999999"], ["top", "999999999"], ["check"], ["completion"],
-    ["completion", "tcsh"], ["report", "x", "--top", "many"],
+    ["completion", "tcsh"], ["report", "x", "--top", "many"], ["doctor", "--", "no-such-program-here"],
 ])
 def test_a_wrong_argument_is_one_line_and_2(words):
     result = fp32shim(*words)

@@ -158,6 +158,11 @@ def test_settings_in_force_are_those_that_the_shim_would_read(tmp_path):
     ({"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}, "bf16x9"),
     ({"ONEDNN_DEFAULT_FPMATH_MODE": "BF16"}, "oneDNN may multiply below float32"),
     ({"LD_PRELOAD": "/nowhere/libfp32shim.so"}, "the loader does not find it"),
+    ({"FP32_MATMUL_FLOOR": "fp32", "FP32_MATMUL_PRECISION": "high"}, "precision high (environment): the floor fp32 holds"),
+    ({"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "medium"}, "the floor tf32 holds"),
+    ({"FP32_MATMUL_AUDIT": "0.5"}, "FP32_MATMUL_AUDIT=0.5: this version audits nothing"),
+    ({"FP32_MATMUL_LOG": "/nonexistent/x.fp32rec"}, "FP32_MATMUL_LOG=/nonexistent/x.fp32rec: the folder"),
+    ({"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec", "RANK": "3"}, 'the folder "/nonexistent/3" of'),
 ], ids=lambda value: " ".join(value) if isinstance(value, dict) else "")
 def test_a_conflict_is_a_finding(variables, expected):
     status, result, _ = doctor(**variables)
@@ -165,7 +170,30 @@ def test_a_conflict_is_a_finding(variables, expected):
     assert expected in messages(result["findings"])
 
 
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_a_precision_that_nothing_here_can_run_at_is_a_finding(precision):
+    _, result, _ = doctor(FP32_MATMUL_PRECISION=precision)
+    need(not result["gpus"]["devices"], "this machine has a GPU")
+    finding = next(finding for finding in result["findings"] if finding["about"] == f"precision {precision} (environment)")
+    assert "nothing on this machine runs at it" in finding["message"] and "8.0" in finding["message"]
+    assert "FP32_MATMUL_CPU=emulate" in finding["remedy"]
+    _, previewed, _ = doctor(FP32_MATMUL_PRECISION=precision, FP32_MATMUL_CPU="emulate")
+    assert "runs at it" not in messages(previewed["findings"])
+
+
+def test_a_gpu_that_is_new_enough_runs_at_high():
+    stand_in = BUILD.resolve() / "tests/cublas/stand_in"
+    need((stand_in / "libcuda.so.1").exists(), f"{stand_in} was not built")
+    _, result, _ = doctor(LD_LIBRARY_PATH=stand_in, FP32_MATMUL_PRECISION="high")
+    need(any(float(device["compute_capability"]) >= 8 for device in result["gpus"]["devices"]), "an old stand-in")
+    assert "runs at it" not in messages(result["findings"])
+
+
 @pytest.mark.parametrize("variables", [
+    {"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "high", "FP32_MATMUL_CPU": "emulate"},
+    {"FP32_MATMUL_FLOOR": "fp32", "FP32_MATMUL_PRECISION": "highest"}, {"FP32_MATMUL_PRECISION": "auto"},
+    {"FP32_MATMUL_LOG": "/tmp/%h.fp32rec"}, {"FP32_MATMUL_LOG": "/nonexistent/%p/x.fp32rec"},
+    {"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec"},
     {"NVIDIA_TF32_OVERRIDE": "0"}, {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1", "FP32_MATMUL_FLOOR": "fp32"},
     {"CUBLAS_EMULATE_SINGLE_PRECISION": "0"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "strict"},
 ], ids=lambda value: " ".join(value))
@@ -392,11 +420,12 @@ def test_a_program_that_multiplies_nothing_is_in_order():
     assert status == (1 if alone["findings"] else 0)
 
 
-def test_a_missing_program_is_inconclusive_and_one_line():
-    status, result, stderr = doctor("--", "no-such-program-here")
-    assert status == 3
-    assert result["program"]["not_found"]
-    assert len(stderr.splitlines()) == 1 and "no-such-program-here" in stderr
+@pytest.mark.parametrize("what", ["no-such-program-here", "/etc/passwd"])
+@pytest.mark.parametrize("words", [[], ["--format", "json"]])
+def test_a_program_that_is_not_there_is_one_line_and_2(what, words):
+    done = subprocess.run([COMMAND, "doctor", *words, "--", what], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith(f"fp32shim doctor: {what}: ")
 
 
 def test_bindings_without_a_program_is_wrong_usage():

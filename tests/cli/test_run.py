@@ -23,6 +23,10 @@ def temporary(tmp_path):
     assert not list(folder.iterdir())
 
 
+NOTHING_SEEN = ("fp32shim run: no float32 matrix product was seen, and nothing recorded (float64 ones, numpy's default, "
+                "do not count); fp32shim doctor -- PROGRAM says what of a program goes past the shim")
+
+
 def run(*words, **keywords):
     return fp32shim("run", *words, **keywords)
 
@@ -62,7 +66,8 @@ def test_a_floor_cannot_loosen_that_of_the_environment():
 def test_the_exit_status_is_the_programs(quiet, temporary):
     for status in (0, 1, 2, 3, 125, 255):
         result = run(*quiet, "--", "sh", "-c", f"exit {status}", env={"TMPDIR": temporary})
-        assert (result.returncode, result.stdout, result.stderr) == (status, "", "")
+        assert (result.returncode, result.stdout) == (status, "")
+        assert result.lines == ([] if quiet else [NOTHING_SEEN])
 
 
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
@@ -75,7 +80,7 @@ def test_a_program_that_dies_by_a_signal_ends_the_command_by_it(quiet, number, t
 def test_stdin_and_stdout_are_the_programs(temporary):
     text = "one\ntwo\n" * 10000
     result = run("--", "cat", stdin=text, env={"TMPDIR": temporary})
-    assert (result.stdout, result.stderr) == (text, "")
+    assert (result.stdout, result.lines) == (text, [NOTHING_SEEN])
 
 
 def test_what_stands_behind_the_program_is_never_ours():
@@ -199,7 +204,11 @@ def test_a_script_without_a_first_line_is_the_shells(tmp_path):
     (["--floor", "tf23", "--", "true"], 'did you mean "tf32"?'),
     (["--cpu", "on", "--", "true"], "allowed: off, emulate, accelerate"),
     (["--level", "all", "--", "true"], "allowed: summary, calls"),
-    (["--log", "calls.txt", "--", "true"], "allowed: stderr, NAME.jsonl, NAME.fp32rec"),
+    (["--log", "calls.txt", "--", "true"], '--log: found "calls.txt"; allowed: stderr, NAME.jsonl, NAME.fp32rec'),
+    (["--log", "stderr", "--level", "calls", "--", "true"], "--level calls has no effect"),
+    (["--log", "no-such-folder/%h.fp32rec", "--", "true"], 'run: --log: the folder "no-such-folder"'),
+    (["--log", "no-such-folder/calls.%p.jsonl", "--", "true"], "(No such file or directory); make it"),
+    (["-q", "--pin", "--log", "/dev/null/run.%p.fp32rec", "--", "true"], '"/dev/null" of'),
     (["--log", "%q.fp32rec", "--", "true"], "stands for nothing"),
     (["--policy", "/no/such.toml", "--", "true"], "/no/such.toml"),
     (["--precison", "high", "--", "true"], 'did you mean "--precision"?'),
@@ -228,6 +237,31 @@ def test_a_bad_variable_of_the_environment_is_found_too():
     assert "FP32_MATMUL_CPU" in result.stderr
 
 
+def test_a_log_of_the_environment_is_named_by_its_variable():
+    for name in ("calls.txt", "no-such-folder/run.fp32rec"):
+        result = run("--", "true", env={"FP32_MATMUL_LOG": name})
+        assert (result.returncode, len(result.lines)) == (125, 1)
+        assert result.stderr.startswith("fp32shim run: FP32_MATMUL_LOG: ")
+
+
+def test_a_folder_whose_name_is_not_known_yet_is_left_to_the_shim(tmp_path):
+    assert run("-q", "--log", tmp_path / "%p/run.fp32rec", "--", "true").returncode == 0
+
+
+def test_json_lines_go_to_a_file_that_is_there(tmp_path):
+    (tmp_path / "calls.jsonl").write_text("{}\n")
+    for _ in range(2):
+        assert run("-q", "--log", tmp_path / "calls.jsonl", "--", "true").returncode == 0
+
+
+def test_what_a_fleets_policy_names_as_log_keeps_no_program_from_running(tmp_path):
+    policy = tmp_path / "policy.toml"
+    for log in (tmp_path / "none/run.fp32rec", tmp_path / "taken.fp32rec"):
+        policy.write_text(f'schema = 1\n[log]\npath = "{log}"\n')
+        (tmp_path / "taken.fp32rec").touch()
+        assert run("-q", "--policy", policy, "--", "echo", "ran").stdout == "ran\n"
+
+
 def test_a_floor_under_a_shim_that_is_switched_off_is_refused():
     result = run("--pin", "--", "true", env={"FP32_MATMUL_DISABLE": "1"})
     assert result.returncode == 125
@@ -248,6 +282,17 @@ def test_a_library_that_cannot_be_preloaded_is_125(tmp_path, name):
         library.symlink_to(shim.LIBRARY)
     result = run("--", "true", env={"FP32SHIM_LIBRARY": library})
     assert (result.returncode, len(result.lines)) == (125, 1)
+
+
+def test_a_library_that_is_not_the_shims_is_125(tmp_path):
+    foreign = tmp_path / "foreign.so"
+    content = bytearray(shim.LIBRARY.read_bytes())
+    content[18:20] = (8).to_bytes(2, "little")  # e_machine: MIPS
+    foreign.write_bytes(content)
+    for library in ("/etc/passwd", pathlib.Path(shim.SYSTEM_PYTHON).resolve(), foreign):
+        result = run("-q", "--pin", "--", "echo", "started", env={"FP32SHIM_LIBRARY": library})
+        assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
+        assert str(library) in result.stderr and "FP32SHIM_LIBRARY" in result.stderr
 
 
 def test_the_command_finds_the_library_beside_itself(tmp_path):
@@ -276,7 +321,7 @@ def test_a_script_is_judged_by_its_interpreter(tmp_path):
     script.write_text(f"#!{shim.SYSTEM_PYTHON}\nprint('ran')\n")
     script.chmod(0o755)
     result = run("--", script)
-    assert (result.stdout, result.stderr) == ("ran\n", "")
+    assert (result.stdout, result.lines) == ("ran\n", [NOTHING_SEEN])
 
 
 def test_a_program_of_another_processor_is_said_to_be_unseen(tmp_path):
@@ -290,9 +335,13 @@ def test_a_program_of_another_processor_is_said_to_be_unseen(tmp_path):
     assert "another processor" in result.lines[0]
 
 
-def test_a_program_that_multiplies_nothing_has_no_summary(temporary):
-    result = run("--", "true", env={"TMPDIR": temporary})
-    assert (result.returncode, result.stderr) == (0, "")
+def test_a_program_that_multiplies_nothing_in_float32_is_said_to(temporary):
+    for status in (0, 7):
+        result = run("--", "sh", "-c", f"exit {status}", env={"TMPDIR": temporary})
+        assert (result.returncode, result.lines) == (status, [NOTHING_SEEN])
+        for words, settings in ((["--quiet"], {}), ([], {"RANK": "1"}), ([], {"FP32_MATMUL_DISABLE": "1"})):
+            result = run(*words, "--", "sh", "-c", f"exit {status}", env={"TMPDIR": temporary, **settings})
+            assert (result.returncode, NOTHING_SEEN in result.lines) == (status, False)
 
 
 def test_a_folder_for_recordings_that_is_not_there_does_not_keep_the_program_from_running(tmp_path):
@@ -352,3 +401,55 @@ def test_a_log_that_is_no_recording_leaves_no_summary_and_one_line_says_so(tmp_p
     assert not any("calls in" in line for line in said)
     for words, settings in ((["--quiet"], {}), ([], {"RANK": "1"})):
         assert "no summary" not in product(*words, "--log", log, TMPDIR=temporary, **settings).stderr
+
+
+def test_a_recording_that_is_there_keeps_the_program_from_starting(writes_recordings, tmp_path):
+    log = tmp_path / "same.fp32rec"
+    assert product("-q", "--log", log).returncode == 0
+    first = log.read_bytes()
+    result = product("-q", "--precision", "high", "--cpu", "emulate", "--log", log)
+    assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
+    assert f'--log: "{log}" is there already' in result.stderr and "%p" in result.stderr
+    assert list(tmp_path.iterdir()) == [log] and log.read_bytes() == first
+
+
+def test_ranks_that_record_under_one_name_all_run(writes_recordings, tmp_path):
+    for rank in range(3):
+        assert product("--log", tmp_path / "run.fp32rec", RANK=rank).returncode == 0
+    assert len(list(tmp_path.iterdir())) == 3
+    assert [product("--log", tmp_path / "rank%r.fp32rec", RANK=1).returncode for _ in range(2)] == [0, 125]
+
+
+def test_the_recordings_of_other_ranks_are_not_named(writes_recordings, tmp_path):
+    log, program = tmp_path / "run.%r.fp32rec", shim.client("cblas_product")
+    result = run("--log", log, "--", "sh", "-c", f"{program}; export RANK=1; {program}",
+                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas"), "RANK": "0"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.0.fp32rec", "run.1.fp32rec"]
+    assert result.lines[-1] == f"fp32shim run: recorded in {tmp_path}/run.0.fp32rec"
+    result = run("--log", tmp_path / "of.%r.fp32rec", "--", "sh", "-c", f"RANK=1 {program}; RANK=2 {program}",
+                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    assert f"in 2 files, one per process: {tmp_path}/of.1.fp32rec, {tmp_path}/of.2.fp32rec;" in result.lines[-1]
+
+
+def test_the_recordings_are_named(writes_recordings, tmp_path):
+    log = tmp_path / "a [1] %%.fp32rec"
+    assert product("--log", log).lines[-1] == f"fp32shim run: recorded in {tmp_path}/a [1] %.fp32rec"
+    result = product("--log", tmp_path / "run.%p.fp32rec")
+    recording, = tmp_path.glob("run.*.fp32rec")
+    assert result.lines[-1] == f"fp32shim run: recorded in {recording}"
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_the_recordings_of_children_are_named_also_where_there_is_no_summary(writes_recordings, tmp_path, quiet):
+    (tmp_path / "run.old.fp32rec").write_text("somebody's")
+    blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
+    steps = [shim.client("steps"), "products:1", "forks:2"]
+    result = run(*quiet, "--log", tmp_path / "run.fp32rec", "--", *steps, env=blas)
+    names = ", ".join(str(tmp_path / name) for name in ("run.fp32rec", "run.1.fp32rec", "run.2.fp32rec"))
+    assert result.lines[-1] == (f"fp32shim run: recorded in 3 files, one per process: {names}; "
+                                "name all of them to report and verify")
+    assert result.returncode == 3
+
+
+def test_a_quiet_run_that_recorded_as_it_was_asked_to_says_nothing(writes_recordings, tmp_path):
+    assert product("--quiet", "--log", tmp_path / "run.fp32rec").stderr == ""

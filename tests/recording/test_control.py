@@ -1,9 +1,14 @@
 """fp32shim set, reload, top and report on a process that multiplies under the shim: what changes, from which call on."""
 
+import fcntl
 import os
+import pty
+import re
 import shutil
+import struct
 import subprocess
 import tempfile
+import termios
 import threading
 import pathlib
 
@@ -25,8 +30,8 @@ mode = "emulate"
 class Asked:
     """The client `steps ask`: one product per question, whose bits it answers; and the steps before and after that."""
 
-    def __init__(self, log, *steps, first=(), policy=None, precision=None, prefix=(), folder=None):
-        variables = shim.environment(log=log, policy=policy, precision=precision, cpu="emulate",
+    def __init__(self, log, *steps, first=(), policy=None, precision=None, prefix=(), folder=None, cpu="emulate"):
+        variables = shim.environment(log=log, policy=policy, precision=precision, cpu=cpu,
                                      preload=[shim.LIBRARY], env={"FP32_MATMUL_LOG_LEVEL": "calls"})
         self.process = subprocess.Popen([*map(str, prefix), shim.client("steps"), *first, "ask", *steps], env=variables, text=True,
                                         cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -239,3 +244,117 @@ def test_a_process_of_another_user_is_refused_in_one_line(bits):
             assert asked.ask() == bits["medium"]
     finally:
         shutil.rmtree(folder)
+
+
+SETTINGS = """
+schema = 1
+name = "{name}"
+default = "{precision}"
+[limits]
+floor = "{floor}"
+[cpu]
+mode = "emulate"
+"""
+
+
+def in_force(pid):
+    """Precision, floor and policy in ps: as JSON, and as its table says them."""
+    process, = precision_in(["ps", pid])
+    line = next(line for line in fp32shim("ps").stdout.splitlines() if line.split()[:1] == [str(pid)])
+    said = process["precision"], process["floor"], process["policy_name"] or "-"
+    assert " ".join(said) in " ".join(line.split()), line
+    return said
+
+
+def test_ps_and_top_show_what_is_in_force_after_a_reload(tmp_path, bits):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(SETTINGS.format(name="one", precision="high", floor="none"))
+    with Asked(tmp_path / "run.fp32rec", policy=policy) as asked:
+        assert asked.ask() == bits["high"]
+        assert in_force(asked.pid) == ("high", "none", "one")
+        policy.write_text(SETTINGS.format(name="two", precision="highest", floor="tf32"))
+        told_while_idle("reload", asked.pid)
+        assert asked.ask() == bits["highest"]
+        assert in_force(asked.pid) == ("highest", "tf32", "two")
+        line = next(line for line in fp32shim("top", "--count", "1").stdout.splitlines()
+                    if line.split()[:1] == [str(asked.pid)])
+        assert "highest tf32 two" in " ".join(line.split())
+        # What was set of the process itself outlives a reload.
+        told_while_idle("set", asked.pid, "high")
+        assert asked.ask() == bits["high"]
+        policy.write_text(SETTINGS.format(name="three", precision="medium", floor="bf16"))
+        told_while_idle("reload", asked.pid)
+        assert asked.ask() == bits["high"]
+        assert in_force(asked.pid) == ("high", "bf16", "three")
+        told_while_idle("set", asked.pid, "default")
+        assert asked.ask() == bits["medium"]
+        assert in_force(asked.pid) == ("medium", "bf16", "three")
+        # A policy that was refused changes nothing.
+        policy.write_text("schema = 1\ndefault = \"hihg\"\n")
+        told_while_idle("reload", asked.pid)
+        assert asked.ask() == bits["medium"]
+        assert in_force(asked.pid) == ("medium", "bf16", "three")
+
+
+def test_what_was_set_is_shown_also_where_a_reload_begins_another_recording(tmp_path, bits):
+    policy = tmp_path / "policy.toml"
+    logged = SETTINGS + '[log]\npath = "{log}"\n'
+    policy.write_text(logged.format(name="one", precision="high", floor="none", log=tmp_path / "one.fp32rec"))
+    with Asked("", policy=policy) as asked:
+        assert asked.ask() == bits["high"]
+        told_while_idle("set", asked.pid, "medium")
+        assert asked.ask() == bits["medium"]
+        policy.write_text(logged.format(name="two", precision="highest", floor="none", log=tmp_path / "two.fp32rec"))
+        told_while_idle("reload", asked.pid)
+        assert asked.ask() == bits["medium"]
+        assert in_force(asked.pid) == ("medium", "none", "two")
+
+
+def told_while_busy(asked, command, *words):
+    """Tells a process that multiplies; the line that the command answers."""
+    waiting = subprocess.Popen([str(COMMAND), command, str(asked.pid), *words], stdout=subprocess.PIPE, text=True,
+                               env=shim.environment())
+    while waiting.poll() is None:
+        asked.ask()
+    output, _ = waiting.communicate()
+    assert waiting.returncode == 0
+    return output
+
+
+def test_the_answer_says_why_a_precision_has_no_effect(tmp_path, bits):
+    policy = tmp_path / "policy.toml"
+    for name, floor, mode, answers in (
+            ("floored", "fp32", "emulate", {"medium": "; the floor fp32 holds", "highest": ""}),
+            ("partly", "tf32", "emulate", {"medium": "; the floor tf32 holds", "high": ""}),
+            ("off", "none", "off", {"high": "; CPU mode is off: products on the CPU stay as called", "highest": "",
+                                    "auto": "", "default": ""})):
+        policy.write_text(SETTINGS.format(name=name, precision="native", floor=floor))
+        with Asked(tmp_path / f"{name}.fp32rec", policy=policy, cpu=mode) as asked:
+            asked.ask()
+            for precision, why in answers.items():
+                words = "back to its settings" if precision == "default" else precision
+                said = told_while_busy(asked, "set", precision)
+                assert said == f"process {asked.pid}: precision {words}{why}\n"
+
+
+def test_a_command_is_shown_whole_in_a_pipe_and_cut_on_a_terminal(tmp_path):
+    long = tmp_path / ("long" * 25)
+    with Asked(tmp_path / "run.fp32rec", f"unlink:{long}", precision="high") as asked:
+        asked.ask()
+        whole = fp32shim("ps").stdout
+        assert f"ask unlink:{long}" in whole
+        child, terminal = pty.fork()
+        if child == 0:
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+            os.execve(COMMAND, [str(COMMAND), "ps"], shim.environment(env={"TERM": "xterm"}))
+        seen = b""
+        try:
+            while block := os.read(terminal, 65536):
+                seen += block
+        except OSError:  # how Linux says that the other side is closed
+            pass
+        os.close(terminal)
+        os.waitpid(child, 0)
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", seen.decode()).split("\r\n")
+        line = next(line for line in lines if line.split()[:1] == [str(asked.pid)])
+        assert len(line) == 100 and line.endswith("…")

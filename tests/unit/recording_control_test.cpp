@@ -31,7 +31,9 @@ class Multiplying {
                 if (recording.has_command())
                     if (const auto command = recording.take_command()) {
                         if (command->kind == format::CommandKind::reload) {
-                            recording.answer(*command, true, "", {"prod", "7", "abc"});
+                            const format::ReloadedSettings settings{policy::Precision::highest, policy::Floor::tf32,
+                                                                    policy::CpuMode::emulate};
+                            recording.answer(*command, true, "", {"prod", "7", "abc", settings});
                         } else if (command->precision == policy::Precision::high) {
                             recording.answer(*command, false, "a floor of fp32 is in force");
                         } else {
@@ -97,6 +99,10 @@ TEST(RecordingControl, ACommandIsActedOnAtTheNextCallAnsweredAndRecorded) {
     EXPECT_EQ(changes[2].policy_name, "prod");
     EXPECT_EQ(changes[2].policy_revision, "7");
     EXPECT_EQ(changes[2].policy_sha256, "abc");
+    ASSERT_TRUE(changes[2].settings);
+    EXPECT_EQ(changes[2].settings->default_precision, policy::Precision::highest);
+    EXPECT_EQ(changes[2].settings->floor, policy::Floor::tf32);
+    EXPECT_EQ(changes[2].settings->cpu_mode, policy::CpuMode::emulate);
     EXPECT_EQ(changes[3].precision, std::nullopt);
     for (std::size_t i = 1; i < 4; ++i) EXPECT_GE(changes[i].time_ns, changes[i - 1].time_ns);
     EXPECT_GT(calls_of_square(*reader, 3), 0U);  // under medium
@@ -155,6 +161,7 @@ TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     EXPECT_EQ(reader->changes()[1].kind, format::ChangeKind::set_floor);
     EXPECT_EQ(reader->changes()[1].floor, policy::Floor::tf32);
     EXPECT_EQ(reader->changes()[2].policy_name, "name");
+    EXPECT_FALSE(reader->changes()[2].settings) << "as written by a version that did not note them";
     for (std::size_t i = 0; i < format::change_limit; ++i) own->note_floor(policy::Floor::fp32);
     ASSERT_TRUE(reader->refresh());
     ASSERT_EQ(reader->changes().size(), format::change_limit);

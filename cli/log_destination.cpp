@@ -1,0 +1,132 @@
+#include "cli/log_destination.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "policy/report.hpp"
+#include "record/log_path.hpp"
+#include "record/recording_reader.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::string_view extension = ".fp32rec";
+
+bool depends_on_the_process(std::string_view name) {
+    return record::has_placeholder(name, 'p') || record::has_placeholder(name, 't');
+}
+
+/// Empty where it is too long for a path.
+std::string expanded(std::string_view name, const record::ProcessFacts& facts) {
+    std::array<char, record::path_capacity> buffer;
+    return std::string(record::expand_path(name, facts, buffer).path);
+}
+
+std::string folder_of(const std::string& name) {
+    const std::size_t slash = name.rfind('/');
+    return slash == std::string::npos ? "." : slash == 0 ? "/" : name.substr(0, slash);
+}
+
+bool may_write(const std::string& path, int what) { return faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0; }
+
+std::string literally(std::string_view text) {
+    std::string pattern;
+    for (const char letter : text) {
+        if (std::string_view("*?[\\").find(letter) != std::string_view::npos) pattern += '\\';
+        pattern += letter;
+    }
+    return pattern;
+}
+
+/// `end` in place of the extension. A job or rank that this process has is also that of the program, and of nobody
+/// else's; every other placeholder can have become any text.
+std::string as_glob(std::string_view name, std::string_view end, const record::ProcessFacts& facts) {
+    name.remove_suffix(extension.size());
+    std::string pattern;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        if (name[i] != '%') {
+            pattern += literally(name.substr(i, 1));
+            continue;
+        }
+        const std::string_view placeholder = name.substr(i++, 2);
+        const bool is_known = placeholder == "%%" || (placeholder == "%j" && !facts.job_id.empty()) ||
+                              (placeholder == "%r" && facts.rank >= 0);
+        pattern += is_known ? literally(expanded(placeholder, facts)) : "*";
+    }
+    return pattern.append(end).append(extension);
+}
+
+}  // namespace
+
+bool is_recording_name(const std::string& log_path) { return log_path.ends_with(extension); }
+
+std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts) {
+    const std::string folder = folder_of(log_path);
+    // What this process knows of rank and job, the program may know better: an mpirun, say.
+    const bool is_open = depends_on_the_process(folder) || (facts.rank < 0 && record::has_placeholder(folder, 'r')) ||
+                         (facts.job_id.empty() && record::has_placeholder(folder, 'j'));
+    if (log_path == "stderr" || is_open) return {};
+    // JSON lines are appended to a file that is there.
+    if (!is_recording_name(log_path) && !depends_on_the_process(log_path)) {
+        const std::string file = expanded(log_path, facts);
+        if (may_write(file, F_OK))
+            return may_write(file, W_OK) ? std::string()
+                                         : fmt::format("{} cannot be written ({}); name another file",
+                                                       policy::quoted(file), std::strerror(errno));
+    }
+    const std::string place = expanded(folder, facts);
+    struct stat status {};
+    if (stat(place.c_str(), &status) != 0)
+        return fmt::format("the folder {} of {} cannot be used ({}); make it, or name another", policy::quoted(place),
+                           policy::quoted(log_path), std::strerror(errno));
+    if (!S_ISDIR(status.st_mode))
+        return fmt::format("{} of {} is no folder; name another", policy::quoted(place), policy::quoted(log_path));
+    if (!may_write(place, W_OK | X_OK))
+        return fmt::format("nothing can be written to the folder {} of {} ({}); name another", policy::quoted(place),
+                           policy::quoted(log_path), std::strerror(errno));
+    return {};
+}
+
+std::string taken_by(const std::string& log_path, const record::ProcessFacts& facts) {
+    if (!is_recording_name(log_path) || depends_on_the_process(log_path)) return {};
+    if (facts.rank >= 0 && !record::has_placeholder(log_path, 'r')) return {};
+    const std::string path = expanded(log_path, facts);
+    struct stat status {};
+    return lstat(path.c_str(), &status) == 0 ? path : std::string();
+}
+
+bool is_numbered(const std::string& path, const std::string& log_path, const record::ProcessFacts& facts) {
+    return !depends_on_the_process(log_path) && path != expanded(log_path, facts);
+}
+
+std::vector<std::string> recordings_since(const std::string& log_path, const record::ProcessFacts& facts,
+                                          std::int64_t since_ns) {
+    std::set<std::pair<std::int64_t, std::string>> by_begin;
+    for (const char* number : {"", ".[0-9]*"}) {
+        glob_t found{};
+        if (glob(as_glob(log_path, number, facts).c_str(), 0, nullptr, &found) == 0) {
+            for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+                const auto opened = record::RecordingReader::open(found.gl_pathv[i]);
+                if (opened.reader && opened.reader->facts().opened_ns >= since_ns)
+                    by_begin.emplace(opened.reader->facts().opened_ns, found.gl_pathv[i]);
+            }
+        }
+        globfree(&found);
+    }
+    std::vector<std::string> paths;
+    for (const auto& [begin, path] : by_begin) paths.push_back(path);
+    return paths;
+}
+
+}  // namespace fp32shim::cli
