@@ -24,11 +24,9 @@ def told(result):
 
 
 def words_of(decision, *settings):
-    words = ["--function", decision["function"], "--dtype", decision["dtype"], *settings]
-    for size in ("m", "n", "k", "batch"):
-        if decision[size] is not None:
-            words += [f"--{size}", str(decision[size])]
-    return words
+    """Of the sizes only those that are zero: without rules the others do not matter, and each call is a process."""
+    zeros = [word for size in ("m", "n", "k", "batch") if decision[size] == 0 for word in (f"--{size}", "0")]
+    return ["--function", decision["function"], "--dtype", decision["dtype"], *zeros, *settings]
 
 
 def disagreements(decisions, *settings):
