@@ -36,7 +36,10 @@ class HelpFormatter : public CLI::Formatter {
     }
 
     std::string make_option_opts(const CLI::Option* option) const override {
-        return option->get_type_size() == 0 ? "" : " " + option->get_type_name();
+        // A positional's own name says what to write, but for a list of words.
+        const std::string type = option->get_type_name();
+        const bool is_said = option->get_positional() && type.find('|') == std::string::npos;
+        return option->get_type_size() == 0 || is_said ? "" : " " + type;
     }
 
   private:

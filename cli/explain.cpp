@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/explain_plan.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "cli/process_environment.hpp"
@@ -15,52 +15,73 @@
 #include "policy/load.hpp"
 #include "policy/quantity.hpp"
 #include "record/process_facts.hpp"
+#include "shim/functions.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
 struct ExplainOptions {
-    std::string function = "cblas_sgemm", caller, scope, device, dtype, compute_capability;
+    std::string function, caller, scope, device, dtype, compute_capability;
     std::string executable, command, host;
     std::int64_t m = -1, n = -1, k = -1, batch = 1;
     std::string policy, precision, floor, cpu;
     std::string format;
 };
 
-/// What happens to the call, once decided.
-struct Effect {
-    std::string applied;  ///< as in logs; `as asked` where only the program knows
-    std::string words;    ///< the same for people
-};
+constexpr bool holds_products(const Function& function) { return function.family->treatment != Treatment::state; }
 
-/// Whether the letter before the operation's name says complex: `cblas_cgemm`, `cublasCgemm_v2`, `scipy_csyrk_`.
-bool names_complex(std::string_view function) {
-    for (const std::string_view prefix : {"scipy_", "cublasXt", "cublas", "cblas_"}) {
-        if (function.starts_with(prefix)) function.remove_prefix(prefix.size());
-    }
-    if (function.empty() || (function.front() != 'c' && function.front() != 'C')) return false;
-    function.remove_prefix(1);
-    const auto operations = {"gemm", "symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm", "trsm"};
-    return std::any_of(operations.begin(), operations.end(), [&](std::string_view operation) {
-        return policy::equal_ignoring_case(function.substr(0, operation.size()), operation);
-    });
+const Function* find_product(const std::string& name) {
+    const FunctionIndex row = find_function(name.c_str());
+    return row >= 0 && holds_products(functions[row]) ? &functions[row] : nullptr;
 }
 
-policy::MatmulCall call_of(const ExplainOptions& options) {
+std::string problem_of_function(const std::string& name) {
+    if (find_product(name) != nullptr) return {};
+    std::string problem = "found " + policy::quoted(name);
+    if (find_function(name.c_str()) >= 0) {
+        return problem + ", which multiplies nothing: fp32shim follows it to know what products are asked for";
+    }
+    std::vector<std::string_view> names;
+    for (const Function& function : functions) {
+        if (holds_products(function)) names.push_back(function.name);
+    }
+    return problem + ", which fp32shim does not intercept: calls of it go unseen" + policy::did_you_mean(name, names);
+}
+
+policy::Device device_of(const Function& function) {
+    return is_of_cublas(function.convention) ? policy::Device::cuda : policy::Device::cpu;
+}
+
+/// Whether each call says what its operands are; else the function's name does.
+bool takes_any_dtype(const Function& function) {
+    return function.family->road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
+}
+
+/// A device or type that the function does not have; empty where all is well.
+std::string problem_of_call(const Function& function, const ExplainOptions& options) {
+    const auto problem = [&](std::string_view option, const std::string& found, std::string_view allowed) {
+        if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();
+        return fmt::format("{}: found {}; allowed for {}: {}", option, policy::quoted(found), function.name, allowed);
+    };
+    const std::string wrong = problem("--device", options.device, policy::to_string(device_of(function)));
+    if (!wrong.empty() || takes_any_dtype(function)) return wrong;
+    return problem("--dtype", options.dtype, policy::to_string(function.family->dtype));
+}
+
+policy::MatmulCall call_of(const Function& function, const ExplainOptions& options) {
     policy::MatmulCall call;
-    call.function = options.function;
+    call.function = function.name;
     call.caller = options.caller;
     call.scope = options.scope;
     call.m = options.m;
     call.n = options.n;
     call.k = options.k;
     call.batch = options.batch;
-    const policy::Device by_name =
-        options.function.starts_with("cublas") ? policy::Device::cuda : policy::Device::cpu;
-    call.device = policy::parse_word(policy::device_words, options.device).value_or(by_name);
-    const policy::Dtype dtype_by_name =
-        names_complex(options.function) ? policy::Dtype::complex64 : policy::Dtype::float32;
-    call.dtype = policy::parse_word(policy::dtype_words, options.dtype).value_or(dtype_by_name);
+    const Positions& positions = function.positions();
+    const bool makes_square = positions.of(Role::n) >= 0 && positions.of(Role::m) < 0;
+    if (makes_square && call.m < 0) call.m = call.n;
+    call.device = device_of(function);
+    call.dtype = policy::parse_word(policy::dtype_words, options.dtype).value_or(function.family->dtype);
     if (call.device == policy::Device::cuda) {
         call.device_index = 0;
         call.compute_capability = policy::parse_compute_capability(options.compute_capability).value_or(0);
@@ -68,28 +89,7 @@ policy::MatmulCall call_of(const ExplainOptions& options) {
     return call;
 }
 
-/// What is done for a decision. On CUDA the shim chooses what cuBLAS may use, on the CPU what the operands become.
-Effect effect_of(const policy::MatmulCall& call, const policy::Decision& decision) {
-    if (decision.reason == policy::Reason::observed) return {"unchanged", "counted, and never altered"};
-    const bool on_cpu = call.device == policy::Device::cpu;
-    switch (decision.precision) {
-        case policy::Precision::high:
-            return {"tf32", on_cpu ? "operands are rounded to TF32 first" : "cuBLAS may use TF32"};
-        case policy::Precision::medium:
-            return {"bf16", on_cpu ? "operands are rounded to BF16 first" : "cuBLAS may use BF16"};
-        case policy::Precision::highest:
-            return {"fp32", "float32, whatever the program asks for"};
-        case policy::Precision::bf16x9:
-            return {"bf16x9", "cuBLAS may compute float32 from nine BF16 products"};
-        case policy::Precision::native:
-        case policy::Precision::automatic:
-            break;
-    }
-    return on_cpu ? Effect{"fp32", "as called, which is float32 on the CPU"}
-                  : Effect{"as asked", "as the program asks, but for the floor"};
-}
-
-std::string_view meaning_of(policy::Reason reason) {
+std::string_view meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     switch (reason) {
         case policy::Reason::as_requested:
             return "done as asked";
@@ -98,42 +98,33 @@ std::string_view meaning_of(policy::Reason reason) {
         case policy::Reason::cpu_accelerate_not_built:
             return "this version has no accelerated products on the CPU";
         case policy::Reason::compute_capability:
-            return "the GPU is older than [cuda] min_compute_capability, or none was named: --compute-capability";
+            return call.compute_capability > 0 ? "the GPU is older than [cuda] min_compute_capability"
+                                               : "no GPU was named, which counts as too old: --compute-capability";
         case policy::Reason::floor:
             return "a floor forbids what was asked for";
+        case policy::Reason::not_governable:
+            return "this function offers no way to be governed";
         case policy::Reason::observed:
             return "narrower than float32";
+        case policy::Reason::no_product:
+            return "a size is zero: nothing is multiplied";
         case policy::Reason::bf16x9_unavailable:
-            return "BF16x9 is on GPUs of compute capability 10.0 and 10.3 only";
+            return call.device == policy::Device::cpu
+                       ? "BF16x9 is cuBLAS's"
+                       : "BF16x9 is in cuBLAS 12.9 and newer, on GPUs of compute capability 10.0 and 10.3 only";
+        case policy::Reason::tf32_override:
+            return "NVIDIA_TF32_OVERRIDE=0 turns TF32 off in all of CUDA's libraries";
+        case policy::Reason::alignment:
+            return "an array of pointers is lowered only by a rule with assume_aligned = true";
+        case policy::Reason::solver:
+            return "a call of cuSOLVER is lowered only by a rule that names that caller";
+        case policy::Reason::no_such_format:
+            return "the function has no way to that format: the next stricter one";
+        case policy::Reason::no_entry_point:
+            return "the library lacks the function that takes a compute type";
         default:
             return policy::to_string(reason);
     }
-}
-
-/// What only the shim can tell, in the process: decide() judges by settings alone.
-std::vector<std::string> caveats_of(const policy::MatmulCall& call, const policy::Policy& policy,
-                                    const policy::Decision& decision, const ProcessEnvironment& environment) {
-    std::vector<std::string> caveats;
-    if (call.device == policy::Device::cpu) return caveats;
-    const bool lowers =
-        decision.precision == policy::Precision::high || decision.precision == policy::Precision::medium;
-    const bool has_aligned_rule =
-        decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].assume_aligned;
-    if (lowers && environment.get("NVIDIA_TF32_OVERRIDE") == "0") {
-        caveats.emplace_back(
-            "NVIDIA_TF32_OVERRIDE=0 is set: TF32 stays off in all of CUDA's libraries (tf32_override)");
-    }
-    if (lowers && call.function.find("Batched") != std::string_view::npos &&
-        call.function.find("StridedBatched") == std::string_view::npos && !has_aligned_rule) {
-        caveats.emplace_back("batches of pointers are lowered only by a rule with assume_aligned = true (alignment)");
-    }
-    if (lowers && call.caller.starts_with("libcusolver") && decision.source != policy::Source::rule) {
-        caveats.emplace_back("calls of cuSOLVER are lowered only by a rule that names that caller (solver)");
-    }
-    if (decision.precision == policy::Precision::medium) {
-        caveats.emplace_back("functions without a compute type (symm, syrk, trmm, ...) know no BF16: TF32 there");
-    }
-    return caveats;
 }
 
 std::string size_text(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
@@ -150,20 +141,37 @@ std::string call_text(const policy::MatmulCall& call) {
     return text;
 }
 
-/// The conditions that decided: those of `when` that fail, or those of an `unless` that holds.
+/// The option that says what a condition did not find.
+std::string option_of(std::string_view key) {
+    if (key == "min_dim" || key == "max_dim" || key == "flops") return "--m, --n, --k";
+    std::string option = fmt::format("--{}", key);
+    std::replace(option.begin(), option.end(), '_', '-');
+    return option;
+}
+
+std::string condition_text(const policy::ConditionVerdict& condition) {
+    const std::string text =
+        fmt::format("{}: asks for {}, found {}", condition.key, condition.asked, condition.found);
+    return condition.found == policy::unknown_value ? fmt::format("{} ({})", text, option_of(condition.key)) : text;
+}
+
+/// What became of a rule, with the conditions that decided: those of `when` that fail, or those of an `unless` that
+/// holds.
 std::string verdict_text(const policy::RuleVerdict& verdict) {
-    std::string text;
-    const auto list = [&](const std::vector<policy::ConditionVerdict>& conditions, bool holding) {
-        std::string result;
-        for (const auto& condition : conditions) {
-            if (condition.holds != holding) continue;
-            result += fmt::format("{}{}: asks for {}, found {}", result.empty() ? "" : "; ", condition.key,
-                                  condition.asked, condition.found);
-        }
-        return result;
-    };
-    if (std::string failed = list(verdict.when, false); !failed.empty()) return failed;
-    return "unless " + list(verdict.unless, true);
+    if (verdict.applies) return coloured("applies", Colour::green);
+    std::string failed;
+    bool is_known = false;
+    for (const auto& condition : verdict.when) {
+        if (condition.holds) continue;
+        failed += (failed.empty() ? "" : "; ") + condition_text(condition);
+        is_known = is_known || condition.found != policy::unknown_value;
+    }
+    if (!failed.empty()) {
+        return printable((is_known ? "does not apply: " : "is not known to apply, and passed over: ") + failed);
+    }
+    std::string held;
+    for (const auto& condition : verdict.unless) held += (held.empty() ? "" : "; ") + condition_text(condition);
+    return printable("does not apply: unless " + held);
 }
 
 Json json_of(const std::vector<policy::ConditionVerdict>& conditions) {
@@ -183,8 +191,7 @@ struct Explanation {
     policy::Policy policy;
     policy::Decision decision;
     std::vector<policy::RuleVerdict> tried;  ///< the first of the policy's rules, up to the one that applies
-    Effect effect;
-    std::vector<std::string> caveats;
+    PlannedCall planned;
 };
 
 Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
@@ -199,6 +206,12 @@ std::string json_of(const Explanation& e) {
                          {"applies", e.tried[i].applies},
                          {"when", json_of(e.tried[i].when)},
                          {"unless", json_of(e.tried[i].unless)}});
+    }
+    Json others = Json::array();
+    for (const PlannedCall::Other& other : e.planned.others) {
+        others.push_back({{"applied", policy::to_string(other.outcome.applied)},
+                          {"reason", policy::to_string(other.outcome.reason)},
+                          {"where", other.where}});
     }
     const std::int32_t rule = e.decision.rule;
     return json_text({{"schema", 1},
@@ -223,20 +236,20 @@ std::string json_of(const Explanation& e) {
                       {"floor", policy::to_string(e.policy.floor)},
                       {"cpu_mode", policy::to_string(e.policy.cpu_mode)},
                       {"precision", policy::to_string(e.decision.precision)},
-                      {"applied", e.effect.applied},
-                      {"reason", policy::to_string(e.decision.reason)},
-                      {"detail", e.effect.words},
-                      {"caveats", e.caveats}});
+                      {"applied", policy::to_string(e.planned.outcome.applied)},
+                      {"reason", policy::to_string(e.planned.outcome.reason)},
+                      {"detail", e.planned.words},
+                      {"supposed", e.planned.supposed},
+                      {"others", others},
+                      {"notes", e.planned.notes}});
 }
 
 std::string text_of(const Explanation& e) {
     std::string text = fmt::format("{}\n", call_text(e.call));
     for (std::size_t i = 0; i < e.tried.size(); ++i) {
         const policy::Rule& rule = e.policy.rules[i];
-        const std::string verdict = e.tried[i].applies ? coloured("applies", Colour::green)
-                                                       : "does not apply: " + printable(verdict_text(e.tried[i]));
-        text +=
-            fmt::format("  rule \"{}\" ({}:{}) {}\n", printable(rule.name), printable(rule.file), rule.line, verdict);
+        text += fmt::format("  rule \"{}\" ({}:{}) {}\n", printable(rule.name), printable(rule.file), rule.line,
+                            verdict_text(e.tried[i]));
     }
     if (e.policy.rules.empty()) {
         text += "  no rules\n";
@@ -250,14 +263,28 @@ std::string text_of(const Explanation& e) {
     if (e.call.device == policy::Device::cpu) {
         text += fmt::format("  CPU mode    {}\n", policy::to_string(e.policy.cpu_mode));
     }
-    text += fmt::format("  applied     {}: {}\n", coloured(e.effect.applied, Colour::bold), e.effect.words);
+    const Outcome& outcome = e.planned.outcome;
+    text += fmt::format("  applied     {}: {}\n", coloured(policy::to_string(outcome.applied), Colour::bold),
+                        e.planned.words);
     text +=
-        fmt::format("  reason      {}: {}\n", policy::to_string(e.decision.reason), meaning_of(e.decision.reason));
-    for (const std::string& caveat : e.caveats) text += fmt::format("  note        {}\n", caveat);
+        fmt::format("  reason      {}: {}\n", policy::to_string(outcome.reason), meaning_of(outcome.reason, e.call));
+    if (!e.planned.supposed.empty()) {
+        text += fmt::format("  supposing   {}\n", fmt::join(e.planned.supposed, ", "));
+    }
+    for (const PlannedCall::Other& other : e.planned.others) {
+        text += fmt::format("  but         {} ({}) with {}\n", policy::to_string(other.outcome.applied),
+                            policy::to_string(other.outcome.reason), fmt::join(other.where, ", or "));
+    }
+    for (const std::string& note : e.planned.notes) text += fmt::format("  note        {}\n", note);
     return text;
 }
 
 int explain(const ExplainOptions& options) {
+    const Function& function = *find_product(options.function);
+    if (const std::string problem = problem_of_call(function, options); !problem.empty()) {
+        say("explain", problem);
+        return exit_code::usage;
+    }
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     const std::pair<const char*, const std::string&> variables[] = {{"FP32_MATMUL_POLICY", options.policy},
                                                                     {"FP32_MATMUL_PRECISION", options.precision},
@@ -278,7 +305,7 @@ int explain(const ExplainOptions& options) {
     const policy::Process process{record::base_name(options.executable), command, host};
 
     Explanation explanation;
-    explanation.call = call_of(options);
+    explanation.call = call_of(function, options);
     explanation.policy = std::move(loaded.policy);
     explanation.decision = policy::decide(explanation.call, process, explanation.policy, {});
     if (explanation.decision.reason != policy::Reason::observed) {
@@ -287,8 +314,11 @@ int explain(const ExplainOptions& options) {
             if (explanation.tried.back().applies) break;
         }
     }
-    explanation.effect = effect_of(explanation.call, explanation.decision);
-    explanation.caveats = caveats_of(explanation.call, explanation.policy, explanation.decision, environment);
+    explanation.planned =
+        plan_described_call(function, explanation.call, explanation.decision, explanation.policy, environment);
+    if (takes_any_dtype(function) && options.dtype.empty()) {
+        explanation.planned.notes.emplace_back("each call says what its operands are: float32 here; else --dtype");
+    }
     print(options.format == "json" ? json_of(explanation) : text_of(explanation));
     return exit_code::ok;
 }
@@ -301,19 +331,18 @@ Action define_explain(CLI::App& app) {
                           const std::string& description) {
         return app.add_option(name, value, description)->type_name(type);
     };
-    const auto size = [&](const std::string& name, std::int64_t& value, const std::string& description) {
-        app.add_option(name, value, description)->type_name("SIZE")->check(CLI::NonNegativeNumber);
-    };
     text("--function", options->function, "NAME", "As the program calls it: cblas_sgemm, cublasSgemm_v2, ...")
-        ->required();
-    size("--m", options->m, "Rows of C, as the library receives them");
-    size("--n", options->n, "Columns of C");
-    size("--k", options->k, "The summed dimension");
-    size("--batch", options->batch, "The batch count");
+        ->required()
+        ->check(problem_of_function);
+    add_size(app, "--m", options->m, "Rows of C, as the library receives them");
+    add_size(app, "--n", options->n, "Columns of C");
+    add_size(app, "--k", options->k, "The summed dimension");
+    add_size(app, "--batch", options->batch, "The batch count");
     text("--caller", options->caller, "NAME", "File name of the object that makes the call: libtorch_cuda.so");
     text("--scope", options->scope, "LABELS", "The thread's labels, outermost first, joined by /");
-    add_word(app, "--device", options->device, policy::device_words, "Where it runs; else by the function's name");
-    add_word(app, "--dtype", options->dtype, policy::dtype_words, "Of the operands; else by the function's name");
+    add_word(app, "--device", options->device, policy::device_words, "Where it runs, which the function says anyway");
+    add_word(app, "--dtype", options->dtype, policy::dtype_words,
+             "Of the operands, where the function takes several");
     text("--compute-capability", options->compute_capability, "MAJOR.MINOR", "The GPU's, such as 9.0")
         ->check([](const std::string& value) {
             return policy::parse_compute_capability(value)

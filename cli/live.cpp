@@ -104,9 +104,8 @@ int reload(const LiveOptions& options) {
 
 void add_pid(CLI::App& app, LiveOptions& options) {
     add_process_id(app, options.pid, "A process that records, as fp32shim ps lists it")->required();
-    app.add_option("--wait", options.seconds, "Seconds to wait for the process's next product; 5 where not given")
-        ->type_name("SECONDS")
-        ->check(CLI::Range(0.0, 86400.0));
+    add_seconds(app, "--wait", options.seconds, 0,
+                "Seconds to wait for the process's next product; 5 where not given");
 }
 
 }  // namespace
@@ -117,7 +116,7 @@ Action define_set(CLI::App& app) {
     std::vector<std::string_view> allowed = policy::texts_of(policy::default_precision_words);
     allowed.push_back(back_to_settings);
     app.add_option("PRECISION", options->precision, "What products are asked to run at from now on")
-        ->type_name("native|highest|high|medium|auto|default")
+        ->type_name(alternatives(allowed))
         ->required()
         ->check([allowed](const std::string& text) {
             const bool is_known = policy::parse_word(policy::default_precision_words, text) ||

@@ -12,6 +12,7 @@
 #include "cli/application.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
+#include "cli/usage.hpp"
 #include "policy/report.hpp"
 
 namespace fp32shim::cli {
@@ -44,24 +45,6 @@ std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<st
     return words;
 }
 
-/// The first word that no option took; empty where there is none.
-std::string unexpected_word(const CLI::App& app) {
-    for (const std::string& word : app.remaining()) {
-        if (word != "--") return word;
-    }
-    return {};
-}
-
-std::string problem_of(const CLI::App& app, const std::string& unexpected) {
-    if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::quoted(unexpected);
-    std::vector<std::string> names;
-    for (const CLI::Option* option : app.get_options()) {
-        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    }
-    return "unknown option " + policy::quoted(unexpected) +
-           policy::did_you_mean(unexpected, {names.begin(), names.end()});
-}
-
 int report_usage(const Command& command, const std::string& problem) {
     const std::string name(command.name);
     say(name, problem + "; see: fp32shim " + name + " --help");
@@ -71,6 +54,7 @@ int report_usage(const Command& command, const std::string& problem) {
 int unknown_command(const std::string& word) {
     std::vector<std::string_view> names;
     for (const Command& command : commands()) names.push_back(command.name);
+    names.insert(names.end(), {"--help", "--version"});
     say("", (word.starts_with('-') ? "unknown option: " : "unknown command: ") + policy::not_one_of(word, names) +
                 "; see: fp32shim --help");
     return exit_code::usage;
@@ -96,12 +80,9 @@ int run_command(const Command& command, Application& application, std::vector<st
         print("fp32shim " FP32SHIM_VERSION "\n");
         return flushed(command, exit_code::ok);
     } catch (const CLI::ParseError& error) {
-        const std::string unexpected = unexpected_word(app);
-        return report_usage(command, unexpected.empty() ? error.what() : problem_of(app, unexpected));
+        return report_usage(command, problem_of(app, error));
     }
-    if (const std::string unexpected = unexpected_word(app); !unexpected.empty()) {
-        return report_usage(command, problem_of(app, unexpected));
-    }
+    if (const std::string problem = problem_of_extras(app); !problem.empty()) return report_usage(command, problem);
     try {
         return flushed(command, application.action_of(command)());
     } catch (const std::exception& error) {
@@ -112,6 +93,7 @@ int run_command(const Command& command, Application& application, std::vector<st
 
 int fp32shim_main(std::vector<std::string> words) {
     Application application;
+    if (words.size() > 1 && words.front() == "help") words = {words[1], "--help"};
     const std::string first = words.empty() ? "--help" : words.front();
     if (first == "--help" || first == "-h" || first == "help") {
         print(application.help());

@@ -1,29 +1,45 @@
 #include "cli/options.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <optional>
 #include <system_error>
 
-namespace fp32shim::cli {
+#include "policy/quantity.hpp"
 
+namespace fp32shim::cli {
 namespace {
 
+/// The whole text as a number.
+template <class Number>
+std::optional<Number> parse_number(const std::string& text) {
+    Number number{};
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return problem == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
 CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string_view>& words) {
-    std::string type;
-    for (const std::string_view word : words) (type += type.empty() ? "" : "|") += word;
-    return option->type_name(type)->transform(CLI::Validator(
-        [words](std::string& text) {
-            const auto word = std::find_if(words.begin(), words.end(), [&](std::string_view candidate) {
-                return policy::equal_ignoring_case(candidate, text);
-            });
-            if (word == words.end()) return policy::not_one_of(text, words);
-            text = *word;
-            return std::string();
-        },
-        ""));
+    return option->type_name(alternatives(words))
+        ->transform(CLI::Validator(
+            [words](std::string& text) {
+                const auto word = std::find_if(words.begin(), words.end(), [&](std::string_view candidate) {
+                    return policy::equal_ignoring_case(candidate, text);
+                });
+                if (word == words.end()) return policy::not_one_of(text, words);
+                text = *word;
+                return std::string();
+            },
+            ""));
 }
 
 }  // namespace
+
+std::string alternatives(const std::vector<std::string_view>& words) {
+    return fmt::format("{}", fmt::join(words, "|"));
+}
 
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
                         const std::vector<std::string_view>& words, const std::string& description) {
@@ -43,13 +59,43 @@ CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std
     return add_choice(app, "--format", value, words, "How to write the result; " + value + " where not given");
 }
 
+CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& value, const std::string& description) {
+    const auto read = [](std::string& text) {
+        const auto size = policy::parse_size(text);
+        if (!size || *size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+            return "found " + policy::quoted(text) + "; allowed: a whole number, such as 4096, 2K, 2M or 2G";
+        text = std::to_string(*size);
+        return std::string();
+    };
+    return app.add_option(name, value, description)->type_name("SIZE")->transform(CLI::Validator(read, ""));
+}
+
+CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t lowest,
+                       const std::string& description) {
+    return app.add_option(name, value, description)->type_name("COUNT")->check([lowest](const std::string& text) {
+        const auto count = parse_number<std::int64_t>(text);
+        return count && *count >= lowest
+                   ? std::string()
+                   : fmt::format("found {}; allowed: a whole number from {}", policy::quoted(text), lowest);
+    });
+}
+
+CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, double lowest,
+                         const std::string& description) {
+    static constexpr double highest = 86400;
+    return app.add_option(name, value, description)->type_name("SECONDS")->check([lowest](const std::string& text) {
+        const auto seconds = parse_number<double>(text);
+        return seconds && *seconds >= lowest && *seconds <= highest
+                   ? std::string()
+                   : fmt::format("found {}; allowed: seconds from {} to {}", policy::quoted(text), lowest, highest);
+    });
+}
+
 CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description) {
     return app.add_option("PID", value, description)->type_name("PID")->check([](const std::string& text) {
-        std::int32_t number = 0;
-        const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool is_number = problem == std::errc() && end == text.data() + text.size() && number > 0;
-        return is_number ? std::string()
-                         : policy::quoted(text) + " is no process id; fp32shim ps lists those that record";
+        return parse_number<std::int32_t>(text).value_or(0) > 0
+                   ? std::string()
+                   : policy::quoted(text) + " is no process id; fp32shim ps lists those that record";
     });
 }
 

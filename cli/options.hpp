@@ -22,28 +22,31 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& val
 CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                          const std::vector<std::string_view>& words, const std::string& description);
 
-/// The names of a table of policy/words.hpp, each value's first: without the aliases, which are allowed too.
-template <class Words>
-std::vector<std::string_view> names_of(const Words& words) {
-    std::vector<std::string_view> names;
-    for (const auto& word : words) {
-        if (policy::name_of(words, word.value) == word.text) names.push_back(word.text);
-    }
-    return names;
-}
+/// `a|b|c`, as the type of an option with a closed list of words.
+std::string alternatives(const std::vector<std::string_view>& words);
 
-/// An option with the words of such a table, aliases included.
+/// An option with the words of a table of policy/words.hpp, aliases included.
 template <class Words>
 CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value, const Words& words,
                       const std::string& description) {
-    CLI::Option* option = app.add_option(name, value, description);
-    std::string type;
-    for (const std::string_view word : names_of(words)) (type += type.empty() ? "" : "|") += word;
-    const std::vector<std::string_view> allowed = policy::texts_of(words);
-    return option->type_name(type)->check([allowed, &words](const std::string& text) {
-        return policy::parse_word(words, text) ? std::string() : policy::not_one_of(text, allowed);
-    });
+    return app.add_option(name, value, description)
+        ->type_name(alternatives(policy::texts_of(words)))
+        ->check([&words](const std::string& text) {
+            return policy::parse_word(words, text) ? std::string()
+                                                   : policy::not_one_of(text, policy::texts_of(words));
+        });
 }
+
+/// `SIZE`, as in policies, but for ranges: `4096`, `2K`, `2G`.
+CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& value, const std::string& description);
+
+/// `COUNT`, a whole number of at least `lowest`.
+CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t lowest,
+                       const std::string& description);
+
+/// `SECONDS`, from `lowest` to a day.
+CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, double lowest,
+                         const std::string& description);
 
 /// `--format`, whose first word is the default.
 CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words);

@@ -18,7 +18,7 @@ namespace {
 struct ReportOptions {
     std::vector<std::string> recordings;
     std::string format, output, sort = "time";
-    std::size_t top = 10;
+    std::int64_t top = 10;
     Filter filter;
 };
 
@@ -35,7 +35,7 @@ std::string text_of(const MergedCalls& calls, const Timeline& timeline, const st
     if (options.format == "json") return json_text(report_json(calls));
     if (options.format == "csv") return report_csv(calls);
     if (options.format == "prometheus") return report_prometheus(calls);
-    return report_table(calls, {options.top, order_of(options.sort)});
+    return report_table(calls, {static_cast<std::size_t>(options.top), order_of(options.sort)});
 }
 
 int report(ReportOptions& options) {
@@ -83,7 +83,7 @@ Action define_report(CLI::App& app) {
         ->type_name("FILE");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
                "Order of rows in a table or page; time where not given");
-    app.add_option("--top", options->top, "Rows of the table; 0: all")->type_name("COUNT");
+    add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");
     options->filter.declare(app);
     return [options] { return report(*options); };
 }

@@ -214,8 +214,10 @@ int run(const RunOptions& options) {
 
 Action define_run(CLI::App& app) {
     auto options = std::make_shared<RunOptions>();
-    add_word(app, "--precision", options->precision, policy::default_precision_words,
-             "What products are asked to run at, where no rule of a policy says more (FP32_MATMUL_PRECISION)");
+    add_word(
+        app, "--precision", options->precision, policy::default_precision_words,
+        "What products are asked to run at, where no rule of a policy says more; ieee and fp32 are highest, tf32 is "
+        "high, bf16 is medium (FP32_MATMUL_PRECISION)");
     auto* floor = add_word(app, "--floor", options->floor, policy::floor_words,
                            "Nothing runs below this, whatever else is set; cannot loosen another floor");
     app.add_flag(

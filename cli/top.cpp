@@ -278,12 +278,8 @@ void add_common(CLI::App& app, TopOptions& options) {
 Action define_top(CLI::App& app) {
     auto options = std::make_shared<TopOptions>();
     add_common(app, *options);
-    app.add_option("--interval", options->seconds, "Seconds between two looks; 2 where not given")
-        ->type_name("SECONDS")
-        ->check(CLI::Range(0.1, 86400.0));
-    app.add_option("--count", options->rounds, "Looks; without end where not given")
-        ->type_name("COUNT")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+    add_seconds(app, "--interval", options->seconds, 0.1, "Seconds between two looks; 2 where not given");
+    add_count(app, "--count", options->rounds, 1, "Looks; without end where not given");
     return [options] { return top(*options); };
 }
 

@@ -34,9 +34,11 @@ std::string asked_text(Device device, bool) { return std::string(to_string(devic
 std::string asked_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
 
 std::string found_text(double size, bool is_capability) {
-    return size < 0 ? "unknown" : number_text(size, is_capability);
+    return size < 0 ? std::string(unknown_value) : number_text(size, is_capability);
 }
-std::string found_text(std::string_view text, bool) { return quoted(text); }
+std::string found_text(std::string_view text, bool) {
+    return text.empty() ? std::string(unknown_value) : quoted(text);
+}
 std::string found_text(Device device, bool) { return std::string(to_string(device)); }
 std::string found_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
 
@@ -50,7 +52,11 @@ std::vector<ConditionVerdict> explain(const Conditions& conditions, const Matmul
                          for (const auto& value : list) {
                              (asked += asked.empty() ? "" : " or ") += asked_text(value, is_capability);
                          }
-                         verdicts.push_back({key, std::move(asked), found_text(found, is_capability), holds});
+                         std::string present = found_text(found, is_capability);
+                         const bool has_none =
+                             (key == "scope" && call.scope.empty()) || (is_capability && call.device == Device::cpu);
+                         if (has_none) present = "none";
+                         verdicts.push_back({key, std::move(asked), std::move(present), holds});
                          return true;
                      });
     return verdicts;

@@ -10,11 +10,14 @@
 
 namespace fp32shim::policy {
 
+/// What a condition finds where the call, or the process, was not described so far.
+inline constexpr std::string_view unknown_value = "unknown";
+
 /// One key of a `when` or `unless` table, judged.
 struct ConditionVerdict {
     std::string_view key;  ///< as in the file: `max_dim`
     std::string asked;     ///< what the rule asks for, as it could be written: `<=128`, `"libtorch_*" or "libfoo.so"`
-    std::string found;     ///< what the call has: `4096`; `unknown` where it has none
+    std::string found;     ///< what the call has: `4096`; `none` of scopes, and of GPUs on the CPU; or unknown_value
     bool holds = false;
 };
 

@@ -133,6 +133,8 @@ std::optional<std::int32_t> parse_compute_capability(std::string_view text) {
     return static_cast<std::int32_t>(10 * *major + minor);
 }
 
+std::optional<std::uint64_t> parse_size(std::string_view text) { return parse_with_unit(text, decimal_units); }
+
 std::optional<std::uint64_t> parse_bytes(std::string_view text) { return parse_with_unit(text, byte_units); }
 
 std::optional<double> parse_fraction(std::string_view text) {

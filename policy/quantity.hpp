@@ -20,6 +20,9 @@ enum class Quantity : std::uint8_t {
 /// The result is empty (lowest > highest) where no number satisfies all terms.
 std::optional<Range> parse_range(std::string_view text, Quantity quantity);
 
+/// One size, without an operator: `128`, `2K`, `2G`.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
 /// `8.0` → 80. The minor number has one digit.
 std::optional<std::int32_t> parse_compute_capability(std::string_view text);
 

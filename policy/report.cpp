@@ -31,6 +31,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
+/// The candidate that means what `name` means elsewhere: a floor is `fp32`, where a precision can be `highest`.
+std::optional<std::string_view> same_precision(std::string_view name,
+                                               const std::vector<std::string_view>& candidates) {
+    const auto precision = parse_word(precision_words, name);
+    const auto same = std::find_if(candidates.begin(), candidates.end(), [&](std::string_view candidate) {
+        return precision && parse_word(precision_words, candidate) == precision;
+    });
+    return same == candidates.end() ? std::nullopt : std::optional(*same);
+}
+
 bool ends_in_name(std::string_view path, std::string_view extension) {
     if (!path.ends_with(extension)) return false;
     path.remove_suffix(extension.size());
@@ -88,7 +98,8 @@ std::optional<std::string_view> nearest(std::string_view name, const std::vector
 }
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates) {
-    const auto candidate = nearest(name, candidates);
+    auto candidate = same_precision(name, candidates);
+    if (!candidate) candidate = nearest(name, candidates);
     return candidate ? "; did you mean " + quoted(*candidate) + '?' : "";
 }
 

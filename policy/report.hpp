@@ -48,7 +48,7 @@ std::string joined(const std::vector<std::string_view>& names);
 /// neighbours, ignoring case; nullopt where none is near.
 std::optional<std::string_view> nearest(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// `; did you mean "high"?`, or nothing where no candidate is near.
+/// `; did you mean "high"?`, or nothing where no candidate is near, nor a precision's other name.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
 /// `found "hihg"; allowed: native, high; did you mean "high"?`

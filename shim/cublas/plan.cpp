@@ -39,27 +39,6 @@ std::uint64_t intern(const Plan& plan) {
     return 0;
 }
 
-void tell(Plan& plan, Format format, Reason reason) {
-    const Environment now = environment();
-    const Format effect = in_effect(format, now);
-    plan.applied = applied_of(effect);
-    plan.reason = effect != format && reason == Reason::as_requested ? Reason::tf32_override : reason;
-    plan.is_by_environment =
-        plan.change.how == record::How::forward &&
-        ((effect == Format::bf16x9 && now.emulates_fp32) || (effect == Format::tf32 && now.tf32_may_be_on));
-}
-
-bool vouches_for_alignment(const policy::Decision& decision, const policy::Policy& policy) {
-    return decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].assume_aligned;
-}
-
-bool names_solver(const policy::Decision& decision, const policy::Policy& policy) {
-    if (decision.rule < 0) return false;
-    for (const std::string& caller : policy.rules[static_cast<std::size_t>(decision.rule)].when.caller)
-        if (caller.starts_with(solver_name)) return true;
-    return false;
-}
-
 /// Whether the handle's math mode decides what a call with this compute type (0: it has none) does.
 bool depends_on_math_mode(std::int32_t compute_type) { return compute_type == 0 || compute_type == compute_32f; }
 
@@ -83,29 +62,12 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
 const Plan& interned_plan(std::uint64_t number) { return *plans[number].load(std::memory_order_acquire); }
 
 Plan make_plan(const Site& site, const Product& product, const policy::Decision& decision, const Settings& in_force) {
-    Plan plan;
-    plan.decision = decision;
-    if (product.counted == Counted::observed) {
-        plan.reason = Reason::observed;
-    } else if (product.asked.road == Road::none) {
-        plan.reason = Reason::not_governable;
-    } else if (product.handle == nullptr) {
-        plan.reason = Reason::unknown_handle;
-    } else if (!is_known(product.asked)) {
-        plan.reason = Reason::unknown_value;
-    } else {
-        const Restraints restraints{.pointers_may_be_unaligned = product.pointers_are_in_arrays &&
-                                                                 !vouches_for_alignment(decision, in_force.policy),
-                                    .is_of_solver = site.is_of_solver && !names_solver(decision, in_force.policy)};
-        // Every decision but `native` is clamped already.
-        const policy::Floor floor =
-            decision.precision == policy::Precision::native ? floor_in_force(in_force) : policy::Floor::none;
-        const Environment now = environment();
-        plan.asked = asked_format(product.asked, now);
-        plan.change = plan_change(product.asked, now, restraints, decision, floor, in_force.policy);
-        tell(plan, plan.change.format, plan.change.reason);
-    }
-    return plan;
+    const Request request{.counted = product.counted,
+                          .handle_is_known = product.handle != nullptr,
+                          .pointers_are_in_arrays = product.pointers_are_in_arrays,
+                          .is_of_solver = site.is_of_solver,
+                          .asked = product.asked};
+    return make_plan(request, decision, floor_in_force(in_force), environment(), in_force.policy);
 }
 
 Done done_by(const Site& site, const Plan& plan) {
@@ -114,26 +76,12 @@ Done done_by(const Site& site, const Plan& plan) {
     done.applied = plan.applied;
     done.reason = plan.reason;
     if (site.ambiguous) done.detail = "several libraries provide it, and the caller imports it from none of them";
-    if (plan.is_by_environment)
-        done.detail = plan.applied == policy::Applied::bf16x9
-                          ? "CUBLAS_EMULATE_SINGLE_PRECISION lets cuBLAS emulate float32"
-                          : "NVIDIA_TF32_OVERRIDE has a value that may switch TF32 on";
+    if (plan.is_by_environment) done.detail = detail_of(plan);
     return done;
 }
 
 Done done_unchanged(const Site& site, const Plan& plan, Reason reason) {
-    Plan unchanged = plan;
-    unchanged.change = {};
-    tell(unchanged, plan.asked, reason);
-    return done_by(site, unchanged);
-}
-
-Plan plan_for_nothing(Plan plan) {
-    if (plan.applied == policy::Applied::unchanged) return plan;
-    plan.change = {};
-    plan.applied = policy::Applied::fp32;
-    plan.reason = Reason::no_product;
-    return plan;
+    return done_by(site, plan_unchanged(plan, reason, environment()));
 }
 
 }  // namespace fp32shim::cublas

@@ -1,22 +1,11 @@
 // The second and third step of a cuBLAS call: what is decided, and how to honour it. Kept per call site as one word.
 #pragma once
 
+#include "shim/cublas/make_plan.hpp"
 #include "shim/cublas/product.hpp"
 #include "shim/decision.hpp"
 
 namespace fp32shim::cublas {
-
-/// What a call comes to, sizes aside.
-struct Plan {
-    policy::Decision decision;
-    Change change;
-    Format asked = Format::fp32;  ///< what the call permits as the program made it
-    policy::Applied applied = policy::Applied::unchanged;
-    policy::Reason reason = policy::Reason::as_requested;
-    bool is_by_environment = false;  ///< the format is one that a variable chose
-
-    bool operator==(const Plan&) const = default;
-};
 
 /// The plan for a call of this site. `describe` fills in its words; it is asked only where nothing is kept.
 /// Thread-safe, lock-free.
@@ -28,12 +17,6 @@ Done done_by(const Site& site, const Plan& plan);
 
 /// What is recorded where the change could not be made, for this reason, and the call ran as the program made it.
 Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
-
-/// Nothing is multiplied: as the program made it.
-Plan plan_for_nothing(Plan plan);
-
-/// cuSOLVER refines what it gets, and relies on more precision than its products seem to need.
-constexpr std::string_view solver_name = "libcusolver";
 
 // ---- details -----------------------------------------------------------------------------------------------------
 

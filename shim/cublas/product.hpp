@@ -3,18 +3,12 @@
 #pragma once
 
 #include "policy/matmul_call.hpp"
-#include "shim/cublas/formats.hpp"
 #include "shim/cublas/handles.hpp"
+#include "shim/cublas/make_plan.hpp"
 #include "shim/gate.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim::cublas {
-
-enum class Counted : std::uint8_t {
-    governed,
-    observed,    ///< narrower than float32: counted, never altered
-    not_at_all,  ///< float64 or integers
-};
 
 /// What a cudaDataType is to the shim.
 struct OperandType {

@@ -87,6 +87,56 @@ def test_a_wrong_argument_is_one_line_and_2(words):
     assert result.stderr.startswith(f"fp32shim {words[0]}: ")
 
 
+@pytest.mark.parametrize("words, option, allowed", [
+    (["explain", "--function", "sgemm_", "--m", "-1"], '--m: found "-1"', "a whole number, such as 4096, 2K, 2M or 2G"),
+    (["explain", "--function", "sgemm_", "--m", "1.5"], '--m: found "1.5"', "a whole number, such as 4096, 2K, 2M or 2G"),
+    (["explain", "--function"], "--function: found no value", "NAME"),
+    (["report", "--top", "abc", "x"], '--top: found "abc"', "a whole number from 0"),
+    (["report", "--top", "-1", "x"], '--top: found "-1"', "a whole number from 0"),
+    (["top", "--count", "0"], '--count: found "0"', "a whole number from 1"),
+    (["top", "--interval", "0.01"], '--interval: found "0.01"', "seconds from 0.1 to 86400"),
+    (["top", "--interval", "nan"], '--interval: found "nan"', "seconds from 0.1 to 86400"),
+    (["set", "--wait", "abc", "1", "high"], '--wait: found "abc"', "seconds from 0 to 86400"),
+    (["run", "--precision", "high", "--precision", "medium"], '--precision: found "high" and "medium"', "one value"),
+    (["run", "--pin", "--floor", "tf32"], "--floor: found together with --pin", "one of the two"),
+    (["run", "--cpu"], "--cpu: found no value", "off, emulate, accelerate"),
+    (["run", "--pin=abc"], '--pin: found "abc"', "no value"),
+])
+def test_a_wrong_value_names_the_option_what_was_found_and_what_is_allowed(words, option, allowed):
+    result = fp32shim(*words)
+    assert result.returncode == (125 if words[0] == "run" else 2) and len(result.lines) == 1
+    assert result.stderr == f"fp32shim {words[0]}: {option}; allowed: {allowed}; see: fp32shim {words[0]} --help\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_no_words_of_the_option_parser(command):
+    text = fp32shim(command, "--help").stdout
+    assert not re.search(r"TEXT|INT|FLOAT|NONNEGATIVE|[A-Z]:[A-Z]| in \[|\b([A-Z]+) \1\b", text), text
+
+
+def test_help_and_the_name_of_a_command_print_its_help():
+    assert fp32shim("help", "run") == fp32shim("run", "--help")
+    assert fp32shim("help", "nosuch").returncode == 2
+
+
+def test_an_unknown_option_before_the_command_names_those_that_there_are():
+    result = fp32shim("--foo")
+    assert (result.returncode, len(result.lines)) == (2, 1)
+    assert "--help, --version" in result.stderr and 'found "--foo"' in result.stderr
+
+
+@pytest.mark.parametrize("word", ["ieee", "fp32", "tf32", "bf16"])
+def test_other_words_for_precisions_are_in_the_help_and_in_completion_files(word):
+    for command in ("run", "explain", "set"):
+        assert f"|{word}" in fp32shim(command, "--help").stdout
+    assert bash_offers("run", "--precision", word) == [word]
+
+
+def test_a_precision_in_the_place_of_a_format_names_the_format(recording):
+    for words in (["verify", "--at-least", "highest", recording], ["run", "--floor", "highest", "true"]):
+        assert 'did you mean "fp32"?' in fp32shim(*words).stderr
+
+
 def test_every_command_that_reads_writes_json(recording, policy):
     for words in (["report", recording], ["log", recording], ["log", "--rows", recording],
                   ["verify", "--at-least", "fp32", recording], ["check", policy], ["ps"], ["top", "--count", "1"],

@@ -212,7 +212,7 @@ def test_a_script_without_a_first_line_is_the_shells(tmp_path):
     (["--log", "%q.fp32rec", "--", "true"], "stands for nothing"),
     (["--policy", "/no/such.toml", "--", "true"], "/no/such.toml"),
     (["--precison", "high", "--", "true"], 'did you mean "--precision"?'),
-    (["--pin", "--floor", "tf32", "--", "true"], "excludes"),
+    (["--pin", "--floor", "tf32", "--", "true"], "--floor: found together with --pin"),
     (["--precision"], "--precision"),
     ([], "PROGRAM"),
     (["--"], "PROGRAM"),

@@ -57,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:2:12: revision: found \"\"; allowed: a string that is not empty"},
         Case{"ValueInsteadOfASection", "limits = \"fp32\"", "p.toml:2:10: limits: found \"fp32\"; allowed: a table"},
         Case{"UnknownFloor", "[limits]\nfloor = \"high\"",
-             "p.toml:3:9: floor: found \"high\"; allowed: none, fp16, bf16, tf32, bf16x9, fp32"},
+             "p.toml:3:9: floor: found \"high\"; allowed: none, fp16, bf16, tf32, bf16x9, fp32; did you mean "
+             "\"tf32\"?"},
         Case{"NoBoolean", "[limits]\nallow_bf16x9 = 1", "p.toml:3:16: allow_bf16x9: found 1; allowed: true, false"},
         Case{"UnknownCpuMode", "[cpu]\nmode = \"emulated\"",
              "p.toml:3:8: mode: found \"emulated\"; allowed: off, emulate, accelerate; did you mean \"emulate\"?"},

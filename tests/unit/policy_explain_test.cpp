@@ -80,6 +80,26 @@ TEST(ExplainRule, CallsASizeUnknownThatTheFunctionDoesNotHave) {
     EXPECT_FALSE(verdict.applies);
 }
 
+TEST(ExplainRule, CallsTheCallerAndTheProcessUnknownWhereTheyAreNotNamed) {
+    MatmulCall call = gemm();
+    call.caller = {};
+    const auto verdict =
+        explain_rule(rule_of(R"(when = { caller = "a", executable = "b", command = "c" })"), call, Process{});
+    ASSERT_EQ(verdict.when.size(), 3U);
+    for (const auto& condition : verdict.when) EXPECT_EQ(condition.found, unknown_value) << condition.key;
+}
+
+TEST(ExplainRule, SaysThatThereIsNoneOfScopesAndOfGpusOnTheCpu) {
+    MatmulCall call = gemm();
+    call.scope = {};
+    call.device = Device::cpu;
+    call.compute_capability = 0;
+    const auto verdict =
+        explain_rule(rule_of(R"(when = { scope = "a", compute_capability = ">=8.0" })"), call, process);
+    ASSERT_EQ(verdict.when.size(), 2U);
+    for (const auto& condition : verdict.when) EXPECT_EQ(condition.found, "none") << condition.key;
+}
+
 TEST(ExplainRule, NeverDisagreesWithMatches) {
     const std::vector<std::string> tables = {
         "",

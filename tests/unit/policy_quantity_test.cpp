@@ -64,6 +64,13 @@ TEST(Bytes, KnowBinaryAndDecimalUnits) {
     }
 }
 
+TEST(Size, IsAWholeNumberWithADecimalUnit) {
+    EXPECT_EQ(parse_size("4096"), 4096U);
+    EXPECT_EQ(parse_size("2k"), 2000U);
+    EXPECT_EQ(parse_size("2G"), 2'000'000'000U);
+    for (const char* text : {"", "-1", "1.5", "2KiB", "<=2", "99999999999T"}) EXPECT_FALSE(parse_size(text)) << text;
+}
+
 TEST(Fraction, LiesBetweenZeroAndOne) {
     EXPECT_EQ(parse_fraction("0"), 0);
     EXPECT_EQ(parse_fraction("1"), 1);

@@ -23,6 +23,12 @@ TEST(Nearest, StaysSilentWhereNothingIsNear) {
     }
 }
 
+TEST(DidYouMean, KnowsTheOtherNamesOfAPrecision) {
+    EXPECT_EQ(did_you_mean("highest", {"none", "tf32", "fp32"}), "; did you mean \"fp32\"?");
+    EXPECT_EQ(did_you_mean("high", {"none", "tf32", "fp32"}), "; did you mean \"tf32\"?");
+    EXPECT_EQ(did_you_mean("native", {"none", "tf32", "fp32"}), "");
+}
+
 TEST(Printable, KeepsAMessageOnOneLine) {
     EXPECT_EQ(printable("a\nb\t\x7f\x1b[31m"), "a\\x0ab\\x09\\x7f\\x1b[31m");
     EXPECT_EQ(printable("Größe"), "Größe");

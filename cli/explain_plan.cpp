@@ -1,0 +1,193 @@
+#include "cli/explain_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "shim/cublas/api.hpp"
+#include "shim/cublas/make_plan.hpp"
+#include "shim/treat.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+using policy::Applied;
+using policy::Reason;
+
+bool multiplies(const policy::MatmulCall& call) {
+    return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
+}
+
+std::string_view format_words(Applied applied, policy::Device device) {
+    const bool on_cpu = device == policy::Device::cpu;
+    switch (applied) {
+        case Applied::tf32:
+            return on_cpu ? "operands are rounded to TF32 first" : "cuBLAS may use TF32";
+        case Applied::bf16:
+            return on_cpu ? "operands are rounded to BF16 first" : "cuBLAS may use BF16";
+        case Applied::fp16:
+            return "cuBLAS may use FP16";
+        case Applied::bf16x9:
+            return "cuBLAS may compute float32 from nine BF16 products";
+        case Applied::fp32:
+            return on_cpu ? "as called, which is float32 on the CPU" : "float32";
+        case Applied::unchanged:
+            break;
+    }
+    return "counted, and never altered";
+}
+
+// ---- the CPU -----------------------------------------------------------------------------------------------------
+
+PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision) {
+    const Treated treated = treat(function.family->treatment, decision);
+    PlannedCall planned;
+    planned.outcome = {treated.applied, treated.reason};
+    if (treated.rounds && !multiplies(call)) planned.outcome = {Applied::fp32, Reason::no_product};
+    planned.words = format_words(planned.outcome.applied, call.device);
+    if (function.family->treatment == Treatment::opaque)
+        planned.notes.emplace_back("what is multiplied by what it prepares is not seen");
+    if (function.convention == Convention::bare)
+        planned.notes.push_back(
+            fmt::format("the name can be anybody's: seen only in a library that also has {}",
+                        functions[underscored(static_cast<FunctionIndex>(&function - functions))].name));
+    return planned;
+}
+
+// ---- cuBLAS ------------------------------------------------------------------------------------------------------
+
+/// A value of something that only the process knows.
+struct Value {
+    std::string_view name;
+    std::int32_t value;
+};
+
+constexpr Value math_modes[] = {
+    {"CUBLAS_DEFAULT_MATH", cublas::math_default},
+    {"CUBLAS_TENSOR_OP_MATH", cublas::math_tensor_op},
+    {"CUBLAS_PEDANTIC_MATH", cublas::math_pedantic},
+    {"CUBLAS_TF32_TENSOR_OP_MATH", cublas::math_tf32_tensor_op},
+    {"CUBLAS_FP32_EMULATED_BF16X9_MATH", cublas::math_fp32_emulated_bf16x9},
+};
+
+constexpr Value compute_types[] = {
+    {"CUBLAS_COMPUTE_32F", cublas::compute_32f},
+    {"CUBLAS_COMPUTE_32F_PEDANTIC", cublas::compute_32f_pedantic},
+    {"CUBLAS_COMPUTE_32F_FAST_16F", cublas::compute_32f_fast_16f},
+    {"CUBLAS_COMPUTE_32F_FAST_16BF", cublas::compute_32f_fast_16bf},
+    {"CUBLAS_COMPUTE_32F_FAST_TF32", cublas::compute_32f_fast_tf32},
+    {"CUBLAS_COMPUTE_32F_EMULATED_16BFX9", cublas::compute_32f_emulated_16bfx9},
+};
+
+constexpr Value algorithms[] = {{"CUBLAS_GEMM_DEFAULT", cublas::gemm_default},
+                                {"CUBLAS_GEMM_DEFAULT_TENSOR_OP", cublas::gemm_default_tensor_op}};
+
+constexpr Value lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cublas::Format::fp32)},
+                                   {"that rounds to TF32", static_cast<std::int32_t>(cublas::Format::tf32)},
+                                   {"that rounds to BF16", static_cast<std::int32_t>(cublas::Format::bf16)},
+                                   {"that rounds to FP16", static_cast<std::int32_t>(cublas::Format::fp16)}};
+
+constexpr Value bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
+constexpr Value grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1}, {"without cublasGemmGroupedBatchedEx", 0}};
+
+/// Something that only the process knows. Its first value is supposed.
+struct Unknown {
+    std::string_view what;
+    std::span<const Value> values;
+    void (*set)(cublas::Asked& asked, std::int32_t value);
+};
+
+std::vector<Unknown> unknowns_of(const Function& function) {
+    using cublas::Asked;
+    std::vector<Unknown> unknowns;
+    const bool is_lt = function.family->road == Road::lt_matmul;
+    if (!is_lt)
+        unknowns.push_back(
+            {"math mode", math_modes, [](Asked& asked, std::int32_t value) { asked.math_mode = value; }});
+    if (is_lt || function.positions().of(Role::compute_type) >= 0)
+        unknowns.push_back(
+            {"compute type", compute_types, [](Asked& asked, std::int32_t value) { asked.compute_type = value; }});
+    if (function.positions().of(Role::algorithm) >= 0)
+        unknowns.push_back(
+            {"algorithm", algorithms, [](Asked& asked, std::int32_t value) { asked.algorithm = value; }});
+    if (is_lt)
+        unknowns.push_back({"algorithm", lt_algorithms, [](Asked& asked, std::int32_t value) {
+                                asked.of_algorithm = static_cast<cublas::Format>(value);
+                            }});
+    unknowns.push_back(
+        {"cuBLAS", bf16x9_versions, [](Asked& asked, std::int32_t value) { asked.has_bf16x9 = value != 0; }});
+    if (function.family->batching == Batching::groups)
+        unknowns.push_back({"cuBLAS", grouped_forms,
+                            [](Asked& asked, std::int32_t value) { asked.has_compute_type_form = value != 0; }});
+    return unknowns;
+}
+
+cublas::Request request_of(const Function& function, const policy::MatmulCall& call,
+                           const std::vector<Unknown>& unknowns) {
+    const Family& family = *function.family;
+    const bool is_float32 = call.dtype == policy::Dtype::float32 || call.dtype == policy::Dtype::complex64;
+    cublas::Request request;
+    request.counted = is_float32 ? cublas::Counted::governed : cublas::Counted::observed;
+    request.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
+    request.is_of_solver = call.caller.starts_with(cublas::solver_name);
+    request.asked.road = family.road;
+    request.asked.is_grouped = family.batching == Batching::groups;
+    request.asked.compute_capability = call.compute_capability;
+    for (const Unknown& unknown : unknowns) unknown.set(request.asked, unknown.values.front().value);
+    return request;
+}
+
+cublas::Environment read_environment(const ProcessEnvironment& environment) {
+    std::vector<const char*> entries;
+    for (const std::string& entry : environment.entries()) entries.push_back(entry.c_str());
+    entries.push_back(nullptr);
+    return cublas::read_environment(entries.data());
+}
+
+std::string words_of(const cublas::Plan& plan) {
+    const std::string_view format = format_words(plan.applied, policy::Device::cuda);
+    const bool is_as_called = plan.applied != Applied::unchanged && plan.change.how == record::How::forward;
+    return fmt::format("{}{}", format, is_as_called ? ", as called" : "");
+}
+
+PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision,
+                         const policy::Policy& policy, const cublas::Environment& environment) {
+    const std::vector<Unknown> unknowns = unknowns_of(function);
+    const cublas::Request supposed = request_of(function, call, unknowns);
+    const auto plan_of = [&](const cublas::Request& request) {
+        const cublas::Plan plan = make_plan(request, decision, policy.floor, environment, policy);
+        return multiplies(call) ? plan : plan_for_nothing(plan);
+    };
+    const cublas::Plan plan = plan_of(supposed);
+    PlannedCall planned{.outcome = {plan.applied, plan.reason}, .words = words_of(plan)};
+    if (const std::string_view detail = detail_of(plan); !detail.empty()) planned.notes.emplace_back(detail);
+    for (const Unknown& unknown : unknowns) {
+        bool matters = false;
+        for (const Value& value : unknown.values.subspan(1)) {
+            cublas::Request request = supposed;
+            unknown.set(request.asked, value.value);
+            const cublas::Plan other = plan_of(request);
+            const Outcome outcome = {other.applied, other.reason};
+            if (outcome == planned.outcome) continue;
+            matters = true;
+            auto same = std::find_if(planned.others.begin(), planned.others.end(),
+                                     [&](const PlannedCall::Other& known) { return known.outcome == outcome; });
+            if (same == planned.others.end()) same = planned.others.insert(same, {outcome, {}});
+            same->where.push_back(fmt::format("{} {}", unknown.what, value.name));
+        }
+        if (matters) planned.supposed.push_back(fmt::format("{} {}", unknown.what, unknown.values.front().name));
+    }
+    return planned;
+}
+
+}  // namespace
+
+PlannedCall plan_described_call(const Function& function, const policy::MatmulCall& call,
+                                const policy::Decision& decision, const policy::Policy& policy,
+                                const ProcessEnvironment& environment) {
+    if (!is_of_cublas(function.convention)) return plan_on_cpu(function, call, decision);
+    return plan_on_cuda(function, call, decision, policy, read_environment(environment));
+}
+
+}  // namespace fp32shim::cli

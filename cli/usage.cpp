@@ -1,0 +1,80 @@
+#include "cli/usage.hpp"
+
+#include "policy/report.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// The first word that no option took; empty where there is none.
+std::string unexpected_word(const CLI::App& app) {
+    for (const std::string& word : app.remaining()) {
+        if (word != "--") return word;
+    }
+    return {};
+}
+
+/// `--precision` of the error `--precision: 1 required TEXT missing`.
+const CLI::Option* option_of(const CLI::App& app, const std::string& message) {
+    return app.get_option_no_throw(message.substr(0, message.find_first_of(": ")));
+}
+
+/// What may stand behind an option, from its type: `native|high` lists words, `FILE` names what to write.
+std::string allowed_values(const CLI::Option& option) {
+    std::string text = option.get_type_name();
+    for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) text.replace(at, 1, ", ");
+    return text;
+}
+
+/// Too many values for an option, or none.
+std::string problem_of_number(const CLI::App& app, const std::string& message) {
+    const CLI::Option* option = option_of(app, message);
+    if (option == nullptr) return message;
+    const std::string name = option->get_name() + ": ";
+    if (option->results().size() < 2) return name + "found no value; allowed: " + allowed_values(*option);
+    std::string found;
+    for (const std::string& value : option->results())
+        (found += found.empty() ? "" : " and ") += policy::quoted(value);
+    return name + "found " + found + "; allowed: one value";
+}
+
+/// The other option that this one cannot stand beside.
+std::string problem_of_company(const CLI::App& app, const std::string& message) {
+    const CLI::Option* option = option_of(app, message);
+    const CLI::Option* other = app.get_option_no_throw(message.substr(message.rfind(' ') + 1));
+    if (option == nullptr || other == nullptr) return message;
+    return option->get_name() + ": found together with " + other->get_name() + "; allowed: one of the two";
+}
+
+/// `Could not convert: --pin = abc`: options that take values check them before they are converted, so it is a flag.
+std::string problem_of_flag(const std::string& message) {
+    const std::size_t name = message.find("--");
+    const std::size_t equals = message.find(" = ");
+    if (name == std::string::npos || equals == std::string::npos) return message;
+    return message.substr(name, equals - name) + ": found " + policy::quoted(message.substr(equals + 3)) +
+           "; allowed: no value";
+}
+
+}  // namespace
+
+std::string problem_of_extras(const CLI::App& app) {
+    const std::string unexpected = unexpected_word(app);
+    if (unexpected.empty()) return {};
+    if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::quoted(unexpected);
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    return "unknown option " + policy::quoted(unexpected) +
+           policy::did_you_mean(unexpected, {names.begin(), names.end()});
+}
+
+std::string problem_of(const CLI::App& app, const CLI::ParseError& error) {
+    if (std::string problem = problem_of_extras(app); !problem.empty()) return problem;
+    const std::string message = error.what();
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return problem_of_number(app, message);
+    if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) return problem_of_company(app, message);
+    if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) return problem_of_flag(message);
+    return message;
+}
+
+}  // namespace fp32shim::cli

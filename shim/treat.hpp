@@ -1,0 +1,18 @@
+// What the CPU back end makes of a decision about a function, whatever its arguments are. Pure: plan.cpp asks it in
+// the process, `fp32shim explain` without one.
+#pragma once
+
+#include "policy/decide.hpp"
+#include "shim/families.hpp"
+
+namespace fp32shim {
+
+struct Treated {
+    policy::Applied applied = policy::Applied::unchanged;
+    policy::Reason reason = policy::Reason::as_requested;
+    bool rounds = false;  ///< operands are rounded to what is applied
+};
+
+Treated treat(Treatment treatment, const policy::Decision& decision);
+
+}  // namespace fp32shim

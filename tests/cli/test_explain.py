@@ -1,0 +1,148 @@
+"""fp32shim explain: it knows what the shim knows of a function, and says what the shim would record."""
+
+import functools
+import pathlib
+import sys
+
+import pytest
+
+import shim
+from command import fp32shim
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cublas"))
+import cublas  # noqa: E402
+
+
+@functools.cache
+def explained(*words):
+    return fp32shim("explain", "--format", "json", *words).json
+
+
+def told(result):
+    """(applied, reason) of everything that explain says can happen."""
+    return {(outcome["applied"], outcome["reason"]) for outcome in [result, *result["others"]]}
+
+
+def words_of(decision, *settings):
+    """Of the sizes only those that are zero: without rules the others do not matter, and each call is a process."""
+    zeros = [word for size in ("m", "n", "k", "batch") if decision[size] == 0 for word in (f"--{size}", "0")]
+    return ["--function", decision["function"], "--dtype", decision["dtype"], *zeros, *settings]
+
+
+def disagreements(decisions, *settings):
+    """What the shim recorded and explain does not tell."""
+    found = {(d["function"], d["applied"], d["reason"]) for d in decisions
+             if (d["applied"], d["reason"]) not in told(explained(*words_of(d, *settings)))}
+    assert decisions
+    return sorted(found)
+
+
+@pytest.mark.parametrize("precision", ["native", "high", "medium"])
+@pytest.mark.parametrize("client, blas", [("level3", "openblas"), ("level3_extensions", "blis")])
+def test_explain_says_what_the_shim_records_of_cpu_products(client, blas, precision):
+    decisions = shim.run(client, precision=precision, cpu="emulate", blas=blas).decisions
+    assert not disagreements(decisions, "--precision", precision, "--cpu", "emulate")
+
+
+@pytest.mark.parametrize("settings", [
+    {"precision": "native"}, {"precision": "native", "floor": "tf32"}, {"precision": "highest"},
+    {"precision": "high"}, {"precision": "medium"}, {"precision": "medium", "floor": "tf32"},
+], ids=lambda settings: "-".join(settings.values()))
+@pytest.mark.parametrize("client, only", [("products", None), ("lt", "*ProductsWithoutAnAlgorithmRun")])
+def test_explain_says_what_the_shim_records_of_cublas_products(client, only, settings):
+    decisions = [d for d in cublas.run_client(client, only=only, compute_capability="9.0", **settings).decisions
+                 if d["compute_capability"] is not None or d["reason"] == "not_governable"]
+    options = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    assert not disagreements(decisions, "--compute-capability", "9.0", *options)
+
+
+@pytest.mark.parametrize("math_mode", [cublas.TENSOR_OP, cublas.TF32_MODE])
+def test_explain_says_what_becomes_of_another_math_mode(math_mode):
+    decisions = cublas.run_client("products", precision="native", compute_capability="9.0", math_mode=math_mode).decisions
+    assert not disagreements(decisions, "--precision", "native", "--compute-capability", "9.0")
+
+
+@pytest.mark.parametrize("function, applied, reason", [
+    ("cblas_strsm", "fp32", "not_governable"), ("cblas_sbgemm", "unchanged", "observed"),
+    ("cblas_sgemm_pack", "unchanged", "not_governable"), ("mkl_jit_create_sgemm", "unchanged", "not_governable"),
+    ("cublasHgemm", "unchanged", "observed"), ("cublasXtSgemm", "unchanged", "not_governable"),
+    ("cublasSgemm", "unchanged", "not_governable"), ("cublasSsyrk_v2", "tf32", "no_such_format"),
+    ("cublasCgemm3m", "tf32", "no_such_format"), ("cublasSgemmBatched", "fp32", "alignment"),
+    ("cublasSgemm_v2", "bf16", "as_requested"), ("cblas_sgemm", "bf16", "as_requested"),
+])
+def test_explain_knows_what_each_function_can_do(function, applied, reason):
+    result = explained("--function", function, "--precision", "medium", "--cpu", "emulate", "--compute-capability", "9.0")
+    assert (result["applied"], result["reason"]) == (applied, reason)
+
+
+def test_explain_says_what_it_supposes_where_the_outcome_depends_on_it():
+    result = explained("--function", "cublasSgemm_v2", "--compute-capability", "9.0", "--precision", "native")
+    assert (result["applied"], result["supposed"]) == ("fp32", ["math mode CUBLAS_DEFAULT_MATH"])
+    assert {"applied": "tf32", "reason": "as_requested", "where": ["math mode CUBLAS_TF32_TENSOR_OP_MATH"]} in result["others"]
+    lowered = explained("--function", "cublasSgemm_v2", "--compute-capability", "9.0", "--precision", "high")
+    assert (lowered["applied"], lowered["supposed"], lowered["others"]) == ("tf32", [], [])
+
+
+def test_explain_reads_the_variables_that_cublas_reads():
+    result = fp32shim("explain", "--format", "json", "--function", "cublasSgemm_v2", "--compute-capability", "9.0",
+                      "--precision", "high", env={"NVIDIA_TF32_OVERRIDE": "0"}).json
+    assert (result["applied"], result["reason"]) == ("fp32", "tf32_override")
+
+
+@pytest.mark.parametrize("size", ["m", "n", "k", "batch"])
+def test_explain_says_that_nothing_is_multiplied_where_a_size_is_zero(size):
+    for function in ("cblas_sgemm", "cublasSgemm_v2"):
+        result = explained("--function", function, "--precision", "high", "--cpu", "emulate", "--compute-capability", "9.0",
+                           f"--{size}", "0")
+        assert (result["applied"], result["reason"]) == ("fp32", "no_product")
+
+
+@pytest.mark.parametrize("function, words", [
+    ("cblas_dgemm", 'did you mean "cblas_sgemm"?'), ("cublasDgemm_v2", 'did you mean "cublasSgemm_v2"?'),
+    ("cusolverDnSgetrf", "does not intercept"), ("nosuch", "does not intercept"),
+    ("cblas_sgem", 'did you mean "cblas_sgemm"?'), ("CBLAS_SGEMM", 'did you mean "cblas_sgemm"?'),
+    ("cublasSetMathMode", "multiplies nothing"),
+])
+def test_explain_refuses_functions_that_are_not_intercepted(function, words):
+    result = fp32shim("explain", "--function", function)
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+    assert f'found "{function}"' in result.stderr and words in result.stderr
+
+
+@pytest.mark.parametrize("words", [
+    ["cublasSgemm_v2", "--device", "cpu"], ["cblas_sgemm", "--device", "cuda"], ["cblas_sgemm", "--dtype", "complex64"],
+    ["cublasSgemm_v2", "--dtype", "float16"], ["cublasHgemm", "--dtype", "float32"],
+])
+def test_explain_refuses_a_device_or_a_type_that_the_function_does_not_have(words):
+    result = fp32shim("explain", "--function", *words)
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+    assert f'{words[1]}: found "{words[2]}"; allowed for {words[0]}: ' in result.stderr
+
+
+def test_explain_takes_the_type_of_functions_that_are_told_it_by_each_call():
+    assert explained("--function", "cublasGemmEx", "--dtype", "float16")["reason"] == "observed"
+    assert "--dtype" in explained("--function", "cublasGemmEx")["notes"][0]
+
+
+def test_explain_takes_sizes_as_policies_do():
+    call = explained("--function", "cblas_sgemm", "--m", "2G", "--n", "2k", "--k", "64")["call"]
+    assert (call["m"], call["n"], call["k"]) == (2_000_000_000, 2000, 64)
+
+
+def test_explain_counts_what_a_rank_k_update_makes_as_square():
+    assert explained("--function", "cblas_ssyrk", "--n", "64", "--k", "8")["call"]["m"] == 64
+
+
+def test_explain_names_the_option_for_what_it_does_not_know(tmp_path):
+    policy = tmp_path / "policy.toml"
+    for condition, option in (('caller = "libfoo*"', "--caller"), ('command = "train*"', "--command"),
+                              ('executable = "train"', "--executable"), ("max_dim = 8", "--m, --n, --k"), ("m = 8", "--m")):
+        policy.write_text('schema = 1\n[[rule]]\nname = "a"\nprecision = "high"\nwhen = { %s }\n' % condition)
+        text = fp32shim("explain", "--policy", policy, "--function", "cblas_sgemm").stdout
+        assert "is not known to apply" in text and f"found unknown ({option})" in text
+
+
+def test_explain_tells_an_old_gpu_from_none():
+    words = ["explain", "--function", "cublasSgemm_v2", "--precision", "high"]
+    assert "no GPU was named" not in fp32shim(*words, "--compute-capability", "7.0").stdout
+    assert "no GPU was named" in fp32shim(*words).stdout
