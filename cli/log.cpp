@@ -88,7 +88,7 @@ std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const
     return sources;
 }
 
-int follow(LogSource& source, LogWriter& writer) {
+void follow(LogSource& source, LogWriter& writer) {
     for (;;) {
         // Asked first: what a process did before it ended is then in what is read after.
         const bool has_ended = source.recording().state() != record::RecordingState::live;
@@ -98,7 +98,7 @@ int follow(LogSource& source, LogWriter& writer) {
                 if (!source.write_next(writer)) break;
             }
         }
-        if (!output_is_open() || is_last) return exit_code::ok;
+        if (!output_is_open() || is_last) return;
         std::this_thread::sleep_for(source.has_calls() ? calls_again_after : counts_again_after);
     }
 }
@@ -122,7 +122,7 @@ int log(LogOptions& options) {
 
     const std::unique_ptr<LogWriter> writer = make_log_writer(options.format);
     std::vector<const record::RecordingFacts*> facts;
-    for (const LogSource& source : sources) facts.push_back(&source.recording().facts());
+    for (const LogSource& source : sources) facts.push_back(&source.facts());
     writer->begin(facts);
     if (!options.follow)
         write_merged(sources, *writer);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "cli/json.hpp"
@@ -161,19 +162,28 @@ class CsvWriter : public LogWriter {
             counts += ',';
         }
         counts.pop_back();
-        return put_line(common_keys("decision", facts, event.end_ns, event.thread), to_merged_row(row), counts);
+        return put_line(common_keys("decision", facts, event.end_ns, event.thread), decision_of(facts, row), counts);
     }
     bool row(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedCounters& counters) override {
         const MergedRow row = row_with_counters(recorded, counters);
-        return put_line(common_keys("row", facts, counters.last_ns), row, csv_fields(count_columns(), row));
+        return put_line(common_keys("row", facts, counters.last_ns), csv_fields(decision_columns(), row),
+                        csv_fields(count_columns(), row));
     }
 
   private:
-    static bool put_line(const Json& common, const MergedRow& row, const std::string& counts) {
+    /// There are many calls, and few decisions.
+    const std::string& decision_of(const RecordingFacts& facts, const RecordedRow& row) {
+        std::string& fields = decisions_[&facts][row.id];
+        if (fields.empty()) fields = csv_fields(decision_columns(), to_merged_row(row));
+        return fields;
+    }
+    static bool put_line(const Json& common, const std::string& decision, const std::string& counts) {
         std::string line;
         for (const Json& value : common) (line += csv_field(value)) += ',';
-        return put(line + csv_fields(decision_columns(), row) + ',' + counts + "\r\n");
+        return put(line + decision + ',' + counts + "\r\n");
     }
+
+    std::unordered_map<const RecordingFacts*, std::unordered_map<std::uint32_t, std::string>> decisions_;
 };
 
 /// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: complete events, in microseconds.

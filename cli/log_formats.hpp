@@ -9,7 +9,8 @@
 
 namespace fp32shim::cli {
 
-/// Writes to stdout. event() and row() return false where nobody reads any more.
+/// Writes to stdout. event() and row() return false where nobody reads any more. All entries of one recording come
+/// with the same facts, and those of begin().
 class LogWriter {
   public:
     virtual ~LogWriter() = default;

@@ -17,8 +17,9 @@ LogSource::LogSource(std::string path, std::unique_ptr<record::RecordingReader> 
                      bool with_rows)
     : path_(std::move(path)),
       recording_(std::move(recording)),
+      facts_(recording_->facts()),
       filter_(&filter),
-      has_calls_(!with_rows && recording_->facts().start.log_level == policy::LogLevel::calls) {}
+      has_calls_(!with_rows && facts_.start.log_level == policy::LogLevel::calls) {}
 
 std::optional<std::int64_t> LogSource::next_time() {
     if (loaded_.empty() && !is_read_) {
@@ -65,11 +66,10 @@ void LogSource::load_rows() {
 bool LogSource::write_next(LogWriter& writer) {
     const Entry entry = loaded_.front();
     loaded_.pop_front();
-    const record::RecordingFacts& facts = recording_->facts();
     if (const auto* event = std::get_if<record::RecordedEvent>(&entry.content))
-        return writer.event(facts, *recording_->row(event->row), *event);
+        return writer.event(facts_, *recording_->row(event->row), *event);
     const auto& [row, counters] = std::get<record::RecordingReader::RowCounters>(entry.content);
-    return writer.row(facts, *recording_->row(row), counters);
+    return writer.row(facts_, *recording_->row(row), counters);
 }
 
 bool LogSource::refresh() {
@@ -90,8 +90,6 @@ std::string LogSource::missing_text() const {
     return text.empty() ? text : text + "; fp32shim report counts those calls";
 }
 
-bool LogSource::passes(const record::RecordedRow& row) const {
-    return filter_->passes(row, recording_->facts().process);
-}
+bool LogSource::passes(const record::RecordedRow& row) const { return filter_->passes(row, facts_.process); }
 
 }  // namespace fp32shim::cli

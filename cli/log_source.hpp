@@ -26,6 +26,8 @@ class LogSource {
 
     const std::string& path() const { return path_; }
     const record::RecordingReader& recording() const { return *recording_; }
+    /// As they were when this was made; the same object until this is moved.
+    const record::RecordingFacts& facts() const { return facts_; }
     /// Whether entries are calls.
     bool has_calls() const { return has_calls_; }
 
@@ -53,6 +55,7 @@ class LogSource {
 
     std::string path_;
     std::unique_ptr<record::RecordingReader> recording_;
+    record::RecordingFacts facts_;
     const Filter* filter_;
     bool has_calls_;
     bool is_read_ = false;  ///< all that is there now was loaded
