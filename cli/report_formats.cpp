@@ -57,11 +57,11 @@ std::string all_settings_text(const MergedCalls& calls) {
         }
         ++settings[printable(line)];
     }
-    if (settings.empty()) return {};
-    std::string text = calls.processes().size() == 1 ? "At its start: " : "At their start: ";
-    if (settings.size() > 1) text += "\n";
+    const std::string when = calls.processes().size() == 1 ? "At its start" : "At their start";
+    std::string text;
     for (const auto& [line, count] : settings) {
-        text += settings.size() == 1 ? line + "\n" : fmt::format("{} ({})\n", line, counted(count, "recording"));
+        text += fmt::format("{}: {}", when, line);
+        text += settings.size() == 1 ? "\n" : fmt::format(" ({})\n", counted(count, "recording"));
     }
     return text;
 }

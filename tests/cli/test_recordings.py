@@ -139,6 +139,16 @@ def test_a_time_that_is_an_estimate_is_marked_in_every_format(estimated):
     assert json.loads(data[1])["totals"]["estimated"] and json.loads(data[1])["formats"][0]["estimated"]
 
 
+def test_settings_that_differ_have_a_line_each(estimated, folder):
+    head = fp32shim("report", folder, estimated[0]).stdout.split("\n\n")[0].splitlines()
+    assert len(head) == 2 and head[1] == "At their start: default native, floor none, CPU mode off"
+    with Multiplying(log=folder / "c.fp32rec", FP32_MATMUL_FLOOR="fp32") as process:
+        process.ask()
+    head = fp32shim("report", folder).stdout.split("\n\n")[0].splitlines()
+    assert head[1:] == ["At their start: default native, floor fp32, CPU mode off (1 recording)",
+                        "At their start: default native, floor none, CPU mode off (2 recordings)"]
+
+
 def test_a_time_that_was_measured_is_not_marked(folder):
     assert "~" not in fp32shim("report", folder).stdout + fp32shim("log", folder).stdout
 
