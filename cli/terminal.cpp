@@ -152,22 +152,31 @@ std::vector<Table::Line> Table::fit(std::size_t limit, std::vector<std::size_t>&
         const std::size_t least_width = columns_[i].shrinks_to;
         return least_width == 0 ? widths[i] : std::min(widths[i], least_width);
     };
-    std::vector<Line> lines;
-    std::size_t used = 0;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-        if (lines.empty() || used + column_gap.size() + least(i) > limit) {
-            used = (lines.empty() ? 0 : continuation_indent) + least(i);
-            lines.push_back({i, i + 1});
-        } else {
-            used += column_gap.size() + least(i);
+    const auto length = [&](const Line& line, const auto& width_of_column) {
+        std::size_t sum =
+            (line.begin == 0 ? 0 : continuation_indent) + (line.end - line.begin - 1) * column_gap.size();
+        for (std::size_t i = line.begin; i < line.end; ++i) sum += width_of_column(i);
+        return sum;
+    };
+    std::vector<Line> lines = {{0, 1}};
+    for (std::size_t i = 1; i < columns_.size(); ++i) {
+        if (length({lines.back().begin, i + 1}, least) <= limit)
             lines.back().end = i + 1;
-        }
+        else
+            lines.push_back({i, i + 1});
+    }
+    const auto excess = [&](const Line& line) {
+        const std::size_t sum = length(line, [&](std::size_t i) { return widths[i]; });
+        return sum - std::min(sum, limit);
+    };
+    // Of two lines the first need not be as full as can be: names are cut least where it ends best.
+    for (std::size_t end = lines.front().end; lines.size() == 2 && --end > 0;) {
+        const Line first{0, end}, second{end, columns_.size()};
+        if (length(second, least) > limit) break;
+        if (excess(first) + excess(second) < excess(lines[0]) + excess(lines[1])) lines = {first, second};
     }
     for (const Line& line : lines) {
-        std::size_t length =
-            (line.begin == 0 ? 0 : continuation_indent) + (line.end - line.begin - 1) * column_gap.size();
-        for (std::size_t i = line.begin; i < line.end; ++i) length += widths[i];
-        for (; length > limit; --length) {
+        for (std::size_t over = excess(line); over > 0; --over) {
             std::size_t widest = line.end;
             for (std::size_t i = line.begin; i < line.end; ++i) {
                 if (widths[i] > least(i) && (widest == line.end || widths[i] > widths[widest])) widest = i;
