@@ -1,16 +1,21 @@
 // fp32shim log: the calls of recordings, one by one, or their distinct decisions where calls were not recorded.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
-#include <set>
+#include <queue>
 #include <thread>
 
 #include "cli/commands.hpp"
 #include "cli/filter.hpp"
 #include "cli/log_formats.hpp"
+#include "cli/log_source.hpp"
 #include "cli/options.hpp"
+#include "cli/progress.hpp"
 #include "cli/recordings.hpp"
 #include "cli/terminal.hpp"
 
@@ -25,94 +30,77 @@ struct LogOptions {
     Filter filter;
 };
 
-/// How long a live recording is left alone between two looks.
-constexpr auto look_again_after = std::chrono::milliseconds(200);
-
-/// Writes one recording, from where it stopped the last time.
-class Cursor {
-  public:
-    Cursor(record::RecordingReader& recording, LogWriter& writer, const LogOptions& options)
-        : recording_(recording), writer_(writer), options_(options) {}
-
-    void write_what_is_new() {
-        const bool has_calls = recording_.facts().start.log_level == policy::LogLevel::calls;
-        if (options_.rows || !has_calls)
-            write_rows();
-        else
-            write_events();
-    }
-
-    /// Says which calls the log lacks, in one line, where it lacks any.
-    void say_what_is_missing(const std::string& path) const {
-        const bool has_calls = recording_.facts().start.log_level == policy::LogLevel::calls;
-        if (options_.rows || !has_calls) return;
-        std::string text;
-        const auto add = [&](std::uint64_t count, std::string_view what) {
-            if (count > 0) text += fmt::format("{}{} events {}", text.empty() ? "" : ", ", count, what);
-        };
-        add(recording_.dropped_events(), "found no room and were dropped");
-        add(recording_.overwritten_events(), "were overwritten by later ones");
-        add(unknown_events_, "are of calls of which nothing else is known");
-        if (!text.empty()) say("log", path + ": " + text + "; fp32shim report counts those calls");
-    }
-
-  private:
-    void write_events() {
-        recording_.visit_events(
-            [this](const record::RecordedEvent& event) {
-                if (event.lane >= last_.size()) last_.resize(event.lane + 1);
-                last_[event.lane] = event.ticks;
-                const record::RecordedRow* row = recording_.row(event.row);
-                if (row == nullptr || row->is_overflow) {
-                    ++unknown_events_;
-                    return true;
-                }
-                return !passes(*row) || writer_.event(recording_, *row, event);
-            },
-            std::nullopt, std::vector<std::uint64_t>(last_));
-    }
-
-    void write_rows() {
-        for (const auto& [id, counters] : recording_.counters()) {
-            const record::RecordedRow* row = recording_.row(id);
-            if (row == nullptr || !passes(*row) || !written_.insert(id).second) continue;
-            if (!writer_.row(recording_, *row, counters)) return;
-        }
-    }
-
-    bool passes(const record::RecordedRow& row) const {
-        return options_.filter.passes(row, recording_.facts().process);
-    }
-
-    record::RecordingReader& recording_;
-    LogWriter& writer_;
-    const LogOptions& options_;
-    std::uint64_t unknown_events_ = 0;
-    std::vector<std::uint64_t> last_;  ///< ticks of the last event, by lane
-    std::set<std::uint32_t> written_;  ///< rows
-};
+/// How long a live recording is left alone between two looks: at calls, and at counts, which a person reads.
+constexpr auto calls_again_after = std::chrono::milliseconds(200);
+constexpr auto counts_again_after = std::chrono::milliseconds(1000);
 
 bool output_is_open() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-int follow(const std::string& path, LogWriter& writer, const LogOptions& options) {
-    const auto opened = record::RecordingReader::open(path);
-    if (!opened.reader) {
-        say("log", path + ": " + opened.error);
-        return exit_code::finding;
+/// Says once that decisions are written where calls may have been expected, and how to get those.
+void say_where_calls_are_not_recorded(const std::vector<LogSource>& sources, const LogOptions& options) {
+    if (options.rows) return;
+    const auto is_summary = [](const LogSource& source) { return !source.has_calls(); };
+    const auto count = std::count_if(sources.begin(), sources.end(), is_summary);
+    if (count == 0) return;
+    const LogSource& first = *std::find_if(sources.begin(), sources.end(), is_summary);
+    const std::string others = count == 1 ? "" : fmt::format(" and {} more", count - 1);
+    say("log", fmt::format("{}{}: single calls were not recorded, only distinct decisions with their counts; "
+                           "fp32shim run --level calls records them",
+                           first.path(), others));
+}
+
+/// All sources as one, by time. Each is in order for itself, and hands out what it has some at a time.
+void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
+    using Next = std::pair<std::int64_t, std::size_t>;  // when, and the place in `sources`
+    std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
+    const auto look_into = [&](std::size_t place) {
+        if (const auto time = sources[place].next_time()) next.emplace(*time, place);
+    };
+    for (std::size_t place = 0; place < sources.size(); ++place) look_into(place);
+    while (!next.empty()) {
+        const std::size_t place = next.top().second;
+        next.pop();
+        if (!sources[place].write_next(writer)) return;
+        look_into(place);
     }
-    writer.begin(*opened.reader);
-    Cursor cursor(*opened.reader, writer, options);
+}
+
+/// All recordings of a log are open at the same time: as many as the system lets this process have.
+void allow_many_open_files() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const LogOptions& options,
+                                    std::vector<ReadingProblem>& problems) {
+    std::vector<LogSource> sources;
+    Progress progress("reading recordings");
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        progress.show(i, paths.size());
+        auto opened = record::RecordingReader::open(paths[i]);
+        if (opened.reader)
+            sources.emplace_back(paths[i], std::move(opened.reader), options.filter, options.rows);
+        else
+            problems.push_back({paths[i], opened.error});
+    }
+    return sources;
+}
+
+void follow(LogSource& source, LogWriter& writer) {
     for (;;) {
         // Asked first: what a process did before it ended is then in what is read after.
-        const bool may_go_on = opened.reader->state() == record::RecordingState::live;
-        if (!opened.reader->refresh()) break;
-        cursor.write_what_is_new();
-        if (!output_is_open() || !may_go_on) break;
-        std::this_thread::sleep_for(look_again_after);
+        const bool has_ended = source.recording().state() != record::RecordingState::live;
+        const bool is_last = !source.refresh() || has_ended;
+        if (source.has_calls() || writer.takes_decisions_again() || is_last) {
+            while (source.next_time()) {
+                if (!source.write_next(writer)) break;
+            }
+        }
+        if (!output_is_open() || is_last) return;
+        std::this_thread::sleep_for(source.has_calls() ? calls_again_after : counts_again_after);
     }
-    writer.end();
-    cursor.say_what_is_missing(path);
-    return exit_code::ok;
 }
 
 int log(LogOptions& options) {
@@ -127,17 +115,28 @@ int log(LogOptions& options) {
         say("log", fmt::format("--follow takes one recording, found {}; name one of them", found.paths.size()));
         return exit_code::usage;
     }
-    const std::unique_ptr<LogWriter> writer = make_log_writer(options.format);
-    if (options.follow) return follow(found.paths.front(), *writer, options);
+    allow_many_open_files();
+    std::vector<ReadingProblem> problems;
+    std::vector<LogSource> sources = open_sources(found.paths, options, problems);
+    say_where_calls_are_not_recorded(sources, options);
 
-    const auto problems =
-        visit_recordings(found.paths, [&](const std::string& path, record::RecordingReader& recording) {
-            writer->begin(recording);
-            Cursor cursor(recording, *writer, options);
-            cursor.write_what_is_new();
-            cursor.say_what_is_missing(path);
-        });
+    const std::unique_ptr<LogWriter> writer = make_log_writer(options.format);
+    std::vector<const record::RecordingFacts*> facts;
+    for (const LogSource& source : sources) facts.push_back(&source.facts());
+    writer->begin(facts);
+    if (!options.follow)
+        write_merged(sources, *writer);
+    else if (!sources.empty())
+        follow(sources.front(), *writer);
     writer->end();
+
+    for (const LogSource& source : sources) {
+        if (const std::string missing = source.missing_text(); !missing.empty())
+            say("log", source.path() + ": " + missing);
+        for (const record::Problem& problem : source.recording().problems()) {
+            problems.push_back({source.path(), fmt::format("offset {}: {}", problem.offset, problem.what)});
+        }
+    }
     return say_problems("log", problems) ? exit_code::finding : exit_code::ok;
 }
 

@@ -2,19 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <limits>
+#include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "cli/json.hpp"
 #include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"
-#include "cli/report_formats.hpp"
+#include "cli/row_columns.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
 namespace {
+
+using record::RecordedCounters;
+using record::RecordedEvent;
+using record::RecordedRow;
+using record::RecordingFacts;
 
 bool put(std::string_view text) {
     print(text);
@@ -22,7 +32,7 @@ bool put(std::string_view text) {
 }
 
 /// A decision with the counters of one recording, as the report has it.
-MergedRow row_with_counters(const record::RecordedRow& row, const record::RecordedCounters& counters) {
+MergedRow row_with_counters(const RecordedRow& row, const RecordedCounters& counters) {
     MergedRow result = to_merged_row(row);
     result.counters = counters;
     result.processes = 1;
@@ -31,66 +41,94 @@ MergedRow row_with_counters(const record::RecordedRow& row, const record::Record
 
 /// `cblas_sgemm 128x128x128 ... : high (environment) -> tf32 by rounding operands`, as FP32_MATMUL_LOG=stderr says
 /// it.
-std::string decision_words(const record::RecordedRow& row) {
+std::string decision_words(const RecordedRow& row) {
     std::array<char, 1600> buffer;
     return row.is_overflow ? "(found no room)" : printable(record::format_decision_text(row.decision, buffer));
 }
 
+/// The keys that every event has (docs/log-format.md). `thread`: absent where there are calls of several.
+Json common_keys(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
+                 std::optional<std::int32_t> thread = std::nullopt) {
+    const record::ProcessFacts& process = facts.process;
+    return {{"event", event},
+            {"schema", record::log_schema},
+            {"time", timestamp(time_ns)},
+            {"time_ns", time_ns},
+            {"host", text_or_null(process.host)},
+            {"job_id", text_or_null(process.job_id)},
+            {"rank", process.rank < 0 ? Json() : Json(process.rank)},
+            {"pid", process.pid},
+            {"tid", thread ? Json(*thread) : Json()},
+            {"executable", text_or_null(process.executable)}};
+}
+
 class TableWriter : public LogWriter {
   public:
-    void begin(record::RecordingReader& recording) override {
-        const record::RecordingFacts& facts = recording.facts();
-        put(coloured(fmt::format("process {} on {}: {}", facts.process.pid, printable(facts.process.host),
-                                 printable(facts.process.command)),
-                     Colour::bold) +
-            "\n");
+    void begin(std::span<const RecordingFacts* const> recordings) override {
+        std::set<std::string> hosts;
+        for (const RecordingFacts* facts : recordings) {
+            hosts.insert(facts->process.host);
+            put(coloured(fmt::format("process {} on {}: {}", facts->process.pid, printable(facts->process.host),
+                                     printable(facts->process.command)),
+                         Colour::bold) +
+                "\n");
+        }
+        names_processes_ = recordings.size() > 1;
+        names_hosts_ = hosts.size() > 1;
+        for (const RecordingFacts* facts : recordings)
+            process_width_ = std::max(process_width_, process_text(*facts).size());
     }
-    bool event(record::RecordingReader&, const record::RecordedRow& row,
-               const record::RecordedEvent& event) override {
-        return put(fmt::format("{} {:>8} {:>10}  {}\n", time_of_day(event.end_ns), event.thread,
-                               (event.is_timed ? "" : "~") + duration_text(static_cast<double>(event.duration_ns)),
+    bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
+        return put(fmt::format("{} {:>{}}{:>8} {:>10}  {}\n", time_of_day(event.end_ns), process_text(facts),
+                               process_width_, event.thread,
+                               duration_text(static_cast<double>(event.duration_ns), !event.is_timed),
                                decision_words(row)));
     }
-    bool row(record::RecordingReader&, const record::RecordedRow& row,
-             const record::RecordedCounters& counters) override {
-        return put(fmt::format("{:>12} {:>10}  {}\n", count_text(counters.calls),
-                               duration_text(static_cast<double>(counters.total_ns)), decision_words(row)));
+    bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
+        return put(
+            fmt::format("{} {:>{}}{:>17} {:>10}  {}\n", time_of_day(counters.last_ns), process_text(facts),
+                        process_width_, counted(counters.calls, "call"),
+                        duration_text(static_cast<double>(counters.total_ns), counters.timed_calls < counters.calls),
+                        decision_words(row)));
     }
+    bool takes_decisions_again() const override { return true; }
+
+  private:
+    /// Which process an entry is of, with a blank behind it; nothing where there is only one.
+    std::string process_text(const RecordingFacts& facts) const {
+        if (!names_processes_) return {};
+        return fmt::format("{}{}{} ", names_hosts_ ? printable(facts.process.host) : "", names_hosts_ ? ":" : "",
+                           facts.process.pid);
+    }
+
+    bool names_processes_ = false, names_hosts_ = false;
+    std::size_t process_width_ = 0;
 };
 
-/// Calls in the words of docs/log-format.md; distinct decisions as events called `row`, with the keys of the report.
-/// One object a line, or all of them as an array.
+/// Events of docs/log-format.md: one object a line, or all of them as an array.
 class JsonWriter : public LogWriter {
   public:
     explicit JsonWriter(bool is_array) : is_array_(is_array) {}
 
-    void end() override {
-        if (is_array_) put(has_entries_ ? "\n]\n" : "[]\n");
+    void begin(std::span<const RecordingFacts* const> recordings) override {
+        for (const RecordingFacts* facts : recordings) {
+            put_object(line(record::format_start(
+                facts->start, facts->process, {facts->opened_ns, facts->process.pid, facts->process.pid}, buffer_)));
+        }
     }
-    void begin(record::RecordingReader& recording) override {
-        const record::RecordingFacts& facts = recording.facts();
-        put_object(line(record::format_start(facts.start, facts.process,
-                                             {facts.opened_ns, facts.process.pid, facts.process.pid}, buffer_)));
-    }
-    bool event(record::RecordingReader& recording, const record::RecordedRow& row,
-               const record::RecordedEvent& event) override {
+    bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
         record::DecisionEvent decision = row.decision;
         if (event.is_timed) decision.host_ns = static_cast<std::int64_t>(event.duration_ns);
-        const record::ProcessFacts& process = recording.facts().process;
-        return put_object(
-            line(record::format_decision(decision, process, {event.end_ns, process.pid, event.thread}, buffer_)));
+        return put_object(line(record::format_decision(decision, facts.process,
+                                                       {event.end_ns, facts.process.pid, event.thread}, buffer_)));
     }
-    bool row(record::RecordingReader& recording, const record::RecordedRow& row,
-             const record::RecordedCounters& counters) override {
-        const record::ProcessFacts& process = recording.facts().process;
-        Json json = {{"event", "row"},
-                     {"schema", record::log_schema},
-                     {"host", text_or_null(process.host)},
-                     {"rank", process.rank < 0 ? Json() : Json(process.rank)},
-                     {"pid", process.pid},
-                     {"executable", text_or_null(process.executable)}};
+    bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
+        Json json = common_keys("row", facts, counters.last_ns);
         json.update(json_of(row_with_counters(row, counters)));
         return put_object(json_line(json));
+    }
+    void end() override {
+        if (is_array_) put(has_entries_ ? "\n]\n" : "[]\n");
     }
 
   private:
@@ -107,89 +145,81 @@ class JsonWriter : public LogWriter {
     bool has_entries_ = false;
 };
 
+/// The same events, but for `start`: the keys of `row` are the columns, for calls too, which leave empty what they do
+/// not have.
 class CsvWriter : public LogWriter {
   public:
-    void begin(record::RecordingReader&) override {}
-    bool event(record::RecordingReader& recording, const record::RecordedRow& row,
-               const record::RecordedEvent& event) override {
-        const record::ProcessFacts& process = recording.facts().process;
-        if (!std::exchange(has_title_, true)) put("time,duration_ns,host,pid,thread," + decision_title() + "\r\n");
-        const std::string duration = event.is_timed ? fmt::format("{}", event.duration_ns) : "";
-        return put(fmt::format("{},{},{},{},{},{}\r\n", timestamp(event.end_ns), duration, csv_field(process.host),
-                               process.pid, event.thread, decision_fields(row)));
+    void begin(std::span<const RecordingFacts* const>) override {
+        std::string names;
+        const Json common = common_keys("", {}, 0);
+        for (const auto& [name, value] : common.items()) names += name + ',';
+        put(names + csv_names(decision_columns()) + ',' + csv_names(count_columns()) + "\r\n");
     }
-    bool row(record::RecordingReader& recording, const record::RecordedRow& row,
-             const record::RecordedCounters& counters) override {
-        const record::ProcessFacts& process = recording.facts().process;
-        if (!std::exchange(has_title_, true)) put("calls,host_ns,host,pid," + decision_title() + "\r\n");
-        return put(fmt::format("{},{},{},{},{}\r\n", counters.calls, counters.total_ns, csv_field(process.host),
-                               process.pid, decision_fields(row)));
+    bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
+        std::string counts;
+        for (const RowColumn& column : count_columns()) {
+            if (column.name == "host_ns" && event.is_timed) counts += fmt::format("{}", event.duration_ns);
+            counts += ',';
+        }
+        counts.pop_back();
+        return put_line(common_keys("decision", facts, event.end_ns, event.thread), decision_of(facts, row), counts);
+    }
+    bool row(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedCounters& counters) override {
+        const MergedRow row = row_with_counters(recorded, counters);
+        return put_line(common_keys("row", facts, counters.last_ns), csv_fields(decision_columns(), row),
+                        csv_fields(count_columns(), row));
     }
 
   private:
-    static std::string decision_title() {
-        return "function,dtype,device,m,n,k,batch,caller,scope,provider,requested,source,rule,applied,actual,how,"
-               "reason";
+    /// There are many calls, and few decisions.
+    const std::string& decision_of(const RecordingFacts& facts, const RecordedRow& row) {
+        std::string& fields = decisions_[&facts][row.id];
+        if (fields.empty()) fields = csv_fields(decision_columns(), to_merged_row(row));
+        return fields;
     }
-    static std::string decision_fields(const record::RecordedRow& recorded) {
-        const MergedRow row = to_merged_row(recorded);
-        const auto size = [](std::int64_t value) { return value < 0 ? std::string() : fmt::format("{}", value); };
-        std::string text;
-        for (const std::string& field : {row.function, row.dtype, row.device, size(row.m), size(row.n), size(row.k),
-                                         size(row.batch), row.caller, row.scope, row.provider, row.requested,
-                                         row.source, row.rule, row.applied, row.actual, row.how, row.reason}) {
-            text += csv_field(field) + ',';
-        }
-        text.pop_back();
-        return text;
+    static bool put_line(const Json& common, const std::string& decision, const std::string& counts) {
+        std::string line;
+        for (const Json& value : common) (line += csv_field(value)) += ',';
+        return put(line + decision + ',' + counts + "\r\n");
     }
 
-    bool has_title_ = false;
+    std::unordered_map<const RecordingFacts*, std::unordered_map<std::uint32_t, std::string>> decisions_;
 };
 
 /// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: complete events, in microseconds.
 /// Times count from the begin of the first recording, since a double has no room for nanoseconds since 1970.
 class ChromeWriter : public LogWriter {
   public:
-    void begin(record::RecordingReader& recording) override {
-        const record::RecordingFacts& facts = recording.facts();
-        if (zero_ns_ == 0) zero_ns_ = facts.opened_ns;
-        entry(
-            {{"name", "process_name"},
-             {"ph", "M"},
-             {"pid", facts.process.pid},
-             {"args",
-              {{"name", fmt::format("{} on {}", record::base_name(facts.process.executable), facts.process.host)}}}});
+    void begin(std::span<const RecordingFacts* const> recordings) override {
+        for (const RecordingFacts* facts : recordings) {
+            zero_ns_ = std::min(zero_ns_, facts->opened_ns);
+            entry({{"name", "process_name"},
+                   {"ph", "M"},
+                   {"pid", facts->process.pid},
+                   {"args",
+                    {{"name",
+                      fmt::format("{} on {}", record::base_name(facts->process.executable), facts->process.host)}}}});
+        }
     }
-    bool event(record::RecordingReader& recording, const record::RecordedRow& recorded,
-               const record::RecordedEvent& event) override {
+    bool event(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedEvent& event) override {
         const MergedRow row = to_merged_row(recorded);
         Json args = arguments(row);
         if (!event.is_timed) args["duration"] = "the mean of such calls: this one was not timed";
-        return entry({{"name", row.function + " " + row.size_text()},
-                      {"cat", row.ran_at()},
-                      {"ph", "X"},
-                      {"ts", static_cast<double>(event.begin_ns() - zero_ns_) / 1e3},
-                      {"dur", static_cast<double>(event.duration_ns) / 1e3},
-                      {"pid", recording.facts().process.pid},
-                      {"tid", event.thread != 0 ? Json(event.thread) : Json(event.lane)},
-                      {"args", args}});
+        return complete(facts, row, event.begin_ns(), event.end_ns,
+                        event.thread != 0 ? Json(event.thread) : Json(event.lane), std::move(args));
     }
-    /// A decision without its calls: the time from its first call to its last.
-    bool row(record::RecordingReader& recording, const record::RecordedRow& recorded,
-             const record::RecordedCounters& counters) override {
+    /// A decision without its calls: the time from the begin of its first call to the end of its last.
+    bool row(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedCounters& counters) override {
         const MergedRow row = to_merged_row(recorded);
         Json args = arguments(row);
         args["calls"] = counters.calls;
         args["host_ns"] = counters.total_ns;
-        return entry({{"name", row.function + " " + row.size_text()},
-                      {"cat", row.ran_at()},
-                      {"ph", "X"},
-                      {"ts", static_cast<double>(counters.first_ns - zero_ns_) / 1e3},
-                      {"dur", static_cast<double>(counters.last_ns - counters.first_ns) / 1e3},
-                      {"pid", recording.facts().process.pid},
-                      {"tid", recorded.id},
-                      {"args", args}});
+        args["timed_calls"] = counters.timed_calls;
+        args["duration"] = "from the first such call to the last; single calls were not recorded";
+        // When the first call began is not recorded, only when it returned.
+        const auto mean_ns = counters.total_ns / std::max<std::uint64_t>(counters.calls, 1);
+        const RecordedEvent first{.end_ns = counters.first_ns, .duration_ns = mean_ns};
+        return complete(facts, row, first.begin_ns(), counters.last_ns, Json(recorded.id), std::move(args));
     }
     void end() override { put(has_entries_ ? "\n]}\n" : "{\"traceEvents\": []}\n"); }
 
@@ -200,6 +230,22 @@ class ChromeWriter : public LogWriter {
                 {"source", text_or_null(row.source)},   {"rule", text_or_null(row.rule)},
                 {"applied", text_or_null(row.applied)}, {"reason", text_or_null(row.reason)}};
     }
+    bool complete(const RecordingFacts& facts, const MergedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
+                  Json thread, Json args) {
+        auto duration_ns = static_cast<double>(end_ns - begin_ns);
+        if (duration_ns < 1) {
+            duration_ns = 1;
+            args["duration"] = "not known: drawn as 1 ns, so that it is seen";
+        }
+        return entry({{"name", row.function + " " + row.size_text()},
+                      {"cat", row.ran_at()},
+                      {"ph", "X"},
+                      {"ts", static_cast<double>(std::max(begin_ns, zero_ns_) - zero_ns_) / 1e3},
+                      {"dur", duration_ns / 1e3},
+                      {"pid", facts.process.pid},
+                      {"tid", std::move(thread)},
+                      {"args", std::move(args)}});
+    }
     bool entry(const Json& json) {
         std::string line = json_line(json);
         line.pop_back();
@@ -207,7 +253,7 @@ class ChromeWriter : public LogWriter {
     }
 
     bool has_entries_ = false;
-    std::int64_t zero_ns_ = 0;
+    std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace

@@ -2,22 +2,29 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "record/recording_reader.hpp"
 
 namespace fp32shim::cli {
 
-/// Writes to stdout. event() and row() return false where nobody reads any more.
+/// Writes to stdout. event() and row() return false where nobody reads any more. All entries of one recording come
+/// with the same facts, and those of begin().
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
-    /// Before the first entry of each recording.
-    virtual void begin(record::RecordingReader& recording) = 0;
-    virtual bool event(record::RecordingReader& recording, const record::RecordedRow& row,
+    /// Before the first entry: the recordings that entries will be from.
+    virtual void begin(std::span<const record::RecordingFacts* const> recordings) = 0;
+    /// One call.
+    virtual bool event(const record::RecordingFacts& facts, const record::RecordedRow& row,
                        const record::RecordedEvent& event) = 0;
-    virtual bool row(record::RecordingReader& recording, const record::RecordedRow& row,
+    /// A distinct decision with its counts.
+    virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
                      const record::RecordedCounters& counters) = 0;
+    /// Whether a decision may be handed over again, with the counts that it has by then: a person takes the last of
+    /// these, a program would add them up.
+    virtual bool takes_decisions_again() const { return false; }
     /// After the last entry of all.
     virtual void end() {}
 };

@@ -91,6 +91,13 @@ std::string MergedRow::route_text() const {
     return fmt::format("{} -> {}", caller.empty() ? "?" : caller, provider.empty() ? "?" : provider);
 }
 
+void Share::add(const record::RecordedCounters& counters) {
+    calls += counters.calls;
+    host_ns += counters.total_ns;
+    timed_calls += counters.timed_calls;
+    is_estimate |= counters.timed_calls < counters.calls;
+}
+
 MergedRow& MergedCalls::row_for(const record::RecordedRow* row) {
     MergedRow merged;
     if (row != nullptr)
@@ -121,8 +128,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         add_counters(merged.counters, counters);
         counted.push_back(static_cast<std::size_t>(&merged - rows_.data()));
         process.calls += counters.calls;
-        total_.calls += counters.calls;
-        total_.host_ns += counters.total_ns;
+        total_.add(counters);
         if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;
         last_ns_ = std::max(last_ns_, counters.last_ns);
     }
@@ -144,8 +150,7 @@ std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
     for (const MergedRow& row : rows_) {
         const auto place = std::find_if(result.begin(), result.end() - 1,
                                         [&](const auto& entry) { return entry.first == row.ran_at(); });
-        place->second.calls += row.counters.calls;
-        place->second.host_ns += row.counters.total_ns;
+        place->second.add(row.counters);
     }
     if (filter_ == nullptr || filter_->is_empty()) result.back().second.calls += uncounted_calls();
     std::erase_if(result, [](const auto& entry) { return entry.second.calls == 0; });

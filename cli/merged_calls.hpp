@@ -29,6 +29,7 @@ struct MergedRow {
 
     /// The format that the library says it used, else the lowest that the call permits.
     const std::string& ran_at() const { return actual.empty() ? applied : actual; }
+    bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Whether something was asked for and did not happen.
     bool is_refused() const;
     /// `128x128x64`, with `?` for a size that the function does not have, and the batch count.
@@ -54,6 +55,10 @@ struct MergedProcess {
 struct Share {
     std::uint64_t calls = 0;
     std::uint64_t host_ns = 0;
+    std::uint64_t timed_calls = 0;
+    bool is_estimate = false;  ///< `host_ns`: not all of the calls that it stands for were timed
+
+    void add(const record::RecordedCounters& counters);
 };
 
 class MergedCalls {

@@ -19,11 +19,13 @@ std::string change_text(const record::RecordedChange& change) {
     using record::format::ChangeKind;
     switch (change.kind) {
         case ChangeKind::set_precision:
-            return fmt::format("precision {}", change.precision ? policy::to_string(*change.precision)
-                                                                : std::string_view("back to its settings"));
+            return fmt::format(
+                "precision {}{}", change.was_done ? "" : "not set: ",
+                change.precision ? policy::to_string(*change.precision) : std::string_view("back to its settings"));
         case ChangeKind::set_floor:
-            return fmt::format("floor {}", policy::to_string(change.floor));
+            return fmt::format("floor {}{}", change.was_done ? "" : "not set: ", policy::to_string(change.floor));
         case ChangeKind::reload:
+            if (!change.was_done) return "policy not read again";
             return "policy read again: " +
                    policy_text(change.policy_name, change.policy_revision, change.policy_sha256);
         case ChangeKind::none:

@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 std::string settings_text(const record::StartEvent& start);
 /// `none`, or the policy's name and revision. Texts of a recording: not printable() yet.
 std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256);
-/// What was changed, without who did it: `precision high`.
+/// What was changed, without who did it: `precision high`; or what was not: `policy not read again`.
 std::string change_text(const record::RecordedChange& change);
 /// Why calls that the process made later are not in its recording; empty: they are.
 std::string early_end_text(const record::RecordingFacts& facts);

@@ -1,4 +1,5 @@
 // fp32shim report: what recordings say, merged.
+#include <unistd.h>
 
 #include <memory>
 
@@ -35,7 +36,8 @@ std::string text_of(const MergedCalls& calls, const Timeline& timeline, const st
     if (options.format == "json") return json_text(report_json(calls));
     if (options.format == "csv") return report_csv(calls);
     if (options.format == "prometheus") return report_prometheus(calls);
-    return report_table(calls, {static_cast<std::size_t>(options.top), order_of(options.sort)});
+    return report_table(calls, {.sites = static_cast<std::size_t>(options.top), .order = order_of(options.sort)},
+                        options.output.empty() ? STDOUT_FILENO : -1);
 }
 
 int report(ReportOptions& options) {

@@ -11,6 +11,7 @@
 
 #include "cli/moment.hpp"
 #include "cli/process_text.hpp"
+#include "cli/row_columns.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -35,14 +36,15 @@ std::string head_text(const MergedCalls& calls) {
     std::string text =
         fmt::format("{} in {} on {}, {} on the host", counted(total.calls, "call"),
                     counted(calls.processes().size(), "recording"), counted(host_count(calls), "machine"),
-                    duration_text(static_cast<double>(total.host_ns)));
+                    duration_text(static_cast<double>(total.host_ns), total.is_estimate));
     if (calls.first_ns() != 0) {
         text += fmt::format(", {:.19}Z to {:.19}Z", timestamp(calls.first_ns()), timestamp(calls.last_ns()));
     }
     return text + "\n";
 }
 
-/// One line for each policy, and for the settings of processes that have none.
+/// What was in force when the recordings began: one line for each policy, and for the settings of processes that have
+/// none.
 std::string all_settings_text(const MergedCalls& calls) {
     std::map<std::string, std::uint64_t> settings;
     for (const MergedProcess& process : calls.processes()) {
@@ -55,9 +57,11 @@ std::string all_settings_text(const MergedCalls& calls) {
         }
         ++settings[printable(line)];
     }
+    const std::string when = calls.processes().size() == 1 ? "At its start" : "At their start";
     std::string text;
     for (const auto& [line, count] : settings) {
-        text += settings.size() == 1 ? line + "\n" : fmt::format("{} ({})\n", line, counted(count, "recording"));
+        text += fmt::format("{}: {}", when, line);
+        text += settings.size() == 1 ? "\n" : fmt::format(" ({})\n", counted(count, "recording"));
     }
     return text;
 }
@@ -67,14 +71,16 @@ std::string format_text(const MergedCalls& calls, int stream) {
     std::string text;
     const auto& shares = calls.by_format();
     if (shares.empty()) return text;
-    text += coloured(fmt::format("{:<10} {:>15} {:>7} {:>12} {:>7}", "ran at", "calls", "", "host time", ""),
-                     Colour::bold, stream) +
+    text += coloured(fmt::format("{:<10} {:>15} {:>7} {:>12}", "ran at", "calls", "", "host time"), Colour::bold,
+                     stream) +
             "\n";
     for (const auto& [format, share] : shares) {
-        text += fmt::format("{} {:>15} {:>7} {:>12} {:>7}\n",
+        const std::string of_host_time = percent(share.host_ns, total.host_ns);
+        text += fmt::format("{} {:>15} {:>7} {:>12}{}\n",
                             coloured(fmt::format("{:<10}", format), colour_of_format(format), stream),
                             count_text(share.calls), percent(share.calls, total.calls),
-                            duration_text(static_cast<double>(share.host_ns)), percent(share.host_ns, total.host_ns));
+                            duration_text(static_cast<double>(share.host_ns), share.is_estimate),
+                            of_host_time.empty() ? "" : fmt::format(" {:>7}", of_host_time));
     }
     return text;
 }
@@ -112,9 +118,9 @@ std::string missing_text(const MergedCalls& calls) {
     return text;
 }
 
-Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
-
-Json json_of(const Share& share) { return {{"calls", share.calls}, {"host_ns", share.host_ns}}; }
+Json json_of(const Share& share) {
+    return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"timed_calls", share.timed_calls}};
+}
 
 Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
 
@@ -165,48 +171,6 @@ Json json_of(const MergedProcess& process) {
     return json;
 }
 
-std::string number_or_nothing(std::int64_t number) { return number < 0 ? std::string() : fmt::format("{}", number); }
-
-/// The columns of the CSV, in their order.
-struct CsvColumn {
-    const char* name;
-    std::string (*value)(const MergedRow& row);
-};
-constexpr CsvColumn csv_columns[] = {
-    {"function", [](const MergedRow& row) { return row.function; }},
-    {"dtype", [](const MergedRow& row) { return row.dtype; }},
-    {"device", [](const MergedRow& row) { return row.device; }},
-    {"device_index", [](const MergedRow& row) { return number_or_nothing(row.device_index); }},
-    {"compute_capability", [](const MergedRow& row) { return row.compute_capability; }},
-    {"trans_a", [](const MergedRow& row) { return row.trans_a; }},
-    {"trans_b", [](const MergedRow& row) { return row.trans_b; }},
-    {"m", [](const MergedRow& row) { return number_or_nothing(row.m); }},
-    {"n", [](const MergedRow& row) { return number_or_nothing(row.n); }},
-    {"k", [](const MergedRow& row) { return number_or_nothing(row.k); }},
-    {"batch", [](const MergedRow& row) { return row.is_overflow ? std::string() : fmt::format("{}", row.batch); }},
-    {"caller", [](const MergedRow& row) { return row.caller; }},
-    {"scope", [](const MergedRow& row) { return row.scope; }},
-    {"provider", [](const MergedRow& row) { return row.provider; }},
-    {"requested", [](const MergedRow& row) { return row.requested; }},
-    {"source", [](const MergedRow& row) { return row.source; }},
-    {"rule", [](const MergedRow& row) { return row.rule; }},
-    {"applied", [](const MergedRow& row) { return row.applied; }},
-    {"actual", [](const MergedRow& row) { return row.actual; }},
-    {"how", [](const MergedRow& row) { return row.how; }},
-    {"reason", [](const MergedRow& row) { return row.reason; }},
-    {"detail", [](const MergedRow& row) { return row.detail; }},
-    {"status", [](const MergedRow& row) { return row.status ? fmt::format("{}", *row.status) : std::string(); }},
-    {"sizes_folded", [](const MergedRow& row) { return std::string(row.is_folded ? "true" : "false"); }},
-    {"flops", [](const MergedRow& row) { return row.flops < 0 ? std::string() : fmt::format("{:.17g}", row.flops); }},
-    {"processes", [](const MergedRow& row) { return fmt::format("{}", row.processes); }},
-    {"calls", [](const MergedRow& row) { return fmt::format("{}", row.counters.calls); }},
-    {"host_ns", [](const MergedRow& row) { return fmt::format("{}", row.counters.total_ns); }},
-    {"host_ns_min", [](const MergedRow& row) { return fmt::format("{}", row.counters.shortest_ns); }},
-    {"host_ns_max", [](const MergedRow& row) { return fmt::format("{}", row.counters.longest_ns); }},
-    {"first", [](const MergedRow& row) { return timestamp(row.counters.first_ns); }},
-    {"last", [](const MergedRow& row) { return timestamp(row.counters.last_ns); }},
-};
-
 /// A label's value in Prometheus's text format.
 std::string label(std::string_view name, std::string_view value) {
     std::string text = fmt::format("{}=\"", name);
@@ -232,8 +196,8 @@ Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t lim
                  {"mean", true},
                  {"function"},
                  {"size"},
-                 {"caller -> provider"},
-                 {"asked for"},
+                 {"caller -> provider", false, 26},
+                 {"asked for", false, 22},
                  {"ran at"},
                  {"reason"}});
     for (std::size_t i = 0; i < rows.size() && (limit == 0 || i < limit); ++i) {
@@ -244,13 +208,26 @@ Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t lim
             asked += fmt::format(" (rule \"{}\")", row.rule);
         else if (!row.is_overflow)
             asked += fmt::format(" ({})", row.source);
-        table.add({count_text(row.counters.calls), duration_text(total),
-                   duration_text(total / static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1))),
-                   row.is_overflow ? "(found no room)" : row.function, row.size_text(), row.route_text(), asked,
-                   row.is_overflow ? "unknown" : row.ran_at(), row.reason});
+        const bool is_estimate = row.has_estimated_time();
+        const double mean = total / static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
+        table.add({count_text(row.counters.calls), duration_text(total, is_estimate),
+                   duration_text(mean, is_estimate), row.is_overflow ? "(found no room)" : row.function,
+                   row.size_text(), row.route_text(), asked, row.is_overflow ? "unknown" : row.ran_at(), row.reason});
     }
     return table;
 }
+
+namespace {
+
+std::string limited_table(const std::vector<const MergedRow*>& rows, const TableLimits& limits, int stream) {
+    std::string text = call_site_table(rows, limits.sites).text(stream);
+    if (limits.sites != 0 && rows.size() > limits.sites) {
+        text += fmt::format("{} more; {}\n", counted(rows.size() - limits.sites, "row"), limits.how_to_see_more);
+    }
+    return text;
+}
+
+}  // namespace
 
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream) {
     std::string text = head_text(calls) + all_settings_text(calls);
@@ -260,65 +237,19 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
     };
     section("", format_text(calls, stream));
     const auto rows = sorted(calls.rows(), limits.order);
-    if (!rows.empty()) {
-        std::string body = call_site_table(rows, limits.sites).text(stream);
-        if (limits.sites != 0 && rows.size() > limits.sites) {
-            body += fmt::format("{} more\n", counted(rows.size() - limits.sites, "row"));
-        }
-        section("", body);
-    }
+    if (!rows.empty()) section("", limited_table(rows, limits, stream));
     std::vector<const MergedRow*> refused;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(refused),
                  [](const MergedRow* row) { return row->is_refused(); });
-    if (!refused.empty()) {
-        std::string body = call_site_table(refused, limits.sites).text(stream);
-        if (limits.sites != 0 && refused.size() > limits.sites) {
-            body += fmt::format("{} more\n", counted(refused.size() - limits.sites, "row"));
-        }
-        section("Asked for, and not done as asked", body);
+    if (!refused.empty() && refused.size() == rows.size()) {
+        section("", coloured("Asked for, and not done as asked", Colour::bold, stream) + ": all of these calls\n");
+    } else if (!refused.empty()) {
+        section("Asked for, and not done as asked", limited_table(refused, limits, stream));
     }
     section("Changed while it ran", all_changes_text(calls));
     section("Not complete", missing_text(calls));
+    if (calls.total().is_estimate) section("", "~: estimated, since of short calls only some are timed\n");
     return text;
-}
-
-Json json_of(const MergedRow& row) {
-    const bool is_known = !row.is_overflow;
-    Json json;
-    json["function"] = text_or_null(row.function);
-    json["dtype"] = text_or_null(row.dtype);
-    json["device"] = text_or_null(row.device);
-    json["device_index"] = row.device_index < 0 ? Json() : Json(row.device_index);
-    json["compute_capability"] = text_or_null(row.compute_capability);
-    json["trans_a"] = text_or_null(row.trans_a);
-    json["trans_b"] = text_or_null(row.trans_b);
-    json["m"] = size_or_null(row.m);
-    json["n"] = size_or_null(row.n);
-    json["k"] = size_or_null(row.k);
-    json["batch"] = is_known ? Json(row.batch) : Json();
-    json["caller"] = text_or_null(row.caller);
-    json["scope"] = text_or_null(row.scope);
-    json["provider"] = text_or_null(row.provider);
-    json["requested"] = text_or_null(row.requested);
-    json["source"] = text_or_null(row.source);
-    json["rule"] = text_or_null(row.rule);
-    json["applied"] = text_or_null(row.applied);
-    json["actual"] = text_or_null(row.actual);
-    json["how"] = text_or_null(row.how);
-    json["reason"] = text_or_null(row.reason);
-    json["detail"] = text_or_null(row.detail);
-    json["status"] = row.status ? Json(*row.status) : Json();
-    json["sizes_folded"] = row.is_folded;
-    json["flops"] = row.flops < 0 ? Json() : Json(row.flops);
-    json["processes"] = row.processes;
-    json["calls"] = row.counters.calls;
-    json["host_ns"] = row.counters.total_ns;
-    json["timed_calls"] = row.counters.timed_calls;
-    json["host_ns_min"] = row.counters.shortest_ns;
-    json["host_ns_max"] = row.counters.longest_ns;
-    json["first"] = time_or_null(row.counters.first_ns);
-    json["last"] = time_or_null(row.counters.last_ns);
-    return json;
 }
 
 Json report_json(const MergedCalls& calls) {
@@ -341,27 +272,10 @@ Json report_json(const MergedCalls& calls) {
     return json;
 }
 
-std::string csv_field(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return quoted + '"';
-}
-
 std::string report_csv(const MergedCalls& calls) {
-    std::string text;
-    const auto line = [&text](const auto& cell) {
-        bool is_first = true;
-        for (const CsvColumn& column : csv_columns) {
-            if (!std::exchange(is_first, false)) text += ',';
-            text += csv_field(cell(column));
-        }
-        text += "\r\n";
-    };
-    line([](const CsvColumn& column) { return std::string(column.name); });
-    for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) {
-        line([row](const CsvColumn& column) { return column.value(*row); });
-    }
+    std::string text = csv_names(decision_columns()) + ',' + csv_names(count_columns()) + "\r\n";
+    for (const MergedRow* row : sorted(calls.rows(), RowOrder::time))
+        text += csv_fields(decision_columns(), *row) + ',' + csv_fields(count_columns(), *row) + "\r\n";
     return text;
 }
 
@@ -372,15 +286,18 @@ std::string report_prometheus(const MergedCalls& calls) {
             fmt::format("{{{},{},{},{},{},{}}}", label("function", row.function), label("device", row.device),
                         label("dtype", row.dtype), label("requested", row.requested),
                         label("applied", row.is_overflow ? "unknown" : row.ran_at()), label("reason", row.reason));
-        by_labels[labels].calls += row.counters.calls;
-        by_labels[labels].host_ns += row.counters.total_ns;
+        by_labels[labels].add(row.counters);
     }
     std::string text =
         metric("fp32shim_calls_total", "counter", "Matrix products, by what was asked for and applied.");
     for (const auto& [labels, share] : by_labels)
         text += fmt::format("fp32shim_calls_total{} {}\n", labels, share.calls);
+    text += metric("fp32shim_timed_calls_total", "counter", "Those of them whose time was measured.");
+    for (const auto& [labels, share] : by_labels)
+        text += fmt::format("fp32shim_timed_calls_total{} {}\n", labels, share.timed_calls);
     text += metric("fp32shim_host_seconds_total", "counter",
-                   "Time in those calls on the host; of products on CUDA, of their launch.");
+                   "Time in those calls on the host; of products on CUDA, of their launch. An estimate where fewer "
+                   "calls were timed than made.");
     for (const auto& [labels, share] : by_labels) {
         text +=
             fmt::format("fp32shim_host_seconds_total{} {:.9f}\n", labels, static_cast<double>(share.host_ns) / 1e9);
@@ -394,6 +311,8 @@ std::string report_prometheus(const MergedCalls& calls) {
            calls.uncounted_calls());
     single("fp32shim_dropped_events_total", "counter", "Events that found no room in a recording.",
            calls.dropped_events());
+    single("fp32shim_overwritten_events_total", "counter", "Events that were overwritten by later ones.",
+           calls.overwritten_events());
     return text;
 }
 

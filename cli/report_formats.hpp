@@ -5,6 +5,7 @@
 
 #include "cli/json.hpp"
 #include "cli/merged_calls.hpp"
+#include "cli/row_columns.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
@@ -12,9 +13,11 @@ namespace fp32shim::cli {
 struct TableLimits {
     std::size_t sites = 10;  ///< rows of the list of call sites; 0: all
     RowOrder order = RowOrder::time;
+    std::string how_to_see_more = "--top 0 shows all";  ///< where there are more rows than that
 };
 
 /// For people: totals, formats, the call sites that matter most, what was asked for and not done, what is missing.
+/// `stream`: where it goes, 1 or 2; -1: into a file.
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream = 1);
 
 /// docs/cli/report-json.md describes every key.
@@ -25,12 +28,6 @@ std::string report_csv(const MergedCalls& calls);
 
 /// Prometheus's text format: counters by function, device, dtype, requested, applied and reason.
 std::string report_prometheus(const MergedCalls& calls);
-
-/// A row as the report's JSON has it.
-Json json_of(const MergedRow& row);
-
-/// By RFC 4180: in quotes where it holds a comma, a quote or a line feed.
-std::string csv_field(const std::string& text);
 
 /// The cells of a table of rows, and their titles.
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);

@@ -14,7 +14,7 @@
 #include "cli/json.hpp"
 #include "cli/moment.hpp"
 #include "cli/process_text.hpp"
-#include "cli/report_formats.hpp"
+#include "cli/row_columns.hpp"
 #include "cli/terminal.hpp"
 
 // report_page/embedded.S
@@ -83,8 +83,11 @@ Json formats_json(const MergedCalls& calls) {
     for (const MergedRow& row : calls.rows()) work[format_of(row)] += work_of(row);
     Json json = Json::array();
     for (const auto& [format, share] : calls.by_format()) {
-        json.push_back(
-            {{"format", format}, {"calls", share.calls}, {"host_ns", share.host_ns}, {"work", work[format]}});
+        json.push_back({{"format", format},
+                        {"calls", share.calls},
+                        {"host_ns", share.host_ns},
+                        {"estimated", share.is_estimate},
+                        {"work", work[format]}});
     }
     return json;
 }
@@ -351,6 +354,7 @@ Json page_data(const HtmlReport& report) {
     json["filtered"] = report.is_filtered;
     json["sort"] = report.order == RowOrder::calls ? "calls" : report.order == RowOrder::flops ? "work" : "host_ns";
     json["totals"] = sum_of(calls).json();
+    json["totals"]["estimated"] = calls.total().is_estimate;
     json["totals"]["recordings"] = calls.processes().size();
     json["totals"]["decisions"] = rows.size();
     json["period"] = duration_json(calls);

@@ -47,6 +47,15 @@ std::string as_glob(std::string name) {
     return pattern + "*" + std::string(extension);
 }
 
+/// In quotes where a shell would read something into it.
+std::string shell_word(const std::string& text) {
+    constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
+    if (text.find_first_not_of(plain) == std::string::npos) return text;
+    std::string word = "'";
+    for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return word + "'";
+}
+
 std::int64_t now_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
         .count();
@@ -91,8 +100,18 @@ std::string RunSummary::text() const {
     std::string text;
     for (const ReadingProblem& problem : problems)
         text += fmt::format("{}: {}\n", problem.path, printable(problem.text));
-    if (calls.total().calls > 0) text += report_table(calls, {.sites = 5}, STDERR_FILENO);
+    if (calls.total().calls > 0) {
+        text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(calls)}, STDERR_FILENO);
+    }
     return text.empty() ? text : "\nfp32shim: " + text;
+}
+
+std::string RunSummary::how_to_see_more(const MergedCalls& calls) const {
+    if (!folder_.empty()) return "fp32shim report shows all of a recording that is kept by --log NAME.fp32rec";
+    std::string command = "fp32shim report --top 0";
+    for (const MergedProcess& process : calls.processes()) command += ' ' + shell_word(process.path);
+    if (calls.processes().size() > 3) command = "fp32shim report --top 0 " + shell_word(as_glob(pattern_));
+    return printable(command) + " shows all";
 }
 
 void RunSummary::remove_temporary_recordings() {

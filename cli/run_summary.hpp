@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/merged_calls.hpp"
 #include "cli/process_environment.hpp"
 #include "policy/policy.hpp"
 
@@ -27,6 +28,9 @@ class RunSummary {
     void remove_temporary_recordings();
 
   private:
+    /// What to type where the summary does not show all rows.
+    std::string how_to_see_more(const MergedCalls& calls) const;
+
     std::string folder_;   ///< the temporary one; empty: none
     std::string pattern_;  ///< of the recordings to read; empty: none
     std::int64_t began_ns_;

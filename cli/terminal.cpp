@@ -1,6 +1,7 @@
 #include "cli/terminal.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,9 @@
 
 namespace fp32shim::cli {
 namespace {
+
+constexpr std::string_view column_gap = "  ";
+constexpr std::size_t continuation_indent = 4;
 
 std::string_view code_of(Colour colour) {
     switch (colour) {
@@ -36,6 +40,38 @@ std::size_t width_of(std::string_view text) {
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+/// Bytes of the first `count` characters.
+std::size_t bytes_of(std::string_view text, std::size_t count) {
+    std::size_t size = 0;
+    for (; size < text.size(); ++size) {
+        const bool begins_character = (static_cast<unsigned char>(text[size]) & 0xc0) != 0x80;
+        if (begins_character && count-- == 0) break;
+    }
+    return size;
+}
+
+/// At most `width` characters of `text`: its begin and its end, which tell names apart.
+std::string without_middle(std::string_view text, std::size_t width) {
+    const std::size_t length = width_of(text);
+    if (length <= width) return std::string(text);
+    if (width <= 1) return "…";
+    const std::size_t kept = width - 1, at_end = kept / 2;
+    return std::string(text.substr(0, bytes_of(text, kept - at_end))) + "…" +
+           std::string(text.substr(bytes_of(text, length - at_end)));
+}
+
+/// The same; of two names with an arrow between them the longer one loses more.
+std::string shortened(std::string_view text, std::size_t width) {
+    constexpr std::string_view arrow = " -> ";
+    const std::size_t place = text.find(arrow);
+    if (place == std::string_view::npos || width < arrow.size() + 2) return without_middle(text, width);
+    const std::string_view from = text.substr(0, place), to = text.substr(place + arrow.size());
+    const std::size_t room = width - arrow.size();
+    const std::size_t for_to = std::max(room / 2, room - std::min(room, width_of(from)));
+    const std::string second = without_middle(to, for_to);
+    return without_middle(from, room - width_of(second)) + std::string(arrow) + second;
+}
+
 std::string padded(std::string_view text, std::size_t width, bool to_the_right) {
     const std::string blanks(width - std::min(width, width_of(text)), ' ');
     return to_the_right ? blanks + std::string(text) : std::string(text) + blanks;
@@ -48,6 +84,11 @@ bool takes_colours(int stream) {
     if (no_color != nullptr && *no_color != '\0') return false;
     const char* terminal = std::getenv("TERM");
     return terminal != nullptr && std::strcmp(terminal, "dumb") != 0 && isatty(stream) == 1;
+}
+
+std::size_t terminal_width(int stream) {
+    winsize size{};
+    return isatty(stream) == 1 && ioctl(stream, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 std::string coloured(std::string_view text, Colour colour, int stream) {
@@ -86,22 +127,69 @@ std::string Table::text(int stream) const {
         for (const auto& row : rows_) width = std::max(width, width_of(row[i]));
         widths.push_back(width);
     }
-    const auto line = [&](const auto& cell_of) {
-        std::string result;
-        for (std::size_t i = 0; i < columns_.size(); ++i) {
-            if (i > 0) result += "  ";
-            result += padded(cell_of(i), widths[i], columns_[i].is_number);
+    const std::vector<Line> lines = fit(terminal_width(stream), widths);
+    const auto add = [&](std::string& text, Colour colour, const auto& cell_of) {
+        for (const Line& line : lines) {
+            std::string cells = line.begin == 0 ? "" : std::string(continuation_indent, ' ');
+            for (std::size_t i = line.begin; i < line.end; ++i) {
+                if (i > line.begin) cells += column_gap;
+                cells += padded(shortened(cell_of(i), widths[i]), widths[i], columns_[i].is_number);
+            }
+            cells.resize(cells.find_last_not_of(' ') + 1);
+            text += coloured(cells, colour, stream) + "\n";
         }
-        result.resize(result.find_last_not_of(' ') + 1);
-        return result;
     };
-    std::string result =
-        coloured(line([&](std::size_t i) { return columns_[i].title; }), Colour::bold, stream) + "\n";
-    for (const auto& row : rows_) result += line([&](std::size_t i) { return row[i]; }) + "\n";
+    std::string result;
+    add(result, Colour::bold, [&](std::size_t i) { return columns_[i].title; });
+    for (const auto& row : rows_) add(result, Colour::none, [&](std::size_t i) { return row[i]; });
     return result;
 }
 
-std::string duration_text(double nanoseconds) {
+/// Makes `widths` smaller, and lines of columns, so that no line is longer than `limit`; 0: one line, however long.
+std::vector<Table::Line> Table::fit(std::size_t limit, std::vector<std::size_t>& widths) const {
+    if (limit == 0) return {{0, columns_.size()}};
+    const auto least = [&](std::size_t i) {
+        const std::size_t least_width = columns_[i].shrinks_to;
+        return least_width == 0 ? widths[i] : std::min(widths[i], least_width);
+    };
+    const auto length = [&](const Line& line, const auto& width_of_column) {
+        std::size_t sum =
+            (line.begin == 0 ? 0 : continuation_indent) + (line.end - line.begin - 1) * column_gap.size();
+        for (std::size_t i = line.begin; i < line.end; ++i) sum += width_of_column(i);
+        return sum;
+    };
+    std::vector<Line> lines = {{0, 1}};
+    for (std::size_t i = 1; i < columns_.size(); ++i) {
+        if (length({lines.back().begin, i + 1}, least) <= limit)
+            lines.back().end = i + 1;
+        else
+            lines.push_back({i, i + 1});
+    }
+    const auto excess = [&](const Line& line) {
+        const std::size_t sum = length(line, [&](std::size_t i) { return widths[i]; });
+        return sum - std::min(sum, limit);
+    };
+    // Of two lines the first need not be as full as can be: names are cut least where it ends best.
+    for (std::size_t end = lines.front().end; lines.size() == 2 && --end > 0;) {
+        const Line first{0, end}, second{end, columns_.size()};
+        if (length(second, least) > limit) break;
+        if (excess(first) + excess(second) < excess(lines[0]) + excess(lines[1])) lines = {first, second};
+    }
+    for (const Line& line : lines) {
+        for (std::size_t over = excess(line); over > 0; --over) {
+            std::size_t widest = line.end;
+            for (std::size_t i = line.begin; i < line.end; ++i) {
+                if (widths[i] > least(i) && (widest == line.end || widths[i] > widths[widest])) widest = i;
+            }
+            if (widest == line.end) break;
+            --widths[widest];
+        }
+    }
+    return lines;
+}
+
+std::string duration_text(double nanoseconds, bool is_estimate) {
+    if (is_estimate) return "~" + duration_text(nanoseconds);
     if (nanoseconds < 999.5) return fmt::format("{:.0f} ns", nanoseconds);
     if (nanoseconds < 999.5e3) return fmt::format("{:.3g} us", nanoseconds / 1e3);
     if (nanoseconds < 999.5e6) return fmt::format("{:.3g} ms", nanoseconds / 1e6);

@@ -13,6 +13,9 @@ enum class Colour : std::uint8_t { none, bold, faint, red, green, yellow };
 /// Whether `stream` (1 or 2) is a terminal that takes colours: not with NO_COLOR set to anything, nor TERM=dumb.
 bool takes_colours(int stream);
 
+/// Columns of the terminal that `stream` (1 or 2) is; 0: it is none, or does not say.
+std::size_t terminal_width(int stream);
+
 /// `text` in that colour where stream 1 or 2 takes colours, else as it is.
 std::string coloured(std::string_view text, Colour colour, int stream = 1);
 
@@ -27,7 +30,8 @@ class Table {
   public:
     struct Column {
         std::string title;
-        bool is_number = false;  ///< aligned to the right
+        bool is_number = false;      ///< aligned to the right
+        std::size_t shrinks_to = 0;  ///< on a terminal that is too narrow, cells may be shortened to this; 0: never
     };
 
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -36,16 +40,25 @@ class Table {
     void add(std::vector<std::string> cells);
     bool empty() const { return rows_.empty(); }
 
-    /// The title line in bold where `stream` takes colours, then the rows; each ends in a line feed.
+    /// The title line in bold where `stream` takes colours, then the rows; each ends in a line feed. A terminal gets
+    /// what fits into its width: long names lose their middles, and what then still has no room goes on in a second
+    /// line. Everything else gets all of it in one.
     std::string text(int stream = 1) const;
 
   private:
+    /// Columns of one line.
+    struct Line {
+        std::size_t begin, end;
+    };
+    std::vector<Line> fit(std::size_t limit, std::vector<std::size_t>& widths) const;
+
     std::vector<Column> columns_;
     std::vector<std::vector<std::string>> rows_;
 };
 
-/// `1.2e+03 s` is nobody's idea of a duration: `381 ns`, `4.2 us`, `17 ms`, `3.4 s`, `2 h 05 min`.
-std::string duration_text(double nanoseconds);
+/// `1.2e+03 s` is nobody's idea of a duration: `381 ns`, `4.2 us`, `17 ms`, `3.4 s`, `2 h 05 min`; `~17 ms` where
+/// that is an estimate.
+std::string duration_text(double nanoseconds, bool is_estimate = false);
 
 /// `1234567` as `1,234,567`.
 std::string count_text(std::uint64_t count);

@@ -13,6 +13,7 @@
 #include "cli/process_text.hpp"
 #include "cli/recordings.hpp"
 #include "cli/report_formats.hpp"
+#include "cli/row_columns.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verify_roads.hpp"
 
@@ -100,7 +101,8 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     }
     for (const MergedProcess& process : calls.processes()) judge_process(process, verified);
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
-    if (calls.total().calls == 0) verified.doubts.push_back({"", "no calls were recorded"});
+    if (calls.total().calls == 0 && !calls.processes().empty())
+        verified.doubts.push_back({"", "no calls were recorded"});
     for (UnseenRoad& road : find_unseen_roads(calls.processes())) {
         const auto& words = options.assumed_unused;
         const bool is_assumed = std::find(words.begin(), words.end(), road.word) != words.end();
@@ -160,6 +162,12 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
     return json;
 }
 
+/// The reason without the road's own word, which stands before it.
+std::string_view reason_text(const UnseenRoad& road) {
+    const std::string_view reason = road.reason;
+    return reason.starts_with(road.word + " in ") ? reason.substr(road.word.size() + 1) : reason;
+}
+
 /// `a.fp32rec: `, `a.fp32rec and 3 more: `; nothing where it is about all of them.
 std::string place_text(const std::vector<std::string>& recordings, const MergedCalls& calls) {
     if (recordings.size() == calls.processes().size()) return {};
@@ -172,7 +180,17 @@ std::string rest_of(const Verified& verified, std::uint64_t total) {
                                         : "whether there were others cannot be told";
 }
 
+/// Of no recording anything could be read: then nothing but why is worth saying.
+std::string unread_text(const Verified& verified) {
+    std::string text = fmt::format("{}: no recording could be read.\n", coloured("Inconclusive", Colour::yellow));
+    for (const Doubt& doubt : verified.doubts) {
+        if (!doubt.where.empty()) text += fmt::format("- {}: {}\n", printable(doubt.where), printable(doubt.reason));
+    }
+    return text;
+}
+
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+    if (calls.processes().empty()) return unread_text(verified);
     const std::uint64_t total = calls.total().calls;
     const std::string recordings = counted(calls.processes().size(), "recording");
     std::string text;
@@ -204,13 +222,13 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     if (!verified.roads.empty()) text += "\nNot seen (where you know that one was not used: --assume-unused ROAD):\n";
     for (const UnseenRoad& road : verified.roads) {
         text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
-                            printable(road.reason));
+                            printable(reason_text(road)));
         if (!road.remedy.empty()) text += fmt::format("  -> {}\n", road.remedy);
     }
     if (!verified.assumed.empty()) text += "\nAssumed not to have multiplied, as --assume-unused says:\n";
     for (const UnseenRoad& road : verified.assumed) {
         text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
-                            printable(road.reason));
+                            printable(reason_text(road)));
     }
     return text + fmt::format("\n{}\n", scope_note);
 }

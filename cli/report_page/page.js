@@ -144,7 +144,7 @@
   function showTotals() {
     const totals = [
       ["calls", count(data.totals.calls)],
-      ["host time", duration(data.totals.host_ns)],
+      ["host time", (data.totals.estimated ? "≈ " : "") + duration(data.totals.host_ns)],
       [data.totals.calls_without_work ? `work, without ${counted(data.totals.calls_without_work, "call")} of unknown work` : "work",
        flops(data.totals.work)],
       [data.totals.decisions === 1 ? "distinct decision" : "distinct decisions", count(data.totals.decisions)],
@@ -158,7 +158,7 @@
     $("formats").tHead.append(element("tr", {}, ...head.map((text, i) => text || i === 0
       ? element("th", {scope: "col", class: i ? "number" : ""}, text) : element("th", {class: "number"}, element("span", {class: "unseen"}, "share")))));
     for (const row of data.formats) {
-      const cells = [count(row.calls), percent(row.calls, data.totals.calls), duration(row.host_ns),
+      const cells = [count(row.calls), percent(row.calls, data.totals.calls), (row.estimated ? "≈ " : "") + duration(row.host_ns),
                      percent(row.host_ns, data.totals.host_ns), flops(row.work), percent(row.work, data.totals.work)];
       $("formats").tBodies[0].append(element("tr", {},
         element("th", {scope: "row", class: "format"}, swatch(row.format), row.format),

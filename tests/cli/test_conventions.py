@@ -1,9 +1,12 @@
 """What holds for every command: help, versions, exit codes, formats, colours, completion."""
 
+import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -22,6 +25,29 @@ def policy(tmp_path_factory):
     file = tmp_path_factory.mktemp("policies") / "policy.toml"
     file.write_text("schema = 1\n")
     return file
+
+
+@pytest.fixture(scope="module")
+def recording_of_long_names(tmp_path_factory):
+    """Some 170 columns: of numpy's extension module."""
+    blas = shim.blas_library("openblas")
+    folder = tmp_path_factory.mktemp("long")
+    caller = folder / "_multiarray_umath.cpython-311-x86_64-linux-gnu.so"
+    (folder / "caller.c").write_text("""
+void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
+            const float*, const int*, const float*, float*, const int*);
+void multiply(void) {
+    static float a[1 << 16];
+    const int n = 256;
+    const float one = 1;
+    sgemm_("N", "N", &n, &n, &n, &one, a, &n, a, &n, &one, a, &n);
+}""")
+    subprocess.run([shim.tool("gcc"), "-shared", "-fPIC", folder / "caller.c", "-o", caller, blas], check=True)
+    program = f"import ctypes; ctypes.CDLL({str(caller)!r}).multiply()"
+    done = fp32shim("run", "--quiet", "--precision", "high", "--log", folder / "a.fp32rec", "--", shim.SYSTEM_PYTHON, "-c",
+                    program)
+    assert done.returncode == 0, done.stderr
+    return folder / "a.fp32rec"
 
 
 def test_the_commands_that_people_need_first_are_listed_first():
@@ -146,10 +172,12 @@ def test_every_command_that_reads_writes_json(recording, policy):
         assert result.stderr == ""
 
 
-def on_a_terminal(words, **variables):
-    """What the command writes to a terminal."""
+def on_a_terminal(words, *, width=None, **variables):
+    """What the command writes to a terminal, of so many columns."""
     child, terminal = pty.fork()
     if child == 0:
+        if width:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
         os.execve(COMMAND, [str(COMMAND), *map(str, words)], environment(TERM="xterm", **variables))
     seen = b""
     try:
@@ -167,6 +195,28 @@ def test_colours_are_for_terminals_only(recording):
     assert "\x1b[" in on_a_terminal(words)
     assert "\x1b[" not in on_a_terminal(words, NO_COLOR="1")
     assert "\x1b[" not in fp32shim(*words).stdout
+
+
+def test_a_file_has_no_colours_also_where_the_command_was_typed_on_a_terminal(recording, tmp_path):
+    assert on_a_terminal(["report", "--output", tmp_path / "report.txt", recording]) == ""
+    assert (tmp_path / "report.txt").read_text() == fp32shim("report", recording).stdout
+
+
+@pytest.mark.parametrize("width", [72, 80, 100, 120, 400])
+def test_tables_fit_the_terminal_and_keep_every_column(recording_of_long_names, width):
+    whole = fp32shim("report", recording_of_long_names).stdout.split("\n\n")[2]
+    text = on_a_terminal(["report", recording_of_long_names], width=width, NO_COLOR="1").replace("\r\n", "\n")
+    table = text.split("\n\n")[2]
+    assert max(map(len, table.splitlines())) <= width
+    for title in re.split("  +", whole.splitlines()[0]):
+        assert title in table
+    cells = [re.split("  +", line) for line in whole.splitlines()[1:]]
+    kept = table.split()
+    for row in cells:
+        for name in row[3].split() + row[4].split() + row[-2:]:
+            assert name in kept
+    assert ("…" in table) == (width < 140)
+    assert max(map(len, whole.splitlines())) > 140 and "…" not in whole
 
 
 def test_output_that_cannot_be_written_is_an_error(recording):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -11,7 +12,7 @@ import time
 import pytest
 
 import shim
-from command import environment, fp32shim, make_recording
+from command import COMMAND, environment, fp32shim, make_recording
 
 TF32 = "cblas_sgemm:128:high:tf32:as_requested:1000:2"
 REFUSED = "cblas_sgemm:64:high:fp32:cpu_mode_off:10"
@@ -82,6 +83,76 @@ def test_the_table_says_what_was_asked_for_and_not_done(folder):
     assert "cpu_mode_off" in text.split("Asked for, and not done as asked")[1]
 
 
+def test_where_nothing_was_done_as_asked_the_table_is_not_repeated(tmp_path):
+    make_recording(tmp_path / "a.fp32rec", "summary", REFUSED, "cblas_sgemm:65:high:fp32:cpu_mode_off:3")
+    text = fp32shim("report", tmp_path).stdout
+    assert text.count("cpu_mode_off") == 2
+    assert "\nAsked for, and not done as asked: all of these calls\n" in text
+
+
+def test_the_table_says_that_settings_are_those_at_the_start_and_has_no_blanks_at_the_end_of_a_line(folder):
+    assert "\nAt its start: default native, floor none, CPU mode off\n" in fp32shim("report", folder / "a.fp32rec").stdout
+    text = fp32shim("report", folder).stdout
+    assert "\nAt their start: default native" in text
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []
+
+
+def test_rows_that_a_table_leaves_out_are_counted_and_it_says_how_to_see_them(folder):
+    assert "\n2 rows more; --top 0 shows all\n" in fp32shim("report", "--top", "1", folder).stdout
+    assert "more" not in fp32shim("report", "--top", "0", folder).stdout
+
+
+SHORT = """
+import ctypes
+blas = ctypes.CDLL("{library}")
+a = (ctypes.c_float * 64)()
+for _ in range(3000):
+    blas.cblas_sgemm(102, 111, 111, 8, 8, 8, ctypes.c_float(1), a, 8, a, 8, ctypes.c_float(0), a, 8)
+"""
+
+
+@pytest.fixture(scope="module")
+def estimated(tmp_path_factory):
+    """A recording of calls that are so short that not all were timed, and the summary of the run."""
+    log = tmp_path_factory.mktemp("estimated") / "a.fp32rec"
+    program = SHORT.format(library=shim.blas_library("openblas"))
+    result = fp32shim("run", "--log", log, "--", shim.SYSTEM_PYTHON, "-c", program)
+    assert result.returncode == 0 and report(log)["totals"]["timed_calls"] < 3000, result.stderr
+    return log, result.stderr
+
+
+def test_a_time_that_is_an_estimate_is_marked_in_every_format(estimated):
+    log, summary = estimated
+    row = report(log)["rows"][0]
+    assert row["timed_calls"] < row["calls"] == 3000
+    for text in (fp32shim("report", log).stdout, summary):
+        assert re.search(r"3,000 calls in 1 recording on 1 machine, ~\S+ [um]s on the host", text)
+        assert re.search(r"^fp32 +3,000  100.0% +~\S+ [um]s  100.0%$", text, re.MULTILINE)
+        assert re.search(r"^3,000 +~\S+ [um]s +~\S+ [nu]s  cblas_sgemm", text, re.MULTILINE)
+        assert "\n~: estimated, since of short calls only some are timed\n" in text
+    assert re.search(r"3,000 calls +~\S+ [um]s  cblas_sgemm", fp32shim("log", log).stdout)
+    columns = next(csv.DictReader(io.StringIO(fp32shim("report", "--format", "csv", log).stdout)))
+    assert int(columns["timed_calls"]) == row["timed_calls"]
+    assert re.search(rf"^fp32shim_timed_calls_total\{{.*\}} {row['timed_calls']}$",
+                     fp32shim("report", "--format", "prometheus", log).stdout, re.MULTILINE)
+    data = re.search(r'id="data">(.*?)</script>', fp32shim("report", "--format", "html", log).stdout, re.DOTALL)
+    assert json.loads(data[1])["totals"]["estimated"] and json.loads(data[1])["formats"][0]["estimated"]
+
+
+def test_settings_that_differ_have_a_line_each(estimated, folder):
+    head = fp32shim("report", folder, estimated[0]).stdout.split("\n\n")[0].splitlines()
+    assert len(head) == 2 and head[1] == "At their start: default native, floor none, CPU mode off"
+    with Multiplying(log=folder / "c.fp32rec", FP32_MATMUL_FLOOR="fp32") as process:
+        process.ask()
+    head = fp32shim("report", folder).stdout.split("\n\n")[0].splitlines()
+    assert head[1:] == ["At their start: default native, floor fp32, CPU mode off (1 recording)",
+                        "At their start: default native, floor none, CPU mode off (2 recordings)"]
+
+
+def test_a_time_that_was_measured_is_not_marked(folder):
+    assert "~" not in fp32shim("report", folder).stdout + fp32shim("log", folder).stdout
+
+
 def test_csv_is_read_back_by_a_csv_reader(folder):
     rows = list(csv.DictReader(io.StringIO(fp32shim("report", "--format", "csv", folder).stdout)))
     assert sum(int(row["calls"]) for row in rows) == 4017
@@ -101,6 +172,7 @@ def test_prometheus_text_has_a_help_and_a_type_for_every_metric(folder):
         if name.startswith("fp32shim_calls_total"):
             calls += int(value)
     assert calls == 4017
+    assert {"fp32shim_timed_calls_total", "fp32shim_dropped_events_total", "fp32shim_overwritten_events_total"} < described
 
 
 def test_log_writes_every_call_in_order(folder):
@@ -118,6 +190,52 @@ def test_log_writes_decisions_where_calls_were_not_recorded(folder):
     assert sorted(entry["calls"] for entry in entries if entry["event"] == "row") == [7, 2000]
 
 
+def test_log_says_once_that_single_calls_were_not_recorded_and_how_to_record_them(folder):
+    make_recording(folder / "below/c.fp32rec", "summary", EXACT)
+    for words in (["--format", "csv"], []):
+        result = fp32shim("log", *words, folder)
+        assert (result.returncode, len(result.lines)) == (0, 1)
+        assert "b.fp32rec and 1 more: single calls were not recorded" in result.stderr and "--level calls" in result.stderr
+    assert fp32shim("log", folder / "a.fp32rec").stderr == fp32shim("log", "--rows", folder).stderr == ""
+
+
+def written_at_the_same_time(folder, names, level="calls"):
+    """Recordings of processes whose calls alternate."""
+    processes = [subprocess.Popen([shim.client("steps"), "ask"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  env={**shim.environment(preload=[shim.LIBRARY]), "FP32_MATMUL_LOG_LEVEL": level,
+                                       "FP32_MATMUL_LOG": str(folder / name)}) for name in names]
+    for _ in range(50):
+        for process in processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline().startswith("products ")
+    for process in processes:
+        process.communicate()
+    return [process.pid for process in processes]
+
+
+def test_log_writes_calls_of_several_recordings_in_the_order_in_which_they_returned(tmp_path):
+    pids = written_at_the_same_time(tmp_path, ["a.fp32rec", "b.fp32rec", "c.fp32rec"])
+    make_recording(tmp_path / "d.fp32rec", "calls", "cblas_sgemm:128:high:tf32:as_requested:20000:2")
+    lines = [json.loads(line) for line in fp32shim("log", "--format", "jsonl", tmp_path).stdout.splitlines()]
+    assert [line["event"] for line in lines[:5]] == ["start"] * 4 + ["decision"]
+    decisions = lines[4:]
+    assert len(decisions) == 150 + 40_000
+    assert [line["pid"] for line in decisions if line["pid"] in pids] == pids * 50
+    assert [line["time_ns"] for line in decisions[-40_000:]] == sorted(line["time_ns"] for line in decisions[-40_000:])
+    table = fp32shim("log", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec").stdout.splitlines()
+    assert [line.split()[1] for line in table[2:]] == [str(pid) for pid in pids[:2]] * 50
+
+
+def test_decisions_are_in_the_order_of_their_last_calls(tmp_path):
+    make_recording(tmp_path / "b.fp32rec", "summary", EXACT)
+    make_recording(tmp_path / "a.fp32rec", "summary", EXACT, REFUSED)
+    entries = [json.loads(line) for line in fp32shim("log", "--format", "jsonl", tmp_path).stdout.splitlines()]
+    rows = [entry for entry in entries if entry["event"] == "row"]
+    assert [row["calls"] for row in rows] == [7, 7, 10]
+    assert [row["time"] for row in rows] == [row["last"] for row in rows] == sorted(row["time"] for row in rows)
+
+
 def test_log_filters(folder):
     text = fp32shim("log", "--format", "csv", "--m", "64", folder / "a.fp32rec").stdout
     assert len(list(csv.DictReader(io.StringIO(text)))) == 10
@@ -128,6 +246,18 @@ def test_a_chrome_trace_has_one_event_per_call(folder):
     complete = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert len(complete) == 2010
     assert all(event["ts"] >= 0 and event["dur"] > 0 for event in complete)
+
+
+def test_a_chrome_trace_has_no_entry_that_is_too_short_to_be_seen(folder):
+    make_recording(folder / "below/once.fp32rec", "summary", "cblas_sgemm:16:native:fp32:as_requested:1")
+    for words in ([folder / "below"], ["--rows", folder]):
+        trace = json.loads(fp32shim("log", "--format", "chrome", *words).stdout)
+        complete = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        assert len(complete) >= 3 and all(event["dur"] > 0 for event in complete)
+        assert all("single calls were not recorded" in event["args"]["duration"] for event in complete)
+        for event in complete:
+            if event["args"]["calls"] == 1:
+                assert event["dur"] == pytest.approx(event["args"]["host_ns"] / 1e3)
 
 
 def live(tmp_path, *calls, level="calls", pause=8000):
@@ -145,6 +275,60 @@ def test_follow_ends_with_the_process(tmp_path):
     assert process.wait() == 0
     assert time.monotonic() - began >= 0.5
     assert sum('"decision"' in line for line in result.stdout.splitlines()) == 7
+
+
+class Following:
+    """`fp32shim log --follow`, beside the process that it follows."""
+
+    def __init__(self, *words):
+        self.process = subprocess.Popen([COMMAND, "log", "--follow", *map(str, words)], text=True, env=environment(),
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def __enter__(self):
+        return self.process
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def counts_in(lines):
+    return [int(line.split()[1]) for line in lines if " call" in line and "sgemm_" in line]
+
+
+def test_follow_shows_decisions_again_when_they_have_more_calls(tmp_path):
+    log = tmp_path / "a.fp32rec"
+    with Multiplying(log=log, FP32_MATMUL_LOG_LEVEL="summary") as process:
+        process.ask()
+        with Following(log) as following:
+            assert following.stdout.readline().startswith(f"process {process.pid} on ")
+            assert counts_in([following.stdout.readline()]) == [1]
+            for _ in range(3):
+                process.ask()
+            seen = counts_in([following.stdout.readline()])
+            process.ask()
+            process.end()
+            text, errors = following.communicate(timeout=20)
+            counts = seen + counts_in(text.splitlines())
+            assert counts == sorted(set(counts)) and counts[-1] == 5
+            assert following.returncode == 0
+            assert len(errors.splitlines()) == 1 and "single calls were not recorded" in errors
+
+
+@pytest.mark.parametrize("name", ["jsonl", "csv"])
+def test_follow_hands_each_decision_to_programs_once_with_its_final_count(tmp_path, name):
+    log = tmp_path / "a.fp32rec"
+    with Multiplying(log=log, FP32_MATMUL_LOG_LEVEL="summary") as process:
+        process.ask()
+        with Following(log, "--format", name) as following:
+            following.stdout.readline()  # of the process, or of the columns
+            process.ask()
+            time.sleep(1.5)
+            process.ask()
+            process.end()
+            lines = following.communicate(timeout=20)[0].splitlines()
+    assert len(lines) == 1
+    assert ",3," in lines[0] if name == "csv" else json.loads(lines[0])["calls"] == 3
 
 
 def test_a_recording_of_a_killed_process_is_whole(tmp_path):
@@ -171,7 +355,10 @@ def test_a_running_process_is_listed_watched_and_changed(tmp_path):
         changes = report(tmp_path)["processes"][0]["changes"]
         assert [(c["kind"], c["precision"], c["done"]) for c in changes] == [
             ("set_precision", "highest", True), ("set_precision", None, True), ("reload", None, False)]
-        assert "Changed while it ran" in fp32shim("report", tmp_path).stdout
+        changed = fp32shim("report", tmp_path).stdout.split("Changed while it ran\n")[1]
+        assert ": precision highest (fp32shim command)\n" in changed
+        assert ": policy not read again (fp32shim command, refused: there is no policy file" in changed
+        assert '"policy not read again"' in fp32shim("report", "--format", "html", tmp_path).stdout
         assert fp32shim("verify", "--at-least", "tf32", tmp_path).returncode == 3
     finally:
         process.kill()
@@ -218,6 +405,14 @@ def test_a_foreign_file_is_one_line(tmp_path, content):
     foreign.write_bytes(content)
     result = fp32shim("report", foreign)
     assert (result.returncode, result.stdout, len(result.lines)) == (1, "", 1)
+
+
+def test_verify_says_first_why_a_file_is_no_recording(tmp_path):
+    foreign = tmp_path / "foreign.fp32rec"
+    foreign.write_text("text")
+    lines = fp32shim("verify", "--at-least", "fp32", foreign).stdout.splitlines()
+    assert lines[0] == "Inconclusive: no recording could be read."
+    assert len(lines) == 2 and lines[1].startswith(f"- {foreign}: ")
 
 
 def test_a_damaged_recording_does_not_hide_the_others(folder):
@@ -336,10 +531,10 @@ path = "{path}"
 class Multiplying:
     """The client `steps`, which makes one product per question."""
 
-    def __init__(self, policy):
+    def __init__(self, policy=None, log=None, **variables):
         self.process = subprocess.Popen([shim.client("steps"), "ask"], text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env=shim.environment(policy=policy, preload=[shim.LIBRARY]))
+                                        env=shim.environment(policy=policy, log=log, env=variables, preload=[shim.LIBRARY]))
         self.pid = self.process.pid
 
     def ask(self):
@@ -347,12 +542,16 @@ class Multiplying:
         self.process.stdin.flush()
         assert self.process.stdout.readline().startswith("products ")
 
+    def end(self):
+        self.process.communicate()
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
 
 
 LEFT = "after a reload the process went on in another recording, or in none"

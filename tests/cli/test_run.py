@@ -3,6 +3,7 @@
 import os
 import pathlib
 import pty
+import re
 import select
 import shutil
 import signal
@@ -367,6 +368,17 @@ def test_the_summary_says_what_was_multiplied(writes_recordings, temporary):
     result = product("--precision", "high", "--cpu", "emulate", TMPDIR=temporary)
     assert result.returncode == 0
     assert "cblas_sgemm" in result.stderr and "tf32" in result.stderr
+
+
+def test_the_summary_says_how_to_see_rows_that_it_leaves_out(writes_recordings, tmp_path, temporary):
+    sizes = [shim.client("steps"), "sizes:7"]
+    left_out = run("--", *sizes, env={"TMPDIR": temporary}).stderr
+    assert "\n2 rows more; fp32shim report shows all of a recording that is kept by --log NAME.fp32rec\n" in left_out
+    kept = run("--log", tmp_path / "it's kept.fp32rec", "--", *sizes).stderr
+    command = re.search(r"\n2 rows more; (fp32shim report .*) shows all\n", kept)[1]
+    shown = subprocess.run(["bash", "-c", command.replace("fp32shim", str(COMMAND), 1)], text=True, capture_output=True,
+                           check=True, env=environment()).stdout
+    assert shown.count(" sgemm_ ") == 7
 
 
 def test_only_rank_0_has_a_summary(writes_recordings, temporary):

@@ -275,6 +275,8 @@ def test_roads_of_many_recordings_are_said_once(tmp_path):
     result = verify(tmp_path)
     assert len(result.json["roads_not_seen"]) == 1
     assert len(result.json["roads_not_seen"][0]["recordings"]) == 3
+    text = fp32shim("verify", "--at-least", "fp32", tmp_path).stdout
+    assert f"\n- oneDNN: in {road}: " in text and "oneDNN in" not in text
 
 
 def test_changes_through_the_api_are_in_the_recording(tmp_path, log, numpy_product):

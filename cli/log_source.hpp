@@ -1,0 +1,68 @@
+// One recording, as `fp32shim log` reads it: entries in the order of time, some at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "cli/filter.hpp"
+#include "cli/log_formats.hpp"
+#include "record/recording_reader.hpp"
+
+namespace fp32shim::cli {
+
+/// An entry is a call, at the time when it returned; or a distinct decision, at the time when its last call returned.
+/// Memory: what the reader needs, and some 14 KiB for each of its lanes.
+class LogSource {
+  public:
+    /// `with_rows`: decisions, also where calls were recorded. The filter must outlive this.
+    LogSource(std::string path, std::unique_ptr<record::RecordingReader> recording, const Filter& filter,
+              bool with_rows);
+
+    const std::string& path() const { return path_; }
+    const record::RecordingReader& recording() const { return *recording_; }
+    /// As they were when this was made; the same object until this is moved.
+    const record::RecordingFacts& facts() const { return facts_; }
+    /// Whether entries are calls.
+    bool has_calls() const { return has_calls_; }
+
+    /// Of the entry that comes next: nanoseconds since 1970, UTC. Nothing: all were written.
+    std::optional<std::int64_t> next_time();
+    /// Writes that entry. False: nobody reads any more. Only after a next_time() that gave one.
+    bool write_next(LogWriter& writer);
+
+    /// Reads again what may have changed. New calls are entries; so are decisions that have more calls than when they
+    /// were written. False, and nothing changed: the file cannot be read any more.
+    bool refresh();
+
+    /// Which calls the log lacks; empty: none.
+    std::string missing_text() const;
+
+  private:
+    struct Entry {
+        std::int64_t time_ns = 0;
+        std::variant<record::RecordedEvent, record::RecordingReader::RowCounters> content;
+    };
+
+    void load_events();
+    void load_rows();
+    bool passes(const record::RecordedRow& row) const;
+
+    std::string path_;
+    std::unique_ptr<record::RecordingReader> recording_;
+    record::RecordingFacts facts_;
+    const Filter* filter_;
+    bool has_calls_;
+    bool is_read_ = false;  ///< all that is there now was loaded
+    std::deque<Entry> loaded_;
+    std::vector<std::uint64_t> last_;                         ///< ticks of the last event that was loaded, by lane
+    std::unordered_map<std::uint32_t, std::uint64_t> calls_;  ///< of rows, as they were loaded
+    std::uint64_t unknown_events_ = 0;
+};
+
+}  // namespace fp32shim::cli

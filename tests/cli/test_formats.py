@@ -1,0 +1,188 @@
+"""What commands write for programs is what docs/cli/formats.md, report-json.md and log-format.md say."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import shim
+from command import environment, fp32shim, make_recording
+
+TF32 = "cblas_sgemm:128:high:tf32:as_requested:1000:2"
+REFUSED = "cblas_sgemm:64:high:fp32:cpu_mode_off:10"
+EXACT = "cblas_sgemm:32:native:fp32:as_requested:7"
+
+
+def section(file, title):
+    """The text below a heading of a page, up to the next of its kind; of all the page where there is no title."""
+    text = (shim.ROOT / "docs" / file).read_text()
+    if title is None:
+        return text
+    level = title.split()[0]
+    return re.split(rf"^#{{2,{len(level)}}} ", text.split(f"\n{title}\n")[1], flags=re.MULTILINE)[0]
+
+
+def documented(file, title, only=""):
+    """The keys in the first column of the tables there, of the lines that end like this."""
+    return [key for line in section(file, title).splitlines() if line.startswith("| `") and line.endswith(only)
+            for key in re.findall(r"`([^`]+)`", line.split("|")[1])]
+
+
+def keys_of(value, path="", *, whole=()):
+    """Paths of all keys, with [] between an array and the keys of its entries; nothing below those in `whole`."""
+    below = set()
+    if isinstance(value, list):
+        below = {key for entry in value for key in keys_of(entry, path + "[]", whole=whole)}
+    elif isinstance(value, dict) and path.removesuffix("[]") not in whole:
+        below = {key for name, entry in value.items() for key in keys_of(entry, f"{path}.{name}".lstrip("."), whole=whole)}
+    return below | {path.removesuffix("[]")} - {""}
+
+
+DECISION = documented("log-format.md", "### `decision`")
+DECISION = DECISION[:DECISION.index("status") + 1]
+COMMON = documented("log-format.md", "### Keys of every event")
+COUNTS = documented("log-format.md", "### `row`")
+ROW = [key for key in DECISION if key != "host_ns"] + COUNTS
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A recording of each kind."""
+    make_recording(tmp_path / "a.fp32rec", "calls", TF32, REFUSED)
+    make_recording(tmp_path / "b.fp32rec", "summary", TF32, EXACT)
+    return tmp_path
+
+
+def test_every_key_of_a_line_is_documented_in_its_order(folder):
+    lines = [json.loads(line) for line in fp32shim("log", "--format", "jsonl", folder).stdout.splitlines()]
+    keys = {line["event"]: list(line) for line in lines}
+    assert keys == {"start": COMMON + documented("log-format.md", "### `start`"), "decision": COMMON + DECISION,
+                    "row": COMMON + ROW}
+    for line in lines:
+        for title in ["### Keys of every event", f"### `{line['event']}`"]:
+            assert all(line[key] is not None for key in documented("log-format.md", title, only="| never |"))
+
+
+def test_the_columns_of_the_log_are_the_keys_of_its_json_for_calls_and_decisions_alike(folder):
+    header, *rows = csv.reader(io.StringIO(fp32shim("log", "--format", "csv", folder).stdout))
+    assert header == COMMON + ROW
+    assert {len(row) for row in rows} == {len(header)}
+    read = [dict(zip(header, row)) for row in rows]
+    for entry in fp32shim("log", "--format", "json", folder).json:
+        if entry["event"] == "start":
+            continue
+        line = read.pop(0)
+        for name in set(header) - {"time", "time_ns", "first", "last"}:  # what is measured may differ by 1 ns from look to look
+            value = entry.get(name)
+            if value is None or isinstance(value, (str, bool)):
+                assert line[name] == ("" if value is None else str(value).lower() if value is False else value), name
+            else:
+                assert float(line[name]) == pytest.approx(value, abs=1), name
+    assert read == []
+
+
+def test_the_columns_of_the_report_are_the_keys_of_a_row(folder):
+    header = fp32shim("report", "--format", "csv", folder).stdout.splitlines()[0].split(",")
+    assert header == ROW == list(fp32shim("report", "--format", "json", folder).json["rows"][0])
+    page = section("cli/report-json.md", None)
+    assert all(f"`{name}`" in page for name in COUNTS)
+
+
+def test_the_names_of_the_columns_come_first_also_where_nothing_follows(folder):
+    for command in ("log", "report"):
+        text = fp32shim(command, "--format", "csv", "--m", "9999", folder).stdout
+        assert list(csv.DictReader(io.StringIO(text))) == [] and text.count("\n") == 1
+        assert text.split(",")[0] == ("event" if command == "log" else "function")
+
+
+POLICY = """
+schema = 1
+name = "one"
+[[rule]]
+name = "no"
+precision = "high"
+when = { m = ">=4096" }
+unless = { k = 1 }
+"""
+BROKEN = 'schema = 1\ndefault = "hihg"\n'
+
+
+def printed(command, tmp_path):
+    """What the command writes, of something that fills as many keys as can be."""
+    good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
+    good.write_text(POLICY + '[cpu]\nmode = "accelerate"\n')
+    bad.write_text(BROKEN)
+    if command == "check":
+        return fp32shim("check", "--format", "json", good, bad)
+    if command == "doctor":
+        return fp32shim("doctor", "--format", "json", "--bindings", "--", shim.client("cblas_product"),
+                        env={"LD_LIBRARY_PATH": shim.blas_directory("openblas"), "FP32_MATMUL_FLOOR": "fp23"})
+    if command == "explain":
+        return fp32shim("explain", "--format", "json", "--function", "cublasGemmEx", "--m", "64", "--policy", good,
+                        "--compute-capability", "8.0")
+    if command == "verify":
+        (tmp_path / "broken.fp32rec").write_bytes(b"nothing")
+        make_recording(tmp_path / "a.fp32rec", "summary", TF32)
+        return fp32shim("verify", "--format", "json", "--at-least", "fp32", tmp_path)
+    program = shim.client("make_recording")
+    process = subprocess.Popen([program, tmp_path / "live.fp32rec", "summary", TF32, "--pause", "20000"],
+                               stdout=subprocess.PIPE, text=True, env=environment())
+    try:
+        process.stdout.readline()
+        return fp32shim(command, "--format", "json", process.pid, *(["--count", "1"] if command == "top" else []))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("command, title", [("check", "## `check`"), ("doctor", "## `doctor`"), ("explain", "## `explain`"),
+                                            ("ps", "## `ps` and `top`"), ("top", "## `ps` and `top`"),
+                                            ("verify", "## `verify`")])
+def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
+    result = printed(command, tmp_path)
+    assert result.returncode in (0, 1, 3), result.stderr
+    described = {key.removesuffix("[]") for key in documented("cli/formats.md", title)}
+    described_elsewhere = {"processes[].rows", "violations", "processor.features", "program.processes[].calls[].library"}
+    keys = keys_of(result.json, whole=described_elsewhere)
+    # The line of an array or object may be those of what is in it.
+    parents = {key for key in keys if any(other.startswith((key + ".", key + "[]")) for other in described)}
+    assert sorted(keys - parents - described) == []
+    empty = ("gpus.devices[].", "program.processes[].roads[].", "program.processes[].notes[].", "not_seen[].",
+             "blas_libraries[].", "roads_not_seen[].", "assumed_unused[].", "settings.preloads[].")
+    assert sorted(key for key in described - keys if not key.startswith(empty)) == []
+
+
+def code_of(language):
+    """The example in that language at the end of log-format.md, and what it writes of the golden log."""
+    page = section("log-format.md", "## Reading it")
+    example = re.search(rf"```{language}\n(.*?)```\n```\n(.*?)```", page, re.DOTALL)
+    return example[1], example[2]
+
+
+def run_example(language, file):
+    code, _ = code_of(language)
+    words = [sys.executable, "-c", code, str(file)] if language == "python" else [
+        "bash", "-c", code.replace("run.jsonl", f"'{file}'")]
+    if language == "sh":
+        shim.tool("jq")
+    return subprocess.run(words, text=True, capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize("language", ["sh", "python"])
+def test_the_examples_for_readers_write_what_the_page_says(language):
+    golden = shim.ROOT / "tests/unit/golden/decision_log_schema1.jsonl"
+    assert run_example(language, golden) == code_of(language)[1]
+
+
+def test_the_examples_for_readers_count_decisions_as_well_as_calls(tmp_path):
+    for name, level in (("calls", "calls"), ("summary", "summary")):
+        recording = make_recording(tmp_path / f"{name}.fp32rec", level, TF32, REFUSED, EXACT)
+        (tmp_path / name).write_text(fp32shim("log", "--format", "jsonl", recording).stdout)
+        assert run_example("python", tmp_path / name) == (
+            "2000 x cblas_sgemm from libcaller.so: tf32\nlines lost: 0, broken: 0\n")
+        assert set(run_example("sh", tmp_path / name).splitlines()) == {
+            '["cblas_sgemm",64,64,64,"high","fp32","cpu_mode_off"]'}
