@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -137,11 +136,6 @@ constexpr const char* nothing_seen =
     "no float32 matrix product was seen, and nothing recorded (float64 ones, numpy's default, do not count); "
     "fp32shim doctor -- PROGRAM says what of a program goes past the shim";
 
-std::int64_t now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
 int failed_to_start(const std::string& program, int error) {
     // The file itself was found.
     say_run(fmt::format(
@@ -185,8 +179,7 @@ int run(const RunOptions& options) {
         return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
     }
 
-    const std::int64_t began_ns = now_ns();
-    RunSummary summary(loaded.policy, environment);
+    RunSummary summary(loaded.policy, environment, facts);
     if (!summary.problem().empty()) {
         say_run(summary.problem());
         return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
@@ -194,17 +187,18 @@ int run(const RunOptions& options) {
     const Ended ended = run_program(program.path, options.words, environment.entries());
     if (ended.exec_error != 0) return failed_to_start(program.path, ended.exec_error);
     std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads what follows
-    std::string text;
+    const std::vector<std::string> recordings = summary.recordings();
     if (has_summary) {
-        text = summary.text();
+        const std::string text = summary.text(recordings);
         std::fwrite(text.data(), 1, text.size(), stderr);
     }
-    const std::string& log = loaded.policy.log_path;
-    const std::vector<std::string> recordings =
-        is_recording_name(log) ? recordings_since(log, facts, began_ns) : std::vector<std::string>();
-    const bool is_as_asked_for = recordings.size() == 1 && !is_numbered(recordings.front(), log, facts);
-    if (!recordings.empty() && (has_summary || !is_as_asked_for)) say_run(recorded_text(recordings));
-    if (has_summary && text.empty() && recordings.empty() && unseen.empty()) say_run(nothing_seen);
+    const bool is_as_asked_for =
+        recordings.size() == 1 && !is_numbered(recordings.front(), loaded.policy.log_path, facts);
+    if (recordings.empty()) {
+        if (has_summary && unseen.empty()) say_run(nothing_seen);
+    } else if (!summary.is_temporary() && (has_summary || !is_as_asked_for)) {
+        say_run(recorded_text(recordings));
+    }
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
     return ended.exit_status;

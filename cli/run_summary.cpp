@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/log_destination.hpp"
 #include "cli/merged_calls.hpp"
 #include "cli/recordings.hpp"
 #include "cli/report_formats.hpp"
@@ -25,26 +26,6 @@ std::string with_percents_doubled(const std::string& path) {
     std::string result;
     for (const char c : path) result += c == '%' ? std::string("%%") : std::string(1, c);
     return result;
-}
-
-/// The recordings that `NAME.fp32rec` can have become: placeholders expanded, a number before the extension where the
-/// name was taken.
-std::string as_glob(std::string name) {
-    constexpr std::string_view extension = ".fp32rec";
-    name.resize(name.size() - extension.size());
-    std::string pattern;
-    for (std::size_t i = 0; i < name.size(); ++i) {
-        if (name[i] == '%' && i + 1 < name.size()) {
-            ++i;
-            pattern += name[i] == '%' ? "%" : "*";
-        } else if (std::string_view("*?[\\").find(name[i]) != std::string_view::npos) {
-            pattern += '\\';
-            pattern += name[i];
-        } else {
-            pattern += name[i];
-        }
-    }
-    return pattern + "*" + std::string(extension);
 }
 
 /// In quotes where a shell would read something into it.
@@ -63,10 +44,12 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-RunSummary::RunSummary(const policy::Policy& policy, ProcessEnvironment& environment) : began_ns_(now_ns()) {
+RunSummary::RunSummary(const policy::Policy& policy, ProcessEnvironment& environment,
+                       const record::ProcessFacts& facts)
+    : facts_(facts), began_ns_(now_ns()) {
     if (!policy.log_path.empty()) {
-        if (policy.log_path.ends_with(".fp32rec"))
-            pattern_ = policy.log_path;
+        if (is_recording_name(policy.log_path))
+            log_path_ = policy.log_path;
         else
             problem_ = fmt::format("no summary at the end, since the log is {}; one comes with NAME.fp32rec, or none",
                                    policy.log_path);
@@ -81,36 +64,33 @@ RunSummary::RunSummary(const policy::Policy& policy, ProcessEnvironment& environ
         return;
     }
     folder_ = folder;
-    environment.set("FP32_MATMUL_LOG", with_percents_doubled(folder) + "/%p.fp32rec");
+    log_path_ = with_percents_doubled(folder) + "/%p.fp32rec";
+    environment.set("FP32_MATMUL_LOG", log_path_);
 }
 
 RunSummary::~RunSummary() { remove_temporary_recordings(); }
 
-std::string RunSummary::text() const {
-    std::vector<std::string> arguments;
-    if (!folder_.empty()) arguments.push_back(folder_);
-    if (!pattern_.empty()) arguments.push_back(as_glob(pattern_));
-    // Nothing there: the program multiplied nothing that the shim saw.
-    const RecordingPaths found = find_recordings(arguments);
+std::vector<std::string> RunSummary::recordings() const { return recordings_since(log_path_, facts_, began_ns_); }
+
+std::string RunSummary::text(const std::vector<std::string>& recordings) const {
     MergedCalls calls;
-    const auto problems =
-        visit_recordings(found.paths, [&](const std::string& path, record::RecordingReader& recording) {
-            if (recording.facts().opened_ns >= began_ns_) calls.add(path, recording);
-        });
+    const auto problems = visit_recordings(
+        recordings, [&](const std::string& path, record::RecordingReader& recording) { calls.add(path, recording); });
     std::string text;
     for (const ReadingProblem& problem : problems)
         text += fmt::format("{}: {}\n", problem.path, printable(problem.text));
     if (calls.total().calls > 0) {
-        text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(calls)}, STDERR_FILENO);
+        text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
     }
     return text.empty() ? text : "\nfp32shim: " + text;
 }
 
-std::string RunSummary::how_to_see_more(const MergedCalls& calls) const {
-    if (!folder_.empty()) return "fp32shim report shows all of a recording that is kept by --log NAME.fp32rec";
+std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordings) const {
+    if (is_temporary()) return "fp32shim report shows all of a recording that is kept by --log NAME.fp32rec";
+    constexpr std::size_t most = 3;
     std::string command = "fp32shim report --top 0";
-    for (const MergedProcess& process : calls.processes()) command += ' ' + shell_word(process.path);
-    if (calls.processes().size() > 3) command = "fp32shim report --top 0 " + shell_word(as_glob(pattern_));
+    if (recordings.size() > most) return command + " shows all of the recordings that it is given";
+    for (const std::string& path : recordings) command += ' ' + shell_word(path);
     return printable(command) + " shows all";
 }
 

@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "cli/merged_calls.hpp"
 #include "cli/process_environment.hpp"
 #include "policy/policy.hpp"
+#include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
 
@@ -14,7 +15,7 @@ class RunSummary {
   public:
     /// Where the settings name no log, the program is made to record into a temporary folder, in $TMPDIR. A recording
     /// that the settings ask for is read where it is. A process has one log: others leave nothing to summarise.
-    RunSummary(const policy::Policy& policy, ProcessEnvironment& environment);
+    RunSummary(const policy::Policy& policy, ProcessEnvironment& environment, const record::ProcessFacts& facts);
     ~RunSummary();
     RunSummary(const RunSummary&) = delete;
     RunSummary& operator=(const RunSummary&) = delete;
@@ -22,17 +23,22 @@ class RunSummary {
     /// Why there will be no summary, in one line; empty where nothing is wrong.
     const std::string& problem() const { return problem_; }
 
-    /// The lines to show, each with a line feed; empty where nothing was recorded. The program has ended.
-    std::string text() const;
+    bool is_temporary() const { return !folder_.empty(); }
+    /// Those that began since this was made, the oldest first. The program has ended.
+    std::vector<std::string> recordings() const;
+
+    /// The lines to show of them, each with a line feed; empty where there are none.
+    std::string text(const std::vector<std::string>& recordings) const;
 
     void remove_temporary_recordings();
 
   private:
     /// What to type where the summary does not show all rows.
-    std::string how_to_see_more(const MergedCalls& calls) const;
+    std::string how_to_see_more(const std::vector<std::string>& recordings) const;
 
-    std::string folder_;   ///< the temporary one; empty: none
-    std::string pattern_;  ///< of the recordings to read; empty: none
+    std::string folder_;    ///< the temporary one; empty: none
+    std::string log_path_;  ///< of the recordings to read; placeholders and all
+    record::ProcessFacts facts_;
     std::int64_t began_ns_;
     std::string problem_;
 };
