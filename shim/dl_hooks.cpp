@@ -162,7 +162,6 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
     {
         const elf::Closing closing;
         result = real_dlclose(handle);
-        closed_count.fetch_add(1, std::memory_order_acq_rel);
     }
     forget_unloaded();  // what was unloaded may come back at the same address as something else
     return result;

@@ -71,10 +71,13 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) { return (h
 
 std::uint64_t mix(std::uint64_t hash, const link_map* map) {
     hash = mix(hash, reinterpret_cast<std::uint64_t>(map));
-    return mix(hash, map->l_addr ^ reinterpret_cast<std::uint64_t>(map->l_ld));
+    hash = mix(hash, map->l_addr ^ reinterpret_cast<std::uint64_t>(map->l_ld));
+    for (const char letter : elf::view(map->l_name)) hash = mix(hash, static_cast<unsigned char>(letter));
+    return hash;
 }
 
-/// Differs, but for a chance of one in 2^64, when an object came or went.
+/// Differs, but for a chance of one in 2^64, when an object came or went; names, since another file can be loaded at
+/// the place of one that is gone.
 std::uint64_t fingerprint_of_list() {
     std::uint64_t fingerprint = 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
@@ -141,17 +144,16 @@ bool notice_unloaded_objects() {
     return any;
 }
 
-constinit std::atomic<const std::uint32_t*> loader_count{nullptr};
-constinit std::atomic<std::uint32_t> closed_count{0};
+constinit std::atomic<const std::uint64_t*> loader_adds{nullptr};
 
 std::uint64_t objects_stamp() {
     static constinit std::atomic<bool> was_searched{false};
     if (!was_searched.load(std::memory_order_acquire)) {
-        loader_count.store(elf::find_loader_count(), std::memory_order_release);
+        loader_adds.store(elf::find_loader_adds(), std::memory_order_release);
         was_searched.store(true, std::memory_order_release);
     }
     const std::uint64_t stamp = quick_objects_stamp();
-    return stamp != 0 ? stamp : mix(fingerprint_of_list(), closed_count.load(std::memory_order_acquire)) | 1;
+    return stamp != 0 ? stamp : fingerprint_of_list() | 1;
 }
 
 }  // namespace fp32shim

@@ -65,19 +65,16 @@ void for_each_product_relocation(const elf::Object& object, Visit visit) {
 /// the list has not changed since the last time.
 bool notice_unloaded_objects();
 
-/// Another number than before when objects were added since, or were unloaded; never 0. Cheap, but where the loader's
-/// count could not be found. Precondition: a Reading is held.
+/// Another number than before when objects were added since; never 0. Cheap, but where the loader's count could not
+/// be found: then it differs also where objects were unloaded. Precondition: a Reading is held.
 std::uint64_t objects_stamp();
 
-extern std::atomic<const std::uint32_t*> loader_count;  ///< elf::find_loader_count(), once that was asked for
-extern std::atomic<std::uint32_t> closed_count;         ///< of dlclose: another object may follow one that is gone
+extern std::atomic<const std::uint64_t*> loader_adds;  ///< elf::find_loader_adds(), once that was asked for
 
-/// The same number, without precondition and from three loads; 0: it is not known.
+/// The same number, without precondition and from two loads; 0: it is not known.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {
-    const std::uint32_t* count = loader_count.load(std::memory_order_acquire);
-    if (count == nullptr) return 0;
-    const std::uint64_t closed = closed_count.load(std::memory_order_acquire);
-    return closed << 32 | __atomic_load_n(count, __ATOMIC_ACQUIRE);
+    const std::uint64_t* adds = loader_adds.load(std::memory_order_acquire);
+    return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);
 }
 
 /// Asks a library once how wide its integers are, by a level-1 routine that behaves differently for each width.

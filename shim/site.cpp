@@ -130,13 +130,15 @@ void* find_gemm(const Site& site) {
 /// The return address of a dead site that is being made anew; no code returns there.
 constexpr std::uintptr_t taken = 1;
 
-/// Memory for a site: a dead one of the same place whose caller is gone, so that nobody can be in the middle of using
-/// it, else fresh. A program that loads and unloads a plugin for ever does not grow.
+/// Memory for a site: a dead one of the same place that nobody can be in the middle of using, else fresh. Its caller
+/// is gone; or its provider is, which the caller itself imported, and whoever still calls that has lost anyway. A
+/// program that loads and unloads a plugin for ever does not grow.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller) {
     for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
          site = site->next) {
         if (site->entry != entry || site->was_rebound || site->caller == nullptr) continue;
-        if (site->caller != caller && site->caller->loaded.load(std::memory_order_acquire)) continue;
+        const bool has_same_caller = site->caller == caller && !site->by_importers;
+        if (!has_same_caller && site->caller->loaded.load(std::memory_order_acquire)) continue;
         std::uintptr_t dead = 0;
         if (site->return_address.compare_exchange_strong(dead, taken, std::memory_order_acq_rel)) return site;
     }
@@ -165,6 +167,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     LoadedObject* caller = object_containing(return_address - 1);  // inside the call, also where it ends a function
     Site* site = allocate_site(entry, return_address, caller);
     site->entry = entry;
+    site->called_from = return_address;
     site->function = &function;
     site->caller = caller;
     site->gemm = nullptr;
@@ -258,21 +261,32 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     return site;
 }
 
+namespace {
+
+/// Whether a site that was bound under other objects may stay as it is.
+bool stays_bound(Site& site) {
+    const elf::Reading reading;
+    const std::uint64_t stamp = objects_stamp();
+    if (site.bound_at.load(std::memory_order_relaxed) == stamp) return true;
+    const Binding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
+    // Where no importer is left that would tell, it stays with the library that it was called in so far.
+    const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
+                                            : elf::is_in_list(site.provider->map) &&
+                                                  loaded_object(site.provider->map) == site.provider;
+    if (stays) site.bound_at.store(stamp, std::memory_order_relaxed);
+    return stays;
+}
+
+}  // namespace
+
 Site* rebound_site(Site* site) {
-    if (is_bound(*site)) return site;
-    {
-        const elf::Reading reading;
-        const std::uint64_t stamp = objects_stamp();
-        if (site->bound_at.load(std::memory_order_relaxed) == stamp) return site;
-        const Binding binding = find_binding(site->caller, static_cast<FunctionIndex>(site->routine - functions));
-        if (binding.address == site->real && binding.ambiguous == site->ambiguous) {
-            site->bound_at.store(stamp, std::memory_order_relaxed);
-            return site;
-        }
+    // More than once where two threads had each made a site of this place.
+    while (!is_bound(*site) && !stays_bound(*site)) {
+        site->was_rebound = true;  // other threads may be in the middle of using it
+        site->return_address.store(0, std::memory_order_release);
+        site = find_site(site->entry, site->called_from);
     }
-    site->was_rebound = true;  // other threads may be in the middle of using it
-    const std::uintptr_t return_address = site->return_address.exchange(0, std::memory_order_acq_rel);
-    return return_address <= taken ? site : find_site(site->entry, return_address);
+    return site;
 }
 
 void refresh_sites() {

@@ -36,6 +36,7 @@ struct Site {
     const cublas::Route* route;      ///< cuBLAS: how this function is called and changed
     const cublas::Library* library;  ///< cuBLAS: what else of the provider the shim calls
     void* with_compute_type;         ///< cuBLAS: the provider's function that does the same with a compute type
+    std::uintptr_t called_from;      ///< the return address, also when dead
     EntryIndex entry;
     std::atomic<IntegerWidth> width;         ///< probed at the first governed call
     bool is_blas;                            ///< false: a bare name of a library that is no BLAS; never governed

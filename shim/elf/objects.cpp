@@ -1,6 +1,7 @@
 #include "shim/elf/objects.hpp"
 
 #include <elf.h>
+#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 
@@ -214,28 +215,48 @@ bool is_in_list(const link_map* wanted) {
     return false;
 }
 
-const std::uint32_t* find_loader_count() {
-    // What glibc's _rtld_global begins with, in every version: "must remain the first element. Forever."
-    // (sysdeps/generic/ldsodefs.h)
-    struct Namespace {
-        const link_map* list;
-        std::uint32_t count;
-    };
-    const auto is_right = [](const Namespace& found) {
-        constexpr int attempts = 3;  // another thread may be adding to it
-        for (int attempt = 0; attempt < attempts && found.list == first_object(); ++attempt) {
-            std::uint32_t count = 0;
-            for (const link_map* map = first_object(); map != nullptr; map = map->l_next) ++count;
-            if (count == __atomic_load_n(&found.count, __ATOMIC_ACQUIRE)) return true;
-        }
-        return false;
-    };
+namespace {
+
+// glibc's struct rtld_global (sysdeps/generic/ldsodefs.h) has kept this order in all versions from 2.17 to 2.41:
+//     struct link_namespaces { link_map *_ns_loaded; unsigned _ns_nloaded; … } _dl_ns[16]; size_t _dl_nns;
+//     two recursive locks, three from 2.35 on; unsigned long long _dl_load_adds;
+// What is between the first two fields and the locks differs, so the place is found by what it must look like.
+struct Namespace {
+    const link_map* list;
+    std::uint32_t count;
+};
+
+bool is_recursive_lock(const pthread_mutex_t& lock) {
+    return lock.__data.__kind == PTHREAD_MUTEX_RECURSIVE_NP && lock.__data.__list.__next == nullptr;
+}
+
+const std::uint64_t* find_adds_in(const char* rtld_global, std::size_t size) {
+    const auto& first = *reinterpret_cast<const Namespace*>(rtld_global);
+    if (first.list != first_object()) return nullptr;
+    constexpr std::size_t namespaces = 16, fewest_locks = 2, most_locks = 3;
+    constexpr std::size_t longest = sizeof(std::uint64_t) * 2 + most_locks * sizeof(pthread_mutex_t);
+    for (std::size_t place = sizeof first; place + longest <= size; place += sizeof(std::uint64_t)) {
+        const auto used_namespaces = *reinterpret_cast<const std::uint64_t*>(rtld_global + place);
+        if (used_namespaces < 1 || used_namespaces > namespaces) continue;
+        const auto* locks = reinterpret_cast<const pthread_mutex_t*>(rtld_global + place + sizeof used_namespaces);
+        std::size_t count = 0;
+        while (count < most_locks && is_recursive_lock(locks[count])) ++count;
+        const auto* adds = reinterpret_cast<const std::uint64_t*>(locks + count);
+        constexpr std::uint64_t absurd = std::uint64_t{1} << 32;
+        if (count >= fewest_locks && *adds >= first.count && *adds < absurd) return adds;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+const std::uint64_t* find_loader_adds() {
     for (const link_map* map = first_object(); map != nullptr; map = map->l_next) {
         const Object object = read_object(map);
         const ElfW(Sym)* symbol = find_definition(object, "_rtld_global", {});
         if (symbol == nullptr || symbol->st_size < sizeof(Namespace)) continue;
-        const auto* found = reinterpret_cast<const Namespace*>(address_of(object, *symbol));
-        if (is_right(*found)) return &found->count;
+        const auto* found = reinterpret_cast<const char*>(address_of(object, *symbol));
+        if (const std::uint64_t* adds = find_adds_in(found, symbol->st_size)) return adds;
     }
     return nullptr;
 }

@@ -44,9 +44,9 @@ Object read_object(const link_map* map);
 /// First object of the loader's list: the main program.
 const link_map* first_object();
 
-/// How many objects the loader's list has, as the loader itself counts them, so that one load tells whether some were
-/// added. nullptr: not found (not glibc as known).
-const std::uint32_t* find_loader_count();
+/// How many objects the loader has ever added to its lists, as it counts them itself: one load tells whether there
+/// are new ones. nullptr: not found (not glibc as known).
+const std::uint64_t* find_loader_adds();
 
 /// Whether the loader's list has the object; it need not be one at all.
 bool is_in_list(const link_map* wanted);

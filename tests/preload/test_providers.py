@@ -179,6 +179,22 @@ def test_a_pointer_that_was_handed_out_says_so_also_when_the_second_library_come
     assert "several libraries" in (second["detail"] or "")
 
 
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_pointers_library_may_go_unseen_and_another_may_come(threads, log):
+    """By a dlclose that does not come to the shim: of a library that was opened RTLD_DEEPBIND, or of the C library's."""
+    words = [threads, library("wrapper_a"), library("wrapper_b"), library("fake_c")]
+    assert run("passed_pointer", *words, blas=None, preload=False).stdout == "0 wrong\n"
+    for _ in range(5):
+        assert run("passed_pointer", *words, blas=None, log=log).stdout == "0 wrong\n"
+
+
+def test_a_pointer_stays_with_its_library_when_that_which_handed_it_out_is_closed():
+    words = ["kept", library("fake_a"), library("wrapper_b"), library("fake_b"), library("fake_c")]
+    assert run("passed_pointer", *words, blas=None, preload=False).stdout == "0 wrong\n"
+    assert run("passed_pointer", *words, blas=None).stdout == "0 wrong\n"
+
+
 def test_a_weak_batch_that_no_library_has_is_done_by_single_products():
     script = [f"local={library('plugin_weak_batch')}", f"run={library('plugin_weak_batch')}"]
     assert run("loader", *script, blas=None, preload=False).stdout == "weak: 1006\n"
