@@ -221,6 +221,7 @@ namespace {
 //     struct link_namespaces { link_map *_ns_loaded; unsigned _ns_nloaded; … } _dl_ns[16]; size_t _dl_nns;
 //     two recursive locks, three from 2.35 on; unsigned long long _dl_load_adds;
 // What is between the first two fields and the locks differs, so the place is found by what it must look like.
+// Compared with dl_iterate_phdr on 2.31, 2.36 and 2.41.
 struct Namespace {
     const link_map* list;
     std::uint32_t count;
