@@ -52,7 +52,7 @@ std::chrono::milliseconds timeout_of(const LiveOptions& options) {
 std::string why_without_effect(const record::LiveRecording& live, policy::Precision precision) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return {};
-    const SettingsInForce settings = settings_in_force(opened.reader->facts(), opened.reader->changes());
+    const SettingsInForce settings = settings_in_force(*opened.reader);
     policy::Policy policy;
     policy.default_precision = precision;
     policy.floor = settings.floor.value_or(policy::Floor::none);

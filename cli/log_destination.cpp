@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,8 +24,17 @@ namespace {
 
 constexpr std::string_view extension = ".fp32rec";
 
-bool depends_on_the_process(std::string_view name) {
-    return record::has_placeholder(name, 'p') || record::has_placeholder(name, 't');
+/// Whether the program may have another name than the one that this process would have: process id and start time are
+/// its own, and rank and job, where they are not known here, may be known to it: an mpirun, say.
+bool is_open(std::string_view name, const record::ProcessFacts& facts) {
+    return record::has_placeholder(name, 'p') || record::has_placeholder(name, 't') ||
+           (facts.rank < 0 && record::has_placeholder(name, 'r')) ||
+           (facts.job_id.empty() && record::has_placeholder(name, 'j'));
+}
+
+/// The same of the folder, which need not be there where the program runs on another host.
+bool is_open_folder(std::string_view name, const record::ProcessFacts& facts) {
+    return is_open(name, facts) || record::has_placeholder(name, 'h');
 }
 
 /// Empty where it is too long for a path.
@@ -67,18 +77,27 @@ std::string as_glob(std::string_view name, std::string_view end, const record::P
     return pattern.append(end).append(extension);
 }
 
+bool matches(const std::string& pattern, const std::string& path) {
+    return fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
+}
+
+/// `run.fp32rec` of `run.12.fp32rec`; empty where there is anything but digits in that place.
+std::string without_number(const std::string& path) {
+    const std::string name = path.substr(0, path.size() - extension.size());
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string::npos || name.find_first_not_of("0123456789", dot + 1) != std::string::npos) return {};
+    return name.substr(0, dot) + std::string(extension);
+}
+
 }  // namespace
 
 bool is_recording_name(const std::string& log_path) { return log_path.ends_with(extension); }
 
 std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts) {
     const std::string folder = folder_of(log_path);
-    // What this process knows of rank and job, the program may know better: an mpirun, say.
-    const bool is_open = depends_on_the_process(folder) || (facts.rank < 0 && record::has_placeholder(folder, 'r')) ||
-                         (facts.job_id.empty() && record::has_placeholder(folder, 'j'));
-    if (log_path == "stderr" || is_open) return {};
+    if (log_path == "stderr" || is_open_folder(folder, facts)) return {};
     // JSON lines are appended to a file that is there.
-    if (!is_recording_name(log_path) && !depends_on_the_process(log_path)) {
+    if (!is_recording_name(log_path) && !is_open(log_path, facts)) {
         const std::string file = expanded(log_path, facts);
         if (may_write(file, F_OK))
             return may_write(file, W_OK) ? std::string()
@@ -99,27 +118,34 @@ std::string problem_of_destination(const std::string& log_path, const record::Pr
 }
 
 std::string taken_by(const std::string& log_path, const record::ProcessFacts& facts) {
-    if (!is_recording_name(log_path) || depends_on_the_process(log_path)) return {};
+    if (!is_recording_name(log_path) || is_open(log_path, facts)) return {};
     if (facts.rank >= 0 && !record::has_placeholder(log_path, 'r')) return {};
     const std::string path = expanded(log_path, facts);
     struct stat status {};
     return lstat(path.c_str(), &status) == 0 ? path : std::string();
 }
 
-bool is_numbered(const std::string& path, const std::string& log_path, const record::ProcessFacts& facts) {
-    return !depends_on_the_process(log_path) && path != expanded(log_path, facts);
+bool is_folder_known(const std::string& log_path, const record::ProcessFacts& facts) {
+    return log_path.starts_with('/') && !is_open_folder(folder_of(log_path), facts);
+}
+
+std::string numbered(const std::string& path) {
+    return path.substr(0, path.size() - extension.size()) + ".1" + std::string(extension);
 }
 
 std::vector<std::string> recordings_since(const std::string& log_path, const record::ProcessFacts& facts,
                                           std::int64_t since_ns) {
+    const std::string unnumbered = as_glob(log_path, "", facts);
     std::set<std::pair<std::int64_t, std::string>> by_begin;
-    for (const char* number : {"", ".[0-9]*"}) {
+    for (const std::string& pattern : {unnumbered, as_glob(log_path, ".[0-9]*", facts)}) {
         glob_t found{};
-        if (glob(as_glob(log_path, number, facts).c_str(), 0, nullptr, &found) == 0) {
+        if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
             for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-                const auto opened = record::RecordingReader::open(found.gl_pathv[i]);
+                const std::string path = found.gl_pathv[i];
+                if (pattern != unnumbered && !matches(unnumbered, without_number(path))) continue;
+                const auto opened = record::RecordingReader::open(path);
                 if (opened.reader && opened.reader->facts().opened_ns >= since_ns)
-                    by_begin.emplace(opened.reader->facts().opened_ns, found.gl_pathv[i]);
+                    by_begin.emplace(opened.reader->facts().opened_ns, path);
             }
         }
         globfree(&found);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -58,12 +59,23 @@ void preload(ProcessEnvironment& environment, const std::string& library) {
     environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
 }
 
+/// The name that --log gives means this folder, also where the program goes to another one before its first product.
+/// What is no valid name, or too long, stays as it is: others complain of it.
+std::string log_variable(const std::string& name) {
+    if (name.empty() || name == "stderr" || policy::problem_of_log_path(name)) return name;
+    std::array<char, record::path_capacity> absolute;
+    std::array<char, record::path_capacity> scratch;
+    const std::string_view made = record::make_absolute(name, absolute, scratch);
+    return made.empty() ? name : std::string(made);
+}
+
 /// What the options ask for, as variables. `--pin` also governs the libraries that the shim does not.
 void apply(const RunOptions& options, ProcessEnvironment& environment) {
+    const std::string log = log_variable(options.log);
     const std::pair<const char*, const std::string&> variables[] = {{"FP32_MATMUL_PRECISION", options.precision},
                                                                     {"FP32_MATMUL_CPU", options.cpu},
                                                                     {"FP32_MATMUL_POLICY", options.policy},
-                                                                    {"FP32_MATMUL_LOG", options.log},
+                                                                    {"FP32_MATMUL_LOG", log},
                                                                     {"FP32_MATMUL_LOG_LEVEL", options.level}};
     for (const auto& [name, value] : variables) {
         if (!value.empty()) environment.set(name, value);
@@ -78,28 +90,45 @@ void apply(const RunOptions& options, ProcessEnvironment& environment) {
     }
 }
 
-/// Whether the program's log is the one that the policy names, rather than one that was asked for here.
-bool has_log_of_policy(const ProcessEnvironment& environment) { return environment.get("FP32_MATMUL_LOG").empty(); }
-
 std::string name_of_log(const RunOptions& options) { return options.log.empty() ? "FP32_MATMUL_LOG" : "--log"; }
 
-/// What is wrong with the log that was asked for here. What a policy names, for a whole fleet perhaps, is left to the
-/// shim, which says what it cannot write and lets the program run.
+/// As this process sees it; empty: none.
+std::string log_path_here(const RunOptions& options, const policy::Policy& policy) {
+    return options.log.empty() ? policy.log_path : options.log;
+}
+
+/// A name that is taken keeps no program from starting, since one that is started again and again would stay down;
+/// but who wants a proof must not be answered by an earlier run's.
+std::string problem_of_taken_log(const RunOptions& options, const record::ProcessFacts& facts) {
+    const std::string taken = taken_by(options.log, facts);
+    if (taken.empty()) return {};
+    if (options.pin) {
+        return fmt::format(
+            "--log: {} is there already, and with --pin the recording must be a new one; remove it, or name another: "
+            "with %p (process id) or %t (start time) in it each run has its own",
+            policy::quoted(taken));
+    }
+    say_run(fmt::format(
+        "--log: {} is there already and is kept; this run records under the next free number, {} or higher",
+        policy::quoted(taken), policy::quoted(numbered(taken))));
+    return {};
+}
+
+/// What is wrong with the log, so that the program should not start: that is for --log and --pin to ask. What the
+/// environment names is warned of; what a policy names, for a whole fleet perhaps, is left to the shim, which says
+/// what it cannot write.
 std::string problem_of_log(const RunOptions& options, const policy::Policy& policy,
                            const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
         return "--level calls has no effect on the log stderr, which has each distinct decision once; leave it out, "
                "or name a file: --log NAME.jsonl";
-    if (policy.log_path.empty() || has_log_of_policy(environment)) return {};
-    if (const std::string problem = problem_of_destination(policy.log_path, facts); !problem.empty())
-        return name_of_log(options) + ": " + problem;
-    if (options.log.empty()) return {};
-    if (const std::string taken = taken_by(options.log, facts); !taken.empty())
-        return fmt::format(
-            "--log: {} is there already, and a recording is never overwritten; remove it, or name another: with %p "
-            "(process id) or %t (start time) in it each run has its own",
-            policy::quoted(taken));
-    return {};
+    if (environment.get("FP32_MATMUL_LOG").empty()) return {};
+    if (std::string problem = problem_of_destination(log_path_here(options, policy), facts); !problem.empty()) {
+        problem = name_of_log(options) + ": " + problem;
+        if (!options.log.empty() || options.pin) return problem;
+        say_run(problem);
+    }
+    return problem_of_taken_log(options, facts);
 }
 
 /// The first error, and how many more there are; empty where all is well. Warnings are said at once.
@@ -136,6 +165,13 @@ constexpr const char* nothing_seen =
     "no float32 matrix product was seen, and nothing recorded (float64 ones, numpy's default, do not count); "
     "fp32shim doctor -- PROGRAM says what of a program goes past the shim";
 
+std::string nothing_found(const std::string& log_path) {
+    return fmt::format(
+        "no recording was found under {}: the program may have made one in another folder, or could make none, or no "
+        "float32 matrix product was seen",
+        policy::quoted(log_path));
+}
+
 int failed_to_start(const std::string& program, int error) {
     // The file itself was found.
     say_run(fmt::format(
@@ -169,17 +205,13 @@ int run(const RunOptions& options) {
     }
 
     // Of several ranks the first speaks.
-    const bool speaks = !loaded.policy.disabled && facts.rank <= 0;
-    const bool has_summary = speaks && !options.quiet;
-    // With %p in it the files are as they were asked for: there is nothing that would have to be said.
-    const bool has_to_name_files =
-        speaks && options.quiet && is_recording_name(options.log) && !record::has_placeholder(options.log, 'p');
-    if (!has_summary && !has_to_name_files) {
+    const bool has_summary = !loaded.policy.disabled && !options.quiet && facts.rank <= 0;
+    if (!has_summary) {
         // Nothing is left to do here afterwards, so nothing stands between the program and whoever started it.
         return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
     }
 
-    RunSummary summary(loaded.policy, environment, facts);
+    RunSummary summary(log_path_here(options, loaded.policy), environment, facts);
     if (!summary.problem().empty()) {
         say_run(summary.problem());
         return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
@@ -188,16 +220,15 @@ int run(const RunOptions& options) {
     if (ended.exec_error != 0) return failed_to_start(program.path, ended.exec_error);
     std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads what follows
     const std::vector<std::string> recordings = summary.recordings();
-    if (has_summary) {
-        const std::string text = summary.text(recordings);
-        std::fwrite(text.data(), 1, text.size(), stderr);
-    }
-    const bool is_as_asked_for =
-        recordings.size() == 1 && !is_numbered(recordings.front(), loaded.policy.log_path, facts);
-    if (recordings.empty()) {
-        if (has_summary && unseen.empty()) say_run(nothing_seen);
-    } else if (!summary.is_temporary() && (has_summary || !is_as_asked_for)) {
-        say_run(recorded_text(recordings));
+    const std::string text = summary.text(recordings);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    if (!recordings.empty()) {
+        if (!summary.is_temporary()) say_run(recorded_text(recordings));
+    } else if (unseen.empty()) {
+        const std::string& log = loaded.policy.log_path;
+        const bool is_certain =
+            summary.is_temporary() || (is_folder_known(log, facts) && problem_of_destination(log, facts).empty());
+        say_run(is_certain ? nothing_seen : nothing_found(log));
     }
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
@@ -214,17 +245,16 @@ Action define_run(CLI::App& app) {
         "high, bf16 is medium (FP32_MATMUL_PRECISION)");
     auto* floor = add_word(app, "--floor", options->floor, policy::floor_words,
                            "Nothing runs below this, whatever else is set; cannot loosen another floor");
-    app.add_flag(
-           "--pin", options->pin,
-           "Strict: floor fp32, TF32, BF16x9 and oneDNN's BF16 switched off in the libraries that the shim does "
-           "not govern, and a policy with errors ends the program")
+    app.add_flag("--pin", options->pin,
+                 "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off where the shim does not govern; a "
+                 "policy with errors ends the program; --log NAME.fp32rec must be new")
         ->excludes(floor);
     app.add_option("--policy", options->policy, "A policy file (FP32_MATMUL_POLICY)")->type_name("FILE");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
              "What lower precisions do on the CPU (FP32_MATMUL_CPU)");
     app.add_option(
            "--log", options->log,
-           "Keep a log: NAME.fp32rec, which must be new (children get NAME.1.fp32rec and so on; %p in it is the "
+           "Keep a log: NAME.fp32rec (NAME.1.fp32rec and so on where taken, and for children; %p in it is the "
            "process id), NAME.jsonl, or stderr (FP32_MATMUL_LOG)")
         ->type_name("NAME");
     add_word(app, "--level", options->level, policy::log_level_words,

@@ -44,15 +44,13 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-RunSummary::RunSummary(const policy::Policy& policy, ProcessEnvironment& environment,
+RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environment,
                        const record::ProcessFacts& facts)
-    : facts_(facts), began_ns_(now_ns()) {
-    if (!policy.log_path.empty()) {
-        if (is_recording_name(policy.log_path))
-            log_path_ = policy.log_path;
-        else
+    : log_path_(log_path), facts_(facts), began_ns_(now_ns()) {
+    if (!log_path.empty()) {
+        if (!is_recording_name(log_path))
             problem_ = fmt::format("no summary at the end, since the log is {}; one comes with NAME.fp32rec, or none",
-                                   policy.log_path);
+                                   log_path);
         return;
     }
     std::string folder = environment.get("TMPDIR");

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "cli/process_environment.hpp"
-#include "policy/policy.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
 
 class RunSummary {
   public:
-    /// Where the settings name no log, the program is made to record into a temporary folder, in $TMPDIR. A recording
-    /// that the settings ask for is read where it is. A process has one log: others leave nothing to summarise.
-    RunSummary(const policy::Policy& policy, ProcessEnvironment& environment, const record::ProcessFacts& facts);
+    /// `log_path`: of the settings, placeholders and all; relative names are this process's, and so are those of
+    /// recordings(). Where it is empty, the program is made to record into a temporary folder, in $TMPDIR. A process
+    /// has one log: one that is no recording leaves nothing to summarise.
+    RunSummary(const std::string& log_path, ProcessEnvironment& environment, const record::ProcessFacts& facts);
     ~RunSummary();
     RunSummary(const RunSummary&) = delete;
     RunSummary& operator=(const RunSummary&) = delete;

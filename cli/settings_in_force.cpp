@@ -3,23 +3,36 @@
 #include <algorithm>
 
 namespace fp32shim::cli {
+namespace {
 
-SettingsInForce settings_in_force(const record::RecordingFacts& facts,
-                                  const std::vector<record::RecordedChange>& changes) {
+/// What was asked of the process itself, by `fp32shim set` or the C API; it stays where a reload changes the rest.
+struct Asked {
+    std::optional<policy::Precision> precision;  ///< absent: that of environment and files
+    policy::Floor floor = policy::Floor::none;   ///< can only rise
+    bool is_precision_known = true, is_floor_known = true;
+};
+
+}  // namespace
+
+SettingsInForce settings_in_force(const record::RecordingReader& recording) {
     using record::format::ChangeKind;
-    SettingsInForce now{facts.start.default_precision, facts.start.floor, facts.start.cpu_mode,
-                        facts.start.policy_name};
-    // A reload changes what environment and files say; what was asked of the process itself stays.
-    std::optional<policy::Precision> of_process;
-    policy::Floor floor_of_process = policy::Floor::none;
-    for (const record::RecordedChange& change : changes) {
+    const record::StartEvent& start = recording.facts().start;
+    SettingsInForce now{start.default_precision, start.floor, start.cpu_mode, start.policy_name};
+    Asked asked;
+    if (recording.lost_changes() != 0) {
+        now = {};
+        asked.is_precision_known = asked.is_floor_known = false;
+    }
+    for (const record::RecordedChange& change : recording.changes()) {
         if (!change.was_done) continue;
         switch (change.kind) {
             case ChangeKind::set_precision:
-                of_process = change.precision;
+                asked.precision = change.precision;
+                asked.is_precision_known = true;
                 break;
             case ChangeKind::set_floor:
-                floor_of_process = std::max(floor_of_process, change.floor);
+                asked.floor = std::max(asked.floor, change.floor);
+                asked.is_floor_known = true;  // one that does not rise is not noted, so those before it are below it
                 break;
             case ChangeKind::reload:
                 now = {{}, {}, {}, change.policy_name};
@@ -33,11 +46,15 @@ SettingsInForce settings_in_force(const record::RecordingFacts& facts,
                 break;
         }
     }
-    if (of_process) now.precision = of_process;
-    if (now.floor)
-        now.floor = std::max(*now.floor, floor_of_process);
-    else if (floor_of_process == policy::Floor::fp32)
-        now.floor = floor_of_process;  // there is none above it
+    if (!asked.is_precision_known)
+        now.precision.reset();
+    else if (asked.precision)
+        now.precision = asked.precision;
+    const policy::Floor least = std::max(asked.floor, now.floor.value_or(policy::Floor::none));
+    if (least == policy::Floor::fp32 || (asked.is_floor_known && now.floor))
+        now.floor = least;  // there is none above fp32
+    else
+        now.floor.reset();
     return now;
 }
 

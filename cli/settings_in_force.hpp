@@ -3,21 +3,20 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "record/recording_reader.hpp"
 
 namespace fp32shim::cli {
 
-/// What is absent was changed by a reload that did not note it.
+/// What is absent is not known: a reload did not note it, or so much was changed later that the recording has only
+/// the newest changes, and those do not say.
 struct SettingsInForce {
     std::optional<policy::Precision> precision;  ///< of the whole process: rules and scopes go before it
     std::optional<policy::Floor> floor;
     std::optional<policy::CpuMode> cpu_mode;
-    std::string policy_name;  ///< empty: it has none
+    std::optional<std::string> policy_name;  ///< empty: it has none
 };
 
-SettingsInForce settings_in_force(const record::RecordingFacts& facts,
-                                  const std::vector<record::RecordedChange>& changes);
+SettingsInForce settings_in_force(const record::RecordingReader& recording);
 
 }  // namespace fp32shim::cli

@@ -68,7 +68,7 @@ std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int
         if (format == "fp32" || format == "bf16x9") seen.fp32_calls += share.calls;
         if (format == "tf32" || format == "bf16" || format == "fp16") seen.lower_calls += share.calls;
     }
-    seen.settings = settings_in_force(seen.facts, opened.reader->changes());
+    seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
     const auto last = before.find(live.pid);
     // After a reload a process may record into another file.
@@ -92,39 +92,14 @@ void sort_by(const std::string& key, std::vector<Seen>& all) {
     });
 }
 
+std::string name_of_policy(const SettingsInForce& settings) {
+    if (!settings.policy_name) return "?";
+    return settings.policy_name->empty() ? "-" : *settings.policy_name;
+}
+
 template <class Word>
 std::string word_or(const std::optional<Word>& word, std::string_view unknown) {
     return std::string(word ? policy::to_string(*word) : unknown);
-}
-
-/// As many columns as there are, the last one `…` where something is left out; colours take none.
-std::string cut_line(const std::string& line, std::size_t columns) {
-    std::size_t used = 0;
-    std::size_t last_begin = 0;  // of the character in the last column
-    bool is_coloured = false;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        if (line[i] == '\033') {
-            is_coloured = true;
-            i = std::min(line.find('m', i), line.size() - 1);
-        } else if ((static_cast<unsigned char>(line[i]) & 0xc0) != 0x80 && ++used >= columns) {
-            if (used == columns) last_begin = i;
-            if (used > columns) return line.substr(0, last_begin) + "…" + (is_coloured ? "\033[0m" : "");
-        }
-    }
-    return line;
-}
-
-/// Lines no longer than the terminal is wide, so that a long command keeps to its line.
-std::string cut_to_width(const std::string& text) {
-    winsize size{};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return text;
-    std::string result;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = text.find('\n', begin);
-        (result += cut_line(text.substr(begin, end - begin), size.ws_col)) += '\n';
-        begin = end + 1;
-    }
-    return result;
 }
 
 std::string process_table(const std::vector<Seen>& all) {
@@ -137,7 +112,7 @@ std::string process_table(const std::vector<Seen>& all) {
                  {"precision"},
                  {"floor"},
                  {"policy"},
-                 {"command"}});
+                 {"command", false, 20}});
     for (const Seen& seen : all) {
         const auto share = [&](std::uint64_t count) {
             return seen.calls == 0
@@ -147,9 +122,9 @@ std::string process_table(const std::vector<Seen>& all) {
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
                    count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns)), share(seen.fp32_calls),
                    share(seen.lower_calls), word_or(seen.settings.precision, "?"), word_or(seen.settings.floor, "?"),
-                   seen.settings.policy_name.empty() ? "-" : seen.settings.policy_name, seen.facts.process.command});
+                   name_of_policy(seen.settings), seen.facts.process.command});
     }
-    return isatty(STDOUT_FILENO) == 1 ? cut_to_width(table.text()) : table.text();
+    return table.text();
 }
 
 std::string text_of(const std::vector<Seen>& all, const TopOptions& options) {
@@ -176,7 +151,7 @@ Json json_of(const std::vector<Seen>& all) {
                              {"opened", timestamp(seen.facts.opened_ns)},
                              {"precision", text_or_null(word_or(seen.settings.precision, ""))},
                              {"floor", text_or_null(word_or(seen.settings.floor, ""))},
-                             {"policy_name", text_or_null(seen.settings.policy_name)},
+                             {"policy_name", text_or_null(seen.settings.policy_name.value_or(""))},
                              {"calls", seen.calls},
                              {"host_ns", seen.host_ns},
                              {"calls_per_second", seen.calls_per_second},

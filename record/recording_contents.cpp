@@ -494,6 +494,8 @@ void RecordingContents::read_changes() {
             change_records_.emplace_back(offsetof(format::Header, changes) + place * sizeof(format::ChangeRecord),
                                          header.changes[place]);
     }
+    // Also the one in whose place a writer is at the moment, or was when it was killed.
+    lost_changes = count - static_cast<std::uint32_t>(change_records_.size());
 }
 
 RecordedChange RecordingContents::make_change(const format::ChangeRecord& record, std::uint64_t offset) {

@@ -42,6 +42,7 @@ class RecordingContents {
     std::unordered_map<std::uint32_t, std::uint64_t> mean_ticks_by_row;
     std::vector<RecordedLane> lanes;
     std::vector<RecordedChange> changes;
+    std::uint32_t lost_changes = 0;
     RecordedObjects objects;
     std::map<std::uint32_t, LaneEvents> lane_events;
     std::uint64_t total_calls = 0;

@@ -102,6 +102,7 @@ const std::vector<RecordingReader::RowCounters>& RecordingReader::counters() con
 const std::vector<LaneCounters>& RecordingReader::lane_counters() const { return contents_->lane_counters; }
 const std::vector<RecordedLane>& RecordingReader::lanes() const { return contents_->lanes; }
 const std::vector<RecordedChange>& RecordingReader::changes() const { return contents_->changes; }
+std::uint32_t RecordingReader::lost_changes() const { return contents_->lost_changes; }
 const RecordedObjects& RecordingReader::objects() const { return contents_->objects; }
 std::uint64_t RecordingReader::total_calls() const { return contents_->total_calls; }
 std::uint64_t RecordingReader::uncounted_calls() const { return contents_->header.uncounted_calls; }

@@ -184,7 +184,10 @@ class RecordingReader {
     /// The same, lane by lane; several entries of one lane may name the same row.
     const std::vector<LaneCounters>& lane_counters() const;
     const std::vector<RecordedLane>& lanes() const;
+    /// The newest, the oldest of them first.
     const std::vector<RecordedChange>& changes() const;
+    /// Changes before those: a recording has room for format::change_limit.
+    std::uint32_t lost_changes() const;
     const RecordedObjects& objects() const;
 
     /// Calls that are counted, also those under no row.

@@ -239,14 +239,33 @@ def test_a_bad_variable_of_the_environment_is_found_too():
 
 
 def test_a_log_of_the_environment_is_named_by_its_variable():
-    for name in ("calls.txt", "no-such-folder/run.fp32rec"):
-        result = run("--", "true", env={"FP32_MATMUL_LOG": name})
+    for words, name in ((["-q"], "calls.txt"), (["--pin"], "no-such-folder/run.fp32rec")):
+        result = run(*words, "--", "true", env={"FP32_MATMUL_LOG": name})
         assert (result.returncode, len(result.lines)) == (125, 1)
         assert result.stderr.startswith("fp32shim run: FP32_MATMUL_LOG: ")
 
 
-def test_a_folder_whose_name_is_not_known_yet_is_left_to_the_shim(tmp_path):
-    assert run("-q", "--log", tmp_path / "%p/run.fp32rec", "--", "true").returncode == 0
+def test_a_log_of_the_environment_that_cannot_be_written_keeps_no_program_from_running(tmp_path):
+    for name in ("no-such-folder/run.fp32rec", "no-such-folder/calls.jsonl", tmp_path / "none/run.fp32rec"):
+        result = run("-q", "--", "echo", "ran", env={"FP32_MATMUL_LOG": name})
+        assert (result.returncode, result.stdout, len(result.lines)) == (0, "ran\n", 1)
+        assert result.stderr.startswith("fp32shim run: FP32_MATMUL_LOG: the folder ")
+
+
+@pytest.mark.parametrize("placeholder", ["%p", "%t", "%h", "%r", "%j"])
+def test_a_folder_whose_name_is_not_known_yet_is_left_to_the_shim(tmp_path, placeholder):
+    """The program may run on another host, and be of a rank and a job that are not known here."""
+    assert run("-q", "--log", tmp_path / placeholder / "run.fp32rec", "--", "true").returncode == 0
+
+
+@pytest.mark.parametrize("variable, letter", [("RANK", "r"), ("JOB_ID", "j")])
+def test_a_rank_and_a_job_that_are_not_known_yet_are_left_to_the_shim(tmp_path, variable, letter):
+    for value in ("none", "0"):
+        (tmp_path / f"of.{value}.fp32rec").touch()
+    words = ["-q", "--pin", "--log", tmp_path / f"of.%{letter}.fp32rec", "--", "true"]
+    assert run(*words).returncode == 0
+    result = run(*words, env={variable: "0"})
+    assert (result.returncode, "of.0.fp32rec" in result.stderr) == (125, True)
 
 
 def test_json_lines_go_to_a_file_that_is_there(tmp_path):
@@ -415,21 +434,80 @@ def test_a_log_that_is_no_recording_leaves_no_summary_and_one_line_says_so(tmp_p
         assert "no summary" not in product(*words, "--log", log, TMPDIR=temporary, **settings).stderr
 
 
-def test_a_recording_that_is_there_keeps_the_program_from_starting(writes_recordings, tmp_path):
+def test_a_recording_that_is_there_is_kept_and_the_program_runs(writes_recordings, tmp_path):
     log = tmp_path / "same.fp32rec"
-    assert product("-q", "--log", log).returncode == 0
+    assert product("-q", "--log", log).stderr == ""
     first = log.read_bytes()
-    result = product("-q", "--precision", "high", "--cpu", "emulate", "--log", log)
+    numbered = [tmp_path / f"same.{number}.fp32rec" for number in (1, 2)]
+    said = (f'fp32shim run: --log: "{log}" is there already and is kept; this run records under the next free number, '
+            f'"{numbered[0]}" or higher')
+    result = product("--log", log)
+    assert (result.returncode, result.lines[0]) == (0, said)
+    assert result.lines[-1] == f"fp32shim run: recorded in {numbered[0]}"
+    result = product("-q", "--log", log)
+    assert (result.returncode, result.lines) == (0, [said])
+    assert sorted(tmp_path.iterdir()) == sorted([log, *numbered]) and log.read_bytes() == first
+
+
+def test_a_recording_that_is_there_is_no_proof_of_a_pinned_run(writes_recordings, tmp_path):
+    log = tmp_path / "same.fp32rec"
+    assert product("-q", "--pin", "--log", log).returncode == 0
+    result = product("-q", "--pin", "--log", log)
     assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
     assert f'--log: "{log}" is there already' in result.stderr and "%p" in result.stderr
-    assert list(tmp_path.iterdir()) == [log] and log.read_bytes() == first
+    assert list(tmp_path.iterdir()) == [log]
+
+
+def test_a_relative_log_means_the_folder_of_the_command(writes_recordings, tmp_path):
+    folder = tmp_path / "a %p %"
+    (folder / "sub").mkdir(parents=True)
+    program = ["sh", "-c", f"cd sub; exec {shim.client('cblas_product')}"]
+    blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
+    for name, shown in (("rel.fp32rec", "rel.fp32rec"), ("sub/50%%.fp32rec", "sub/50%.fp32rec"),
+                        ("../up.fp32rec", "../up.fp32rec")):
+        result = run("--log", name, "--", *program, env=blas, cwd=folder)
+        assert result.lines[-1] == f"fp32shim run: recorded in {shown}"
+        assert (folder / shown).exists()
+    assert run("-q", "--log", "calls.jsonl", "--", *program, env=blas, cwd=folder).returncode == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["calls.jsonl", "rel.fp32rec", "sub"]
+    result = run("--log", "none.fp32rec", "--", "true", cwd=folder)
+    assert result.lines == [NOTHING_SEEN]
+
+
+def test_that_nothing_was_recorded_is_not_said_where_it_cannot_be_told(writes_recordings, tmp_path):
+    (tmp_path / "sub").mkdir()
+    program = ["sh", "-c", f"cd sub; exec {shim.client('cblas_product')}"]
+    blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
+    result = run("--", *program, env={**blas, "FP32_MATMUL_LOG": "rel.fp32rec"}, cwd=tmp_path)
+    assert (tmp_path / "sub/rel.fp32rec").exists()
+    assert (result.returncode, len(result.lines)) == (0, 1)
+    assert 'no recording was found under "rel.fp32rec": the program may have made one in another' in result.stderr
+    for log in (tmp_path / "none/run.fp32rec", tmp_path / "%h/run.fp32rec"):
+        result = product(FP32_MATMUL_LOG=log)
+        assert "no recording was found under" in result.lines[-1] and NOTHING_SEEN not in result.lines
+
+
+def test_a_quiet_run_is_the_program_also_with_a_log(writes_recordings, tmp_path):
+    process = started("--quiet", "--log", str(tmp_path / "run.fp32rec"), "--", "sh", "-c", "echo ready; echo $$; read line")
+    assert int(process.stdout.readline()) == process.pid
+    process.communicate(timeout=30)
+
+
+def test_a_recording_with_a_like_name_is_not_named(writes_recordings, tmp_path):
+    program, log = shim.client("cblas_product"), tmp_path / "y.fp32rec"
+    others = [tmp_path / name for name in ("y.2foreign.fp32rec", "y.2.3.fp32rec", "y.old.3.fp32rec", "y..fp32rec")]
+    script = "; ".join([program.as_posix(), *(f"FP32_MATMUL_LOG={other} {program}" for other in others), str(program)])
+    result = run("--log", log, "--", "sh", "-c", script, env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    assert all(other.exists() for other in others)
+    assert f"in 2 files, one per process: {log}, {tmp_path}/y.1.fp32rec;" in result.lines[-1]
 
 
 def test_ranks_that_record_under_one_name_all_run(writes_recordings, tmp_path):
     for rank in range(3):
         assert product("--log", tmp_path / "run.fp32rec", RANK=rank).returncode == 0
     assert len(list(tmp_path.iterdir())) == 3
-    assert [product("--log", tmp_path / "rank%r.fp32rec", RANK=1).returncode for _ in range(2)] == [0, 125]
+    again = [product("--pin", "--log", tmp_path / "rank%r.fp32rec", RANK=1).returncode for _ in range(2)]
+    assert again == [0, 125]
 
 
 def test_the_recordings_of_other_ranks_are_not_named(writes_recordings, tmp_path):
@@ -451,12 +529,11 @@ def test_the_recordings_are_named(writes_recordings, tmp_path):
     assert result.lines[-1] == f"fp32shim run: recorded in {recording}"
 
 
-@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
-def test_the_recordings_of_children_are_named_also_where_there_is_no_summary(writes_recordings, tmp_path, quiet):
+def test_the_recordings_of_children_are_named(writes_recordings, tmp_path):
     (tmp_path / "run.old.fp32rec").write_text("somebody's")
     blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
     steps = [shim.client("steps"), "products:1", "forks:2"]
-    result = run(*quiet, "--log", tmp_path / "run.fp32rec", "--", *steps, env=blas)
+    result = run("--log", tmp_path / "run.fp32rec", "--", *steps, env=blas)
     names = ", ".join(str(tmp_path / name) for name in ("run.fp32rec", "run.1.fp32rec", "run.2.fp32rec"))
     assert result.lines[-1] == (f"fp32shim run: recorded in 3 files, one per process: {names}; "
                                 "name all of them to report and verify")

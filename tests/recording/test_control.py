@@ -338,6 +338,43 @@ def test_the_answer_says_why_a_precision_has_no_effect(tmp_path, bits):
                 assert said == f"process {asked.pid}: precision {words}{why}\n"
 
 
+CHANGING = """
+import ctypes, sys
+library, shim = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(sys.argv[2])
+a, one = (ctypes.c_float * 64)(*[1.0] * 64), ctypes.c_float(1)
+library.cblas_sgemm(102, 111, 111, 8, 8, 8, one, a, 8, a, 8, one, a, 8)
+for word in sys.stdin:
+    floor, changes = word.split()
+    shim.fp32shim_set_floor(floor.encode())
+    for i in range(int(changes)):
+        assert shim.fp32shim_set_precision((b"high", b"medium")[i % 2]) == 0
+    print("changed", flush=True)
+"""
+
+
+def test_what_many_changes_have_pushed_out_of_the_recording_is_unknown(tmp_path):
+    """It has room for 256 of them. Neither a floor nor a policy can be told then, unless a change that is there says."""
+    program = tmp_path / "program.py"
+    program.write_text(CHANGING)
+    words = [shim.SYSTEM_PYTHON, str(program), str(shim.blas_library("openblas")), str(shim.LIBRARY)]
+    variables = shim.environment(log=tmp_path / "run.fp32rec", precision="native", blas="openblas", preload=[shim.LIBRARY])
+    with subprocess.Popen(words, env=variables, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        def changed(floor, changes):
+            process.stdin.write(f"{floor} {changes}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "changed\n"
+            seen, = precision_in(["ps", process.pid])
+            return seen["precision"], seen["floor"], seen["policy_name"]
+
+        assert changed("tf32", 255) == ("high", "tf32", None)
+        assert changed("tf32", 2) == ("medium", None, None)
+        assert " medium ? ? " in " ".join(fp32shim("ps", process.pid).stdout.split())
+        assert changed("fp32", 2) == ("medium", "fp32", None)
+        assert changed("fp32", 300) == ("medium", None, None)
+        process.stdin.close()
+    assert process.returncode == 0
+
+
 def test_a_command_is_shown_whole_in_a_pipe_and_cut_on_a_terminal(tmp_path):
     long = tmp_path / ("long" * 25)
     with Asked(tmp_path / "run.fp32rec", f"unlink:{long}", precision="high") as asked:
@@ -358,4 +395,4 @@ def test_a_command_is_shown_whole_in_a_pipe_and_cut_on_a_terminal(tmp_path):
         os.waitpid(child, 0)
         lines = re.sub(r"\x1b\[[0-9;]*m", "", seen.decode()).split("\r\n")
         line = next(line for line in lines if line.split()[:1] == [str(asked.pid)])
-        assert len(line) == 100 and line.endswith("…")
+        assert len(line) == 100 and "…" in line

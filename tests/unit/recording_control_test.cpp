@@ -156,6 +156,7 @@ TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     own->note_reload({"name", "", ""});
     auto reader = read_recording(folder / "run.fp32rec");
     ASSERT_EQ(reader->changes().size(), 3U);
+    EXPECT_EQ(reader->lost_changes(), 0U);
     EXPECT_EQ(reader->changes()[0].precision, policy::Precision::highest);
     EXPECT_EQ(reader->changes()[0].origin, format::ChangeOrigin::program);
     EXPECT_EQ(reader->changes()[1].kind, format::ChangeKind::set_floor);
@@ -166,6 +167,7 @@ TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     ASSERT_TRUE(reader->refresh());
     ASSERT_EQ(reader->changes().size(), format::change_limit);
     EXPECT_EQ(reader->changes()[0].floor, policy::Floor::fp32);
+    EXPECT_EQ(reader->lost_changes(), 3U);
 }
 
 TEST(RecordingControl, ARecordingThatItsProcessHasLeftIsPassedOver) {
