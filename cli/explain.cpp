@@ -63,7 +63,7 @@ std::string problem_of_call(const Function& function, const ExplainOptions& opti
         if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();
         return fmt::format("{}: found {}; allowed for {}: {}", option, policy::quoted(found), function.name, allowed);
     };
-    const std::string wrong = problem("--device", options.device, policy::to_string(device_of(function)));
+    std::string wrong = problem("--device", options.device, policy::to_string(device_of(function)));
     if (!wrong.empty() || takes_any_dtype(function)) return wrong;
     return problem("--dtype", options.dtype, policy::to_string(function.family->dtype));
 }

@@ -122,6 +122,7 @@ int log(LogOptions& options) {
 
     const std::unique_ptr<LogWriter> writer = make_log_writer(options.format);
     std::vector<const record::RecordingFacts*> facts;
+    facts.reserve(sources.size());
     for (const LogSource& source : sources) facts.push_back(&source.facts());
     writer->begin(facts);
     if (!options.follow)

@@ -151,6 +151,7 @@ std::vector<std::string> recordings_since(const std::string& log_path, const rec
         globfree(&found);
     }
     std::vector<std::string> paths;
+    paths.reserve(by_begin.size());
     for (const auto& [begin, path] : by_begin) paths.push_back(path);
     return paths;
 }

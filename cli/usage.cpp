@@ -70,7 +70,7 @@ std::string problem_of_extras(const CLI::App& app) {
 
 std::string problem_of(const CLI::App& app, const CLI::ParseError& error) {
     if (std::string problem = problem_of_extras(app); !problem.empty()) return problem;
-    const std::string message = error.what();
+    std::string message = error.what();
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return problem_of_number(app, message);
     if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) return problem_of_company(app, message);
     if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) return problem_of_flag(message);
