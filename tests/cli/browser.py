@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 
 import pytest
 
@@ -98,6 +99,10 @@ def chromium(folder):
         pytest.skip("python3-selenium is not installed")
     if not CHROMIUM or not CHROMEDRIVER:
         pytest.skip("chromium or chromium-driver is not installed")
+    try:
+        socket.gethostbyname("localhost")  # by which Selenium asks for its driver
+    except OSError:
+        pytest.skip("localhost has no address: /etc/hosts is missing, or has no line for it")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--window-size=1440,1000", "--disable-gpu", "--disable-dev-shm-usage",
