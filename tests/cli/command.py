@@ -1,10 +1,14 @@
 """Runs the `fp32shim` command as a whole process."""
 
 import dataclasses
+import fcntl
 import json
 import os
 import pathlib
+import pty
+import struct
 import subprocess
+import termios
 
 import shim  # tests/preload: where things were built, and what is installed
 
@@ -43,6 +47,24 @@ def fp32shim(*words, env=None, stdin=None, cwd=None, timeout=60, prefix=()):
                               input=stdin if stdin is not None else "", cwd=cwd, timeout=timeout, text=True,
                               errors="backslashreplace", capture_output=True, check=False)
     return Result(finished.stdout, finished.stderr, finished.returncode)
+
+
+def on_a_terminal(words, *, width=None, **variables):
+    """What the command writes to a terminal, of so many columns."""
+    child, terminal = pty.fork()
+    if child == 0:
+        if width:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
+        os.execve(COMMAND, [str(COMMAND), *map(str, words)], environment(TERM="xterm", **variables))
+    seen = b""
+    try:
+        while block := os.read(terminal, 65536):
+            seen += block
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(terminal)
+    os.waitpid(child, 0)
+    return seen.decode()
 
 
 def make_recording(path, level, *calls):

@@ -1,17 +1,12 @@
 """What holds for every command: help, versions, exit codes, formats, colours, completion."""
 
-import fcntl
-import os
-import pty
 import re
-import struct
 import subprocess
-import termios
 
 import pytest
 
 import shim
-from command import COMMAND, COMMANDS, environment, fp32shim, make_recording
+from command import COMMAND, COMMANDS, environment, fp32shim, make_recording, on_a_terminal
 
 
 @pytest.fixture(scope="module")
@@ -170,24 +165,6 @@ def test_every_command_that_reads_writes_json(recording, policy):
         result = fp32shim(*words, "--format", "json")
         assert result.json is not None, words
         assert result.stderr == ""
-
-
-def on_a_terminal(words, *, width=None, **variables):
-    """What the command writes to a terminal, of so many columns."""
-    child, terminal = pty.fork()
-    if child == 0:
-        if width:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
-        os.execve(COMMAND, [str(COMMAND), *map(str, words)], environment(TERM="xterm", **variables))
-    seen = b""
-    try:
-        while block := os.read(terminal, 65536):
-            seen += block
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(terminal)
-    os.waitpid(child, 0)
-    return seen.decode()
 
 
 def test_colours_are_for_terminals_only(recording):

@@ -5,10 +5,11 @@
 """
 
 import json
+import os
 import subprocess
 
 import shim
-from command import environment, fp32shim
+from command import COMMAND, environment, fp32shim
 
 # What `steps` ends with when it has done all of them.
 ALL_DONE = 3
@@ -31,6 +32,16 @@ def record_beside_plain(*steps, log, **keywords):
     assert recorded.stdout == plain.stdout, shim.explain(recorded)
     assert recorded.returncode == plain.returncode == ALL_DONE, shim.explain(recorded)
     return recorded
+
+
+def another_user(number=54321):
+    """Words before a program that then runs as a user who owns nothing; skips the test where there can be none."""
+    shim.need(os.geteuid() == 0, "only root can be another user")
+    words = [shim.tool("setpriv", "util-linux"), f"--reuid={number}", f"--regid={number}", "--clear-groups"]
+    tried = subprocess.run([*words, str(COMMAND), "--version"], env=os.environ | {"LD_PRELOAD": str(shim.LIBRARY)},
+                           capture_output=True, check=False)
+    shim.need(tried.returncode == 0 and not tried.stderr, "another user cannot reach this build")
+    return words
 
 
 def said(result):

@@ -1,22 +1,16 @@
 """fp32shim set, reload, top and report on a process that multiplies under the shim: what changes, from which call on."""
 
-import fcntl
-import os
-import pty
-import re
 import shutil
-import struct
 import subprocess
 import tempfile
-import termios
 import threading
 import pathlib
 
 import pytest
 
 import shim
-from command import COMMAND, fp32shim
-from recorded import report
+from command import COMMAND, fp32shim, on_a_terminal
+from recorded import another_user, report
 
 POLICY = """
 schema = 1
@@ -219,12 +213,7 @@ def test_a_process_that_is_gone_is_one_line(tmp_path):
 
 
 def test_a_process_of_another_user_is_refused_in_one_line(bits):
-    shim.need(os.geteuid() == 0, "only root can be two other users")
-    setpriv = shim.tool("setpriv", "util-linux")
-    owner, stranger = ([setpriv, f"--reuid={user}", f"--regid={user}", "--clear-groups"] for user in (54321, 54322))
-    may_run = subprocess.run([*stranger, str(COMMAND), "--version"], env=os.environ | {"LD_PRELOAD": str(shim.LIBRARY)},
-                             capture_output=True, check=False)
-    shim.need(may_run.returncode == 0 and not may_run.stderr, "another user cannot reach the folder of this build")
+    owner, stranger = another_user(54321), another_user(54322)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fp32shim-test-"))
     try:
         folder.chmod(0o777)
@@ -381,18 +370,6 @@ def test_a_command_is_shown_whole_in_a_pipe_and_cut_on_a_terminal(tmp_path):
         asked.ask()
         whole = fp32shim("ps").stdout
         assert f"ask unlink:{long}" in whole
-        child, terminal = pty.fork()
-        if child == 0:
-            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
-            os.execve(COMMAND, [str(COMMAND), "ps"], shim.environment(env={"TERM": "xterm"}))
-        seen = b""
-        try:
-            while block := os.read(terminal, 65536):
-                seen += block
-        except OSError:  # how Linux says that the other side is closed
-            pass
-        os.close(terminal)
-        os.waitpid(child, 0)
-        lines = re.sub(r"\x1b\[[0-9;]*m", "", seen.decode()).split("\r\n")
+        lines = on_a_terminal(["ps"], width=100, NO_COLOR="1").split("\r\n")
         line = next(line for line in lines if line.split()[:1] == [str(asked.pid)])
         assert len(line) == 100 and "…" in line

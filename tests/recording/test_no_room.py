@@ -2,14 +2,16 @@
 says what is missing, and the recording says how much."""
 
 import os
+import pathlib
 import re
 import subprocess
+import tempfile
 
 import pytest
 
 import shim
 from command import fp32shim
-from recorded import ALL_DONE, calls_of, read, record, record_beside_plain, recordings_in, report, said
+from recorded import ALL_DONE, another_user, calls_of, read, record, record_beside_plain, recordings_in, report, said
 
 SMALL_DISK = """
 mount -t tmpfs -o size=$2 none "$1" || exit 77
@@ -164,13 +166,13 @@ def test_a_read_only_folder_is_one_line(tmp_path):
     assert "read-only (EROFS); nothing is recorded" in said(result)[0]
 
 
-def test_a_folder_of_somebody_else_is_one_line(tmp_path):
-    shim.need(os.geteuid() != 0, "root may write anywhere")
-    folder = tmp_path / "closed"
-    folder.mkdir(mode=0o500)
-    result = record_beside_plain("products:10", log=folder / "run.fp32rec")
-    assert len(said(result)) == 1
-    assert "permission denied (EACCES); nothing is recorded" in said(result)[0]
+def test_a_folder_of_somebody_else_is_one_line():
+    prefix = another_user() if os.geteuid() == 0 else []  # root may write anywhere
+    with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as folder:
+        os.chmod(folder, 0o555)
+        result = record_beside_plain("products:10", log=pathlib.Path(folder, "run.fp32rec"), prefix=prefix, cwd="/")
+        assert len(said(result)) == 1
+        assert "permission denied (EACCES); nothing is recorded" in said(result)[0]
 
 
 def test_no_file_may_be_written_at_all(tmp_path):

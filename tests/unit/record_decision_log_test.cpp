@@ -1,4 +1,4 @@
-// The log file under everything that programs do to it: record/decision_log.hpp, fork_safe_lock.hpp, stderr_line.hpp.
+// The log file under everything that programs do to it.
 #include "record/decision_log.hpp"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "flat_json.hpp"
-#include "record/signal_hold.hpp"
+#include "in_child.hpp"
 
 namespace {
 thread_local long allocations = 0;
@@ -44,6 +44,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::FlatJson;
+using test::in_child;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool sanitized = true;
@@ -84,19 +85,6 @@ std::vector<FlatJson> objects_of(const fs::path& path) {
         if (object) objects.push_back(*object);
     }
     return objects;
-}
-
-/// Runs `body` in a forked child; its exit status, or 1000 + the signal that killed it.
-template <class Body>
-int in_child(Body body) {
-    const pid_t child = fork();
-    if (child == 0) {
-        body();
-        _exit(testing::Test::HasFailure() ? 1 : 0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 /// The open descriptors of this process that refer to `path`.
@@ -526,82 +514,6 @@ TEST_F(DecisionLogTest, IsWrittenByThreadsWithTheSmallestStack) {
     pthread_join(thread, nullptr);
     pthread_attr_destroy(&attributes);
     EXPECT_EQ(objects_of(path).size(), 2U);
-}
-
-TEST(ForkSafeLock, IsFreeInAChildWhoseParentHoldsIt) {
-    static ForkSafeLock lock;
-    ASSERT_TRUE(lock.acquire());
-    EXPECT_EQ(in_child([] {
-                  EXPECT_TRUE(lock.acquire());
-                  lock.release();
-                  EXPECT_TRUE(lock.acquire());
-              }),
-              0);
-    lock.release();
-}
-
-TEST(ForkSafeLock, AdmitsOneThreadAtATime) {
-    ForkSafeLock lock;
-    int count = 0;
-    std::vector<std::thread> running;
-    for (int t = 0; t < 4; ++t)
-        running.emplace_back([&] {
-            for (int n = 0; n < 2000; ++n) {
-                ASSERT_TRUE(lock.acquire());
-                ++count;
-                lock.release();
-            }
-        });
-    for (auto& thread : running) thread.join();
-    EXPECT_EQ(count, 8000);
-}
-
-TEST(StderrLine, IsOneLineWithThePrefix) {
-    testing::internal::CaptureStderr();
-    errno = 77;
-    stderr_line("rule 3: found `hihg`");
-    EXPECT_EQ(errno, 77);
-    EXPECT_EQ(testing::internal::GetCapturedStderr(), "fp32shim: rule 3: found `hihg`\n");
-}
-
-TEST(StderrLine, DoesNoHarmWhereNobodyListens) {
-    EXPECT_EQ(in_child([] {
-                  signal(SIGPIPE, SIG_DFL);
-                  int ends[2];
-                  ASSERT_EQ(pipe(ends), 0);
-                  dup2(ends[1], STDERR_FILENO);
-                  close(ends[0]);
-                  stderr_line("x");
-                  close(STDERR_FILENO);
-                  stderr_line("x");
-              }),
-              0);
-}
-
-TEST(OncePerProcess, IsFirstOnceInEveryProcess) {
-    static constinit OncePerProcess said;
-    EXPECT_TRUE(said.first());
-    EXPECT_FALSE(said.first());
-    EXPECT_EQ(in_child([] {
-                  EXPECT_TRUE(said.first());
-                  EXPECT_FALSE(said.first());
-              }),
-              0);
-}
-
-TEST(SignalHold, KeepsAnArrivingSignalForLater) {
-    EXPECT_EQ(in_child([] {
-                  static volatile sig_atomic_t seen = 0;
-                  signal(SIGUSR1, [](int) { seen = seen + 1; });
-                  {
-                      const SignalHold hold(SignalHold::all);
-                      raise(SIGUSR1);
-                      EXPECT_EQ(seen, 0);
-                  }
-                  usleep(1);  // ThreadSanitizer delivers at the next libc call
-                  EXPECT_EQ(seen, 1);
-              }),
-              0);
 }
 
 }  // namespace

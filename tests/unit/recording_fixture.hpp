@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -13,10 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "in_child.hpp"
 #include "record/recording_reader.hpp"
 #include "record/recording_writer.hpp"
 
 namespace fp32shim::record::test {
+
+using fp32shim::test::in_child;
 
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool thread_sanitized = true;
@@ -129,16 +131,6 @@ inline std::uint64_t calls_of_square(const RecordingReader& reader, std::int64_t
         if (row != nullptr && !row->is_overflow && row->decision.call.m == m) calls += counters.calls;
     }
     return calls;
-}
-
-/// Runs `body` in a forked child; its exit status, or 1000 + the signal that killed it.
-template <class Body>
-int in_child(Body body) {
-    const pid_t child = fork();
-    if (child == 0) _exit(body());
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 }  // namespace fp32shim::record::test

@@ -1,0 +1,30 @@
+// What a test does in a forked child, which may end in any way.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <type_traits>
+
+namespace fp32shim::test {
+
+/// Runs `body` in a forked child. Its exit status, which is what `body` returns, or else 1 where an expectation of it
+/// failed; or 1000 + the signal that killed it.
+template <class Body>
+int in_child(Body body) {
+    const pid_t child = fork();
+    if (child == 0) {
+        if constexpr (std::is_void_v<decltype(body())>) {
+            body();
+            _exit(testing::Test::HasFailure() ? 1 : 0);
+        } else {
+            _exit(body());
+        }
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+}  // namespace fp32shim::test

@@ -1,0 +1,97 @@
+// What everything that is recorded with relies on, whatever the program forks, closes or is sent.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "in_child.hpp"
+#include "record/fork_safe_lock.hpp"
+#include "record/signal_hold.hpp"
+#include "record/stderr_line.hpp"
+
+namespace fp32shim::record {
+namespace {
+
+using test::in_child;
+
+TEST(ForkSafeLock, IsFreeInAChildWhoseParentHoldsIt) {
+    static ForkSafeLock lock;
+    ASSERT_TRUE(lock.acquire());
+    EXPECT_EQ(in_child([] {
+                  EXPECT_TRUE(lock.acquire());
+                  lock.release();
+                  EXPECT_TRUE(lock.acquire());
+              }),
+              0);
+    lock.release();
+}
+
+TEST(ForkSafeLock, AdmitsOneThreadAtATime) {
+    ForkSafeLock lock;
+    int count = 0;
+    std::vector<std::thread> running;
+    for (int t = 0; t < 4; ++t)
+        running.emplace_back([&] {
+            for (int n = 0; n < 2000; ++n) {
+                ASSERT_TRUE(lock.acquire());
+                ++count;
+                lock.release();
+            }
+        });
+    for (auto& thread : running) thread.join();
+    EXPECT_EQ(count, 8000);
+}
+
+TEST(StderrLine, IsOneLineWithThePrefix) {
+    testing::internal::CaptureStderr();
+    errno = 77;
+    stderr_line("rule 3: found `hihg`");
+    EXPECT_EQ(errno, 77);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "fp32shim: rule 3: found `hihg`\n");
+}
+
+TEST(StderrLine, DoesNoHarmWhereNobodyListens) {
+    EXPECT_EQ(in_child([] {
+                  signal(SIGPIPE, SIG_DFL);
+                  int ends[2];
+                  ASSERT_EQ(pipe(ends), 0);
+                  dup2(ends[1], STDERR_FILENO);
+                  close(ends[0]);
+                  stderr_line("x");
+                  close(STDERR_FILENO);
+                  stderr_line("x");
+              }),
+              0);
+}
+
+TEST(OncePerProcess, IsFirstOnceInEveryProcess) {
+    static constinit OncePerProcess said;
+    EXPECT_TRUE(said.first());
+    EXPECT_FALSE(said.first());
+    EXPECT_EQ(in_child([] {
+                  EXPECT_TRUE(said.first());
+                  EXPECT_FALSE(said.first());
+              }),
+              0);
+}
+
+TEST(SignalHold, KeepsAnArrivingSignalForLater) {
+    EXPECT_EQ(in_child([] {
+                  static volatile sig_atomic_t seen = 0;
+                  signal(SIGUSR1, [](int) { seen = seen + 1; });
+                  {
+                      const SignalHold hold(SignalHold::all);
+                      raise(SIGUSR1);
+                      EXPECT_EQ(seen, 0);
+                  }
+                  usleep(1);  // ThreadSanitizer delivers at the next libc call
+                  EXPECT_EQ(seen, 1);
+              }),
+              0);
+}
+
+}  // namespace
+}  // namespace fp32shim::record
