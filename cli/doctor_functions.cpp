@@ -1,34 +1,17 @@
 #include "cli/doctor_functions.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "cli/doctor_elf.hpp"
+#include "shim/functions.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-enum class Convention : std::uint8_t { fortran, cblas, bare, cublas, legacy };
-
-struct Row {
-    std::string_view symbol;
-    std::string_view family;
-    Convention convention;
-
-    /// cuBLAS functions that the shim intercepts for what they say about the products.
-    bool is_product() const {
-        return !family.starts_with("handle_") && !family.starts_with("math_mode_") &&
-               !family.starts_with("lt_check") && !family.starts_with("lt_heuristic");
-    }
-};
-
-// The table is a list of rows and nothing else, and the only part of shim/ that is read here: a second list of the
-// names would go stale.
-constexpr Row rows[] = {
-#define ROW(symbol, family, convention, width) {#symbol, #family, Convention::convention},
-#include "shim/functions.def"
-#undef ROW
-};
+const Function* find_row(std::string_view name) {
+    const FunctionIndex row = find_function(std::string(name).c_str());
+    return row < 0 ? nullptr : &functions[row];
+}
 
 /// Drivers and factorisations; what is built on level 1 and 2 alone has no products to miss.
 constexpr std::string_view lapack_roots[] = {
@@ -56,23 +39,15 @@ std::string_view lapack_root(std::string_view name) {
 }  // namespace
 
 FunctionKind function_kind(std::string_view name) {
-    static const std::unordered_map<std::string_view, FunctionKind> kinds = [] {
-        std::unordered_map<std::string_view, FunctionKind> table;
-        for (const Row& row : rows) {
-            if (row.convention == Convention::bare || !row.is_product()) continue;
-            const bool is_cpu = row.convention == Convention::fortran || row.convention == Convention::cblas;
-            table.emplace(row.symbol, is_cpu ? FunctionKind::blas : FunctionKind::cublas);
-        }
-        return table;
-    }();
-    const auto found = kinds.find(name);
-    return found == kinds.end() ? FunctionKind::none : found->second;
+    const Function* row = find_row(name);
+    if (row == nullptr || row->convention == Convention::bare || row->family->treatment == Treatment::state)
+        return FunctionKind::none;
+    return is_of_cublas(row->convention) ? FunctionKind::cublas : FunctionKind::blas;
 }
 
 bool is_sgemm(std::string_view name) {
-    return std::any_of(std::begin(rows), std::end(rows), [&](const Row& row) {
-        return row.symbol == name && (row.family == "sgemm" || row.family == "cublas_sgemm");
-    });
+    const Function* row = find_row(name);
+    return row != nullptr && (row->family->name == "sgemm" || row->family->name == "cublas_sgemm");
 }
 
 bool is_lapack(std::string_view name) {
