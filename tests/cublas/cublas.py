@@ -7,6 +7,7 @@ for the tests is to choose the settings, and to look at the log as a whole.
 """
 
 import functools
+import json
 import pathlib
 import re
 import subprocess
@@ -91,6 +92,15 @@ def failures(name, variables, result):
 def as_calls(decisions):
     """Decisions without what differs from run to run."""
     return [{key: value for key, value in decision.items() if key not in NOT_OF_THE_CALL} for decision in decisions]
+
+
+def recorded(log):
+    """The rows of a recording."""
+    command = shim.BUILD / "bin/fp32shim"
+    need(command.exists(), f"{command} was not built")
+    done = subprocess.run([str(command), "report", "--format", "json", str(log)], text=True, capture_output=True,
+                          check=True)
+    return json.loads(done.stdout)["rows"]
 
 
 @functools.cache

@@ -2,10 +2,9 @@
 
 import collections
 import json
-import subprocess
 
 import pytest
-from cublas import NOT_OF_THE_CALL, as_calls, run_client, shim
+from cublas import NOT_OF_THE_CALL, as_calls, recorded, run_client
 
 ROUNDS = 44
 
@@ -13,14 +12,6 @@ ROUNDS = 44
 def counts_of(calls):
     """Decisions by all their keys."""
     return collections.Counter(json.dumps(call, sort_keys=True) for call in calls)
-
-
-def recorded(log):
-    command = shim.BUILD / "bin/fp32shim"
-    shim.need(command.exists(), f"{command} was not built")
-    done = subprocess.run([str(command), "report", "--format", "json", str(log)], text=True, capture_output=True,
-                          check=True)
-    return json.loads(done.stdout)["rows"]
 
 
 @pytest.mark.parametrize("level", ["summary", "calls"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cublas import CLIENTS, STAND_IN, need, run_client
+from cublas import CLIENTS, STAND_IN, need, recorded, run_client
 from shim import run
 
 # Each rule, and the decisions that may name it. The rules of one policy are others, at other places, than those of the
@@ -48,6 +48,19 @@ def test_decisions_name_rules_of_the_policy_that_they_were_made_under(tmp_path):
     found = {tuple(decision[key] for key in keys) for decision in result.decisions}
     assert found - {BEFORE_THE_FIRST_CHANGE} == POSSIBLE
     assert result.errors == []
+
+
+def test_a_product_that_fails_during_a_reload_is_recorded_under_the_policy_that_it_ran_under(tmp_path):
+    """Its rule is a number of that policy's rules, of which the next one has none."""
+    before, after, log = tmp_path / "before.toml", tmp_path / "after.toml", tmp_path / "run.fp32rec"
+    before.write_text(IN_FLOAT32.replace('"highest"', '"high"').replace("gemm in float32", "the last of three"))
+    after.write_text("schema = 1\n")
+    run_client("counted", only="*FailsWhileThePolicyIsReadAgain", libraries=[CLIENTS / "counting", STAND_IN],
+               env={"CLIENT_POLICIES": after, "FP32_MATMUL_POLICY": before, "FP32_MATMUL_LOG": log})
+    found = {(row["status"], row["rule"], row["requested"], row["applied"], row["calls"])
+             for row in recorded(log) if row["function"] == "cublasSgemm_v2"}
+    assert found == {(0, None, "native", "fp32", 1), (0, "the last of three", "high", "tf32", 5),
+                     (13, "the last of three", "high", "tf32", 1)}
 
 
 @pytest.mark.parametrize("precision, mode", [("native", 3), ("highest", 0)])

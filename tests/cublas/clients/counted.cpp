@@ -28,9 +28,7 @@ class Counted : public testing::Test {
     }
     void TearDown() override { api().cublasDestroy_v2(handle_); }
 
-    static const CountedCalls& calls() {
-        return *static_cast<const CountedCalls*>(look_up(Library::cublas, "counted_calls"));
-    }
+    static CountedCalls& calls() { return *static_cast<CountedCalls*>(look_up(Library::cublas, "counted_calls")); }
     static long long products() { return __atomic_load_n(&calls().products, __ATOMIC_RELAXED); }
     static long long below_float32() { return __atomic_load_n(&calls().below_float32, __ATOMIC_RELAXED); }
 
@@ -38,10 +36,10 @@ class Counted : public testing::Test {
         EXPECT_EQ(api().cublasSetMathMode(handle_, mode), CUBLAS_STATUS_SUCCESS);
     }
 
-    void gemm() const {
+    void gemm(cublasStatus_t expected = CUBLAS_STATUS_SUCCESS) const {
         EXPECT_EQ(api().cublasSgemm_v2(handle_, CUBLAS_OP_N, CUBLAS_OP_N, order, order, order, &one, matrix, order,
                                        matrix, order, &one, result_, order),
-                  CUBLAS_STATUS_SUCCESS);
+                  expected);
     }
     void gemm_ex() const {
         EXPECT_EQ(api().cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, order, order, order, &one, matrix, CUDA_R_32F,
@@ -145,6 +143,22 @@ TEST_F(Counted, ProductsMeetChangesOfTheSettings) {
     done = true;
     for (std::thread& other : others) other.join();
     shim.set_precision(nullptr);
+}
+
+/// Has the other policy in force when it returns.
+int fail_under_another_policy() {
+    std::filesystem::copy_file(std::getenv("CLIENT_POLICIES"), std::getenv("FP32_MATMUL_POLICY"),
+                               std::filesystem::copy_options::overwrite_existing);
+    return shim_api().reload_policy() == 0 ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
+}
+
+TEST_F(Counted, AProductFailsWhileThePolicyIsReadAgain) {
+    if (!shim_api().is_there() || std::getenv("CLIENT_POLICIES") == nullptr) GTEST_SKIP() << "nothing changes";
+    for (int i = 0; i < 5; ++i) gemm();
+    calls().inside = fail_under_another_policy;
+    gemm(CUBLAS_STATUS_EXECUTION_FAILED);
+    calls().inside = nullptr;
+    gemm();
 }
 
 }  // namespace

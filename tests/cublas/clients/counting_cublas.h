@@ -12,6 +12,7 @@ struct CountedCalls {
     long long below_float32;
     int last_compute_type;  ///< 0: a function without one
     int last_math_mode;
+    int (*inside)(void);  ///< NULL, or called within each product, whose status is what this returns
 };
 
 extern struct CountedCalls counted_calls;
