@@ -131,10 +131,9 @@ std::string problem_of_log(const RunOptions& options, const policy::Policy& poli
     return problem_of_taken_log(options, facts);
 }
 
-/// The first error, and how many more there are; empty where all is well. Warnings are said at once.
+/// The first error, and how many more there are; empty where all is well. Warnings are left to the shim.
 std::string problem_of_settings(const policy::Loaded& loaded, const RunOptions& options,
                                 const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
-    for (const auto& warning : loaded.warnings) say_run(warning.text());
     if (!loaded.errors.empty()) {
         policy::Diagnostic first = loaded.errors.front();
         if (first.where == "FP32_MATMUL_LOG") first.where = name_of_log(options);

@@ -238,6 +238,13 @@ def test_a_bad_variable_of_the_environment_is_found_too():
     assert "FP32_MATMUL_CPU" in result.stderr
 
 
+def test_a_variable_that_does_not_exist_is_warned_of_once():
+    result = run("-q", "--", shim.client("cblas_product"),
+                 env={"FP32_MATMUL_PRECISON": "high", "LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    assert (result.returncode, len(result.lines)) == (0, 1)
+    assert "FP32_MATMUL_PRECISON" in result.stderr and "mean FP32_MATMUL_PRECISION" in result.stderr
+
+
 def test_a_log_of_the_environment_is_named_by_its_variable():
     for words, name in ((["-q"], "calls.txt"), (["--pin"], "no-such-folder/run.fp32rec")):
         result = run(*words, "--", "true", env={"FP32_MATMUL_LOG": name})
