@@ -162,12 +162,6 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
     return json;
 }
 
-/// The reason without the road's own word, which stands before it.
-std::string_view reason_text(const UnseenRoad& road) {
-    const std::string_view reason = road.reason;
-    return reason.starts_with(road.word + " in ") ? reason.substr(road.word.size() + 1) : reason;
-}
-
 /// `a.fp32rec: `, `a.fp32rec and 3 more: `; nothing where it is about all of them.
 std::string place_text(const std::vector<std::string>& recordings, const MergedCalls& calls) {
     if (recordings.size() == calls.processes().size()) return {};
@@ -222,13 +216,13 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     if (!verified.roads.empty()) text += "\nNot seen (where you know that one was not used: --assume-unused ROAD):\n";
     for (const UnseenRoad& road : verified.roads) {
         text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
-                            printable(reason_text(road)));
+                            printable(road.reason));
         if (!road.remedy.empty()) text += fmt::format("  -> {}\n", road.remedy);
     }
     if (!verified.assumed.empty()) text += "\nAssumed not to have multiplied, as --assume-unused says:\n";
     for (const UnseenRoad& road : verified.assumed) {
         text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
-                            printable(reason_text(road)));
+                            printable(road.reason));
     }
     return text + fmt::format("\n{}\n", scope_note);
 }

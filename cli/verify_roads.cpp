@@ -115,9 +115,11 @@ void add_process(const MergedProcess& process, JudgedFiles& files, UnseenRoads& 
     std::map<std::string, std::vector<std::string>> unread;
     for (const record::RecordedObject& object : process.objects.all) {
         const Judged& judged = files.of(object);
-        for (const Road& road : judged.roads)
-            roads.add(road.word, fmt::format("{} in {}: {}", road.name, object.path, road.message), road.remedy,
+        for (const Road& road : judged.roads) {
+            const std::string name = road.name == road.word ? "" : road.name + " ";  // the word stands before it
+            roads.add(road.word, fmt::format("{}in {}: {}", name, object.path, road.message), road.remedy,
                       process.path);
+        }
         if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(record::base_name(object.path));
         if (object.is_bound_past)
             roads.add(

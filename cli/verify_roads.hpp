@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 
 struct UnseenRoad {
     std::string word;                     ///< for --assume-unused
-    std::string reason;                   ///< what may have multiplied, and why that is not known
+    std::string reason;                   ///< what may have multiplied, and why that is not known: to follow the word
     std::string remedy;                   ///< what governs it; empty: nothing
     std::vector<std::string> recordings;  ///< whose processes had it
 };

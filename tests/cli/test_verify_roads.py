@@ -120,7 +120,11 @@ def test_a_road_that_was_unloaded_before_the_end_is_known(log, tmp_path):
     seen = plugin(tmp_path / "libseen.so")
     road = plugin(tmp_path / "libroad.so", 'const char* mark(void) { return "dnnl_verbose,"; } void run(void) {}')
     load(log, f"local={seen}", f"run={seen}", f"local={road}", f"run={road}", f"close={road}")
-    assert roads(verify(log)) == ["oneDNN"]
+    result = verify(log)
+    assert roads(result) == ["oneDNN"]
+    reason = result.json["roads_not_seen"][0]["reason"]
+    assert reason.startswith(f"in {road}: multiplies")
+    assert f"\n- oneDNN: {reason}\n" in fp32shim("verify", "--at-least", "fp32", log).stdout
 
 
 @pytest.mark.parametrize("is_closed", [False, True], ids=["left open", "closed"])
