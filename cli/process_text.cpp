@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/terminal.hpp"
+
 namespace fp32shim::cli {
 
 std::string settings_text(const record::StartEvent& start) {
@@ -32,6 +34,25 @@ std::string change_text(const record::RecordedChange& change) {
             break;
     }
     return "a kind that this version does not know";
+}
+
+std::string_view origin_text(record::format::ChangeOrigin origin) {
+    using record::format::ChangeOrigin;
+    switch (origin) {
+        case ChangeOrigin::command:
+            return "fp32shim command";
+        case ChangeOrigin::program:
+            return "the program";
+        case ChangeOrigin::carried_over:
+            return "held already when this recording began";
+    }
+    return "by whom is not known to this version";
+}
+
+std::string lost_changes_text(std::uint64_t count) {
+    return fmt::format(
+        "{} of settings pushed out: a recording keeps the last {}; each call still says what it ran at",
+        counted(count, "change"), record::format::change_limit);
 }
 
 std::string early_end_text(const record::RecordingFacts& facts) {

@@ -14,6 +14,10 @@ std::string settings_text(const record::StartEvent& start);
 std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256);
 /// What was changed, without who did it: `precision high`; or what was not: `policy not read again`.
 std::string change_text(const record::RecordedChange& change);
+/// Who made a change: `fp32shim command`.
+std::string_view origin_text(record::format::ChangeOrigin origin);
+/// How many changes of settings are not in a recording any more.
+std::string lost_changes_text(std::uint64_t count);
 /// Why calls that the process made later are not in its recording; empty: they are.
 std::string early_end_text(const record::RecordingFacts& facts);
 

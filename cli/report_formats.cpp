@@ -89,9 +89,8 @@ std::string all_changes_text(const MergedCalls& calls) {
     std::string text;
     for (const MergedProcess& process : calls.processes()) {
         for (const record::RecordedChange& change : process.changes) {
-            const bool by_command = change.origin == record::format::ChangeOrigin::command;
             text += fmt::format("{} process {}: {} ({}{}{})\n", timestamp(change.time_ns), process.facts.process.pid,
-                                printable(change_text(change)), by_command ? "fp32shim command" : "the program",
+                                printable(change_text(change)), origin_text(change.origin),
                                 change.was_done ? "" : ", refused",
                                 change.message.empty() ? "" : ": " + printable(change.message));
         }
@@ -124,13 +123,27 @@ Json json_of(const Share& share) {
 
 Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
 
+/// Empty: this version does not know it.
+std::string_view origin_word(record::format::ChangeOrigin origin) {
+    using record::format::ChangeOrigin;
+    switch (origin) {
+        case ChangeOrigin::command:
+            return "command";
+        case ChangeOrigin::program:
+            return "program";
+        case ChangeOrigin::carried_over:
+            return "carried_over";
+    }
+    return {};
+}
+
 Json json_of(const record::RecordedChange& change) {
     using record::format::ChangeKind;
     Json json = {{"time", timestamp(change.time_ns)},
                  {"kind", change.kind == ChangeKind::set_precision ? "set_precision"
                           : change.kind == ChangeKind::set_floor   ? "set_floor"
                                                                    : "reload"},
-                 {"by", change.origin == record::format::ChangeOrigin::command ? "command" : "program"},
+                 {"by", text_or_null(origin_word(change.origin))},
                  {"done", change.was_done}};
     json["precision"] = change.precision ? Json(policy::to_string(*change.precision)) : Json();
     json["floor"] = change.kind == ChangeKind::set_floor ? Json(policy::to_string(change.floor)) : Json();

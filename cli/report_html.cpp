@@ -197,7 +197,6 @@ Json changes_json(const MergedCalls& calls) {
     Json json = {{"list", Json::array()}, {"more", 0}};
     for (const auto& [change, process] : changes) {
         if (json["list"].size() == max_lines) break;
-        const bool by_command = change->origin == record::format::ChangeOrigin::command;
         json["list"].push_back(
             {{"time", timestamp(change->time_ns)},
              {"time_ns", change->time_ns},
@@ -205,7 +204,7 @@ Json changes_json(const MergedCalls& calls) {
               fmt::format("{} on {}", process->facts.process.pid,
                           process->facts.process.host.empty() ? "an unknown host" : process->facts.process.host)},
              {"change", cut(change_text(*change))},
-             {"by", by_command ? "fp32shim command" : "the program"},
+             {"by", origin_text(change->origin)},
              {"done", change->was_done},
              {"message", cut(change->message)}});
     }

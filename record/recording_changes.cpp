@@ -8,6 +8,21 @@
 
 namespace fp32shim::record {
 
+namespace {
+
+/// Under the recording's lock, or while nobody else knows the header. `change`: its time is 0.
+void put_change(format::Header& header, const format::ChangeRecord& change) {
+    const std::atomic_ref count(header.change_count);
+    const std::uint32_t number = count.load(std::memory_order_relaxed);
+    format::ChangeRecord& place = header.changes[number % format::change_limit];
+    std::atomic_ref(place.time).exchange(0, std::memory_order_acq_rel);
+    place = change;
+    std::atomic_ref(place.time).store(ticks(), std::memory_order_release);
+    count.store(number + 1, std::memory_order_release);
+}
+
+}  // namespace
+
 std::optional<Recording::Command> Recording::take_command() {
     if (!is_own_process()) return std::nullopt;
     const format::CommandWord word{std::atomic_ref(header()->command).load(std::memory_order_acquire)};
@@ -93,14 +108,35 @@ void Recording::note_change(format::ChangeRecord change, const PolicyFacts& poli
     }
     const SignalHold hold(SignalHold::all);
     if (!lock_.acquire()) return;
-    const std::atomic_ref count(header()->change_count);
-    const std::uint32_t number = count.load(std::memory_order_relaxed);
-    format::ChangeRecord& place = header()->changes[number % format::change_limit];
-    std::atomic_ref(place.time).exchange(0, std::memory_order_acq_rel);
-    place = change;  // its time is 0
-    std::atomic_ref(place.time).store(ticks(), std::memory_order_release);
-    count.store(number + 1, std::memory_order_release);
+    put_change(*header(), change);
     lock_.release();
+}
+
+void Recording::note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor) {
+    if (!is_own_process()) return;
+    const SignalHold hold(SignalHold::all);
+    if (!lock_.acquire()) return;
+    put_carried_over(*header(), precision, floor);
+    lock_.release();
+}
+
+/// As for put_change().
+void Recording::put_carried_over(format::Header& header, std::optional<policy::Precision> precision,
+                                 policy::Floor floor) {
+    format::ChangeRecord change{};
+    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::carried_over);
+    change.result = static_cast<std::uint32_t>(format::CommandResult::done);
+    if (precision) {
+        change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_precision);
+        change.precision = static_cast<std::uint8_t>(*precision);
+        put_change(header, change);
+    }
+    if (floor != policy::Floor::none) {
+        change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_floor);
+        change.precision = 0;
+        change.floor = static_cast<std::uint8_t>(floor);
+        put_change(header, change);
+    }
 }
 
 }  // namespace fp32shim::record

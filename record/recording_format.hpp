@@ -266,7 +266,11 @@ enum class CommandResult : std::uint32_t { none, done, refused };
 inline constexpr std::size_t answer_limit = 432;
 
 enum class ChangeKind : std::uint32_t { none, set_precision, reload, set_floor };
-enum class ChangeOrigin : std::uint32_t { command, program };  ///< `fp32shim set` or `reload`; the C API
+enum class ChangeOrigin : std::uint32_t {
+    command,       ///< `fp32shim set` or `reload`
+    program,       ///< the C API
+    carried_over,  ///< held already when the recording began: after a fork, or a reload that changed [log] path
+};
 
 /// What environment and policy files say after a reload, as a change has it.
 struct ReloadedSettings {

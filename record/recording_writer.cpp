@@ -99,7 +99,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     std::string error;
     if (expanded.problem != PathProblem::none) {
         error = "recording " + std::string(name) + ": " + describe_problem(expanded);
-    } else if (const int number = recording->start_file(self, 0, expanded.path); number != 0) {
+    } else if (const int number = recording->start_file(self, 0, expanded.path, {&start, {}, {}}); number != 0) {
         const IoError description = describe_error(number, group);
         error = "recording " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                 "; nothing is recorded; " + std::string(description.remedy);
@@ -114,7 +114,8 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
 }
 
 /// Makes the file of this process. 0 or an errno.
-int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path) {
+int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path,
+                          const InForce& settings) {
     RecordingFile::Limits limits;
     limits.segments = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(settings_.max_size / format::segment_size, format::segment_limit));
@@ -127,7 +128,8 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
         file_.discard();
         return ENOMEM;
     }
-    fill_header(*fresh, self, forked_from);
+    fill_header(*fresh, self, forked_from, *settings.start);
+    put_carried_over(*fresh, settings.precision, settings.floor);
     command_taken_.store(0, std::memory_order_relaxed);
     objects_stamp_.store(0, std::memory_order_relaxed);
     object_count_ = 0;
@@ -136,7 +138,8 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     return file_.is_open() ? 0 : ENOMEM;
 }
 
-void Recording::fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from) {
+void Recording::fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from,
+                            const StartEvent& start) {
     const ClockPoint now = read_clocks();
     header.version = format::version;
     header.byte_order = format::byte_order;
@@ -153,11 +156,11 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     std::memcpy(header.boot_id, identity.boot_id, sizeof header.boot_id);
     header.max_size = settings_.max_size;
     header.architecture = static_cast<std::uint8_t>(architecture);
-    header.default_precision = static_cast<std::uint8_t>(start_.default_precision);
-    header.floor = static_cast<std::uint8_t>(start_.floor);
-    header.cpu_mode = static_cast<std::uint8_t>(start_.cpu_mode);
-    header.tf32_rounding = static_cast<std::uint8_t>(start_.tf32_rounding);
-    header.level = static_cast<std::uint8_t>(start_.log_level);
+    header.default_precision = static_cast<std::uint8_t>(start.default_precision);
+    header.floor = static_cast<std::uint8_t>(start.floor);
+    header.cpu_mode = static_cast<std::uint8_t>(start.cpu_mode);
+    header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
+    header.level = static_cast<std::uint8_t>(start.log_level);
     header.on_full = static_cast<std::uint8_t>(settings_.on_full);
     header.facts_ns = facts_.start_ns;
 
@@ -165,16 +168,16 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
     static_assert(8 * name_limit + path_limit + command_limit <= sizeof header.text);
     std::size_t used = 0;
-    put_text(header, Text::version, start_.version, name_limit, used);
+    put_text(header, Text::version, start.version, name_limit, used);
     put_text(header, Text::host, facts_.host, name_limit, used);
     put_text(header, Text::job_id, facts_.job_id, name_limit, used);
     put_text(header, Text::job_id_from, facts_.job_id_from, name_limit, used);
     put_text(header, Text::rank_from, facts_.rank_from, name_limit, used);
     put_text(header, Text::executable, facts_.executable, path_limit, used);
     put_text(header, Text::command, facts_.command, command_limit, used);
-    put_text(header, Text::policy_name, start_.policy_name, name_limit, used);
-    put_text(header, Text::policy_revision, start_.policy_revision, name_limit, used);
-    put_text(header, Text::policy_sha256, start_.policy_sha256, name_limit, used);
+    put_text(header, Text::policy_name, start.policy_name, name_limit, used);
+    put_text(header, Text::policy_revision, start.policy_revision, name_limit, used);
+    put_text(header, Text::policy_sha256, start.policy_sha256, name_limit, used);
 
     if (ticks_per_second_ == 0) ticks_per_second_ = measure_ticks_per_second(now);
     short_ticks_ = ticks_per_second_ / short_calls_per_second;
@@ -212,7 +215,10 @@ void Recording::enter_child(std::int32_t self) {
     facts_.pid = self;
     const std::int32_t parent = process_.load(std::memory_order_relaxed);
     const ExpandedPath expanded = expand_path(name_, facts_, expanded_);
-    const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path) : ENAMETOOLONG;
+    const InForce settings =
+        settings_.settings_in_force != nullptr ? settings_.settings_in_force() : InForce{&start_, {}, {}};
+    const int error =
+        expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings) : ENAMETOOLONG;
     if (error != 0) {
         command_taken_.store(0, std::memory_order_relaxed);
         file_.abandon();

@@ -46,6 +46,13 @@ namespace fp32shim::record {
 
 class Recording;
 
+/// What is in force in this process. `start` is kept for ever.
+struct InForce {
+    const StartEvent* start = nullptr;           ///< what environment and policy files say
+    std::optional<policy::Precision> precision;  ///< asked of the whole process; absent: what `start` says
+    policy::Floor floor = policy::Floor::none;   ///< the same
+};
+
 struct RecordingSettings {
     std::uint64_t max_size = 1ULL << 30;  ///< bytes, of the whole file; at least smallest_recording
     policy::OnFull on_full = policy::OnFull::drop;
@@ -55,6 +62,9 @@ struct RecordingSettings {
     /// Notes what is loaded (note_object, note_objects_complete). Asked when the file is new, with each new row and
     /// each full ring, on whatever thread that is; may come on several at once. Never for a call whose row is known.
     void (*look_at_objects)(Recording&) = nullptr;
+    /// Asked by a forked child when it begins its own file, since its ancestor's settings may have been changed after
+    /// open(). Must not allocate. nullptr: they never are.
+    InForce (*settings_in_force)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
@@ -197,6 +207,8 @@ class Recording {
     void note_precision(std::optional<policy::Precision> precision);
     void note_floor(policy::Floor floor);
     void note_reload(const PolicyFacts& policy);
+    /// Notes what the process was asked for before this recording began. Thread-safe.
+    void note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
 
     /// A program or library that is loaded.
     struct LoadedFile {
@@ -252,8 +264,8 @@ class Recording {
     [[gnu::always_inline]] static void put_event(ThreadWriter& writer, std::uint64_t time,
                                                  std::uint64_t duration_row);
 
-    int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path);
-    void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from);
+    int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings);
+    void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from, const StartEvent& start);
     void refine_ticks_per_second(std::uint64_t now);
     bool is_own_process();
     void enter_child(std::int32_t self);
@@ -276,6 +288,8 @@ class Recording {
     bool append_ring(ThreadWriter& writer);
     void note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
     void note_own_change(format::ChangeRecord change, const PolicyFacts& policy);
+    static void put_carried_over(format::Header& header, std::optional<policy::Precision> precision,
+                                 policy::Floor floor);
     void look_at_objects();
     format::ObjectRecord* find_object(const LoadedFile& file, format::StringId path, std::uint32_t& next) const;
     void add_object(const LoadedFile& file, format::StringId path);

@@ -112,12 +112,18 @@ bool ends_with(std::string_view text, std::string_view end) {
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+/// For a recording that a forked child begins: there are settings then, since its ancestor recorded.
+record::InForce what_is_in_force() { return {&known_settings()->start, process_precision(), process_floor()}; }
+
 void open_log(Settings& settings, const Settings* previous) {
     const policy::Policy& policy = settings.policy;
     const std::string& path = policy.log_path;
     const bool is_recording = ends_with(path, ".fp32rec");
     settings.log_every_call =
         is_recording ? policy.log_level == policy::LogLevel::calls : policy.log_level != policy::LogLevel::summary;
+    settings.start = record::make_start_event(FP32SHIM_VERSION, policy);
+    if (is_recording)
+        settings.start.log_level = settings.log_every_call ? policy::LogLevel::calls : policy::LogLevel::summary;
     if (previous != nullptr && previous->policy.log_path == path) {
         settings.log = previous->log;
         settings.log_to_stderr = previous->log_to_stderr;
@@ -134,18 +140,18 @@ void open_log(Settings& settings, const Settings* previous) {
                                                .on_full = policy.log_on_full,
                                                .mode = policy.log_mode,
                                                .group = policy.log_group,
-                                               .look_at_objects = note_loaded_files};
-        record::StartEvent start = record::make_start_event(FP32SHIM_VERSION, policy);
-        start.log_level = settings.log_every_call ? policy::LogLevel::calls : policy::LogLevel::summary;
-        const record::Recording::Opened opened = record::Recording::open(path, settings.facts, start, limits);
+                                               .look_at_objects = note_loaded_files,
+                                               .settings_in_force = what_is_in_force};
+        const record::Recording::Opened opened =
+            record::Recording::open(path, settings.facts, settings.start, limits);
         if (opened.recording == nullptr) record::stderr_line(opened.error);
         settings.recording = opened.recording;
         return;
     }
     auto log = std::make_unique<record::DecisionLog>();
     auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
-    const std::string problem = log->open(path, settings.facts, record::make_start_event(FP32SHIM_VERSION, policy),
-                                          record::LogBuffer(*buffer), policy.log_mode);
+    const std::string problem =
+        log->open(path, settings.facts, settings.start, record::LogBuffer(*buffer), policy.log_mode);
     if (!problem.empty()) {
         record::stderr_line(problem);
         return;
@@ -289,16 +295,6 @@ const Settings& settings() {
 
 std::uint8_t process_override_count() { return override_count.load(std::memory_order_acquire); }
 
-namespace {
-
-/// What was asked of the process before it had this recording holds on.
-void note_process_settings(record::Recording& recording) {
-    if (const auto precision = process_precision()) recording.note_precision(precision);
-    if (process_floor() != policy::Floor::none) recording.note_floor(process_floor());
-}
-
-}  // namespace
-
 bool reload_settings() {
     settings();
     static constinit record::ForkSafeLock one_at_a_time;
@@ -312,7 +308,7 @@ bool reload_settings() {
         put_in_force(reading.settings);
         record::Recording* now = reading.settings->recording;
         if (before != nullptr && before != now) before->note_left();
-        if (now != nullptr && now != before) note_process_settings(*now);
+        if (now != nullptr && now != before) now->note_carried_over(process_precision(), process_floor());
     }
     one_at_a_time.release();
     if (reading.settings == nullptr) return false;

@@ -22,7 +22,8 @@ struct Settings {
     policy::Policy policy;
     policy::Process process;  ///< views of `facts`
     record::ProcessFacts facts;
-    record::DecisionLog* log = nullptr;      ///< nullptr: no JSON lines
+    record::StartEvent start;            ///< what a recording says of these settings; unset where nothing is logged
+    record::DecisionLog* log = nullptr;  ///< nullptr: no JSON lines
     record::Recording* recording = nullptr;  ///< nullptr: none
     bool log_to_stderr = false;
     bool log_every_call = false;

@@ -1,5 +1,6 @@
 """fp32shim set, reload, top and report on a process that multiplies under the shim: what changes, from which call on."""
 
+import hashlib
 import shutil
 import subprocess
 import tempfile
@@ -136,8 +137,44 @@ def test_a_child_does_not_obey_a_command_that_its_parent_has_not_seen_yet(tmp_pa
         output, errors = asked.process.communicate()
         assert (errors, output) == ("", "forks 1\n" + bits["highest"])
     child = report(tmp_path / "run.1.fp32rec")
-    assert child["processes"][0]["changes"] == []
+    assert [(c["precision"], c["by"]) for c in child["processes"][0]["changes"]] == [("medium", "carried_over")]
     assert [(row["requested"], row["calls"]) for row in child["rows"]] == [("medium", 3)]
+
+
+def test_a_forked_childs_recording_says_the_settings_that_it_multiplies_at(tmp_path):
+    """Those that its ancestors were changed to, not those that they began with."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY.format(name="first", precision="highest"))
+    with Asked(tmp_path / "run.fp32rec", "nested-forks:2", policy=policy) as asked:
+        asked.ask()
+        policy.write_text(POLICY.format(name="second", precision="high"))
+        told_while_idle("reload", asked.pid)
+        asked.ask()
+        asked.process.communicate()
+    for name in ("run.1.fp32rec", "run.2.fp32rec"):
+        child = report(tmp_path / name)
+        process, = child["processes"]
+        assert (process["default_precision"], process["policy_name"], process["changes"]) == ("high", "second", [])
+        assert process["policy_sha256"] == hashlib.sha256(policy.read_bytes()).hexdigest()
+        assert [(row["requested"], row["calls"]) for row in child["rows"]] == [("high", 3)]
+    parent, = report(tmp_path / "run.fp32rec")["processes"]
+    assert (parent["default_precision"], parent["policy_name"]) == ("highest", "first")
+
+
+def test_what_an_ancestor_was_set_to_is_what_ps_shows_of_its_running_child(tmp_path):
+    with Asked(tmp_path / "run.fp32rec", first=["ask:2", "daemonize"], precision="high") as asked:
+        asked.ask()
+        told_while_idle("set", asked.pid, "medium")
+        asked.ask()
+        asked.process.wait()
+        asked.ask()
+        log = str(tmp_path / "run.1.fp32rec")
+        child, = [process for process in precision_in(["ps"]) if process["recording"] == log]
+        assert child["precision"] == "medium"
+        told_while_idle("set", child["pid"], "default")
+        asked.ask()
+        assert [process["precision"] for process in precision_in(["ps", child["pid"]])] == ["high"]
+    assert "medium (held already when this recording began)" in fp32shim("report", log).stdout
     assert len(report(log)["processes"][0]["changes"]) == 2
 
 

@@ -6,7 +6,7 @@
 //   threads:COUNT           COUNT threads, one after the other, of one product each
 //   small-thread:COUNT      COUNT products in a thread with the smallest stack there is
 //   handler:COUNT           COUNT products while SIGALRM's handler multiplies too; prints how many there were in all
-//   ask                     for each line of standard input a product, and its bits
+//   ask[:COUNT]             for each line of standard input, or COUNT of them, a product, and its bits
 //   forks:COUNT             COUNT children, one after the other, of 3 products each; they leave by _exit
 //   nested-forks:DEPTH      a child that forks a child …, of 3 products each
 //   busy-forks:COUNT        forks:COUNT while another thread is inside large products; prints how many it made
@@ -138,10 +138,13 @@ static void handler(const struct step* step) {
 }
 
 static void ask(const struct step* step) {
-    (void)step;
     const struct step one = {.number = 1};
-    for (int letter; (letter = getchar()) != EOF;)
-        if (letter == '\n') products(&one);
+    long answered = 0;
+    for (int letter; (letter = getchar()) != EOF;) {
+        if (letter != '\n') continue;
+        products(&one);
+        if (++answered == step->number) return;
+    }
 }
 
 static void child(void) {
