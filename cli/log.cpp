@@ -15,6 +15,7 @@
 #include "cli/log_formats.hpp"
 #include "cli/log_source.hpp"
 #include "cli/options.hpp"
+#include "cli/process_text.hpp"
 #include "cli/progress.hpp"
 #include "cli/recordings.hpp"
 #include "cli/terminal.hpp"
@@ -134,6 +135,8 @@ int log(LogOptions& options) {
     for (const LogSource& source : sources) {
         if (const std::string missing = source.missing_text(); !missing.empty())
             say("log", source.path() + ": " + missing);
+        if (const auto count = source.recording().lost_changes(); count > 0)
+            say("log", source.path() + ": " + lost_changes_text(count));
         for (const record::Problem& problem : source.recording().problems()) {
             problems.push_back({source.path(), fmt::format("offset {}: {}", problem.offset, problem.what)});
         }

@@ -117,6 +117,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .dropped_events = recording.dropped_events(),
                           .overwritten_events = recording.overwritten_events(),
                           .changes = recording.changes(),
+                          .lost_changes = recording.lost_changes(),
                           .objects = recording.objects()};
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
     // A file may hold several rows of the same content; each process counts once in a merged row.
@@ -172,6 +173,12 @@ std::uint64_t MergedCalls::dropped_events() const {
 std::uint64_t MergedCalls::overwritten_events() const {
     std::uint64_t sum = 0;
     for (const MergedProcess& process : processes_) sum += process.overwritten_events;
+    return sum;
+}
+
+std::uint64_t MergedCalls::lost_changes() const {
+    std::uint64_t sum = 0;
+    for (const MergedProcess& process : processes_) sum += process.lost_changes;
     return sum;
 }
 

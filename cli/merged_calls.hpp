@@ -49,6 +49,7 @@ struct MergedProcess {
     std::uint64_t calls = 0;  ///< that pass the filter
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedChange> changes;
+    std::uint64_t lost_changes = 0;  ///< before those
     record::RecordedObjects objects;
 };
 
@@ -80,6 +81,7 @@ class MergedCalls {
     std::uint64_t uncounted_calls() const;
     std::uint64_t dropped_events() const;
     std::uint64_t overwritten_events() const;
+    std::uint64_t lost_changes() const;
 
   private:
     MergedRow& row_for(const record::RecordedRow* row);

@@ -110,6 +110,7 @@ std::string missing_text(const MergedCalls& calls) {
         text += fmt::format("{} overwritten by later ones: the log lacks them, the counts above do not\n",
                             counted(count, "event"));
     }
+    if (const auto count = calls.lost_changes(); count > 0) text += lost_changes_text(count) + "\n";
     for (const MergedProcess& process : calls.processes()) {
         if (const std::string why = early_end_text(process.facts); !why.empty())
             text += fmt::format("{}: {}\n", printable(process.path), why);
@@ -178,7 +179,8 @@ Json json_of(const MergedProcess& process) {
                  {"calls", process.calls},
                  {"uncounted_calls", process.uncounted_calls},
                  {"dropped_events", process.dropped_events},
-                 {"overwritten_events", process.overwritten_events}};
+                 {"overwritten_events", process.overwritten_events},
+                 {"lost_changes", process.lost_changes}};
     json["changes"] = Json::array();
     for (const record::RecordedChange& change : process.changes) json["changes"].push_back(json_of(change));
     return json;
@@ -276,6 +278,7 @@ Json report_json(const MergedCalls& calls) {
     json["totals"]["uncounted_calls"] = calls.uncounted_calls();
     json["totals"]["dropped_events"] = calls.dropped_events();
     json["totals"]["overwritten_events"] = calls.overwritten_events();
+    json["totals"]["lost_changes"] = calls.lost_changes();
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = json_of(share);
     json["rows"] = Json::array();

@@ -294,6 +294,9 @@ std::vector<Warning> warnings_about(const MergedCalls& calls, const std::vector<
                              }
                              return line;
                          });
+    warn_about_processes(warnings, calls, "Changes of settings are missing", [](const MergedProcess& process) {
+        return process.lost_changes == 0 ? std::string() : lost_changes_text(process.lost_changes);
+    });
     warn_about_processes(warnings, calls, "The recording stopped before its program did",
                          [](const MergedProcess& process) { return early_end_text(process.facts); });
     warn_about_processes(warnings, calls, "The kernel refused space for the recording, or a write to it",

@@ -148,6 +148,7 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"recordings", calls.processes().size()},
                  {"calls", calls.total().calls},
                  {"calls_shown", verified.shown_calls},
+                 {"lost_changes", calls.lost_changes()},
                  {"violations", Json::array()},
                  {"doubts", Json::array()},
                  {"roads_not_seen", Json::array()},
@@ -224,6 +225,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
         text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
                             printable(road.reason));
     }
+    if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
     return text + fmt::format("\n{}\n", scope_note);
 }
 

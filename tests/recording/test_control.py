@@ -399,6 +399,15 @@ def test_what_many_changes_have_pushed_out_of_the_recording_is_unknown(tmp_path)
         assert changed("fp32", 300) == ("medium", None, None)
         process.stdin.close()
     assert process.returncode == 0
+    # 558 precisions, since one of them was set already, and 2 floors.
+    log = tmp_path / "run.fp32rec"
+    content = report(log)
+    assert content["totals"]["lost_changes"] == content["processes"][0]["lost_changes"] == 560 - 256
+    verified = fp32shim("verify", "--at-least", "fp32", "--format", "json", log)
+    assert verified.json["lost_changes"] == 560 - 256
+    for words in (["report", log], ["verify", "--at-least", "fp32", log], ["log", log]):
+        result = fp32shim(*words)
+        assert (result.stdout + result.stderr).count("304 changes of settings ") == 1, words
 
 
 def test_a_command_is_shown_whole_in_a_pipe_and_cut_on_a_terminal(tmp_path):
