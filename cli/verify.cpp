@@ -80,13 +80,14 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     }
 }
 
-void judge_process(const MergedProcess& process, Verified& verified) {
+/// `is_continued`: what the process did later is in another of these recordings.
+void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
     if (process.uncounted_calls > 0) {
         doubt(fmt::format("{} calls found no room: nothing but their number is known", process.uncounted_calls));
     }
     if (process.dropped_events > 0) doubt(fmt::format("{} events were dropped", process.dropped_events));
-    if (const std::string why = early_end_text(process.facts); !why.empty()) doubt(why);
+    if (const std::string why = early_end_text(process.facts); !why.empty() && !is_continued) doubt(why);
     if (process.state == record::RecordingState::live) {
         doubt(fmt::format("process {} still runs: more calls may follow", process.facts.process.pid));
     }
@@ -99,7 +100,8 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls > 0) judge_row(*row, at_least, options.allow_bf16x9, verified);
     }
-    for (const MergedProcess& process : calls.processes()) judge_process(process, verified);
+    for (const MergedProcess& process : calls.processes())
+        judge_process(process, is_continued(process, calls.processes()), verified);
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
         verified.doubts.push_back({"", "no calls were recorded"});

@@ -92,11 +92,11 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
 }
 
 /// The process itself: what is known of it, whatever it had loaded.
-void add_gaps(const MergedProcess& process, UnseenRoads& roads) {
+void add_gaps(const MergedProcess& process, bool is_continued, UnseenRoads& roads) {
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0) {
         roads.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
-    } else if (!objects.until_exit && process.state != record::RecordingState::live) {
+    } else if (!objects.until_exit && !is_continued && process.state != record::RecordingState::live) {
         roads.add(later_libraries,
                   fmt::format("libraries that were loaded after {} are not known: the process was killed, or ended "
                               "without running its exit handlers",
@@ -111,7 +111,7 @@ void add_gaps(const MergedProcess& process, UnseenRoads& roads) {
                   process.path);
 }
 
-void add_process(const MergedProcess& process, JudgedFiles& files, UnseenRoads& roads) {
+void add_process(const MergedProcess& process, bool is_continued, JudgedFiles& files, UnseenRoads& roads) {
     std::map<std::string, std::vector<std::string>> unread;
     for (const record::RecordedObject& object : process.objects.all) {
         const Judged& judged = files.of(object);
@@ -131,10 +131,18 @@ void add_process(const MergedProcess& process, JudgedFiles& files, UnseenRoads& 
                 "", process.path);
     }
     add_unread(unread, process.path, roads);
-    add_gaps(process, roads);
+    add_gaps(process, is_continued, roads);
 }
 
 }  // namespace
+
+bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
+    using record::format::flag_closed, record::format::flag_left;
+    // One whose descriptor the program closed may lack calls from before it was left.
+    if ((process.facts.flags & (flag_closed | flag_left)) != flag_left) return false;
+    return std::any_of(processes.begin(), processes.end(),
+                       [&](const MergedProcess& next) { return process.facts.goes_on_in(next.facts); });
+}
 
 std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& processes) {
     JudgedFiles files;
@@ -142,7 +150,7 @@ std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& proc
     Progress progress("reading libraries");
     for (std::size_t i = 0; i < processes.size(); ++i) {
         progress.show(i, processes.size());
-        add_process(processes[i], files, roads);
+        add_process(processes[i], is_continued(processes[i], processes), files, roads);
     }
     return roads.take();
 }

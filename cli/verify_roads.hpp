@@ -17,6 +17,10 @@ struct UnseenRoad {
     std::vector<std::string> recordings;  ///< whose processes had it
 };
 
+/// Whether the process left the recording by a reload and went on in another of these: what it did and loaded later
+/// is judged by that one.
+bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes);
+
 /// Each road once. Reads the files that were loaded, where they are still the same; of the others it judges the
 /// names, and they are a road of their own.
 std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& processes);

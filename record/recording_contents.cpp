@@ -195,6 +195,9 @@ void RecordingContents::read_facts(std::size_t header_bytes) {
     facts.architecture = static_cast<format::Architecture>(header.architecture);
     facts.flags = header.flags;
     facts.last_error = header.last_error;
+    facts.identity = identity();
+    facts.opened_ticks = header.start_ticks;
+    facts.went_on_ticks = header.went_on_at;
     measure_ticks();
 }
 

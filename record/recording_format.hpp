@@ -358,8 +358,9 @@ struct Header {
     // 896: which objects are known
     std::uint64_t objects_looked_at;  ///< ticks: what was loaded then is known; 0: nobody looked
     std::uint64_t exited_at;          ///< ticks: when the program ended by `exit`, and objects were looked at; 0: not
-    // 912
-    std::uint8_t reserved6[4096 - 912];
+    std::uint64_t went_on_at;  ///< where it was left: `start_ticks` of the recording that goes on; 0: none does
+    // 920
+    std::uint8_t reserved6[4096 - 920];
     // 4096
     ChangeRecord changes[change_limit];
     std::uint8_t reserved7[32768 - 4096 - sizeof(ChangeRecord) * change_limit];

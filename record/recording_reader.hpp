@@ -19,6 +19,7 @@
 #include "record/events.hpp"
 #include "record/process_facts.hpp"
 #include "record/recording_format.hpp"
+#include "record/recording_identity.hpp"
 
 namespace fp32shim::record {
 
@@ -51,6 +52,15 @@ struct RecordingFacts {
     format::Architecture architecture = format::Architecture::unknown;
     std::uint32_t flags = 0;      ///< format::flag_…: what went wrong or was left out
     std::int32_t last_error = 0;  ///< errno; 0: none
+    ProcessIdentity identity;
+    std::uint64_t opened_ticks = 0;   ///< `opened_ns`, as it was recorded: no other recording of the process has it
+    std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the one in which a reload had the process go on; 0: none
+
+    /// Whether the process went on in `next` when it left this one, without a call between them.
+    bool goes_on_in(const RecordingFacts& next) const {
+        return went_on_ticks != 0 && went_on_ticks == next.opened_ticks && identity.start != 0 &&
+               identity == next.identity;
+    }
 };
 
 /// One distinct decision. `decision.host_ns` is -1.

@@ -232,8 +232,10 @@ void Recording::enter_child(std::int32_t self) {
     process_.store(self, std::memory_order_release);
 }
 
-void Recording::note_left() {
+void Recording::note_left(const Recording* next) {
     if (!is_of_this_process()) return;
+    if (next != nullptr && next->is_of_this_process())
+        std::atomic_ref(header()->went_on_at).store(next->header()->start_ticks, std::memory_order_relaxed);
     std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
 }
 

@@ -241,9 +241,9 @@ class Recording {
     std::uint64_t objects_stamp() const { return objects_stamp_.load(std::memory_order_acquire); }
     /// Notes that a function was handed out past the shim, so that calls of it are not seen. Thread-safe.
     void note_lookup_past();
-    /// Notes that the process records elsewhere from now on, or no more: commands that come through this recording
-    /// would not be seen. Of no effect in a forked child that has no file yet. Thread-safe.
-    void note_left();
+    /// Notes that the process records elsewhere from now on, or no more (nullptr): commands that come through this
+    /// recording would not be seen. Of no effect in a forked child that has no file yet. Thread-safe.
+    void note_left(const Recording* next);
     /// Whether this process has a file already. A forked child has none before its first call.
     bool is_of_this_process() const;
     /// Notes that the program ends by `exit`, once its objects are noted. Precondition: is_of_this_process().

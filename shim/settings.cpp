@@ -307,7 +307,7 @@ bool reload_settings() {
         record::Recording* before = settings_in_force.load(std::memory_order_acquire)->recording;
         put_in_force(reading.settings);
         record::Recording* now = reading.settings->recording;
-        if (before != nullptr && before != now) before->note_left();
+        if (before != nullptr && before != now) before->note_left(now);
         if (now != nullptr && now != before) now->note_carried_over(process_precision(), process_floor());
     }
     one_at_a_time.release();

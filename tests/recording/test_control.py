@@ -335,6 +335,55 @@ def test_what_was_set_is_shown_also_where_a_reload_begins_another_recording(tmp_
         told_while_idle("reload", asked.pid)
         assert asked.ask() == bits["medium"]
         assert in_force(asked.pid) == ("medium", "none", "two")
+    change, = report(tmp_path / "two.fp32rec")["processes"][0]["changes"]
+    assert (change["precision"], change["by"]) == ("medium", "carried_over")
+
+
+LEAVING = """
+import ctypes, shutil, sys
+library, shim = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(sys.argv[2])
+a, one = (ctypes.c_float * 64)(*[1.0] * 64), ctypes.c_float(1)
+for policy in sys.argv[4:]:
+    shutil.copy(policy, sys.argv[3])
+    assert shim.fp32shim_reload_policy() == 0
+    library.cblas_sgemm(102, 111, 111, 8, 8, 8, one, a, 8, a, 8, one, a, 8)
+"""
+
+
+def leave_for(folder, *logs):
+    """A process that logs to one after the other."""
+    program, policy = folder / "program.py", folder / "policy.toml"
+    program.write_text(LEAVING)
+    policies = []
+    for log in logs:
+        policies.append(folder / f"{log}.toml")
+        policies[-1].write_text(SETTINGS.format(name=log, precision="highest", floor="none")
+                                + f'[log]\npath = "{folder / log}"\n')
+    policy.write_text(policies[0].read_text())
+    subprocess.run([shim.SYSTEM_PYTHON, program, shim.blas_library("openblas"), shim.LIBRARY, policy, *policies],
+                   env=shim.environment(policy=policy, blas="openblas", preload=[shim.LIBRARY]), check=True)
+
+
+def doubts_of(*recordings):
+    """Of which recordings it is not known whether there were more calls, or other libraries."""
+    content = fp32shim("verify", "--at-least", "fp32", "--format", "json", *recordings).json
+    later = [path for road in content["roads_not_seen"] if road["road"] == "later" for path in road["recordings"]]
+    return [doubt["recording"] for doubt in content["doubts"]], later
+
+
+def test_a_recording_that_was_left_is_not_doubted_beside_the_one_that_goes_on(tmp_path):
+    leave_for(tmp_path, "one.fp32rec", "two.fp32rec", "three.fp32rec")
+    one, two, three = [str(tmp_path / f"{name}.fp32rec") for name in ("one", "two", "three")]
+    assert doubts_of(one) == ([one], [one])
+    assert doubts_of(one, three) == ([one], [one])
+    assert doubts_of(three) == ([], [])
+    assert doubts_of(three, two, one) == ([], [])
+
+
+def test_a_recording_that_was_left_for_no_other_is_doubted_beside_a_later_one_too(tmp_path):
+    leave_for(tmp_path, "one.fp32rec", "elsewhere.jsonl", "two.fp32rec")
+    one, two = str(tmp_path / "one.fp32rec"), str(tmp_path / "two.fp32rec")
+    assert doubts_of(one, two) == ([one], [one])
 
 
 def told_while_busy(asked, command, *words):

@@ -175,21 +175,25 @@ TEST(RecordingControl, ARecordingThatItsProcessHasLeftIsPassedOver) {
     const auto first = open_recording(folder / "first.fp32rec");
     const LiveRecording found = wait_for_recording(getpid());
     const auto second = open_recording(folder / "second.fp32rec");
-    first->note_left();
-    EXPECT_NE(read_recording(folder / "first.fp32rec")->facts().flags & format::flag_left, 0U);
+    first->note_left(second.get());
+    const RecordingFacts left = read_recording(folder / "first.fp32rec")->facts();
+    EXPECT_NE(left.flags & format::flag_left, 0U);
+    EXPECT_TRUE(left.goes_on_in(read_recording(folder / "second.fp32rec")->facts()));
+    EXPECT_FALSE(left.goes_on_in(left));
     EXPECT_EQ(wait_for_recording(getpid()).name, folder / "second.fp32rec");
     const CommandAnswer answer = send_reload(found, milliseconds(0));
     EXPECT_EQ(answer.outcome, CommandOutcome::failed);
     EXPECT_FALSE(first->has_command());
 
-    second->note_left();
+    second->note_left(nullptr);
+    EXPECT_FALSE(read_recording(folder / "second.fp32rec")->facts().goes_on_in(left));
     EXPECT_FALSE(find_live_recording(getpid()).recording);
 }
 
 TEST(RecordingControl, AForkedChildDoesNotLeaveItsParentsRecording) {
     const TemporaryFolder folder;
     const auto own = open_recording(folder / "run.fp32rec");
-    EXPECT_EQ(in_child([&] { return own->note_left(), 0; }), 0);
+    EXPECT_EQ(in_child([&] { return own->note_left(nullptr), 0; }), 0);
     EXPECT_EQ(read_recording(folder / "run.fp32rec")->facts().flags, 0U);
 }
 
