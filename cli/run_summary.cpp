@@ -61,8 +61,11 @@ RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environm
                                std::strerror(errno));
         return;
     }
-    folder_ = folder;
-    log_path_ = with_percents_doubled(folder) + "/%p.fp32rec";
+    // The program may be in another folder when it looks for this one.
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
+    folder_ = error ? folder : absolute.string();
+    log_path_ = with_percents_doubled(folder_) + "/%p.fp32rec";
     environment.set("FP32_MATMUL_LOG", log_path_);
 }
 
