@@ -79,7 +79,7 @@ std::string RunSummary::text(const std::vector<std::string>& recordings) const {
         recordings, [&](const std::string& path, record::RecordingReader& recording) { calls.add(path, recording); });
     std::string text;
     for (const ReadingProblem& problem : problems)
-        text += fmt::format("{}: {}\n", problem.path, printable(problem.text));
+        text += fmt::format("{}: {}\n", printable(problem.path), printable(problem.text));
     if (calls.total().calls > 0) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
     }

@@ -473,6 +473,15 @@ def test_names_from_a_recording_cannot_steer_the_terminal(tmp_path):
         assert "\x1b" not in text and "\\x1b[31m" in text
 
 
+def test_what_is_written_is_utf8_whatever_names_are(tmp_path):
+    """U+009B begins an escape sequence on some terminals."""
+    path = make_recording(tmp_path / "a.fp32rec", "calls", "n\udcff\x9bü:3:native:fp32:as_requested:1")
+    for words in (["report"], ["log"], ["log", "--rows"]):
+        assert "n\\xff\\xc2\\x9bü" in fp32shim(*words, path).stdout
+    for words in (["report", "--format", "csv"], ["report", "--format", "prometheus"], ["log", "--format", "csv"]):
+        assert "n\ufffd\x9bü" in fp32shim(*words, path).stdout
+
+
 def test_the_reader_needs_no_right_to_write(folder):
     shutil.copy(folder / "a.fp32rec", folder / "read-only.fp32rec")
     (folder / "read-only.fp32rec").chmod(0o400)
