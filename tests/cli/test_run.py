@@ -212,6 +212,8 @@ def test_a_script_without_a_first_line_is_the_shells(tmp_path):
     (["--log", "no-such-folder/calls.%p.jsonl", "--", "true"], "(No such file or directory); make it"),
     (["-q", "--pin", "--log", "/dev/null/run.%p.fp32rec", "--", "true"], '"/dev/null" of'),
     (["--log", "%q.fp32rec", "--", "true"], "stands for nothing"),
+    (["--log", 250 * "a" + ".fp32rec", "--", "true"], "(File name too long); name a shorter one"),
+    (["--log", 2048 * "a/" + "a.fp32rec", "--", "true"], "the path is longer than 4095 bytes; name a shorter one"),
     (["--log", "", "--", "true"], '--log: found ""; allowed: NAME; leave the option out for none'),
     (["--policy", "", "--", "true"], '--policy: found ""; allowed: FILE; leave the option out for none'),
     (["--policy", "/no/such.toml", "--", "true"], "/no/such.toml"),
