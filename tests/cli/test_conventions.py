@@ -178,6 +178,11 @@ def test_colours_are_for_terminals_only(recording):
     assert "\x1b[" not in fp32shim(*words).stdout
 
 
+def test_top_draws_anew_only_where_the_terminal_can():
+    assert "\x1b[" in on_a_terminal(["top", "--count", "1"])
+    assert "\x1b" not in on_a_terminal(["top", "--count", "1"], TERM="dumb")
+
+
 def test_a_file_has_no_colours_also_where_the_command_was_typed_on_a_terminal(recording, tmp_path):
     assert on_a_terminal(["report", "--output", tmp_path / "report.txt", recording]) == ""
     assert (tmp_path / "report.txt").read_text() == fp32shim("report", recording).stdout
