@@ -352,7 +352,7 @@ Action define_explain(CLI::App& app) {
     text("--executable", options->executable, "PROGRAM", "The program that would call");
     text("--command", options->command, "LINE", "Its whole argument line; else the program");
     text("--host", options->host, "NAME", "Where it would run; else this machine");
-    text("--policy", options->policy, "FILE", "A policy file; else the environment's FP32_MATMUL_POLICY");
+    add_name(app, "--policy", options->policy, "FILE", "A policy file; else the environment's FP32_MATMUL_POLICY");
     add_word(app, "--precision", options->precision, policy::default_precision_words,
              "As FP32_MATMUL_PRECISION, which counts where this is not given");
     add_word(app, "--floor", options->floor, policy::floor_words, "As FP32_MATMUL_FLOOR, likewise");

@@ -1,12 +1,14 @@
 // fp32shim log: the calls of recordings, one by one, or their distinct decisions where calls were not recorded.
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <thread>
 
@@ -52,6 +54,9 @@ void say_where_calls_are_not_recorded(const std::vector<LogSource>& sources, con
 
 /// All sources as one, by time. Each is in order for itself, and hands out what it has some at a time.
 void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
+    std::optional<Progress> progress;
+    if (isatty(STDOUT_FILENO) != 1) progress.emplace("writing entries");  // else the entries themselves can be seen
+    std::size_t written = 0;
     using Next = std::pair<std::int64_t, std::size_t>;  // when, and the place in `sources`
     std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
     const auto look_into = [&](std::size_t place) {
@@ -62,6 +67,7 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
         const std::size_t place = next.top().second;
         next.pop();
         if (!sources[place].write_next(writer)) return;
+        if (progress) progress->show(++written, 0);
         look_into(place);
     }
 }

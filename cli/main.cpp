@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/application.hpp"
@@ -60,12 +61,14 @@ int unknown_command(const std::string& word) {
     return exit_code::usage;
 }
 
-/// Output that could not be written, to a full disk say, is a failure of the command.
-int flushed(const Command& command, int status) {
+/// Output that could not be written, to a full disk say, is a failure of the command; without a name: of none.
+int flushed(std::string_view command, int status, int failure) {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-    say(command.name, std::string("the output could not be written: ") + std::strerror(errno));
-    return command.usage_failure;
+    say(command, std::string("the output could not be written: ") + std::strerror(errno));
+    return failure;
 }
+
+int flushed(const Command& command, int status) { return flushed(command.name, status, command.usage_failure); }
 
 int run_command(const Command& command, Application& application, std::vector<std::string> words) {
     CLI::App& app = *application.app_of(command);
@@ -97,11 +100,11 @@ int fp32shim_main(std::vector<std::string> words) {
     const std::string first = words.empty() ? "--help" : words.front();
     if (first == "--help" || first == "-h" || first == "help") {
         print(application.help());
-        return std::fflush(stdout) != 0 || words.empty() ? exit_code::usage : exit_code::ok;
+        return flushed("", words.empty() ? exit_code::usage : exit_code::ok, exit_code::usage);
     }
     if (first == "--version") {
         print("fp32shim " FP32SHIM_VERSION "\n");
-        return std::fflush(stdout) != 0 ? exit_code::usage : exit_code::ok;
+        return flushed("", exit_code::ok, exit_code::usage);
     }
     for (const Command& command : commands()) {
         if (command.name != first) continue;

@@ -59,6 +59,13 @@ CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std
     return add_choice(app, "--format", value, words, "How to write the result; " + value + " where not given");
 }
 
+CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
+                      const std::string& description) {
+    return app.add_option(name, value, description)->type_name(type)->check([type](const std::string& text) {
+        return text.empty() ? "found \"\"; allowed: " + type + "; leave the option out for none" : std::string();
+    });
+}
+
 CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& value, const std::string& description) {
     const auto read = [](std::string& text) {
         const auto size = policy::parse_size(text);

@@ -37,6 +37,10 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value
         });
 }
 
+/// `FILE`, or another type: a name, which an unset variable of a shell is not.
+CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
+                      const std::string& description);
+
 /// `SIZE`, as in policies, but for ranges: `4096`, `2K`, `2G`.
 CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& value, const std::string& description);
 

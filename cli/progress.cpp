@@ -3,28 +3,46 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string_view>
+#include <utility>
 
 namespace fp32shim::cli {
+namespace {
 
-using std::chrono::steady_clock;
+/// At once and without a lock: the command itself may be writing as well.
+void write_line(std::string_view line) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
 
-Progress::Progress(std::string what)
-    : what_(std::move(what)),
-      is_wanted_(isatty(STDERR_FILENO) == 1),
-      next_(steady_clock::now() + std::chrono::seconds(1)) {}
+}  // namespace
 
-Progress::~Progress() {
-    if (is_shown_) std::fputs("\r\033[K", stderr);
+Progress::Progress(std::string what) : what_(std::move(what)) {
+    if (isatty(STDERR_FILENO) == 1) writer_ = std::jthread([this](const std::stop_token& end) { write(end); });
 }
 
 void Progress::show(std::size_t done, std::size_t total) {
-    if (!is_wanted_ || steady_clock::now() < next_) return;
-    next_ = steady_clock::now() + std::chrono::milliseconds(100);
-    is_shown_ = true;
-    const std::string line = fmt::format("\r{}: {} of {}\033[K", what_, done, total);
-    std::fputs(line.c_str(), stderr);
-    std::fflush(stderr);
+    done_.store(done, std::memory_order_relaxed);
+    total_.store(total, std::memory_order_relaxed);
+}
+
+void Progress::write(const std::stop_token& end) const {
+    std::mutex mutex;
+    std::condition_variable_any ended;
+    std::unique_lock lock(mutex);
+    const auto end_comes_within = [&](std::chrono::milliseconds time) {
+        ended.wait_for(lock, end, time, [] { return false; });
+        return end.stop_requested();
+    };
+    if (end_comes_within(std::chrono::seconds(1))) return;
+    do {
+        const std::size_t total = total_.load(std::memory_order_relaxed);
+        write_line(fmt::format("\r{}: {}{}\033[K", what_, done_.load(std::memory_order_relaxed),
+                               total == 0 ? "" : fmt::format(" of {}", total)));
+    } while (!end_comes_within(std::chrono::milliseconds(100)));
+    write_line("\r\033[K");
 }
 
 }  // namespace fp32shim::cli

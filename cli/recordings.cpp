@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 #include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
@@ -16,14 +19,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// All that is called like a recording, and each folder that cannot be looked into: whoever reads them says why not,
+/// as nothing may be missing from a proof unsaid.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
-    auto entry = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
+    auto entry = fs::recursive_directory_iterator(folder, error);
     for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
         std::error_code ignored;
-        if (entry->path().extension() == ".fp32rec" && entry->is_regular_file(ignored))
-            found.push_back(entry->path().string());
+        const std::string path = entry->path().string();
+        if (entry->is_directory(ignored)) {
+            // Links to folders are not followed.
+            if (entry->is_symlink(ignored) || access(path.c_str(), R_OK | X_OK) == 0) continue;
+            entry.disable_recursion_pending();
+            found.push_back(path);
+        } else if (entry->path().extension() == ".fp32rec") {
+            found.push_back(path);
+        }
     }
     if (error)
         problem = fmt::format("{}: {}", folder, error.message());
@@ -47,11 +59,11 @@ std::vector<std::string> matches_of(const std::string& pattern) {
 
 RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
     RecordingPaths result;
-    std::set<std::string> seen;
+    std::set<std::pair<dev_t, ino_t>> seen;
     const auto take = [&](const std::string& path) {
-        std::error_code error;
-        const fs::path canonical = fs::weakly_canonical(path, error);
-        if (seen.insert(error ? path : canonical.string()).second) result.paths.push_back(path);
+        struct stat status {};
+        const bool is_known = stat(path.c_str(), &status) == 0;
+        if (!is_known || seen.emplace(status.st_dev, status.st_ino).second) result.paths.push_back(path);
     };
     const auto take_folder = [&](const std::string& folder) {
         std::string problem;

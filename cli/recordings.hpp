@@ -15,8 +15,8 @@ struct RecordingPaths {
     std::vector<std::string> errors;  ///< an argument that names no recording: one line each
 };
 
-/// An argument is a file; or a folder, for all recordings (`*.fp32rec`) in and below it;
-/// or a glob, where the shell has left it as it is.
+/// An argument is a file; or a folder, for all recordings (`*.fp32rec`) in and below it, and for what is below it and
+/// cannot be looked into, which `visit_recordings` then names; or a glob, where the shell has left it as it is.
 RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 
 /// What could not be read: of a whole file, or at one place of it.

@@ -81,8 +81,8 @@ Action define_report(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     add_format(app, options->format, {"table", "json", "csv", "prometheus", "html"});
-    app.add_option("-o,--output", options->output, "Write to this file instead of stdout, whole or not at all")
-        ->type_name("FILE");
+    add_name(app, "-o,--output", options->output, "FILE",
+             "Write to this file instead of stdout, whole or not at all");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
                "Order of rows in a table or page; time where not given");
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");

@@ -12,6 +12,7 @@
 #include "cli/moment.hpp"
 #include "cli/process_text.hpp"
 #include "cli/row_columns.hpp"
+#include "record/utf8.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -189,7 +190,7 @@ Json json_of(const MergedProcess& process) {
 /// A label's value in Prometheus's text format.
 std::string label(std::string_view name, std::string_view value) {
     std::string text = fmt::format("{}=\"", name);
-    for (const char c : value) {
+    for (const char c : record::with_valid_utf8(value)) {
         if (c == '\\' || c == '"') text += '\\';
         if (c == '\n')
             text += "\\n";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/moment.hpp"
+#include "record/utf8.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -50,7 +51,8 @@ constexpr RowColumn counts[] = {
     {"last", [](const MergedRow& row) { return time_or_null(row.counters.last_ns); }},
 };
 
-std::string csv_text(const std::string& text) {
+std::string csv_text(const std::string& any_text) {
+    const std::string text = record::with_valid_utf8(any_text);
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
     std::string quoted = "\"";
     for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

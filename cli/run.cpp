@@ -161,8 +161,8 @@ std::string recorded_text(const std::vector<std::string>& paths) {
 }
 
 constexpr const char* nothing_seen =
-    "no float32 matrix product was seen, and nothing recorded (float64 ones, numpy's default, do not count); "
-    "fp32shim doctor -- PROGRAM says what of a program goes past the shim";
+    "nothing was recorded until the program ended: it made no float32 matrix product that is seen (float64 ones, "
+    "numpy's default, do not count), or recording failed; fp32shim doctor -- PROGRAM says what goes past the shim";
 
 std::string nothing_found(const std::string& log_path) {
     return fmt::format(
@@ -248,14 +248,12 @@ Action define_run(CLI::App& app) {
                  "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off where the shim does not govern; a "
                  "policy with errors ends the program; --log NAME.fp32rec must be new")
         ->excludes(floor);
-    app.add_option("--policy", options->policy, "A policy file (FP32_MATMUL_POLICY)")->type_name("FILE");
+    add_name(app, "--policy", options->policy, "FILE", "A policy file (FP32_MATMUL_POLICY)");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
              "What lower precisions do on the CPU (FP32_MATMUL_CPU)");
-    app.add_option(
-           "--log", options->log,
-           "Keep a log: NAME.fp32rec (NAME.1.fp32rec and so on where taken, and for children; %p in it is the "
-           "process id), NAME.jsonl, or stderr (FP32_MATMUL_LOG)")
-        ->type_name("NAME");
+    add_name(app, "--log", options->log, "NAME",
+             "Keep a log: NAME.fp32rec (NAME.1.fp32rec and so on where taken, and for children; %p in it is the "
+             "process id), NAME.jsonl, or stderr (FP32_MATMUL_LOG)");
     add_word(app, "--level", options->level, policy::log_level_words,
              "What the log holds: distinct decisions, or every call (FP32_MATMUL_LOG_LEVEL)");
     app.add_flag("--quiet,-q", options->quiet, "No summary at the end");

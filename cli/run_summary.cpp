@@ -61,8 +61,11 @@ RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environm
                                std::strerror(errno));
         return;
     }
-    folder_ = folder;
-    log_path_ = with_percents_doubled(folder) + "/%p.fp32rec";
+    // The program may be in another folder when it looks for this one.
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
+    folder_ = error ? folder : absolute.string();
+    log_path_ = with_percents_doubled(folder_) + "/%p.fp32rec";
     environment.set("FP32_MATMUL_LOG", log_path_);
 }
 
@@ -76,7 +79,7 @@ std::string RunSummary::text(const std::vector<std::string>& recordings) const {
         recordings, [&](const std::string& path, record::RecordingReader& recording) { calls.add(path, recording); });
     std::string text;
     for (const ReadingProblem& problem : problems)
-        text += fmt::format("{}: {}\n", problem.path, printable(problem.text));
+        text += fmt::format("{}: {}\n", printable(problem.path), printable(problem.text));
     if (calls.total().calls > 0) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
     }

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "record/utf8.hpp"
+
 namespace fp32shim::cli {
 namespace {
 
@@ -98,12 +100,17 @@ std::string coloured(std::string_view text, Colour colour, int stream) {
 
 std::string printable(std::string_view text) {
     std::string result;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte >= 0x20 && byte != 0x7f) {
-            result += c;
+    while (!text.empty()) {
+        const std::size_t length = record::utf8_length(text);
+        const std::string_view character = text.substr(0, length == 0 ? 1 : length);
+        text.remove_prefix(character.size());
+        const auto first = static_cast<unsigned char>(character.front());
+        // U+0080 to U+009F are to some terminals what an escape sequence is.
+        const bool is_c1 = first == 0xc2 && static_cast<unsigned char>(character.back()) < 0xa0;
+        if (length > 0 && first >= 0x20 && first != 0x7f && !is_c1) {
+            result += character;
         } else {
-            result += fmt::format("\\x{:02x}", byte);
+            for (const char c : character) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
         }
     }
     return result;

@@ -22,7 +22,8 @@ std::string coloured(std::string_view text, Colour colour, int stream = 1);
 /// Writes `fp32shim COMMAND: MESSAGE` to stderr, as one line: control characters are written as \xNN.
 void say(std::string_view command, std::string_view message);
 
-/// `text` with control characters as \xNN, so that names from files and other processes cannot steer a terminal.
+/// `text` with control characters, and bytes that are not UTF-8, as \xNN, so that names from files and other
+/// processes cannot steer a terminal.
 std::string printable(std::string_view text);
 
 /// Columns of text, aligned when written.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 
@@ -195,6 +197,12 @@ std::string fitting(const std::string& text) {
     return text.substr(0, end);
 }
 
+/// Whether each look can take the place of the one before.
+bool can_be_redrawn() {
+    const char* terminal = std::getenv("TERM");
+    return isatty(STDOUT_FILENO) == 1 && terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
+}
+
 /// Waits, and returns whether the user typed `q`.
 bool waited_for_quit(double seconds, bool is_terminal) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
@@ -217,7 +225,7 @@ int ps(const TopOptions& options) {
 }
 
 int top(const TopOptions& options) {
-    const bool is_terminal = isatty(STDOUT_FILENO) == 1 && options.format != "json";
+    const bool is_terminal = options.format != "json" && can_be_redrawn();
     std::map<std::int32_t, Before> before;
     for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
         if (round > 0 && waited_for_quit(options.seconds, is_terminal)) break;

@@ -4,35 +4,13 @@
 #include <chrono>
 #include <cstring>
 
+#include "record/utf8.hpp"
+
 namespace fp32shim::record {
 
 namespace {
 
 constexpr std::string_view ellipsis = "\xE2\x80\xA6";
-constexpr std::string_view replacement = "\xEF\xBF\xBD";
-
-/// The length of the UTF-8 sequence at the beginning of `text`, or 0 where there is none: stray or missing
-/// continuation bytes, overlong forms, surrogates and values above U+10FFFF (Unicode Standard, table 3-7).
-std::size_t utf8_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) -> unsigned { return static_cast<unsigned char>(text[i]); };
-    const auto continues = [&](std::size_t i, unsigned lowest = 0x80, unsigned highest = 0xBF) {
-        return i < text.size() && byte(i) >= lowest && byte(i) <= highest;
-    };
-    const unsigned lead = byte(0);
-    if (lead < 0x80) return 1;
-    if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
-    if (lead >= 0xE0 && lead <= 0xEF) {
-        const unsigned lowest = lead == 0xE0 ? 0xA0 : 0x80;
-        const unsigned highest = lead == 0xED ? 0x9F : 0xBF;
-        return continues(1, lowest, highest) && continues(2) ? 3 : 0;
-    }
-    if (lead >= 0xF0 && lead <= 0xF4) {
-        const unsigned lowest = lead == 0xF0 ? 0x90 : 0x80;
-        const unsigned highest = lead == 0xF4 ? 0x8F : 0xBF;
-        return continues(1, lowest, highest) && continues(2) && continues(3) ? 4 : 0;
-    }
-    return 0;
-}
 
 /// One character of the value and what stands for it in JSON.
 struct Character {
@@ -67,7 +45,7 @@ Character next_character(std::string_view rest, char (&escape)[6]) {
         return {c1 ? 2U : 1U, {escape, 6}};
     }
     const std::size_t length = utf8_length(rest);
-    if (length == 0) return {1, replacement};
+    if (length == 0) return {1, utf8_replacement};
     return {length, rest.substr(0, length)};
 }
 

@@ -65,15 +65,24 @@ std::string_view recording_name(std::string_view name) {
     return name.ends_with(extension) ? name : std::string_view();
 }
 
-/// The names of the recordings that a process has mapped.
+std::string with_line_feeds(std::string name) {
+    constexpr std::string_view shown = "\\012";
+    for (std::size_t at = name.find(shown); at != std::string::npos; at = name.find(shown, at + 1))
+        name.replace(at, shown.size(), "\n");
+    return name;
+}
+
+/// The names of the recordings that a process has mapped, some of which may be none.
 std::vector<std::string> mapped_recordings(std::int32_t pid) {
     std::vector<std::string> names;
     std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
     for (std::string line; std::getline(maps, line);) {
         const std::size_t begin = line.find('/');
         if (begin == std::string::npos || recording_name(std::string_view(line).substr(begin)).empty()) continue;
-        std::string name = line.substr(begin);
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+        // The kernel writes a line feed as \012, and a name that has a backslash and these digits as it is.
+        const std::string shown = line.substr(begin);
+        for (const std::string& name : {with_line_feeds(shown), shown})
+            if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
     return names;
 }

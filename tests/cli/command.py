@@ -55,7 +55,7 @@ def on_a_terminal(words, *, width=None, **variables):
     if child == 0:
         if width:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
-        os.execve(COMMAND, [str(COMMAND), *map(str, words)], environment(TERM="xterm", **variables))
+        os.execve(COMMAND, [str(COMMAND), *map(str, words)], environment(**{"TERM": "xterm", **variables}))
     seen = b""
     try:
         while block := os.read(terminal, 65536):

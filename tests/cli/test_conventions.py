@@ -1,6 +1,9 @@
 """What holds for every command: help, versions, exit codes, formats, colours, completion."""
 
+import os
+import pty
 import re
+import select
 import subprocess
 
 import pytest
@@ -100,6 +103,7 @@ def test_no_command_is_a_usage_error_with_the_help():
     ["explain", "--function", "sgemm_", "--m", "-4"], ["explain", "--function", "sgemm_", "--policy", "/no/such.toml"],
     ["set", "0", "high"], ["set", "x", "high"], ["set", "1"], ["set", "1", "hihg"], ["set", "999999999", "high"],
     ["reload", "999999999"], ["ps", "999999999"], ["top", "999999999"], ["check"], ["completion"],
+    ["explain", "--function", "sgemm_", "--policy", ""], ["report", "x", "--output", ""],
     ["completion", "tcsh"], ["report", "x", "--top", "many"], ["doctor", "--", "no-such-program-here"],
 ])
 def test_a_wrong_argument_is_one_line_and_2(words):
@@ -174,6 +178,11 @@ def test_colours_are_for_terminals_only(recording):
     assert "\x1b[" not in fp32shim(*words).stdout
 
 
+def test_top_draws_anew_only_where_the_terminal_can():
+    assert "\x1b[" in on_a_terminal(["top", "--count", "1"])
+    assert "\x1b" not in on_a_terminal(["top", "--count", "1"], TERM="dumb")
+
+
 def test_a_file_has_no_colours_also_where_the_command_was_typed_on_a_terminal(recording, tmp_path):
     assert on_a_terminal(["report", "--output", tmp_path / "report.txt", recording]) == ""
     assert (tmp_path / "report.txt").read_text() == fp32shim("report", recording).stdout
@@ -197,11 +206,28 @@ def test_tables_fit_the_terminal_and_keep_every_column(recording_of_long_names, 
 
 
 def test_output_that_cannot_be_written_is_an_error(recording):
-    with open("/dev/full", "w", encoding="ascii") as full:
-        done = subprocess.run([COMMAND, "report", recording], stdout=full, stderr=subprocess.PIPE, text=True,
-                              env=environment(), check=False)
-    assert done.returncode == 2
-    assert "No space left" in done.stderr and len(done.stderr.splitlines()) == 1
+    for words in (["report", recording], ["report", "--help"], ["--help"], ["--version"], []):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, env=environment(),
+                                  check=False)
+        assert done.returncode == 2
+        assert "No space left" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_what_takes_longer_than_a_second_says_how_far_it_is_on_a_terminal(tmp_path):
+    """Nobody reads what the command writes, until it has said so."""
+    recording = make_recording(tmp_path / "a.fp32rec", "calls", "cblas_sgemm:8:native:fp32:as_requested:20000")
+    ours, its = pty.openpty()
+    with subprocess.Popen([COMMAND, "log", "--format", "csv", recording], env=environment(), stdout=subprocess.PIPE,
+                          stderr=its) as process:
+        os.close(its)
+        seen = b""
+        while b"writing entries: " not in seen:
+            assert select.select([ours], [], [], 20)[0], seen
+            seen += os.read(ours, 4096)
+        lines = process.stdout.read().splitlines()
+    os.close(ours)
+    assert (process.returncode, len(lines)) == (0, 20001)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import struct
@@ -44,6 +45,12 @@ def test_recordings_are_merged_from_files_folders_and_globs_and_counted_once(fol
         assert result["totals"]["recordings"] == 2
         row = next(row for row in result["rows"] if row["applied"] == "tf32")
         assert (row["calls"], row["processes"], row["m"], row["requested"]) == (4000, 2, 128, "high")
+
+
+def test_a_recording_of_several_names_is_counted_once(folder):
+    (folder / "hard.fp32rec").hardlink_to(folder / "a.fp32rec")
+    (folder / "soft.fp32rec").symlink_to(folder / "a.fp32rec")
+    assert report(folder)["totals"]["recordings"] == 2
 
 
 def test_a_forked_name_gets_a_number_and_is_found(tmp_path):
@@ -365,6 +372,18 @@ def test_a_running_process_is_listed_watched_and_changed(tmp_path):
         process.wait()
 
 
+@pytest.mark.parametrize("name", ["a line\nfeed", "its digits \\012", "gone (deleted)"])
+def test_a_running_process_is_found_whatever_the_name_of_its_recording(tmp_path, name):
+    (tmp_path / name).mkdir()
+    process = live(tmp_path / name, EXACT, level="summary")
+    try:
+        assert fp32shim("ps", process.pid).returncode == 0
+        assert fp32shim("set", process.pid, "highest").returncode == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.parametrize("calls, at_least, status", [
     ([EXACT], "fp32", 0), ([EXACT, REFUSED], "fp32", 0), ([TF32], "tf32", 0), ([TF32], "fp32", 1),
     ([EXACT, TF32], "bf16x9", 1), ([EXACT, OBSERVED], "fp32", 3), ([TF32, OBSERVED], "fp32", 1), ([], "fp32", 3),
@@ -421,6 +440,27 @@ def test_a_damaged_recording_does_not_hide_the_others(folder):
     assert (result.returncode, result.json["totals"]["calls"]) == (1, 4017)
 
 
+def test_nothing_is_missing_from_a_proof_unsaid(tmp_path):
+    """A folder that may not be looked into, and a link that leads nowhere: what is behind them cannot be told."""
+    make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
+    assert fp32shim("verify", "--at-least", "fp32", tmp_path).returncode == 0
+    link = tmp_path / "link.fp32rec"
+    link.symlink_to("nowhere")
+    assert fp32shim("verify", "--at-least", "fp32", tmp_path).returncode == 3
+    link.unlink()
+
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    no_special_rights = []  # root's
+    if os.getuid() == 0:
+        no_special_rights = [shim.tool("setpriv", "util-linux"), "--bounding-set", "-dac_override,-dac_read_search"]
+    for words, status in ((["verify", "--at-least", "fp32"], 3), (["report"], 1)):
+        result = fp32shim(*words, tmp_path, prefix=no_special_rights)
+        assert (result.returncode, f"{closed}: this user may not read it" in result.stdout + result.stderr) == (status, True)
+        alone = fp32shim(*words, closed, prefix=no_special_rights)
+        assert (alone.returncode, alone.stderr) == (2, f"fp32shim {words[0]}: {closed}: Permission denied\n")
+
+
 def test_a_folder_without_recordings_is_one_line(tmp_path):
     result = fp32shim("report", tmp_path)
     assert (result.returncode, len(result.lines)) == (2, 1)
@@ -431,6 +471,15 @@ def test_names_from_a_recording_cannot_steer_the_terminal(tmp_path):
     for command in ("report", "log"):
         text = fp32shim(command, path).stdout
         assert "\x1b" not in text and "\\x1b[31m" in text
+
+
+def test_what_is_written_is_utf8_whatever_names_are(tmp_path):
+    """U+009B begins an escape sequence on some terminals."""
+    path = make_recording(tmp_path / "a.fp32rec", "calls", "n\udcff\x9bü:3:native:fp32:as_requested:1")
+    for words in (["report"], ["log"], ["log", "--rows"]):
+        assert "n\\xff\\xc2\\x9bü" in fp32shim(*words, path).stdout
+    for words in (["report", "--format", "csv"], ["report", "--format", "prometheus"], ["log", "--format", "csv"]):
+        assert "n\ufffd\x9bü" in fp32shim(*words, path).stdout
 
 
 def test_the_reader_needs_no_right_to_write(folder):

@@ -24,8 +24,9 @@ def temporary(tmp_path):
     assert not list(folder.iterdir())
 
 
-NOTHING_SEEN = ("fp32shim run: no float32 matrix product was seen, and nothing recorded (float64 ones, numpy's default, "
-                "do not count); fp32shim doctor -- PROGRAM says what of a program goes past the shim")
+NOTHING_SEEN = ("fp32shim run: nothing was recorded until the program ended: it made no float32 matrix product that is seen "
+                "(float64 ones, numpy's default, do not count), or recording failed; fp32shim doctor -- PROGRAM says what "
+                "goes past the shim")
 
 
 def run(*words, **keywords):
@@ -102,7 +103,7 @@ def started(*words, **keywords):
     return process
 
 
-@pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "USR1", "USR2", "WINCH", "QUIT", "ALRM"])
+@pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "USR1", "USR2", "WINCH", "QUIT", "ALRM", "ABRT", "SEGV", "PIPE"])
 def test_a_signal_that_is_sent_to_the_command_reaches_the_program(name):
     program = f"trap 'echo got; exit 9' {name}; echo ready; while :; do sleep 0.01; done"
     process = started("--", "sh", "-c", program)
@@ -211,6 +212,10 @@ def test_a_script_without_a_first_line_is_the_shells(tmp_path):
     (["--log", "no-such-folder/calls.%p.jsonl", "--", "true"], "(No such file or directory); make it"),
     (["-q", "--pin", "--log", "/dev/null/run.%p.fp32rec", "--", "true"], '"/dev/null" of'),
     (["--log", "%q.fp32rec", "--", "true"], "stands for nothing"),
+    (["--log", 250 * "a" + ".fp32rec", "--", "true"], "(File name too long); name a shorter one"),
+    (["--log", 2048 * "a/" + "a.fp32rec", "--", "true"], "the path is longer than 4095 bytes; name a shorter one"),
+    (["--log", "", "--", "true"], '--log: found ""; allowed: NAME; leave the option out for none'),
+    (["--policy", "", "--", "true"], '--policy: found ""; allowed: FILE; leave the option out for none'),
     (["--policy", "/no/such.toml", "--", "true"], "/no/such.toml"),
     (["--precison", "high", "--", "true"], 'did you mean "--precision"?'),
     (["--pin", "--floor", "tf32", "--", "true"], "--floor: found together with --pin"),
@@ -375,6 +380,22 @@ def test_a_folder_for_recordings_that_is_not_there_does_not_keep_the_program_fro
     result = run("--", "echo", "ran", env={"TMPDIR": tmp_path / "none"})
     assert (result.returncode, result.stdout, len(result.lines)) == (0, "ran\n", 1)
     assert "TMPDIR" in result.stderr
+
+
+def test_a_relative_folder_for_recordings_is_found_where_the_program_goes_to_another_one(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    result = run("--", "sh", "-c", f"cd /; exec {shim.client('cblas_product')}", cwd=tmp_path,
+                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas"), "TMPDIR": "tmp"})
+    assert "1 call in 1 recording" in result.stderr and NOTHING_SEEN not in result.lines
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_that_no_product_was_seen_is_not_said_where_recording_failed(tmp_path):
+    program = f"ulimit -f 0; exec {shim.client('cblas_product')}"
+    result = run("--log", tmp_path / "a.fp32rec", "--", "sh", "-c", program,
+                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    assert not list(tmp_path.iterdir())
+    assert "or recording failed" in result.lines[-1], result.stderr
 
 
 @pytest.fixture(scope="module")
