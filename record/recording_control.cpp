@@ -68,7 +68,7 @@ std::string_view recording_name(std::string_view name) {
 std::string with_line_feeds(std::string name) {
     constexpr std::string_view shown = "\\012";
     for (std::size_t at = name.find(shown); at != std::string::npos; at = name.find(shown, at + 1))
-        name.replace(at, shown.size(), "\n");
+        name.replace(at, shown.size(), 1, '\n');
     return name;
 }
 
