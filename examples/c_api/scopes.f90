@@ -26,10 +26,14 @@ contains
         real :: a(n, n), b(n, n), c(n, n)
         double precision :: exact(n, n)
         character(FP32SHIM_NAME_SIZE) :: precision, source, floor
-        integer :: i
+        integer :: i, j
 
-        a = sin(reshape([(real(i), i = 0, n * n - 1)], [n, n]))
-        b = cos(reshape([(real(i), i = 0, n * n - 1)], [n, n]))
+        do j = 1, n
+            do i = 1, n
+                a(i, j) = sin(real((j - 1) * n + i - 1))
+                b(i, j) = cos(real((j - 1) * n + i - 1))
+            end do
+        end do
         call sgemm("N", "N", n, n, n, 1.0, a, n, b, n, 0.0, c, n)
         exact = matmul(dble(a), dble(b))
 

@@ -20,6 +20,11 @@ for (let i = 0; i < data.length; i += 4) ink += data[i + 3] > 0 ? 1 : 0;
 return ink;
 """
 
+SETTLED = """
+const done = arguments[0];
+setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
+"""
+
 
 class Page:
     def __init__(self, driver, path):
@@ -68,6 +73,15 @@ class Page:
     def use_scheme(self, scheme):
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                     {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        self.settle()
+
+    def reset_filters(self):
+        self.find("#filters button").click()
+        self.settle()
+
+    def settle(self):
+        """Returns when the page has done what it left for later: timers that are due, and what comes with a frame."""
+        self.driver.execute_async_script(SETTLED)
 
     def screenshot(self, path):
         """The whole page, as long as it is."""

@@ -73,3 +73,12 @@ def make_recording(path, level, *calls):
     done = subprocess.run([str(program), str(path), level, *calls], text=True, capture_output=True, check=True,
                           env=environment())
     return pathlib.Path(done.stdout.strip())
+
+
+def live_recording(path, level, *calls):
+    """The same, by a process that has recorded these calls and stays until its standard input is closed, as
+    communicate() does."""
+    process = subprocess.Popen([shim.client("make_recording"), path, level, "--stay", *calls], text=True,
+                               env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == f"{path}\n"
+    return process

@@ -1,12 +1,14 @@
 // Writes recordings for the tests of `fp32shim report`, `log` and `verify`: what the shim's writer would write for
 // calls that are described on the command line.
 //
-//   make_recording FILE LEVEL [--pause MILLISECONDS] [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS]]...
+//   make_recording FILE LEVEL [--stay] [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS]]...
 //
 // LEVEL is summary or calls. Each description is one distinct decision on the CPU, called CALLS times by each thread,
-// 1000 ticks a call. It then prints the path, and with --pause stays alive for that long.
+// 1000 ticks a call. It then prints the path, and with --stay stays alive until its standard input ends.
+#include <poll.h>
+#include <unistd.h>
+
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -89,16 +91,23 @@ void call(record::Recording& recording, const Description& description, std::uin
     recording.detach(writer);
 }
 
+/// Waits 10 ms for it.
+bool input_has_ended() {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    char read_away = 0;
+    return poll(&input, 1, 10) > 0 && read(STDIN_FILENO, &read_away, 1) <= 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     if (argc < 3) return 2;
     const bool with_events = std::strcmp(argv[2], "calls") == 0;
-    long pause = 0;
+    bool stays = false;
     std::vector<Description> descriptions;
     for (int i = 3; i < argc; ++i) {
-        if (std::strcmp(argv[i], "--pause") == 0)
-            pause = std::atol(argv[++i]);
+        if (std::strcmp(argv[i], "--stay") == 0)
+            stays = true;
         else
             descriptions.push_back(parsed(argv[i]));
     }
@@ -125,10 +134,8 @@ int main(int argc, char** argv) {
     }
     std::puts(opened.recording->path().c_str());
     std::fflush(stdout);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(pause);
     record::ThreadWriter* writer = opened.recording->attach();
-    while (std::chrono::steady_clock::now() < until) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    while (stays && !input_has_ended()) {
         // What the shim does at each product.
         if (!opened.recording->has_command()) continue;
         if (const auto command = opened.recording->take_command()) {

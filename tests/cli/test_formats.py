@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import shim
-from command import environment, fp32shim, make_recording
+from command import fp32shim, live_recording, make_recording
 
 TF32 = "cblas_sgemm:128:high:tf32:as_requested:1000:2"
 REFUSED = "cblas_sgemm:64:high:fp32:cpu_mode_off:10"
@@ -128,11 +128,8 @@ def printed(command, tmp_path):
         (tmp_path / "broken.fp32rec").write_bytes(b"nothing")
         make_recording(tmp_path / "a.fp32rec", "summary", TF32)
         return fp32shim("verify", "--format", "json", "--at-least", "fp32", tmp_path)
-    program = shim.client("make_recording")
-    process = subprocess.Popen([program, tmp_path / "live.fp32rec", "summary", TF32, "--pause", "20000"],
-                               stdout=subprocess.PIPE, text=True, env=environment())
+    process = live_recording(tmp_path / "live.fp32rec", "summary", TF32)
     try:
-        process.stdout.readline()
         return fp32shim(command, "--format", "json", process.pid, *(["--count", "1"] if command == "top" else []))
     finally:
         process.kill()

@@ -12,7 +12,7 @@ import pytest
 
 import browser
 import shim
-from command import COMMAND, environment, fp32shim, make_recording
+from command import COMMAND, environment, fp32shim, live_recording, make_recording
 
 TF32 = "cblas_sgemm:128:high:tf32:as_requested:1000:2"
 REFUSED = "cblas_sgemm:64:high:fp32:cpu_mode_off:10"
@@ -125,7 +125,7 @@ def test_a_torch_run_is_a_page_that_sorts_and_filters(open_page, torch_recording
     page.find("#filter-text").send_keys("small products 64×64×64")
     assert page.column("Size m×n×k") == ["64×64×64"] and page.column("Requested") == ["highest"]
     assert page.text("#shown").startswith(f"Showing 1 of {rows} decisions: 10 calls")
-    page.find("#filters button").click()
+    page.reset_filters()
     page.find("#filter-applied option[value=tf32]").click()
     expected = sum(row["applied"] == "tf32" for row in report["rows"])
     assert 0 < len(page.column("Calls")) == expected < rows
@@ -206,7 +206,7 @@ def test_no_match_is_said_and_a_reset_shows_all(open_page, tmp_path):
     assert "No decision matches" in page.text("#decisions tbody")
     assert page.text("#shown").startswith("Showing 0 of 2 decisions")
     page.sort_by("Function")
-    page.find("#filters button").click()
+    page.reset_filters()
     assert page.column("Function") == ["cblas_sgemm", "sgemm_"]
 
 
@@ -277,9 +277,7 @@ def test_a_filter_of_the_command_line_is_said(open_page, tmp_path):
 
 
 def test_changes_are_listed_and_drawn(open_page, tmp_path):
-    program = subprocess.Popen([shim.client("make_recording"), tmp_path / "a.fp32rec", "calls", "--pause", "1500", TF32],
-                               stdout=subprocess.PIPE, text=True, env=environment())
-    program.stdout.readline()
+    program = live_recording(tmp_path / "a.fp32rec", "calls", TF32)
     changed = fp32shim("set", program.pid, "highest")
     program.communicate()
     assert changed.returncode == 0, changed.stderr

@@ -32,6 +32,12 @@ def run_mixed(log, *words, blas="openblas", level="summary", **keywords):
     return did, recorded
 
 
+def expect_few_to_be_timed(rows):
+    """Of calls that are short: on a slow machine few are, and calls that take 2 us and more are all timed."""
+    short = [row for row in rows if row["host_ns"] < 1000 * row["calls"]]
+    assert sum(row["timed_calls"] for row in short) <= sum(row["calls"] for row in short) / 2
+
+
 @pytest.mark.parametrize("level", ["summary", "calls"])
 @pytest.mark.parametrize("blas", shim.LP64_BLAS)
 def test_every_call_is_counted_under_its_own_row(tmp_path, blas, level):
@@ -77,7 +83,7 @@ def test_what_is_emulated_takes_the_long_way_and_what_is_not_does_not(tmp_path):
     for row in rows:
         timed[row["function"]] += row["timed_calls"]
     assert timed["sgemm_"] == sum(row["calls"] for row in rows if row["function"] == "sgemm_")
-    assert timed["cgemm_"] < sum(row["calls"] for row in rows if row["function"] == "cgemm_") / 2
+    expect_few_to_be_timed([row for row in rows if row["function"] == "cgemm_"])
 
 
 def test_a_library_that_multiplies_by_calling_itself_is_counted_once_a_call(tmp_path):
@@ -131,10 +137,10 @@ def test_the_time_of_short_calls_is_estimated_from_those_that_are_timed(tmp_path
     for row in report(log)["rows"]:
         assert 16 <= row["timed_calls"] <= row["calls"]
         assert row["host_ns_min"] <= row["host_ns"] / row["calls"] <= row["host_ns_max"], row
-    assert sum(row["timed_calls"] for row in report(log)["rows"]) < CALLS / 2
+    expect_few_to_be_timed(report(log)["rows"])
     durations = [call["host_ns"] for call in csv.DictReader(io.StringIO(fp32shim("log", "--format", "csv", log).stdout))]
     assert len(durations) == CALLS
-    assert 0 < sum(duration == "" for duration in durations) < CALLS
+    assert sum(duration == "" for duration in durations) == CALLS - sum(row["timed_calls"] for row in report(log)["rows"])
 
 
 def test_the_way_in_passing_calls_nothing_and_touches_no_vector_register():

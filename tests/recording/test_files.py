@@ -196,7 +196,7 @@ def test_a_hundred_thousand_sizes_stay_within_the_size_of_the_file_and_are_read_
     assert said(record("sizes:100000", log=log, level="summary", settings='max_size = "32MiB"')) == []
     assert log.stat().st_size <= 32 << 20
     assert (read(log)["calls"], read(log)["rows"]) == (100_000, 100_001), "with the row of those that found no room"
-    assert "100,000 calls in 1 recording" in fp32shim("report", log, timeout=30).stdout
+    assert "100,000 calls in 1 recording" in fp32shim("report", log).stdout
 
 
 def test_more_sizes_than_the_file_has_room_for_are_counted_without_their_names(tmp_path):
@@ -205,7 +205,7 @@ def test_more_sizes_than_the_file_has_room_for_are_counted_without_their_names(t
     assert log.stat().st_size <= 4 << 20
     assert read(log)["calls"] == 100_000
     assert 1000 < read(log)["rows"] < 100_000
-    table = fp32shim("report", log, timeout=30).stdout
+    table = fp32shim("report", log).stdout
     assert "100,000 calls in 1 recording" in table
     assert "(found no room)" in table
 

@@ -3,6 +3,7 @@
 import mmap
 import os
 import random
+import signal
 import struct
 import subprocess
 import time
@@ -40,6 +41,7 @@ class Counted:
         """Returns when so many calls, of all threads together, have returned."""
         while sum(count[RETURNED] for count in self.counts()) < calls:
             assert self.process.poll() is None, self.process.stderr.read()
+            time.sleep(0.0002)  # the processor is the program's
 
     def kill(self):
         self.process.kill()
@@ -111,16 +113,25 @@ def test_a_recording_can_be_read_whole_at_any_moment_while_it_is_written(tmp_pat
     assert looks > 0
 
 
+def size_once_begun(log):
+    """0 until its first bytes are there."""
+    if not log.exists():
+        return 0
+    with open(log, "rb") as opened:
+        return os.fstat(opened.fileno()).st_size if opened.read(8) == b"FP32REC\n" else 0
+
+
 def test_a_recording_is_whole_after_a_kill_while_it_grows_by_new_sizes(tmp_path):
     log = tmp_path / "run.fp32rec"
-    for kill in range(10):
-        variables = shim.environment(log=log, preload=[shim.LIBRARY], env={"FP32_MATMUL_LOG_LEVEL": "calls"})
-        process = subprocess.Popen([shim.client("steps"), "sizes:100000"], env=variables)
-        while not log.exists() or not log.read_bytes()[:8] == b"FP32REC\n":
-            assert process.poll() is None
-        time.sleep(0.02 * kill)
+    variables = shim.environment(log=log, preload=[shim.LIBRARY], env={"FP32_MATMUL_LOG_LEVEL": "calls"})
+    kills, before_the_end = 10, 0
+    for tries in range(1, 4 * kills + 1):
+        process = subprocess.Popen([shim.client("steps"), "sizes:100000"], env=variables, stdout=subprocess.DEVNULL)
+        # The moment is a size of the file, which grows to 17 MiB.
+        while size_once_begun(log) < max(1, before_the_end << 20) and process.poll() is None:
+            pass
         process.kill()
-        process.wait()
+        before_the_end += process.wait() == -signal.SIGKILL
         content = read(log)
         assert content["problems"] == content["unknown_rows"] == content["dropped_events"] == 0, content
         assert content["events"] in (content["calls"], content["calls"] - 1)
@@ -128,6 +139,9 @@ def test_a_recording_is_whole_after_a_kill_while_it_grows_by_new_sizes(tmp_path)
         assert content["rows"] - 1 in (content["calls"], content["calls"] + 1)
         assert f"{content['calls']:,} call" in fp32shim("report", log).stdout
         log.unlink()
+        if before_the_end == kills:
+            return
+    pytest.fail(f"of {tries} kills only {before_the_end} came before the program's end, {kills} have to")
 
 
 def test_a_run_to_its_end_has_exactly_a_million_calls_at_16_bytes_each(tmp_path):

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
@@ -470,13 +471,14 @@ TEST_F(DecisionLogTest, LosesNoLineWhenThreadsFindItClosed) {
     constexpr int threads = 4, lines = 500;
     ASSERT_EQ(open(path), "");
     const int number = descriptors_of(path).at(0);
+    std::atomic<int> written = 0;
     std::vector<std::thread> running;
     for (int t = 0; t < threads; ++t)
         running.emplace_back([&] {
             std::array<char, log_buffer_size> mine;
-            for (int n = 0; n < lines; ++n) log->write(decision(), mine);
+            for (int n = 0; n < lines; ++n, ++written) log->write(decision(), mine);
         });
-    usleep(2000);
+    while (written < lines) std::this_thread::yield();
     close(number);
     for (auto& thread : running) thread.join();
     // A line whose check came just before the close may be lost, and is then counted and reported.

@@ -25,6 +25,9 @@ T get(const unsigned char* bytes) {
     return value;
 }
 
+/// Sooner than std::ldexp, which took an eighth of the tests' time.
+double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52); }
+
 /// A linear congruential generator: the same operands on every machine.
 class Random {
   public:
@@ -34,7 +37,7 @@ class Random {
     double operator()(Dtype dtype, int exponent) {
         const std::uint64_t bits = next();
         const auto mantissa = static_cast<double>(bits >> 41 | 1) / 8388608.0;  // 23 bits
-        const double value = std::ldexp(1 + mantissa, exponent - 2 + static_cast<int>(bits & 3));
+        const double value = (1 + mantissa) * power_of_two(exponent - 2 + static_cast<int>(bits & 3));
         const double narrowed = dtype == Dtype::float16    ? round_to(Format::fp16, value)
                                 : dtype == Dtype::bfloat16 ? round_to(Format::bf16, value)
                                                            : value;
