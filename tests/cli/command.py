@@ -80,5 +80,6 @@ def live_recording(path, level, *calls):
     communicate() does."""
     process = subprocess.Popen([shim.client("make_recording"), path, level, "--stay", *calls], text=True,
                                env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert process.stdout.readline() == f"{path}\n"
+    written = f"{path}\n"
+    assert process.stdout.read(len(written)) == written
     return process

@@ -371,7 +371,7 @@ def test_a_running_process_is_listed_watched_and_changed(tmp_path):
 @pytest.mark.parametrize("name", ["a line\nfeed", "its digits \\012", "gone (deleted)"])
 def test_a_running_process_is_found_whatever_the_name_of_its_recording(tmp_path, name):
     (tmp_path / name).mkdir()
-    process = live(tmp_path / name, EXACT, level="summary")
+    process = live_recording(tmp_path / name / "live.fp32rec", "summary", EXACT)
     try:
         assert fp32shim("ps", process.pid).returncode == 0
         assert fp32shim("set", process.pid, "highest").returncode == 0
