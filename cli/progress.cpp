@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace fp32shim::cli {
@@ -20,7 +21,11 @@ void write_line(std::string_view line) {
 }  // namespace
 
 Progress::Progress(std::string what) : what_(std::move(what)) {
-    if (isatty(STDERR_FILENO) == 1) writer_ = std::jthread([this](const std::stop_token& end) { write(end); });
+    if (isatty(STDERR_FILENO) != 1) return;
+    try {
+        writer_ = std::jthread([this](const std::stop_token& end) { write(end); });
+    } catch (const std::system_error&) {  // there may be no more threads: then nothing is shown
+    }
 }
 
 void Progress::show(std::size_t done, std::size_t total) {

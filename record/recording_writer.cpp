@@ -440,8 +440,7 @@ bool Recording::make_room_for_events(ThreadWriter& writer) {
     if (writer.ring_ == nullptr) {
         add_relaxed(header()->uncounted_events, 1);
     } else {
-        const std::atomic_ref dropped(writer.ring_->header.dropped);
-        dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        drop_event(writer);
     }
     return false;
 }

@@ -263,6 +263,8 @@ class Recording {
                    std::uint64_t end);
     [[gnu::always_inline]] static void put_event(ThreadWriter& writer, std::uint64_t time,
                                                  std::uint64_t duration_row);
+    [[gnu::always_inline]] static bool drops_events(const ThreadWriter& writer);
+    [[gnu::always_inline]] static void drop_event(ThreadWriter& writer);
 
     int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings);
     void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from, const StartEvent& start);
@@ -409,6 +411,16 @@ inline bool Recording::times_next(const ThreadWriter& writer, std::uint64_t key)
     return cached.key != key || has_to_be_timed(*cached.counters);
 }
 
+/// Whether there was no room for events a moment ago: then none is looked for.
+[[gnu::always_inline]] inline bool Recording::drops_events(const ThreadWriter& writer) {
+    return writer.ring_ != nullptr && ticks() < writer.retry_at_;
+}
+
+[[gnu::always_inline]] inline void Recording::drop_event(ThreadWriter& writer) {
+    const std::atomic_ref dropped(writer.ring_->header.dropped);
+    dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
 [[gnu::always_inline]] inline bool Recording::count_untimed(ThreadWriter& writer, std::uint64_t key,
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -421,10 +433,13 @@ inline bool Recording::times_next(const ThreadWriter& writer, std::uint64_t key)
         format::CounterRecord& counters = *cached.counters;
         const std::atomic_ref calls(counters.calls);
         const std::atomic_ref untimed(counters.untimed);
-        if (!has_to_be_timed(counters) && !(with_event && writer.next_event_ == writer.events_end_)) {
+        const bool has_room = !with_event || writer.next_event_ != writer.events_end_;
+        if (!has_to_be_timed(counters) && (has_room || drops_events(writer))) [[likely]] {
             untimed.store(untimed.load(relaxed) + 1, relaxed);
             calls.store(calls.load(relaxed) + 1, std::memory_order_release);
-            if (with_event)
+            if (!has_room) [[unlikely]]
+                drop_event(writer);
+            else if (with_event)
                 put_event(writer, ticks(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));
             is_counted = true;
         }

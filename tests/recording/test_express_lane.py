@@ -143,6 +143,16 @@ def test_the_time_of_short_calls_is_estimated_from_those_that_are_timed(tmp_path
     assert sum(duration == "" for duration in durations) == CALLS - sum(row["timed_calls"] for row in report(log)["rows"])
 
 
+def test_what_finds_no_room_is_counted_in_passing_as_well(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    did, recorded = run_mixed(log, level="calls", policy='schema = 1\n[log]\nmax_size = "1MiB"\n')
+    assert recorded == did
+    content, rows = read(log), report(log)["rows"]
+    assert content["calls"] == content["events"] + content["dropped_events"] == CALLS
+    assert content["dropped_events"] > 3 * CALLS / 4
+    expect_few_to_be_timed(rows)
+
+
 def test_the_way_in_passing_calls_nothing_and_touches_no_vector_register():
     """Its entry saves only the registers of whole numbers, and nothing in it may be shared between threads."""
     shim.need(os.uname().machine == "x86_64", "the disassembly is read for x86-64")
