@@ -15,6 +15,7 @@
 //   spawn, exec             the steps that follow are done by a new process of this program; in place of this one
 //   close-all               closes every descriptor but the standard ones
 //   unlink:PATH, chdir:PATH, chroot:PATH, user:ID
+//   clear-environment, overwrite-environment     the second: also the bytes where it stood
 //   limit:fsize:BYTES, limit:as:BYTES     as: so much more than it has now
 //   occupy:PATH             opens the file as often as there are descriptors, which are 256 then
 #define _GNU_SOURCE
@@ -284,6 +285,16 @@ static void change_user(const struct step* step) {
     if (setuid((uid_t)step->number) != 0) fail("setuid");
 }
 
+static void clear_environment(const struct step* step) {
+    (void)step;
+    clearenv();
+}
+
+static void overwrite_environment(const struct step* step) {
+    for (char** entry = environ; *entry != NULL; ++entry) memset(*entry, 'x', strlen(*entry));
+    clear_environment(step);
+}
+
 /// The command line of a process that does the following steps: `following[-1]` is the step that is done.
 static char** command_line(const struct step* step) {
     static char name[] = "steps";
@@ -328,6 +339,8 @@ static const struct {
     {"chdir", change_directory},
     {"chroot", change_root},
     {"user", change_user},
+    {"clear-environment", clear_environment},
+    {"overwrite-environment", overwrite_environment},
     {"limit", limit},
     {"occupy", occupy},
 };
