@@ -161,7 +161,7 @@ std::string recorded_text(const std::vector<std::string>& paths) {
 }
 
 constexpr const char* nothing_seen =
-    "no float32 matrix product was seen, and nothing recorded (float64 ones, numpy's default, do not count); "
+    "no float32 matrix product was recorded (float64 ones, numpy's default, do not count); "
     "fp32shim doctor -- PROGRAM says what of a program goes past the shim";
 
 std::string nothing_found(const std::string& log_path) {

@@ -24,8 +24,8 @@ def temporary(tmp_path):
     assert not list(folder.iterdir())
 
 
-NOTHING_SEEN = ("fp32shim run: no float32 matrix product was seen, and nothing recorded (float64 ones, numpy's default, "
-                "do not count); fp32shim doctor -- PROGRAM says what of a program goes past the shim")
+NOTHING_SEEN = ("fp32shim run: no float32 matrix product was recorded (float64 ones, numpy's default, do not count); "
+                "fp32shim doctor -- PROGRAM says what of a program goes past the shim")
 
 
 def run(*words, **keywords):
