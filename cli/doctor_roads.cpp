@@ -135,7 +135,7 @@ struct KnownBlas {
 };
 constexpr std::string_view mkl_marker = "MKL FATAL ERROR";
 constexpr KnownBlas known_blas[] = {
-    {"OpenBLAS", "OpenBLAS : Program is Terminated"}, {"BLIS", "BLIS_NUM_THREADS"}, {"MKL", mkl_marker}};
+    {"OpenBLAS", "OpenBLAS : Program is Terminated"}, {"BLIS", "libblis: "}, {"MKL", mkl_marker}};
 
 constexpr std::string_view static_blas_word = "static-BLAS";
 

@@ -294,6 +294,21 @@ def test_a_blas_that_is_linked_into_a_dynamic_program_is_unseen(tmp_path):
     assert ("a BLAS, linked statically", "inside") in roads_of(result)
 
 
+@pytest.mark.parametrize("name, text", [
+    ("OpenBLAS", "OpenBLAS : Program is Terminated. Because you tried to allocate too many memory regions."),
+    ("BLIS", "libblis: %s (line %lu):"),
+    ("MKL", "MKL FATAL ERROR: Cannot load %s"),
+])
+def test_a_blas_that_is_linked_in_without_its_names_is_known_by_its_texts(tmp_path, name, text):
+    """As in the wheel of blis, which spaCy multiplies with."""
+    library = build(tmp_path / "libinside.so", f'const char* text(void) {{ return "{text}"; }}', "-shared", "-fPIC")
+    program = build(tmp_path / "program", "const char* text(void); int main(void) { return text() == 0; }", library,
+                    f"-Wl,-rpath,{tmp_path}")
+    status, result, _ = doctor("--", program)
+    assert status == 1
+    assert (f"{name}, linked statically", "libinside.so") in roads_of(result)
+
+
 def test_a_program_that_exports_blas_functions_comes_before_every_preload(tmp_path):
     library = build(tmp_path / "libcaller.so", PLUGIN, "-shared", "-fPIC")
     program = build(tmp_path / "exporter", OWN_BLAS + "void run(void); int main(void) { run(); return 0; }",
