@@ -212,9 +212,6 @@ void read_settings(SettingsReading& reading) {
     policy::Loaded loaded = policy::load(environment, options);
 
     auto settings = std::make_unique<Settings>();
-    settings->facts = record::gather_process_facts(environment);
-    settings->process = {record::base_name(settings->facts.executable), settings->facts.command,
-                         settings->facts.host};
     std::string complaint;
     if (!loaded.errors.empty()) {
         complaint = summary_of(loaded.errors);
@@ -231,6 +228,12 @@ void read_settings(SettingsReading& reading) {
     for (const policy::Diagnostic& warning : loaded.warnings) record::stderr_line(warning.text());
 
     settings->policy = std::move(loaded.policy);
+    // Only where somebody wants to know: a sandbox may end a process that asks.
+    if (!settings->policy.rules.empty() || !settings->policy.log_path.empty()) {
+        settings->facts = record::gather_process_facts(environment);
+        settings->process = {record::base_name(settings->facts.executable), settings->facts.command,
+                             settings->facts.host};
+    }
     settings->looks_at_sizes = settings->policy.looks_at_sizes();
     settings->forward_everything = settings->policy.disabled || options.elevated;
     const Settings* previous = settings_in_force.load(std::memory_order_acquire);
