@@ -300,6 +300,7 @@ def test_a_blas_that_is_linked_into_a_dynamic_program_is_unseen(tmp_path):
     ("BLIS, linked statically", "libblis: %s (line %lu):"),
     ("MKL, linked statically", "MKL FATAL ERROR: Cannot load %s"),
     ("ggml", "/build/ggml/src/ggml-cpu/ggml-cpu.c"),
+    ("dlib", "N4dlib16resizable_tensorE"),
     ("ncnn", "opt.num_threads %d changed, gemm will use load-time value %d"),
 ])
 def test_kernels_that_are_inside_without_their_names_are_known_by_their_texts(tmp_path, name, text):
