@@ -75,6 +75,30 @@ const std::vector<KnownRoad>& known_roads() {
          {},
          "multiplies with kernels of its own (in torch: mobile layers)",
          ""},
+        {"ggml",
+         "ggml",
+         "cpu",
+         {"ggml-cpu/ggml-cpu.c"},
+         {"libggml-cpu"},
+         {},
+         "multiplies with kernels of its own, without calling a BLAS function (llama.cpp, whisper.cpp)",
+         ""},
+        {"ncnn",
+         "ncnn",
+         "cpu",
+         {"gemm will use load-time value"},
+         {"libncnn."},
+         {},
+         "multiplies with kernels of its own, without calling a BLAS function",
+         ""},
+        {"dlib",
+         "dlib",
+         "cpu",
+         {"N4dlib16resizable_tensorE"},
+         {},
+         {},
+         "its networks multiply with code of its own where it was built without a BLAS (as in the wheels)",
+         ""},
         {"cuDNN",
          "cuDNN",
          "gpu",
@@ -135,7 +159,7 @@ struct KnownBlas {
 };
 constexpr std::string_view mkl_marker = "MKL FATAL ERROR";
 constexpr KnownBlas known_blas[] = {
-    {"OpenBLAS", "OpenBLAS : Program is Terminated"}, {"BLIS", "BLIS_NUM_THREADS"}, {"MKL", mkl_marker}};
+    {"OpenBLAS", "OpenBLAS : Program is Terminated"}, {"BLIS", "libblis: "}, {"MKL", mkl_marker}};
 
 constexpr std::string_view static_blas_word = "static-BLAS";
 

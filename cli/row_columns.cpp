@@ -52,7 +52,7 @@ constexpr RowColumn counts[] = {
 };
 
 std::string csv_text(const std::string& any_text) {
-    const std::string text = record::with_valid_utf8(any_text);
+    std::string text = record::with_valid_utf8(any_text);
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
     std::string quoted = "\"";
     for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

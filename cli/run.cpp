@@ -161,8 +161,8 @@ std::string recorded_text(const std::vector<std::string>& paths) {
 }
 
 constexpr const char* nothing_seen =
-    "nothing was recorded until the program ended: it made no float32 matrix product that is seen (float64 ones, "
-    "numpy's default, do not count), or recording failed; fp32shim doctor -- PROGRAM says what goes past the shim";
+    "no float32 matrix product was recorded (float64 ones, numpy's default, do not count); "
+    "fp32shim doctor -- PROGRAM says what of a program goes past the shim";
 
 std::string nothing_found(const std::string& log_path) {
     return fmt::format(

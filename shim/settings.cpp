@@ -7,11 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policy/load.hpp"
@@ -164,7 +166,28 @@ struct SettingsReading {
     Settings* settings = nullptr;  ///< stays nullptr where a reload found errors
 };
 
-/// The environment as it was at the first call: it is read once, also for reloads.
+bool is_setting(std::string_view entry) { return entry.starts_with("FP32_MATMUL_"); }
+
+struct StartVariable {
+    std::string_view entry;
+    const StartVariable* next;
+};
+constinit std::atomic<const StartVariable*> start_variables{nullptr};
+
+/// A daemon may clear its environment, or write over its bytes, long before it multiplies: a floor has to outlast
+/// that.
+__attribute__((constructor)) void keep_start_variables() {
+    char** entry = environ;
+    while (entry != nullptr && *entry != nullptr) ++entry;
+    const StartVariable* first = nullptr;
+    while (entry != environ) {
+        if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
+    }
+    start_variables.store(first, std::memory_order_release);
+}
+
+/// The environment as it was at the first call: it is read once, also for reloads. Where none of our variables is
+/// left in it, those that the process was started with.
 const policy::Environment& first_environment() {
     static constinit std::atomic<policy::Environment*> copy{nullptr};
     policy::Environment* known = copy.load(std::memory_order_acquire);
@@ -173,6 +196,11 @@ const policy::Environment& first_environment() {
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
             known->push_back(arena_copy(*entry));
+        if (std::none_of(known->begin(), known->end(), is_setting)) {
+            for (const StartVariable* variable = start_variables.load(std::memory_order_acquire); variable != nullptr;
+                 variable = variable->next)
+                known->push_back(variable->entry);
+        }
         copy.store(known, std::memory_order_release);
     }
     return *known;
@@ -186,9 +214,6 @@ void read_settings(SettingsReading& reading) {
     policy::Loaded loaded = policy::load(environment, options);
 
     auto settings = std::make_unique<Settings>();
-    settings->facts = record::gather_process_facts(environment);
-    settings->process = {record::base_name(settings->facts.executable), settings->facts.command,
-                         settings->facts.host};
     std::string complaint;
     if (!loaded.errors.empty()) {
         complaint = summary_of(loaded.errors);
@@ -205,6 +230,12 @@ void read_settings(SettingsReading& reading) {
     for (const policy::Diagnostic& warning : loaded.warnings) record::stderr_line(warning.text());
 
     settings->policy = std::move(loaded.policy);
+    // Only where somebody wants to know: a sandbox may end a process that asks.
+    if (!settings->policy.rules.empty() || !settings->policy.log_path.empty()) {
+        settings->facts = record::gather_process_facts(environment);
+        settings->process = {record::base_name(settings->facts.executable), settings->facts.command,
+                             settings->facts.host};
+    }
     settings->looks_at_sizes = settings->policy.looks_at_sizes();
     settings->forward_everything = settings->policy.disabled || options.elevated;
     const Settings* previous = settings_in_force.load(std::memory_order_acquire);

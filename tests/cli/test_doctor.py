@@ -294,6 +294,25 @@ def test_a_blas_that_is_linked_into_a_dynamic_program_is_unseen(tmp_path):
     assert ("a BLAS, linked statically", "inside") in roads_of(result)
 
 
+@pytest.mark.parametrize("name, text", [
+    ("OpenBLAS, linked statically",
+     "OpenBLAS : Program is Terminated. Because you tried to allocate too many memory regions."),
+    ("BLIS, linked statically", "libblis: %s (line %lu):"),
+    ("MKL, linked statically", "MKL FATAL ERROR: Cannot load %s"),
+    ("ggml", "/build/ggml/src/ggml-cpu/ggml-cpu.c"),
+    ("dlib", "N4dlib16resizable_tensorE"),
+    ("ncnn", "opt.num_threads %d changed, gemm will use load-time value %d"),
+])
+def test_kernels_that_are_inside_without_their_names_are_known_by_their_texts(tmp_path, name, text):
+    """As BLIS in the wheel of blis, which spaCy multiplies with."""
+    library = build(tmp_path / "libinside.so", f'const char* text(void) {{ return "{text}"; }}', "-shared", "-fPIC")
+    program = build(tmp_path / "program", "const char* text(void); int main(void) { return text() == 0; }", library,
+                    f"-Wl,-rpath,{tmp_path}")
+    status, result, _ = doctor("--", program)
+    assert status == 1
+    assert (name, "libinside.so") in roads_of(result)
+
+
 def test_a_program_that_exports_blas_functions_comes_before_every_preload(tmp_path):
     library = build(tmp_path / "libcaller.so", PLUGIN, "-shared", "-fPIC")
     program = build(tmp_path / "exporter", OWN_BLAS + "void run(void); int main(void) { run(); return 0; }",
@@ -436,6 +455,13 @@ def test_bindings_without_a_program_is_wrong_usage():
 def test_the_text_has_the_verdict_and_no_colours_in_a_pipe():
     done = subprocess.run([COMMAND, "doctor", "--", "/bin/true"], check=False, capture_output=True, text=True)
     assert "Settings in force" in done.stdout and "\033" not in done.stdout
+
+
+def test_that_nothing_multiplies_is_said_of_what_was_looked_at():
+    done = subprocess.run([COMMAND, "doctor", "--", "env", "-i", "/bin/true"], check=False, capture_output=True, text=True)
+    verdict = done.stdout.split("Nothing that it loaded multiplies")[1]
+    assert verdict.splitlines()[1] == (
+        "Programs that it started in an environment of their own (sudo, env -i, containers) were not looked at.")
 
 
 # ---- broken files

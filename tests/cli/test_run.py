@@ -24,9 +24,8 @@ def temporary(tmp_path):
     assert not list(folder.iterdir())
 
 
-NOTHING_SEEN = ("fp32shim run: nothing was recorded until the program ended: it made no float32 matrix product that is seen "
-                "(float64 ones, numpy's default, do not count), or recording failed; fp32shim doctor -- PROGRAM says what "
-                "goes past the shim")
+NOTHING_SEEN = ("fp32shim run: no float32 matrix product was recorded (float64 ones, numpy's default, do not count); "
+                "fp32shim doctor -- PROGRAM says what of a program goes past the shim")
 
 
 def run(*words, **keywords):

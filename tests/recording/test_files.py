@@ -95,6 +95,23 @@ def test_a_program_may_give_up_being_root(tmp_path):
     assert calls_of(log) == [5012]
 
 
+@pytest.mark.parametrize("step", ["clear-environment", "overwrite-environment"])
+def test_a_program_that_cleared_its_environment_is_governed_by_what_it_was_started_with(tmp_path, step):
+    log = tmp_path / "run.fp32rec"
+    result = record_beside_plain(step, "products:10", log=log, floor="tf32")
+    assert said(result) == []
+    assert calls_of(log) == [10]
+    assert report(log)["processes"][0]["floor"] == "tf32"
+
+
+def test_a_program_that_gave_up_being_root_before_its_first_product_is_not_called_one_without_products(tmp_path):
+    shim.need(os.geteuid() == 0, "only root can give it up")
+    result = fp32shim("run", "--log", tmp_path / "run.fp32rec", "--", shim.client("steps"), "user:65534", "products:1")
+    assert result.returncode == ALL_DONE
+    assert "permission denied" in result.lines[0]
+    assert "no float32 matrix product was recorded" in result.lines[1]
+
+
 def test_a_group_that_the_user_is_not_in_is_one_line_and_no_file():
     prefix = another_user()
     with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as folder:

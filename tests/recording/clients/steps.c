@@ -15,19 +15,26 @@
 //   spawn, exec             the steps that follow are done by a new process of this program; in place of this one
 //   close-all               closes every descriptor but the standard ones
 //   unlink:PATH, chdir:PATH, chroot:PATH, user:ID
+//   clear-environment, overwrite-environment     the second: also the bytes where it stood
 //   limit:fsize:BYTES, limit:as:BYTES     as: so much more than it has now
+//   sandbox                 from now on, every system call but a few ends the process
 //   occupy:PATH             opens the file as often as there are descriptors, which are 256 then
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -284,6 +291,36 @@ static void change_user(const struct step* step) {
     if (setuid((uid_t)step->number) != 0) fail("setuid");
 }
 
+static void clear_environment(const struct step* step) {
+    (void)step;
+    clearenv();
+}
+
+static void overwrite_environment(const struct step* step) {
+    for (char** entry = environ; *entry != NULL; ++entry) memset(*entry, 'x', strlen(*entry));
+    clear_environment(step);
+}
+
+/// What programs that run other people's code allow: memory, threads, what is open already, and who one is.
+static void sandbox(const struct step* step) {
+    (void)step;
+    static const unsigned allowed[] = {SYS_read,           SYS_write,         SYS_futex,    SYS_brk,
+                                       SYS_mmap,           SYS_munmap,        SYS_mprotect, SYS_newfstatat,
+                                       SYS_getpid,         SYS_gettid,        SYS_exit,     SYS_exit_group,
+                                       SYS_rt_sigprocmask, SYS_clock_gettime, SYS_getrandom};
+    enum { count = sizeof allowed / sizeof *allowed };
+    struct sock_filter filter[2 * count + 2] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    for (size_t i = 0; i < count; ++i) {
+        filter[1 + 2 * i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
+        filter[2 + 2 * i] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    filter[2 * count + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        fail("seccomp");
+}
+
 /// The command line of a process that does the following steps: `following[-1]` is the step that is done.
 static char** command_line(const struct step* step) {
     static char name[] = "steps";
@@ -328,6 +365,9 @@ static const struct {
     {"chdir", change_directory},
     {"chroot", change_root},
     {"user", change_user},
+    {"sandbox", sandbox},
+    {"clear-environment", clear_environment},
+    {"overwrite-environment", overwrite_environment},
     {"limit", limit},
     {"occupy", occupy},
 };
