@@ -251,6 +251,8 @@ ThreadWriter* Recording::attach() {
     if (is_own_process()) {
         for (ThreadWriter* writer = writers_.load(std::memory_order_acquire); writer != nullptr;
              writer = writer->next_) {
+            // Looked at first: thousands of threads that begin at once would take the lines from each other.
+            if (writer->is_taken_.load(std::memory_order_relaxed) != 0) continue;
             std::uint32_t taken = 0;
             if (!writer->is_taken_.compare_exchange_strong(taken, 1, std::memory_order_acquire)) continue;
             change_thread(*writer);
