@@ -2,22 +2,48 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
 #include "cli/commands.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
+constexpr std::size_t help_width = 80;
+constexpr std::size_t description_column = 34;
+
+/// `text`, which begins in column `begin`, in lines that fit: they end before a blank or a `|`, and go on in column
+/// `indent`.
+std::string in_lines(std::string_view text, std::size_t begin, std::size_t indent) {
+    std::string lines;
+    for (std::size_t column = begin; !text.empty();) {
+        std::string_view word = text.substr(0, std::min(text.find_first_of(" |", 1), text.size()));
+        text.remove_prefix(word.size());
+        if (column + word.size() > help_width) {
+            lines += "\n" + std::string(indent, ' ');
+            column = indent;
+            if (word.starts_with(' ')) word.remove_prefix(1);
+        }
+        lines += word;
+        column += word.size();
+    }
+    return lines;
+}
+
 /// CLI11's help, in our order: what it does, how to write it, examples, options.
 class HelpFormatter : public CLI::Formatter {
   public:
-    explicit HelpFormatter(const Command& command) : command_(command) { column_width(34); }
+    explicit HelpFormatter(const Command& command) : command_(command) {}
 
     std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
         std::string text = fmt::format("{}.\n\n{}\nExamples:\n{}\n", command_.summary,
                                        make_usage(app, std::move(name)), command_.examples);
         text += make_positionals(app);
-        text += make_groups(app, mode);
-        return text;
+        std::string groups = make_groups(app, mode);
+        if (const std::size_t gap = groups.find("\n\n\n"); gap != std::string::npos) groups.erase(gap, 1);
+        return text + groups;
     }
 
     std::string make_usage(const CLI::App* app, std::string) const override {
@@ -33,6 +59,16 @@ class HelpFormatter : public CLI::Formatter {
             text += option->get_required() ? " " + name : fmt::format(" [{}]", name);
         }
         return text + "\n";
+    }
+
+    std::string make_option(const CLI::Option* option, bool is_positional) const override {
+        const std::string name = make_option_name(option, is_positional) + make_option_opts(option);
+        std::string text = "  " + in_lines(name, 2, 6);
+        if (text.size() < description_column)
+            text.resize(description_column, ' ');
+        else
+            text += "\n" + std::string(description_column, ' ');
+        return text + in_lines(make_option_desc(option), description_column, description_column) + "\n";
     }
 
     std::string make_option_opts(const CLI::Option* option) const override {
@@ -62,21 +98,19 @@ Application::Application() {
 
 std::string Application::help() {
     std::string text =
-        "fp32shim chooses the precision of the float32 matrix products of programs that cannot be changed, and "
-        "shows\n"
-        "what they ran at.\n\n"
+        "fp32shim chooses the precision of the float32 matrix products of programs that\n"
+        "cannot be changed, and shows what they ran at.\n\n"
         "Usage: fp32shim COMMAND [OPTIONS]\n\n"
         "Commands:\n";
     for (const Command& command : commands()) text += fmt::format("  {:<12}{}\n", command.name, command.summary);
     return text +
            "\nExamples:\n"
-           "  fp32shim run -- python3 model.py                what does it multiply, and at what precision?\n"
-           "  fp32shim run --precision high -- ./simulation   TF32 on GPUs of compute capability 8.0 and newer\n"
-           "  fp32shim run --help                             the options of a command, with examples\n"
-           "\nExit codes: 0 in order; 1 something was found; 2 wrong arguments, or what they name is not there; 3 "
-           "it\n"
-           "cannot be told. `run` ends as its program does; 125: it failed itself; 126: not executable; 127: not "
-           "found.\n";
+           "  fp32shim run -- python3 model.py         what does it multiply?\n"
+           "  fp32shim run --precision high -- ./prog  TF32, on newer GPUs\n"
+           "  fp32shim run --help                      a command's options and examples\n"
+           "\nExit codes: 0 in order; 1 something was found; 2 wrong arguments, or what they\n"
+           "name is not there; 3 it cannot be told. `run` ends as its program does; 125: it\n"
+           "failed itself; 126: not executable; 127: not found.\n";
 }
 
 }  // namespace fp32shim::cli

@@ -5,60 +5,60 @@ namespace {
 
 constexpr Command table[] = {
     {.name = "run",
-     .summary = "Run a program under the shim, and say at the end what its products ran at",
+     .summary = "Run a program, and say at the end what its products ran at",
      .examples =
-         R"(  fp32shim run -- python3 model.py                      what does it multiply, and at what precision?
-  fp32shim run --precision high -- ./simulation         TF32 on GPUs of compute capability 8.0 and newer
-  fp32shim run --pin -- ./simulation                    nothing below float32, or the program ends
-  fp32shim run --precision high --cpu emulate -- ./prog what would TF32 do to it? Needs no GPU
+         R"(  fp32shim run -- python3 model.py                       what does it multiply?
+  fp32shim run --precision high -- ./prog                TF32, on newer GPUs
+  fp32shim run --precision high --cpu emulate -- ./prog  what would TF32 do?
+  fp32shim run --pin -- ./prog                           nothing below float32
   fp32shim run --log calls.%p.fp32rec --level calls -- ./prog
-                                                        keep a recording of every call)",
+                                                         record every call)",
      .define = define_run,
      .takes_program = true,
      .usage_failure = exit_code::own_failure},
     {.name = "doctor",
-     .summary = "Look at this machine, or at a program: what will be seen, and what will not",
+     .summary = "Look at this machine or a program: what will be seen, and what not",
      .examples =
-         R"(  fp32shim doctor                                       processor, GPUs, BLAS libraries, settings in force
-  fp32shim doctor -- python3 -c 'import torch'          which libraries of it call a BLAS, which multiply otherwise)",
+         R"(  fp32shim doctor                               processor, GPUs, BLAS, settings
+  fp32shim doctor -- python3 -c 'import torch'  what of it will be seen)",
      .define = define_doctor,
      .takes_program = true},
     {.name = "explain",
      .summary = "Say what would happen to a call, and why",
-     .examples = R"(  fp32shim explain --function cublasSgemm_v2 --m 4096 --n 4096 --k 4096 --compute-capability 9.0
-  fp32shim explain --function cblas_sgemm --m 64 --n 64 --k 64 --policy policy.toml --caller libfoo.so)",
+     .examples = R"(  fp32shim explain --policy policy.toml --function sgemm_ --m 64 --n 64 --k 64
+  fp32shim explain --function cublasSgemm_v2 --compute-capability 9.0)",
      .define = define_explain},
     {.name = "verify",
      .summary = "Say whether recordings show that nothing ran below a format",
      .examples =
-         R"(  fp32shim verify --at-least fp32 run.fp32rec           0: shown; 1: violated; 3: it cannot be told
-  fp32shim verify --at-least tf32 recordings/           every recording in a folder
+         R"(  fp32shim verify --at-least fp32 run.fp32rec  0 shown; 1 violated; 3 not known
+  fp32shim verify --at-least tf32 recordings/  every recording in a folder
   fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
     {.name = "check",
      .summary = "Check policy files: all errors of each",
-     .examples = R"(  fp32shim check policy.toml                            0: in order; 1: it has errors
+     .examples = R"(  fp32shim check policy.toml                  0: in order; 1: it has errors
   fp32shim check --format json config/*.toml)",
      .define = define_check},
     {.name = "report",
      .summary = "Say what recordings hold: totals, formats, call sites",
      .examples = R"(  fp32shim report run.fp32rec
   fp32shim report --format html -o report.html run.fp32rec
-  fp32shim report recordings/ 'other/*.fp32rec'         many processes and hosts, merged
+  fp32shim report recordings/ 'other/*.fp32rec'  many processes and hosts
   fp32shim report --format json run.fp32rec | jq .totals.calls
   fp32shim report --caller 'libtorch_*' --max-dim '>=4096' --top 0 run.fp32rec)",
      .define = define_report},
     {.name = "log",
      .summary = "Write the calls of recordings one by one",
-     .examples = R"(  fp32shim log run.fp32rec                              every call, or every distinct decision
-  fp32shim log --follow run.fp32rec                     what a running process does
+     .examples = R"(  fp32shim log run.fp32rec                              every call, or decision
+  fp32shim log --follow run.fp32rec                     of a running process
   fp32shim log --format chrome run.fp32rec >trace.json  opens in Perfetto
   fp32shim log --format jsonl --dtype complex64 run.fp32rec)",
      .define = define_log},
     {.name = "top",
      .summary = "Watch the processes that record now",
      .examples = R"(  fp32shim top
-  fp32shim top 4711                                     one process, with its call sites
+  fp32shim top 4711                         one process, with its call sites
   fp32shim top --interval 0.5 --sort calls)",
      .define = define_top},
     {.name = "ps",
@@ -67,9 +67,9 @@ constexpr Command table[] = {
   fp32shim ps --format json)",
      .define = define_ps},
     {.name = "set",
-     .summary = "Change the precision of a running process, from its next product on",
+     .summary = "Change a running process's precision, from its next product on",
      .examples = R"(  fp32shim set 4711 highest
-  fp32shim set 4711 default                             back to what its environment and policy say)",
+  fp32shim set 4711 default  back to what its environment and policy say)",
      .define = define_set},
     {.name = "reload",
      .summary = "Make a running process read its policy again",

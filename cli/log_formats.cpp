@@ -62,15 +62,21 @@ Json common_keys(std::string_view event, const RecordingFacts& facts, std::int64
             {"executable", text_or_null(process.executable)}};
 }
 
+/// `python3 on node7, rank 3`
+std::string with_place(std::string_view what, const record::ProcessFacts& process) {
+    std::string text = fmt::format("{} on {}", what, process.host);
+    if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
+    return text;
+}
+
 class TableWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const> recordings) override {
         std::set<std::string> hosts;
         for (const RecordingFacts* facts : recordings) {
             hosts.insert(facts->process.host);
-            put(coloured(fmt::format("process {} on {}: {}", facts->process.pid, printable(facts->process.host),
-                                     printable(facts->process.command)),
-                         Colour::bold) +
+            const std::string process = with_place(fmt::format("process {}", facts->process.pid), facts->process);
+            put(coloured(fmt::format("{}: {}", printable(process), printable(facts->process.command)), Colour::bold) +
                 "\n");
         }
         names_processes_ = recordings.size() > 1;
@@ -196,9 +202,7 @@ class ChromeWriter : public LogWriter {
             entry({{"name", "process_name"},
                    {"ph", "M"},
                    {"pid", facts->process.pid},
-                   {"args",
-                    {{"name",
-                      fmt::format("{} on {}", record::base_name(facts->process.executable), facts->process.host)}}}});
+                   {"args", {{"name", with_place(record::base_name(facts->process.executable), facts->process)}}}});
         }
     }
     bool event(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedEvent& event) override {

@@ -28,8 +28,9 @@ std::string change_text(const record::RecordedChange& change) {
             return fmt::format("floor {}{}", change.was_done ? "" : "not set: ", policy::to_string(change.floor));
         case ChangeKind::reload:
             if (!change.was_done) return "policy not read again";
-            return "policy read again: " +
-                   policy_text(change.policy_name, change.policy_revision, change.policy_sha256);
+            return fmt::format("policy read again: {}{}{:.12}",
+                               policy_text(change.policy_name, change.policy_revision, change.policy_sha256),
+                               change.policy_sha256.empty() ? "" : ", sha256 ", change.policy_sha256);
         case ChangeKind::none:
             break;
     }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "cli/moment.hpp"
@@ -204,31 +206,64 @@ std::string metric(std::string_view name, std::string_view type, std::string_vie
     return fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
+std::string asked_text(const MergedRow& row) {
+    if (row.is_overflow) return row.requested;
+    return fmt::format("{} ({})", row.requested,
+                       row.rule.empty() ? row.source : fmt::format("rule \"{}\"", row.rule));
+}
+
+/// Where a table of calls has a column.
+enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
+
+struct CallSiteColumn {
+    Table::Column head;
+    std::string (*text)(const MergedRow&);
+    Shown shown = Shown::always;
+};
+
+const CallSiteColumn call_site_columns[] = {
+    {{"calls", true}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
+    {{"host time", true},
+     [](const MergedRow& row) {
+         return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
+     }},
+    {{"mean", true},
+     [](const MergedRow& row) {
+         const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
+         return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
+     }},
+    {{"function"}, [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : row.function; }},
+    {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
+    {{"trans"}, [](const MergedRow& row) { return row.trans_a + row.trans_b; }, Shown::where_they_differ},
+    {{"GPU"},
+     [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
+     Shown::where_they_differ},
+    {{"scope", false, 12}, [](const MergedRow& row) { return row.scope; }, Shown::where_one_has_it},
+    {{"caller -> provider", false, 26}, [](const MergedRow& row) { return row.route_text(); }},
+    {{"asked for", false, 22}, asked_text},
+    {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : row.ran_at(); }},
+    {{"reason"}, [](const MergedRow& row) { return row.reason; }},
+};
+
 }  // namespace
 
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
-    Table table({{"calls", true},
-                 {"host time", true},
-                 {"mean", true},
-                 {"function"},
-                 {"size"},
-                 {"caller -> provider", false, 26},
-                 {"asked for", false, 22},
-                 {"ran at"},
-                 {"reason"}});
-    for (std::size_t i = 0; i < rows.size() && (limit == 0 || i < limit); ++i) {
-        const MergedRow& row = *rows[i];
-        const auto total = static_cast<double>(row.counters.total_ns);
-        std::string asked = row.requested;
-        if (!row.rule.empty())
-            asked += fmt::format(" (rule \"{}\")", row.rule);
-        else if (!row.is_overflow)
-            asked += fmt::format(" ({})", row.source);
-        const bool is_estimate = row.has_estimated_time();
-        const double mean = total / static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
-        table.add({count_text(row.counters.calls), duration_text(total, is_estimate),
-                   duration_text(mean, is_estimate), row.is_overflow ? "(found no room)" : row.function,
-                   row.size_text(), row.route_text(), asked, row.is_overflow ? "unknown" : row.ran_at(), row.reason});
+    const std::span shown(rows.data(), limit == 0 ? rows.size() : std::min(limit, rows.size()));
+    std::vector<const CallSiteColumn*> columns;
+    std::vector<Table::Column> heads;
+    for (const CallSiteColumn& column : call_site_columns) {
+        const std::string usual =
+            column.shown == Shown::where_they_differ && !shown.empty() ? column.text(*shown.front()) : "";
+        const auto is_usual = [&](const MergedRow* row) { return column.text(*row) == usual; };
+        if (column.shown != Shown::always && std::all_of(shown.begin(), shown.end(), is_usual)) continue;
+        columns.push_back(&column);
+        heads.push_back(column.head);
+    }
+    Table table(std::move(heads));
+    for (const MergedRow* row : shown) {
+        std::vector<std::string> cells;
+        for (const CallSiteColumn* column : columns) cells.push_back(column->text(*row));
+        table.add(std::move(cells));
     }
     return table;
 }

@@ -216,13 +216,19 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
         text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
                             printable(doubt.reason));
     }
-    if (!verified.roads.empty()) text += "\nNot seen (where you know that one was not used: --assume-unused ROAD):\n";
+    if (!verified.roads.empty()) {
+        text += fmt::format("\nNot seen (where you know that one was not used below {}: --assume-unused ROAD):\n",
+                            options.at_least);
+    }
     for (const UnseenRoad& road : verified.roads) {
         text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
                             printable(road.reason));
         if (!road.remedy.empty()) text += fmt::format("  -> {}\n", road.remedy);
     }
-    if (!verified.assumed.empty()) text += "\nAssumed not to have multiplied, as --assume-unused says:\n";
+    if (!verified.assumed.empty()) {
+        text +=
+            fmt::format("\nAssumed not to have multiplied below {}, as --assume-unused says:\n", options.at_least);
+    }
     for (const UnseenRoad& road : verified.assumed) {
         text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
                             printable(road.reason));
@@ -257,7 +263,7 @@ Action define_verify(CLI::App& app) {
         ->required();
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
     add_choices(app, "--assume-unused", options->assumed_unused, unseen_road_words(),
-                "You know that this road past the shim was not used to multiply; the verdict says so");
+                "You know that nothing was multiplied below it on this road past the shim; the verdict says so");
     add_format(app, options->format, {"table", "json"});
     return [options] { return verify(*options); };
 }

@@ -100,6 +100,8 @@
     document.title = `${title || "unknown program"} – fp32shim report`;
     const facts = Object.fromEntries(data.facts.map((fact) => [fact.name, fact]));
     const list = (fact, separator = ", ") => fact.values.map((value) => value.text).join(separator) + (fact.more ? ` and ${fact.more} more` : "");
+    $("command").hidden = facts.Command?.values.length !== 1;
+    $("command").textContent = facts.Command?.values[0].text;
     const parts = [];
     if (facts.Host) parts.push(`on ${list(facts.Host)}`);
     if (facts.Process) parts.push(`${data.totals.recordings === 1 ? "process" : "processes"} ${list(facts.Process)}`);
@@ -143,7 +145,7 @@
 
   function showTotals() {
     const totals = [
-      ["calls", count(data.totals.calls)],
+      [data.totals.calls === 1 ? "call" : "calls", count(data.totals.calls)],
       ["host time", (data.totals.estimated ? "≈ " : "") + duration(data.totals.host_ns)],
       [data.totals.calls_without_work ? `work, without ${counted(data.totals.calls_without_work, "call")} of unknown work` : "work",
        flops(data.totals.work)],
@@ -345,6 +347,16 @@
     },
   };
 
+  // What a round step between so many ticks of a time is: whole minutes where duration() has no seconds any more.
+  function timeStep(total_ns, ticks) {
+    const least = Math.max(total_ns / ticks, 1);
+    const day = 24 * 60;
+    const isShort = total_ns < 119.5e9;
+    const unit = isShort ? 10 ** Math.floor(Math.log10(least)) : 60e9;
+    const steps = isShort ? [1, 2, 5, 10] : [1, 2, 5, 10, 30, 60, 120, 360, 720, day, 2 * day, 7 * day, 28 * day, 364 * day];
+    return unit * (steps.find((step) => unit * step >= least) ?? steps.at(-1));
+  }
+
   function drawTimeline() {
     const timeline = data.timeline;
     if (!timeline) {
@@ -378,7 +390,14 @@
         interaction: {mode: "index", intersect: false},
         layout: {padding: {top: data.changes.list.length ? 18 : 4}},
         scales: {
-          x: {stacked: true, grid: {display: false}, title: {display: true, text: "since the first call"}, ticks: {maxTicksLimit: 12, maxRotation: 0}},
+          x: {stacked: true, display: false},
+          time: {axis: "x", type: "linear", position: "bottom", offset: false, min: 0, max: length * timeline.bin_ns, grid: {display: false},
+                 title: {display: true, text: "since the first call"},
+                 ticks: {autoSkip: false, maxRotation: 0, callback: (time_ns) => time_ns === 0 ? "0" : duration(time_ns)},
+                 afterBuildTicks(axis) {
+                   const step = timeStep(axis.max, axis.chart.width / 80);
+                   axis.ticks = Array.from({length: Math.floor(axis.max / step) + 1}, (_, i) => ({value: i * step}));
+                 }},
           y: {stacked: true, beginAtZero: true, title: {display: true, text: title}, grid: {color: colour("faint")},
               ticks: {callback: prefixedTick}},
         },
@@ -436,7 +455,7 @@
       backgroundColor: colour("panel"), titleColor: colour("text"), bodyColor: colour("text"), borderColor: colour("line"),
       borderWidth: 1, padding: 9, usePointStyle: true, boxPadding: 4});
     const hasCalls = data.totals.calls > 0;
-    for (const chart of document.querySelectorAll(".chart")) chart.hidden = !hasCalls;
+    for (const section of document.querySelectorAll(".drawn")) section.hidden = !hasCalls;
     if (!hasCalls) return;
     drawShares();
     drawTimeline();

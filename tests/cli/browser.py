@@ -75,6 +75,12 @@ class Page:
                                     {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         self.settle()
 
+    def use_width(self, width):
+        """Of a screen with room for so many pixels, as on a phone."""
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True})
+        self.settle()
+
     def reset_filters(self):
         self.find("#filters button").click()
         self.settle()

@@ -61,7 +61,13 @@ def test_each_command_has_help_with_examples(command):
     examples = result.stdout.split("Examples:\n")[1].split("\n\n")[0]
     assert f"fp32shim {command}" in examples
     assert "--help" in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 200
+
+
+@pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in COMMANDS)])
+def test_help_fits_a_terminal_of_80_columns(words):
+    text = fp32shim(*words).stdout
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "\n\n\n" not in text
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

@@ -8,6 +8,7 @@ import re
 import shutil
 import struct
 import subprocess
+import textwrap
 import time
 
 import pytest
@@ -82,6 +83,51 @@ def test_a_filter_that_cannot_be_read_is_one_line(folder, words, text):
         result = fp32shim(command, *words, folder)
         assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
         assert text in result.stderr
+
+
+def title_of(text):
+    """The columns of the table of calls."""
+    return next(re.split(" {2,}", line.strip()) for line in text.splitlines() if "caller -> provider" in line)
+
+
+def test_the_table_has_columns_for_scopes_and_transposes_where_these_tell_rows_apart(tmp_path, folder):
+    found = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import numpy"], capture_output=True, check=False)
+    shim.need(found.returncode == 0, f"{shim.SYSTEM_PYTHON} has no numpy (python3-numpy)")
+    (tmp_path / "products.py").write_text(textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(shim.ROOT / "examples/c_api")!r})
+        import fp32shim
+        import numpy
+        a = numpy.ones((40, 40), numpy.float32)
+        b = 2 * a
+        a @ b
+        a.T @ b
+        with fp32shim.scope("model/solver"):
+            a @ b
+    """))
+    recording = tmp_path / "products.fp32rec"
+    result = fp32shim("run", "--quiet", "--log", recording, "--", shim.SYSTEM_PYTHON, tmp_path / "products.py")
+    assert result.returncode == 0, result.stderr
+    text = fp32shim("report", recording).stdout
+    title = title_of(text)
+    assert title[title.index("size"):title.index("caller -> provider")] == ["size", "trans", "scope"]
+    rows = [line.split() for line in text.splitlines() if " cblas_sgemm " in line]
+    assert len(rows) == len({tuple(row[row.index("40x40x40"):]) for row in rows}) == 3
+    text = fp32shim("report", "--scope", "model/solver", recording).stdout
+    assert "scope" in title_of(text) and "trans" not in title_of(text) and "model/solver" in text
+    assert not {"trans", "scope", "GPU"} & set(title_of(fp32shim("report", folder / "a.fp32rec").stdout))
+
+
+def test_ranks_are_named_where_processes_are(tmp_path):
+    for rank in (0, 1):
+        made = subprocess.run([shim.client("make_recording"), tmp_path / f"{rank}.fp32rec", "calls", EXACT],
+                              env=environment(RANK=rank), capture_output=True, check=False)
+        assert made.returncode == 0
+    heads = fp32shim("log", tmp_path).stdout.splitlines()[:2]
+    trace = json.loads(fp32shim("log", "--format", "chrome", tmp_path).stdout)["traceEvents"]
+    names = [event["args"]["name"] for event in trace if event["name"] == "process_name"]
+    for rank in (0, 1):
+        assert f", rank {rank}: " in heads[rank] and names[rank].endswith(f", rank {rank}")
 
 
 def test_the_table_says_what_was_asked_for_and_not_done(folder):
@@ -636,4 +682,4 @@ def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_fo
         assert any(doubt["reason"].startswith(LEFT) for doubt in doubts)
         assert LEFT in fp32shim("report", path).stdout
         assert LEFT in fp32shim("report", "--format", "html", path).stdout
-    assert "policy read again: without a name (" in fp32shim("report", first).stdout
+    assert re.search(r"policy read again: without a name, sha256 [0-9a-f]{12} \(", fp32shim("report", first).stdout)

@@ -38,6 +38,7 @@ def open_page(driver, tmp_path):
         result = fp32shim("report", "--format", "html", "--output", file, *words)
         assert (result.returncode, result.stdout) == (status, ""), result.stderr
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         pages.append(browser.Page(driver, file))
         return pages[-1]
 
@@ -103,6 +104,7 @@ def test_a_torch_run_is_a_page_that_sorts_and_filters(open_page, torch_recording
     head = page.text("header")
     for word in ("default high", "CPU mode emulate", "policy layers, revision 3", str(report["processes"][0]["pid"])):
         assert word in head
+    assert page.text("#command") == report["processes"][0]["command"]
     assert page.text("#totals dd") == f"{report['totals']['calls']:,}"
     assert not page.find("#warnings").is_displayed()
 
@@ -181,6 +183,42 @@ def test_the_timeline_has_every_call_and_its_time(tmp_path):
     assert bins[-1]["number"] < 240
     # Ticks are rounded to nanoseconds once for each call there, once for each sum here.
     assert abs(sum(sum(one["host_ns"]) for one in bins) - data["totals"]["host_ns"]) <= 2010 * 2
+
+
+# What an axis says below the timeline: where each text begins and ends, and its words.
+TIME_TICKS = """
+const chart = Chart.getChart("timeline-chart");
+const axis = Object.values(chart.scales).find((scale) => scale.axis === "x" && scale.options.display);
+chart.ctx.font = `12px ${Chart.defaults.font.family}`;
+return axis.ticks.map((tick, i) => {
+  const half = chart.ctx.measureText(tick.label).width / 2;
+  return [axis.getPixelForTick(i) - half, axis.getPixelForTick(i) + half, tick.label];
+});
+"""
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_times_below_the_timeline_are_round_and_have_room(open_page, tmp_path, width):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT))
+    page.use_width(width)
+    ticks = page.run(TIME_TICKS)
+    assert len(ticks) >= 3
+    assert all(end < begin for (_, end, _), (begin, _, _) in zip(ticks, ticks[1:]))
+    first, *others = [text for _, _, text in ticks]
+    step, unit = others[0].split()
+    assert first == "0" and re.fullmatch("(1|2|5|10|20|50|100|200|500)", step) and unit.endswith("s")
+
+
+def test_a_narrow_page_does_not_scroll_sideways(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED))
+    page.use_width(400)
+    assert page.run("return document.documentElement.scrollWidth") == 400
+
+
+def test_one_call_is_one_call(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", "cblas_sgemm:8:native:fp32:as_requested:1"))
+    assert page.run("return [...document.querySelectorAll('#totals dt')].map(name => name.textContent)") == [
+        "call", "host time", "work", "distinct decision", "recording"]
 
 
 def test_a_summary_has_no_timeline_and_says_why(open_page, tmp_path):
@@ -269,6 +307,8 @@ def test_a_recording_without_calls_is_a_page_that_says_so(open_page, tmp_path):
     page = open_page(make_recording(tmp_path / "a.fp32rec", "summary"))
     assert "No calls were recorded" in page.text("#decisions")
     assert not page.find("#map-chart").is_displayed() and not page.find("#complete").is_displayed()
+    shown = [title.text for title in page.all("h2") if title.is_displayed() and title.text]
+    assert shown == ["Totals", "Decisions", "The run"]
 
 
 def test_a_filter_of_the_command_line_is_said(open_page, tmp_path):
