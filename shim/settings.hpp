@@ -20,8 +20,8 @@ struct Settings {
     std::uint32_t generation = 1;  ///< how many readings there were
     std::uint8_t id = 1;           ///< the same in fewer bits: differs from that of the settings before; never 0
     policy::Policy policy;
-    policy::Process process;     ///< views of `facts`
-    record::ProcessFacts facts;  ///< unset where there is neither a rule nor a log
+    policy::Process process;             ///< views of `facts`
+    record::ProcessFacts facts;          ///< unset where there is neither a rule nor a log
     record::StartEvent start;            ///< what a recording says of these settings; unset where nothing is logged
     record::DecisionLog* log = nullptr;  ///< nullptr: no JSON lines
     record::Recording* recording = nullptr;  ///< nullptr: none
