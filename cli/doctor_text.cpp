@@ -97,7 +97,7 @@ std::string ended_text(const Ended& ended) {
 std::string program_text(const ExaminedProgram& program) {
     std::string text = heading("Program");
     text += line("file", program.path);
-    text += line("preload", program.why_unseen.empty() ? std::string("the loader looks at one")
+    text += line("preload", program.why_unseen.empty() ? std::string("reaches it")
                                                        : "does not reach it: it " + program.why_unseen + "; not run");
     if (!program.was_run) return text;
     text += line("run once", program.ended.exec_error != 0 ? std::strerror(program.ended.exec_error)

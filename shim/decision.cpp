@@ -138,9 +138,10 @@ void obey_command(record::Recording& recording) {
         recording.answer(*command, true, {});
         return;
     }
+    constexpr const char* refused =
+        "the policy has errors, which fp32shim check lists; the settings stay as they were";
     const bool is_done = reload_settings();
-    recording.answer(*command, is_done, is_done ? "" : "the policy has errors; the process said which on its stderr",
-                     policy_facts(settings().policy));
+    recording.answer(*command, is_done, is_done ? "" : refused, policy_facts(settings().policy));
 }
 
 }  // namespace fp32shim

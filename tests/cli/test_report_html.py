@@ -202,7 +202,7 @@ def test_times_below_the_timeline_are_round_and_have_room(open_page, tmp_path, w
     page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT))
     page.use_width(width)
     ticks = page.run(TIME_TICKS)
-    assert len(ticks) >= 3
+    assert len(ticks) >= 2  # 0 and another: steps of 1, 2, 5 may leave room for no more on a narrow page
     assert all(end < begin for (_, end, _), (begin, _, _) in zip(ticks, ticks[1:]))
     first, *others = [text for _, _, text in ticks]
     step, unit = others[0].split()
