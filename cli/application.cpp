@@ -42,6 +42,7 @@ class HelpFormatter : public CLI::Formatter {
                                        make_usage(app, std::move(name)), command_.examples);
         text += make_positionals(app);
         std::string groups = make_groups(app, mode);
+        // CLI11 puts two blank lines between its two groups, those of a command and those of filters.
         if (const std::size_t gap = groups.find("\n\n\n"); gap != std::string::npos) groups.erase(gap, 1);
         return text + groups;
     }

@@ -262,6 +262,7 @@ Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t lim
     Table table(std::move(heads));
     for (const MergedRow* row : shown) {
         std::vector<std::string> cells;
+        cells.reserve(columns.size());
         for (const CallSiteColumn* column : columns) cells.push_back(column->text(*row));
         table.add(std::move(cells));
     }

@@ -139,6 +139,7 @@ def test_a_child_does_not_obey_a_command_that_its_parent_has_not_seen_yet(tmp_pa
     child = report(tmp_path / "run.1.fp32rec")
     assert [(c["precision"], c["by"]) for c in child["processes"][0]["changes"]] == [("medium", "carried_over")]
     assert [(row["requested"], row["calls"]) for row in child["rows"]] == [("medium", 3)]
+    assert len(report(log)["processes"][0]["changes"]) == 2
 
 
 def test_a_forked_childs_recording_says_the_settings_that_it_multiplies_at(tmp_path):
