@@ -67,9 +67,10 @@ def on_a_terminal(words, *, width=None, **variables):
     return seen.decode()
 
 
-def make_recording(path, level, *calls):
-    """Writes a recording; `calls` are FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS]. Returns its path."""
-    program = shim.client("make_recording")
+def make_recording(path, level, *calls, program=None):
+    """Writes a recording; `calls` are FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS]. Returns its path.
+    `program`: a link to the client, by whose name it is run."""
+    program = program or shim.client("make_recording")
     done = subprocess.run([str(program), str(path), level, *calls], text=True, capture_output=True, check=True,
                           env=environment())
     return pathlib.Path(done.stdout.strip())

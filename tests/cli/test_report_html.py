@@ -210,9 +210,13 @@ def test_times_below_the_timeline_are_round_and_have_room(open_page, tmp_path, w
 
 
 def test_a_narrow_page_does_not_scroll_sideways(open_page, tmp_path):
-    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED))
-    page.use_width(400)
-    assert page.run("return document.documentElement.scrollWidth") == 400
+    program = tmp_path / ("a_program_of_one_long_word" * 8)
+    program.symlink_to(shim.client("make_recording"))
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED, program=program))
+    assert program.name in page.text("header")
+    for width in (400, 320):
+        page.use_width(width)
+        assert page.run("return document.documentElement.scrollWidth") == width
 
 
 def test_one_call_is_one_call(open_page, tmp_path):
