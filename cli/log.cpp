@@ -116,8 +116,7 @@ int log(LogOptions& options) {
         return exit_code::usage;
     }
     const RecordingPaths found = find_recordings(options.recordings);
-    for (const std::string& error : found.errors) say("log", error);
-    if (!found.errors.empty()) return exit_code::usage;
+    if (say_errors("log", found)) return exit_code::usage;
     if (options.follow && found.paths.size() != 1) {
         say("log", fmt::format("--follow takes one recording, found {}; name one of them", found.paths.size()));
         return exit_code::usage;

@@ -46,12 +46,13 @@ int report(ReportOptions& options) {
         return exit_code::usage;
     }
     const RecordingPaths found = find_recordings(options.recordings);
-    for (const std::string& error : found.errors) say("report", error);
-    if (!found.errors.empty()) return exit_code::usage;
+    if (say_errors("report", found)) return exit_code::usage;
 
-    if (const std::string problem = output_problem(options.output, found.paths); !problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
+    for (const auto* files : {&found.paths, &found.copies}) {
+        if (const std::string problem = output_problem(options.output, *files); !problem.empty()) {
+            say("report", problem);
+            return exit_code::usage;
+        }
     }
 
     MergedCalls calls(&options.filter);

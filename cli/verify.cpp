@@ -239,8 +239,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
 
 int verify(const VerifyOptions& options) {
     const RecordingPaths found = find_recordings(options.recordings);
-    for (const std::string& error : found.errors) say("verify", error);
-    if (!found.errors.empty()) return exit_code::usage;
+    if (say_errors("verify", found)) return exit_code::usage;
 
     MergedCalls calls;
     const auto problems =

@@ -54,6 +54,43 @@ def test_a_recording_of_several_names_is_counted_once(folder):
     assert report(folder)["totals"]["recordings"] == 2
 
 
+@pytest.mark.parametrize("command, words", [("report", []), ("log", ["--rows"]), ("verify", ["--at-least", "tf32"])])
+def test_a_copy_of_a_recording_is_counted_once_and_said(folder, command, words):
+    shutil.copytree(folder, folder / "z")
+    once = fp32shim(command, *words, "--format", "json", folder / "a.fp32rec", folder / "below")
+    twice = fp32shim(command, *words, "--format", "json", folder)
+
+    def calls(result):  # times are estimated anew at each look
+        rows = result.json if command == "log" else [result.json.get("totals", result.json), *result.json.get("rows", [])]
+        return [row.get("calls") for row in rows]
+
+    assert calls(twice) == calls(once) and twice.returncode == once.returncode
+    assert sorted(line for line in twice.lines if "counted once" in line) == [
+        f"fp32shim {command}: {folder}/z/{name}: the same recording as {folder}/{name}, which holds as much; counted once"
+        for name in ("a.fp32rec", "below/b.fp32rec")]
+
+
+def test_of_copies_taken_at_different_moments_the_one_that_holds_more_is_counted(tmp_path):
+    process = live_recording(tmp_path / "z.fp32rec", "summary", EXACT)
+    whole = (tmp_path / "z.fp32rec").read_bytes()
+    process.communicate()  # what was loaded until the end is in it from now on
+    (tmp_path / "a.fp32rec").write_bytes(whole)
+    (tmp_path / "cut.fp32rec").write_bytes(whole[:70000])
+    result = fp32shim("report", "--format", "json", tmp_path)
+    assert [entry["recording"] for entry in result.json["processes"]] == [f"{tmp_path}/z.fp32rec"]
+    assert result.json["totals"]["calls"] == 7
+    assert result.returncode == 0  # nothing is missing: what the others lack is in the one that was taken
+    assert result.lines == [f"fp32shim report: {tmp_path}/{name}: the same recording as {tmp_path}/z.fp32rec, which "
+                            "holds more; counted once" for name in ("a.fp32rec", "cut.fp32rec")]
+
+
+def test_a_copy_that_is_not_counted_is_not_overwritten_either(folder):
+    copy = folder / "copy.fp32rec"
+    shutil.copy(folder / "a.fp32rec", copy)
+    result = fp32shim("report", "-o", copy, folder)
+    assert (result.returncode, copy.read_bytes()) == (2, (folder / "a.fp32rec").read_bytes())
+
+
 def test_a_forked_name_gets_a_number_and_is_found(tmp_path):
     first = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
     second = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
