@@ -338,6 +338,23 @@ def test_a_chrome_trace_has_one_event_per_call(folder):
     assert all(event["ts"] >= 0 and event["dur"] > 0 for event in complete)
 
 
+def test_processes_of_one_id_have_tracks_of_their_own_in_a_chrome_trace(folder):
+    content = bytearray((folder / "a.fp32rec").read_bytes())
+    content[48] ^= 1  # start_ticks: another recording of that process, as after a reload
+    (folder / "later.fp32rec").write_bytes(content)
+    content[80] ^= 1  # boot_id: another machine
+    (folder / "elsewhere.fp32rec").write_bytes(content)
+    (folder / "below/b.fp32rec").unlink()
+    trace = json.loads(fp32shim("log", "--format", "chrome", folder).stdout)["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in trace if event["ph"] == "M"}
+    pid = report(folder / "a.fp32rec")["processes"][0]["pid"]
+    assert set(names) == {pid, pid + 1}
+    # One of the two machines, by the order of the files, keeps the id.
+    assert names[pid + 1].startswith(f"make_recording, process {pid} on ") and "process" not in names[pid]
+    calls = [event["pid"] for event in trace if event["ph"] == "X"]
+    assert sorted((calls.count(pid), calls.count(pid + 1))) == [2010, 2 * 2010]
+
+
 def test_a_chrome_trace_has_no_entry_that_is_too_short_to_be_seen(folder):
     make_recording(folder / "below/once.fp32rec", "summary", "cblas_sgemm:16:native:fp32:as_requested:1")
     for words in ([folder / "below"], ["--rows", folder]):
