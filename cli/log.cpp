@@ -146,6 +146,11 @@ int log(LogOptions& options) {
             problems.push_back({source.path(), fmt::format("offset {}: {}", problem.offset, problem.what)});
         }
     }
+    if (options.filter.looks_at_sizes()) {
+        std::uint64_t folded = 0;
+        for (const LogSource& source : sources) folded += source.folded_calls();
+        if (folded > 0) say("log", folded_text(folded));
+    }
     return say_problems("log", problems) ? exit_code::finding : exit_code::ok;
 }
 

@@ -64,6 +64,11 @@ int report(ReportOptions& options) {
         });
     const bool is_damaged = say_problems("report", problems);
     if (calls.processes().empty()) return exit_code::finding;
+    if (options.filter.looks_at_sizes()) {
+        std::uint64_t folded = 0;
+        for (const MergedRow& row : calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
+        if (folded > 0) say("report", folded_text(folded));
+    }
     const std::string text = text_of(calls, timeline, problems, options);
     if (options.output.empty()) {
         print(text);

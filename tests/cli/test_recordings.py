@@ -112,6 +112,25 @@ def test_filters_are_the_keys_of_a_rule(folder):
     assert report("--device", "cuda", folder)["totals"]["calls"] == 0
 
 
+def test_a_filter_takes_sizes_that_are_rounded_up_where_they_may_fit_and_says_so(tmp_path):
+    exact = [f"cblas_sgemm:{size}:native:fp32:as_requested:1" for size in (300, 301, 302, 303, 304)]
+    folded = ["cblas_sgemm:100:native:fp32:as_requested:7"]  # recorded as 128: there are 65 to 128
+    recording = make_recording(tmp_path / "a.fp32rec", "calls", "--rows", "8", *exact, *folded)
+    rows = report(recording)["rows"]
+    assert [row["m"] for row in rows if row["sizes_folded"]] == [128]
+    for words, calls in [(["--m", "100"], 7), (["--k", "<=65"], 7), (["--k", "<=64"], 0), (["--n", ">=128"], 12),
+                         (["--n", "129"], 0), (["--max-dim", ">=70 <=80"], 7), (["--flops", "2M"], 7),
+                         (["--m", "300"], 1), (["--flops", ">=5M"], 5)]:
+        result = fp32shim("report", "--format", "json", *words, recording)
+        assert result.json["totals"]["calls"] == calls, words
+        log = fp32shim("log", "--format", "json", *words, recording)
+        assert len([event for event in log.json if event["event"] == "decision"]) == calls, words
+        said = "7 calls have sizes that are known only up to the next power of two: some may not be of those that were asked for"
+        for name, lines in (("report", result.lines), ("log", log.lines)):
+            assert lines == ([f"fp32shim {name}: {said}"] if calls in (7, 12) else []), words
+    assert fp32shim("report", "--function", "cblas_*", recording).lines == []
+
+
 @pytest.mark.parametrize("words, text", [(["--m", "12x"], "--m: found"), (["--m", ">=4 <=3"], "--m:"),
                                          (["--device", "gpu"], "allowed: cpu, cuda"),
                                          (["--function", "a["], "--function:")])
