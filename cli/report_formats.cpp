@@ -167,7 +167,7 @@ Json json_of(const MergedProcess& process) {
                  {"host", text_or_null(facts.host)},
                  {"job_id", text_or_null(facts.job_id)},
                  {"rank", facts.rank < 0 ? Json() : Json(facts.rank)},
-                 {"forked_from", start.forked_from == 0 ? Json() : Json(start.forked_from)},
+                 {"forked_from", facts.forked_from == 0 ? Json() : Json(facts.forked_from)},
                  {"executable", text_or_null(facts.executable)},
                  {"command", text_or_null(facts.command)},
                  {"opened", timestamp(process.facts.opened_ns)},

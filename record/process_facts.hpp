@@ -8,10 +8,12 @@
 
 namespace fp32shim::record {
 
-/// Gathered once per process; a forked child differs by its process id only, which the log takes from the kernel.
+/// Gathered once per process; a forked child differs by its process id and ancestor only. Lines take the id from the
+/// kernel.
 /// An empty string: unknown.
 struct ProcessFacts {
     std::int32_t pid = 0;
+    std::int32_t forked_from = 0;  ///< the process whose log a forked child goes on with; 0: not a forked child
     std::string host;           ///< uname's node name
     std::string job_id;         ///< as the batch system wrote it
     std::string job_id_from;    ///< the variable that had it: `SLURM_JOB_ID`

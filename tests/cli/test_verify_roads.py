@@ -285,6 +285,24 @@ def test_roads_of_many_recordings_are_said_once(tmp_path):
     assert f"\n- oneDNN: in {road}: " in text and "oneDNN in" not in text
 
 
+def test_the_start_of_a_forked_child_in_a_json_log_has_the_settings_after_a_reload(tmp_path, numpy_product):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\nname = "first"\n')
+    change = f"""
+import ctypes, os
+open({str(policy)!r}, "w").write('schema = 1\\nname = "second"\\ndefault = "highest"\\n')
+assert ctypes.CDLL({str(shim.LIBRARY)!r}).fp32shim_reload_policy() == 0
+child = os.fork()
+a @ a
+if child: os.waitpid(child, 0)
+"""
+    log = tmp_path / "run.jsonl"
+    record(log, *numpy_product, f"exec({change!r})", FP32_MATMUL_POLICY=policy)
+    starts = [line for line in map(json.loads, log.read_text().splitlines()) if line["event"] == "start"]
+    assert [(start["policy_name"], start["default_precision"], start["forked_from"]) for start in starts] == [
+        ("first", "native", None), ("second", "highest", starts[0]["pid"])]
+
+
 def test_changes_through_the_api_are_in_the_recording(tmp_path, log, numpy_product):
     policy = tmp_path / "policy.toml"
     policy.write_text('schema = 1\nname = "first"\n')

@@ -56,7 +56,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     EXPECT_EQ(read.start.cpu_mode, policy::CpuMode::emulate);
     EXPECT_EQ(read.start.tf32_rounding, policy::Tf32Rounding::even);
     EXPECT_EQ(read.start.log_level, policy::LogLevel::summary);
-    EXPECT_EQ(read.start.forked_from, 0);
+    EXPECT_EQ(read.process.forked_from, 0);
     EXPECT_EQ(read.max_size, 1ULL << 30);
     EXPECT_EQ(read.flags, 0U);
     EXPECT_NEAR(static_cast<double>(read.opened_ns), static_cast<double>(before), 5e9);
