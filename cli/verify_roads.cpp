@@ -91,16 +91,30 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
     }
 }
 
+/// Why it is not known which libraries a process had to its end.
+std::string_view unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
+    const auto& facts = process.facts;
+    // Of one process there are several where a reload made it leave the first, which is noted, or an exec.
+    const bool has_left = (facts.flags & record::format::flag_left) != 0;
+    const bool became_another =
+        !has_left && facts.identity.start != 0 &&
+        std::any_of(processes.begin(), processes.end(), [&](const MergedProcess& other) {
+            return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
+        });
+    return became_another ? "the process became another program by exec, which the shim does not see coming"
+                          : "the process was killed, or ended without running its exit handlers";
+}
+
 /// The process itself: what is known of it, whatever it had loaded.
-void add_gaps(const MergedProcess& process, bool is_continued, UnseenRoads& roads) {
+void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
+              UnseenRoads& roads) {
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0) {
         roads.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
     } else if (!objects.until_exit && !is_continued && process.state != record::RecordingState::live) {
         roads.add(later_libraries,
-                  fmt::format("libraries that were loaded after {} are not known: the process was killed, or ended "
-                              "without running its exit handlers",
-                              timestamp(objects.looked_at_ns)),
+                  fmt::format("libraries that were loaded after {} are not known: {}",
+                              timestamp(objects.looked_at_ns), unknown_end_text(process, processes)),
                   "", process.path);
     }
     if (objects.are_missing)
@@ -111,7 +125,8 @@ void add_gaps(const MergedProcess& process, bool is_continued, UnseenRoads& road
                   process.path);
 }
 
-void add_process(const MergedProcess& process, bool is_continued, JudgedFiles& files, UnseenRoads& roads) {
+void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
+                 UnseenRoads& roads) {
     std::map<std::string, std::vector<std::string>> unread;
     for (const record::RecordedObject& object : process.objects.all) {
         const Judged& judged = files.of(object);
@@ -131,7 +146,7 @@ void add_process(const MergedProcess& process, bool is_continued, JudgedFiles& f
                 "", process.path);
     }
     add_unread(unread, process.path, roads);
-    add_gaps(process, is_continued, roads);
+    add_gaps(process, processes, is_continued(process, processes), roads);
 }
 
 }  // namespace
@@ -150,7 +165,7 @@ std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& proc
     Progress progress("reading libraries");
     for (std::size_t i = 0; i < processes.size(); ++i) {
         progress.show(i, processes.size());
-        add_process(processes[i], is_continued(processes[i], processes), files, roads);
+        add_process(processes[i], processes, files, roads);
     }
     return roads.take();
 }

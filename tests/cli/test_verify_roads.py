@@ -211,6 +211,17 @@ def test_a_blas_inside_the_program_is_named(log, tmp_path, words):
     assert roads(result) == ["static-BLAS"] and str(program) in result.json["roads_not_seen"][0]["reason"]
 
 
+def test_of_a_program_that_executed_another_one_the_doubt_says_so(tmp_path, numpy_product):
+    log = tmp_path / "run.%p.fp32rec"
+    record(log, *numpy_product, "os.execv(sys.executable, [sys.executable, sys.argv[0], 'pass'])")
+    first, second = sorted(tmp_path.glob("*.fp32rec"), key=lambda path: ".1." in path.name)
+    assert verify(second).returncode == 0
+    both = verify(first, second).json
+    assert (both["calls_shown"], [road["recordings"] for road in both["roads_not_seen"]]) == (2, [[str(first)]])
+    assert "the process became another program by exec" in both["roads_not_seen"][0]["reason"]
+    assert "was killed, or ended without" in verify(first).json["roads_not_seen"][0]["reason"]
+
+
 def test_closing_costs_little_however_many_libraries_are_loaded(log, tmp_path, numpy_product):
     first = build(tmp_path / "lib0.so", "int nothing;", "-shared", "-fPIC")
     for i in range(1, 300):
