@@ -53,6 +53,7 @@ std::string all_settings_text(const MergedCalls& calls) {
     for (const MergedProcess& process : calls.processes()) {
         const record::StartEvent& start = process.facts.start;
         std::string line = settings_text(start);
+        if (const std::string pins = pins_text(process.facts.process.pins); !pins.empty()) line += ", " + pins;
         if (!start.policy_sha256.empty()) {
             line += fmt::format(", policy {}, sha256 {:.12}",
                                 policy_text(start.policy_name, start.policy_revision, start.policy_sha256),
@@ -179,6 +180,7 @@ Json json_of(const MergedProcess& process) {
                  {"floor", policy::to_string(start.floor)},
                  {"cpu_mode", policy::to_string(start.cpu_mode)},
                  {"log_level", policy::to_string(start.log_level)},
+                 {"pinned_by", facts.pins == 0 ? Json() : Json(record::entries_of(facts.pins))},
                  {"calls", process.calls},
                  {"uncounted_calls", process.uncounted_calls},
                  {"dropped_events", process.dropped_events},

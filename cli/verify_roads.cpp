@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "cli/doctor_functions.hpp"
@@ -66,9 +67,10 @@ class JudgedFiles {
 
 class UnseenRoads {
   public:
-    void add(std::string_view word, std::string reason, std::string remedy, const std::string& recording) {
-        const auto [place, is_new] = places_.emplace(std::pair(std::string(word), reason), all_.size());
-        if (is_new) all_.push_back({std::string(word), std::move(reason), std::move(remedy), {}});
+    void add(std::string_view word, std::string reason, std::string remedy, const std::string& recording,
+             std::uint8_t pins = 0) {
+        const auto [place, is_new] = places_.emplace(std::tuple(std::string(word), reason, pins), all_.size());
+        if (is_new) all_.push_back({std::string(word), std::move(reason), std::move(remedy), pins, {}});
         std::vector<std::string>& recordings = all_[place->second].recordings;
         if (recordings.empty() || recordings.back() != recording) recordings.push_back(recording);
     }
@@ -76,7 +78,7 @@ class UnseenRoads {
 
   private:
     std::vector<UnseenRoad> all_;
-    std::map<std::pair<std::string, std::string>, std::size_t> places_;
+    std::map<std::tuple<std::string, std::string, std::uint8_t>, std::size_t> places_;
 };
 
 void add_unread(const std::map<std::string, std::vector<std::string>>& unread, const std::string& recording,
@@ -132,8 +134,9 @@ void add_process(const MergedProcess& process, const std::vector<MergedProcess>&
         const Judged& judged = files.of(object);
         for (const Road& road : judged.roads) {
             const std::string name = road.name == road.word ? "" : road.name + " ";  // the word stands before it
+            const bool is_pinned = (process.facts.process.pins & road.pins) == road.pins;
             roads.add(road.word, fmt::format("{}in {}: {}", name, object.path, road.message), road.remedy,
-                      process.path);
+                      process.path, is_pinned ? road.pins : 0);
         }
         if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(record::base_name(object.path));
         if (object.is_bound_past)

@@ -153,8 +153,8 @@ void open_log(Settings& settings, const Settings* previous) {
     }
     auto log = std::make_unique<record::DecisionLog>();
     auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
-    const std::string problem = log->open(path, settings.facts, settings.start, record::LogBuffer(*buffer),
-                                          policy.log_mode, start_in_force);
+    const std::string problem =
+        log->open(path, settings.facts, settings.start, record::LogBuffer(*buffer), policy.log_mode, start_in_force);
     if (!problem.empty()) {
         record::stderr_line(problem);
         return;

@@ -127,6 +127,49 @@ def test_a_road_that_was_unloaded_before_the_end_is_known(log, tmp_path):
     assert f"\n- oneDNN: {reason}\n" in fp32shim("verify", "--at-least", "fp32", log).stdout
 
 
+def test_a_road_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    road = plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    cublas = plugin(tmp_path / "libstatic.so", 'const char* mark(void) { return "CUBLASLT_LOG_LEVEL"; } void run(void) {}')
+    words = [f"local={product}", f"run={product}", f"local={road}", f"local={cublas}"]
+    load(tmp_path / "pinned.fp32rec", *words)
+    subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "not.fp32rec", "--", shim.client("loader"), *words], check=True,
+                   env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), NVIDIA_TF32_OVERRIDE="0"))
+    onednn = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"
+    both = "NVIDIA_TF32_OVERRIDE=0, CUBLAS_EMULATE_SINGLE_PRECISION=0"
+    for name, expected, lines in [
+            ("pinned", [[onednn], both.split(", ")],
+             [f"  -> pinned by its environment: {entries}" for entries in (onednn, both)]),
+            ("not", [[], []],  # static cuBLAS needs both of its variables
+             [f"  -> {onednn} keeps it at float32", "  -> NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"])]:
+        log = tmp_path / f"{name}.fp32rec"
+        result = verify(log)
+        assert (result.returncode, roads(result)) == (3, ["oneDNN", "static-cuBLAS"])
+        assert [road["pinned_by"] for road in result.json["roads_not_seen"]] == expected
+        text = fp32shim("verify", "--at-least", "fp32", log).stdout
+        assert [line for line in text.splitlines() if line.startswith("  -> ")] == lines
+    assumed = fp32shim("verify", "--at-least", "fp32", "--assume-unused", "oneDNN", "--assume-unused", "static-cuBLAS",
+                       tmp_path / "pinned.fp32rec")
+    assert assumed.returncode == 0 and f"; pinned by its environment: {onednn}\n" in assumed.stdout
+    # Processes with and without them are not one entry.
+    assert [len(road["recordings"]) for road in verify(tmp_path).json["roads_not_seen"]] == [1] * 4
+
+
+def test_a_report_names_the_variables_that_pin_other_libraries(tmp_path):
+    pinned = {"NVIDIA_TF32_OVERRIDE": "0", "ONEDNN_DEFAULT_FPMATH_MODE": "ANY"}
+    for name, variables in (("a", pinned), ("b", {"NVIDIA_TF32_OVERRIDE": "1"})):
+        subprocess.run([shim.client("make_recording"), tmp_path / f"{name}.fp32rec", "summary",
+                        "sgemm_:8:native:fp32:as_requested:1"], check=True, env=environment(**variables), capture_output=True)
+    content = bytearray((tmp_path / "b.fp32rec").read_bytes())
+    content[111] = 0  # as of a writer that did not note them
+    content[48] ^= 1
+    (tmp_path / "c.fp32rec").write_bytes(content)
+    processes = fp32shim("report", "--format", "json", tmp_path).json["processes"]
+    assert [process["pinned_by"] for process in processes] == [["NVIDIA_TF32_OVERRIDE=0"], [], None]
+    text = fp32shim("report", tmp_path).stdout
+    assert text.count("pinned by its environment: NVIDIA_TF32_OVERRIDE=0 (1 recording)") == 1
+
+
 @pytest.mark.parametrize("is_closed", [False, True], ids=["left open", "closed"])
 @pytest.mark.parametrize("source", [PRODUCT, PRODUCT_THROUGH_TABLE], ids=["by call", "by table"])
 @pytest.mark.parametrize("way, expected", [("local", []), ("global", []), ("deepbind", ["bound-past"])])

@@ -275,8 +275,7 @@ TEST_F(DecisionLogTest, TellsTheSettingsInForceInTheStartOfAForkedChild) {
     reloaded = start();
     reloaded.floor = policy::Floor::fp32;
     reloaded.policy_name = "second";
-    ASSERT_EQ(log->open(path.native(), facts, start(), buffer, 0600,
-                        []() -> const StartEvent& { return reloaded; }),
+    ASSERT_EQ(log->open(path.native(), facts, start(), buffer, 0600, []() -> const StartEvent& { return reloaded; }),
               "");
     EXPECT_EQ(in_child([&] { write(); }), 0);
     const auto objects = objects_of(path);

@@ -27,6 +27,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     what.floor = policy::Floor::tf32;
     what.cpu_mode = policy::CpuMode::emulate;
     what.tf32_rounding = policy::Tf32Rounding::even;
+    who.pins = pins_known | pin_nvidia;
     const std::int64_t before = raw::realtime_ns();
     const Recording::Opened opened = Recording::open(folder / "run.%p.fp32rec", who, what, {});
     ASSERT_EQ(opened.error, "");
@@ -47,6 +48,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     EXPECT_EQ(read.process.executable, who.executable);
     EXPECT_EQ(read.process.command, who.command);
     EXPECT_EQ(read.process.start_ns, who.start_ns);
+    EXPECT_EQ(read.process.pins, who.pins);
     EXPECT_EQ(read.start.version, "0.1.0");
     EXPECT_EQ(read.start.policy_name, "prod-a100");
     EXPECT_EQ(read.start.policy_revision, "2026-11-21.3");
