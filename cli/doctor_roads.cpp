@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/doctor_functions.hpp"
+#include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -21,6 +22,7 @@ struct KnownRoad {
     std::vector<std::string_view> except;  ///< files that have the marker and go another way
     std::string_view message;
     std::string_view remedy;
+    std::uint8_t pins = 0;
 };
 
 const std::vector<KnownRoad>& known_roads() {
@@ -34,7 +36,8 @@ const std::vector<KnownRoad>& known_roads() {
          "multiplies with kernels of its own, without calling a BLAS function (in torch: convolutions, LSTM, and "
          "matrix "
          "products after torch's own `medium`)",
-         "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32"},
+         "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32",
+         record::pin_onednn},
         {"MLAS",
          "MLAS (onnxruntime)",
          "cpu",
@@ -106,7 +109,8 @@ const std::vector<KnownRoad>& known_roads() {
          {"libcudnn.so"},
          {},
          "on a GPU, convolutions, recurrent layers and attention run in kernels of its own",
-         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
+         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off",
+         record::pin_nvidia},
         {"cuSPARSELt",
          "cuSPARSELt",
          "gpu",
@@ -114,7 +118,8 @@ const std::vector<KnownRoad>& known_roads() {
          {"libcusparseLt."},
          {},
          "on a GPU, products with sparse matrices run in kernels of its own",
-         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
+         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off",
+         record::pin_nvidia},
         {"cuTENSOR",
          "cuTENSOR",
          "gpu",
@@ -122,7 +127,8 @@ const std::vector<KnownRoad>& known_roads() {
          {"libcutensor."},
          {},
          "on a GPU, contractions of tensors run in kernels of its own",
-         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
+         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off",
+         record::pin_nvidia},
         {"Triton",
          "Triton",
          "gpu",
@@ -147,7 +153,8 @@ const std::vector<KnownRoad>& known_roads() {
          {},
          {"libcublas.", "libcublasLt.", "libnvblas."},
          "on a GPU, cuBLAS is inside the library, and no call of it leaves",
-         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"},
+         "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off",
+         record::pin_nvidia | record::pin_cublas_emulation},
     };
     return roads;
 }
@@ -171,8 +178,8 @@ bool begins_with_any(std::string_view name, const std::vector<std::string_view>&
 }
 
 Road road_in(const KnownRoad& road, const std::string& path) {
-    return {std::string(road.word),   std::string(road.name),    path,
-            std::string(road.device), std::string(road.message), std::string(road.remedy)};
+    return {std::string(road.word),    std::string(road.name),   path,     std::string(road.device),
+            std::string(road.message), std::string(road.remedy), road.pins};
 }
 
 bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "cli/doctor_result.hpp"
 #include "cli/terminal.hpp"
@@ -124,6 +127,25 @@ std::string program_text(const ExaminedProgram& program) {
     return text;
 }
 
+/// Entries of one remedy stand together, so that it is said once.
+std::string not_seen_text(const std::vector<Finding>& not_seen) {
+    std::string text;
+    std::set<std::string> said;
+    for (const Finding& finding : not_seen) {
+        if (finding.remedy.empty()) text += fmt::format("  {}\n", printable(finding.message));
+        if (finding.remedy.empty() || !said.insert(finding.remedy).second) continue;
+        std::size_t count = 0;
+        for (const Finding& other : not_seen) {
+            if (other.remedy != finding.remedy) continue;
+            text += fmt::format("  {}\n", printable(other.message));
+            ++count;
+        }
+        text += fmt::format("    -> {}{}\n", count > 1 ? fmt::format("for each of these {}: ", count) : "",
+                            printable(finding.remedy));
+    }
+    return text;
+}
+
 std::string verdict_text(const DoctorResult& result) {
     std::string text;
     if (!result.seen.empty()) {
@@ -132,10 +154,7 @@ std::string verdict_text(const DoctorResult& result) {
     }
     if (!result.not_seen.empty()) {
         text += fmt::format("\n{}\n", coloured("Not seen", Colour::red));
-        for (const Finding& finding : result.not_seen) {
-            text += fmt::format("  {}\n", printable(finding.message));
-            if (!finding.remedy.empty()) text += fmt::format("    -> {}\n", printable(finding.remedy));
-        }
+        text += not_seen_text(result.not_seen);
     }
     const ExaminedProgram& program = *result.program;
     if (result.seen.empty() && result.not_seen.empty() && program.not_observed.empty()) {

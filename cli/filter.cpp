@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/terminal.hpp"
 #include "policy/load.hpp"
 
 namespace fp32shim::cli {
@@ -51,6 +52,13 @@ std::string toml_string(const std::string& text) {
     return result + '"';
 }
 
+/// A size that was rounded up to `s` was more than s / 2, so it may be within `ranges` where s is within these.
+void widen(std::vector<policy::Range>& ranges, double factor) {
+    for (policy::Range& range : ranges) {
+        if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);
+    }
+}
+
 }  // namespace
 
 void Filter::declare(CLI::App& app) {
@@ -85,15 +93,26 @@ std::string Filter::read() {
     policy::Loaded all = policy::read_policy(
         "schema = 1\n[[rule]]\nprecision = \"native\"\nwhen = { " + conditions + " }\n", "filter");
     if (!all.errors.empty()) return all.errors.front().message;
-    rule_ = std::move(all.policy.rules.front());
+    rule_ = folded_rule_ = std::move(all.policy.rules.front());
+    policy::Conditions& folded = folded_rule_.when;
+    for (auto* ranges : {&folded.m, &folded.n, &folded.k, &folded.batch, &folded.min_dim, &folded.max_dim})
+        widen(*ranges, 2);
+    widen(folded.flops, 16);  // a product of four such sizes
     return {};
 }
 
 bool Filter::passes(const record::RecordedRow& row, const record::ProcessFacts& process) const {
     if (is_empty()) return true;
     if (row.is_overflow) return false;
-    return policy::matches(rule_, row.decision.call,
+    return policy::matches(row.is_folded ? folded_rule_ : rule_, row.decision.call,
                            {record::base_name(process.executable), process.command, process.host});
+}
+
+std::string folded_text(std::uint64_t calls) {
+    return fmt::format(
+        "{} {} sizes that are known only up to the next power of two: some may not be of those that "
+        "were asked for",
+        counted(calls, "call"), calls == 1 ? "has" : "have");
 }
 
 }  // namespace fp32shim::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,11 +23,18 @@ class Filter {
     std::string read();
 
     bool is_empty() const { return rule_.when.empty(); }
+    /// Whether these calls are chosen. Of a row whose sizes are rounded up to powers of two, whether they may be.
     bool passes(const record::RecordedRow& row, const record::ProcessFacts& process) const;
+    bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
 
   private:
     std::map<std::string, std::vector<std::string>> values_;  ///< by key
     policy::Rule rule_;
+    policy::Rule folded_rule_;  ///< for sizes that are rounded up
 };
+
+/// How many of the calls that a filter by size let pass have sizes that are rounded up, where there are any: what the
+/// user has to know then, in one line.
+std::string folded_text(std::uint64_t calls);
 
 }  // namespace fp32shim::cli

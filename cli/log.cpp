@@ -116,8 +116,7 @@ int log(LogOptions& options) {
         return exit_code::usage;
     }
     const RecordingPaths found = find_recordings(options.recordings);
-    for (const std::string& error : found.errors) say("log", error);
-    if (!found.errors.empty()) return exit_code::usage;
+    if (say_errors("log", found)) return exit_code::usage;
     if (options.follow && found.paths.size() != 1) {
         say("log", fmt::format("--follow takes one recording, found {}; name one of them", found.paths.size()));
         return exit_code::usage;
@@ -146,6 +145,11 @@ int log(LogOptions& options) {
         for (const record::Problem& problem : source.recording().problems()) {
             problems.push_back({source.path(), fmt::format("offset {}: {}", problem.offset, problem.what)});
         }
+    }
+    if (options.filter.looks_at_sizes()) {
+        std::uint64_t folded = 0;
+        for (const LogSource& source : sources) folded += source.folded_calls();
+        if (folded > 0) say("log", folded_text(folded));
     }
     return say_problems("log", problems) ? exit_code::finding : exit_code::ok;
 }

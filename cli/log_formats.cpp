@@ -6,11 +6,13 @@
 #include <array>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "cli/json.hpp"
 #include "cli/merged_calls.hpp"
@@ -197,12 +199,15 @@ class CsvWriter : public LogWriter {
 class ChromeWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const> recordings) override {
+        number_processes(recordings);
         for (const RecordingFacts* facts : recordings) {
             zero_ns_ = std::min(zero_ns_, facts->opened_ns);
+            std::string name(record::base_name(facts->process.executable));
+            if (numbers_[facts] != facts->process.pid) name += fmt::format(", process {}", facts->process.pid);
             entry({{"name", "process_name"},
                    {"ph", "M"},
-                   {"pid", facts->process.pid},
-                   {"args", {{"name", with_place(record::base_name(facts->process.executable), facts->process)}}}});
+                   {"pid", numbers_[facts]},
+                   {"args", {{"name", with_place(name, facts->process)}}}});
         }
     }
     bool event(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedEvent& event) override {
@@ -228,6 +233,25 @@ class ChromeWriter : public LogWriter {
     void end() override { put(has_entries_ ? "\n]}\n" : "{\"traceEvents\": []}\n"); }
 
   private:
+    /// A viewer knows processes by their numbers alone. That is the process id, but for those whose id another one
+    /// has too, of another machine or time: these come after the highest. Recordings of one process share its number.
+    void number_processes(std::span<const RecordingFacts* const> recordings) {
+        std::int64_t last = 0;
+        for (const RecordingFacts* facts : recordings) last = std::max<std::int64_t>(last, facts->process.pid);
+        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one of each process
+        for (const RecordingFacts* facts : recordings) {
+            auto& processes = of_id[facts->process.pid];
+            const auto known = std::find_if(processes.begin(), processes.end(), [&](const RecordingFacts* other) {
+                return other->identity == facts->identity && other->process.host == facts->process.host;
+            });
+            if (known != processes.end()) {
+                numbers_[facts] = numbers_[*known];
+                continue;
+            }
+            numbers_[facts] = processes.empty() ? facts->process.pid : ++last;
+            processes.push_back(facts);
+        }
+    }
     static Json arguments(const MergedRow& row) {
         return {{"caller", text_or_null(row.caller)},   {"provider", text_or_null(row.provider)},
                 {"scope", text_or_null(row.scope)},     {"requested", text_or_null(row.requested)},
@@ -246,7 +270,7 @@ class ChromeWriter : public LogWriter {
                       {"ph", "X"},
                       {"ts", static_cast<double>(std::max(begin_ns, zero_ns_) - zero_ns_) / 1e3},
                       {"dur", duration_ns / 1e3},
-                      {"pid", facts.process.pid},
+                      {"pid", numbers_[&facts]},
                       {"tid", std::move(thread)},
                       {"args", std::move(args)}});
     }
@@ -257,6 +281,7 @@ class ChromeWriter : public LogWriter {
     }
 
     bool has_entries_ = false;
+    std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< of processes
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };
 

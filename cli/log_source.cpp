@@ -78,6 +78,15 @@ bool LogSource::refresh() {
     return true;
 }
 
+std::uint64_t LogSource::folded_calls() const {
+    std::uint64_t calls = 0;
+    for (const auto& entry : recording_->counters()) {
+        const record::RecordedRow* row = recording_->row(entry.row);
+        if (row != nullptr && row->is_folded && passes(*row)) calls += entry.counters.calls;
+    }
+    return calls;
+}
+
 std::string LogSource::missing_text() const {
     if (!has_calls_) return {};
     std::string text;

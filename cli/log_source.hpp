@@ -40,6 +40,8 @@ class LogSource {
     /// were written. False, and nothing changed: the file cannot be read any more.
     bool refresh();
 
+    /// Of the calls that pass the filter, those whose sizes are rounded up.
+    std::uint64_t folded_calls() const;
     /// Which calls the log lacks; empty: none.
     std::string missing_text() const;
 

@@ -11,6 +11,13 @@ std::string settings_text(const record::StartEvent& start) {
                        policy::to_string(start.floor), policy::to_string(start.cpu_mode));
 }
 
+std::string pins_text(std::uint8_t pins) {
+    std::string text;
+    for (const std::string_view entry : record::entries_of(pins))
+        text += fmt::format("{}{}", text.empty() ? "pinned by its environment: " : ", ", entry);
+    return text;
+}
+
 std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256) {
     if (name.empty() && sha256.empty()) return "none";
     return fmt::format("{}{}{}", name.empty() ? "without a name" : name, revision.empty() ? "" : ", revision ",

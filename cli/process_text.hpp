@@ -21,4 +21,7 @@ std::string lost_changes_text(std::uint64_t count);
 /// Why calls that the process made later are not in its recording; empty: they are.
 std::string early_end_text(const record::RecordingFacts& facts);
 
+/// `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty where that had none of these.
+std::string pins_text(std::uint8_t pins);
+
 }  // namespace fp32shim::cli

@@ -1,14 +1,19 @@
 #include "cli/recordings.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "cli/progress.hpp"
@@ -55,6 +60,60 @@ std::vector<std::string> matches_of(const std::string& pattern) {
     return found;
 }
 
+/// Which recording of which process a file is, or is a copy of: the begin of its header, which is written once. After
+/// a reload, an exec or a fork the next recording has another start. Empty: it is none.
+std::string identity_in(const std::string& path) {
+    std::string begin(offsetof(record::format::Header, texts), '\0');
+    // O_NONBLOCK: a pipe without a writer must not be waited for.
+    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0) return {};
+    const ssize_t size = pread(descriptor, begin.data(), begin.size(), 0);
+    close(descriptor);
+    std::uint64_t magic = 0;
+    std::memcpy(&magic, begin.data(), sizeof magic);
+    const bool is_recording = size == static_cast<ssize_t>(begin.size()) && magic == record::format::magic;
+    return is_recording ? begin : std::string();
+}
+
+/// How much of a recording a file holds, to compare copies. The process goes on writing into one of them, others may
+/// have been cut. Times do not do: readers estimate them anew.
+auto content_of(const std::string& path) {
+    const auto opened = record::RecordingReader::open(path);
+    const auto* reader = opened.reader.get();
+    using Content = std::tuple<bool, std::uint64_t, bool, std::uint64_t, bool, std::size_t, std::size_t>;
+    if (reader == nullptr) return Content{};
+    const record::RecordedObjects& objects = reader->objects();
+    return Content{true,
+                   reader->total_calls(),
+                   reader->problems().empty(),
+                   reader->event_count(),
+                   objects.until_exit,
+                   objects.all.size(),
+                   reader->changes().size() + reader->lost_changes()};
+}
+
+/// Leaves one file of each recording, that which holds the most of it: else its calls would be counted twice.
+void leave_copies_out(RecordingPaths& result) {
+    std::map<std::string, std::vector<std::string>> files;
+    for (const std::string& path : result.paths) {
+        if (std::string identity = identity_in(path); !identity.empty()) files[std::move(identity)].push_back(path);
+    }
+    for (const auto& [identity, paths] : files) {
+        if (paths.size() == 1) continue;
+        std::vector<std::pair<decltype(content_of({})), std::string>> contents;
+        for (const std::string& path : paths) contents.emplace_back(content_of(path), path);
+        const auto fullest = std::max_element(contents.begin(), contents.end(),
+                                              [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (const auto& [content, path] : contents) {
+            if (path == fullest->second) continue;
+            result.copies.push_back(path);
+            result.notes.push_back(fmt::format("{}: the same recording as {}, which holds {}; counted once", path,
+                                               fullest->second, content < fullest->first ? "more" : "as much"));
+            std::erase(result.paths, path);
+        }
+    }
+}
+
 }  // namespace
 
 RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
@@ -90,6 +149,7 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
                 fmt::format("{}: {}", argument, is_absent ? "no such file or folder" : error.message()));
         }
     }
+    leave_copies_out(result);
     return result;
 }
 
@@ -111,6 +171,13 @@ std::vector<ReadingProblem> visit_recordings(
         }
     }
     return problems;
+}
+
+bool say_errors(std::string_view command, const RecordingPaths& found) {
+    for (const std::string& error : found.errors) say(command, error);
+    if (!found.errors.empty()) return true;
+    for (const std::string& note : found.notes) say(command, note);
+    return false;
 }
 
 bool say_problems(std::string_view command, const std::vector<ReadingProblem>& problems) {

@@ -11,13 +11,19 @@
 namespace fp32shim::cli {
 
 struct RecordingPaths {
-    std::vector<std::string> paths;   ///< each file once, in the order of the arguments, then by name
+    std::vector<std::string> paths;   ///< each recording once, in the order of the arguments, then by name
     std::vector<std::string> errors;  ///< an argument that names no recording: one line each
+    std::vector<std::string>
+        copies;  ///< files that are left out: they hold no more of a recording than one of `paths`
+    std::vector<std::string> notes;  ///< for each of those, one line that says so
 };
 
 /// An argument is a file; or a folder, for all recordings (`*.fp32rec`) in and below it, and for what is below it and
 /// cannot be looked into, which `visit_recordings` then names; or a glob, where the shell has left it as it is.
 RecordingPaths find_recordings(const std::vector<std::string>& arguments);
+
+/// Says each error, or else each note, in one line; returns whether there are errors.
+bool say_errors(std::string_view command, const RecordingPaths& found);
 
 /// What could not be read: of a whole file, or at one place of it.
 struct ReadingProblem {

@@ -46,12 +46,13 @@ int report(ReportOptions& options) {
         return exit_code::usage;
     }
     const RecordingPaths found = find_recordings(options.recordings);
-    for (const std::string& error : found.errors) say("report", error);
-    if (!found.errors.empty()) return exit_code::usage;
+    if (say_errors("report", found)) return exit_code::usage;
 
-    if (const std::string problem = output_problem(options.output, found.paths); !problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
+    for (const auto* files : {&found.paths, &found.copies}) {
+        if (const std::string problem = output_problem(options.output, *files); !problem.empty()) {
+            say("report", problem);
+            return exit_code::usage;
+        }
     }
 
     MergedCalls calls(&options.filter);
@@ -63,6 +64,11 @@ int report(ReportOptions& options) {
         });
     const bool is_damaged = say_problems("report", problems);
     if (calls.processes().empty()) return exit_code::finding;
+    if (options.filter.looks_at_sizes()) {
+        std::uint64_t folded = 0;
+        for (const MergedRow& row : calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
+        if (folded > 0) say("report", folded_text(folded));
+    }
     const std::string text = text_of(calls, timeline, problems, options);
     if (options.output.empty()) {
         print(text);

@@ -53,6 +53,7 @@ std::string all_settings_text(const MergedCalls& calls) {
     for (const MergedProcess& process : calls.processes()) {
         const record::StartEvent& start = process.facts.start;
         std::string line = settings_text(start);
+        if (const std::string pins = pins_text(process.facts.process.pins); !pins.empty()) line += ", " + pins;
         if (!start.policy_sha256.empty()) {
             line += fmt::format(", policy {}, sha256 {:.12}",
                                 policy_text(start.policy_name, start.policy_revision, start.policy_sha256),
@@ -167,7 +168,7 @@ Json json_of(const MergedProcess& process) {
                  {"host", text_or_null(facts.host)},
                  {"job_id", text_or_null(facts.job_id)},
                  {"rank", facts.rank < 0 ? Json() : Json(facts.rank)},
-                 {"forked_from", start.forked_from == 0 ? Json() : Json(start.forked_from)},
+                 {"forked_from", facts.forked_from == 0 ? Json() : Json(facts.forked_from)},
                  {"executable", text_or_null(facts.executable)},
                  {"command", text_or_null(facts.command)},
                  {"opened", timestamp(process.facts.opened_ns)},
@@ -179,6 +180,7 @@ Json json_of(const MergedProcess& process) {
                  {"floor", policy::to_string(start.floor)},
                  {"cpu_mode", policy::to_string(start.cpu_mode)},
                  {"log_level", policy::to_string(start.log_level)},
+                 {"pinned_by", facts.pins == 0 ? Json() : Json(record::entries_of(facts.pins))},
                  {"calls", process.calls},
                  {"uncounted_calls", process.uncounted_calls},
                  {"dropped_events", process.dropped_events},

@@ -148,6 +148,7 @@ Json facts_json(const MergedCalls& calls) {
     add("Process", [](const MergedProcess& process) { return fmt::format("{}", process.facts.process.pid); });
     add("Job", rank_text);
     add("Settings at its start", [](const MergedProcess& process) { return settings_text(process.facts.start); });
+    add("Other libraries", [](const MergedProcess& process) { return pins_text(process.facts.process.pins); });
     add("Policy", [](const MergedProcess& process) { return whole_policy_text(process.facts.start); });
     add("Recorded", [](const MergedProcess& process) {
         const bool is_calls = process.facts.start.log_level == policy::LogLevel::calls;

@@ -139,6 +139,7 @@ Json json_of(const UnseenRoad& road) {
     return {{"road", road.word},
             {"reason", road.reason},
             {"remedy", text_or_null(road.remedy)},
+            {"pinned_by", record::entries_of(road.pins)},
             {"recordings", road.recordings}};
 }
 
@@ -223,15 +224,18 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     for (const UnseenRoad& road : verified.roads) {
         text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
                             printable(road.reason));
-        if (!road.remedy.empty()) text += fmt::format("  -> {}\n", road.remedy);
+        const std::string pinned = pins_text(road.pins);
+        if (!pinned.empty() || !road.remedy.empty())
+            text += fmt::format("  -> {}\n", pinned.empty() ? road.remedy : pinned);
     }
     if (!verified.assumed.empty()) {
         text +=
             fmt::format("\nAssumed not to have multiplied below {}, as --assume-unused says:\n", options.at_least);
     }
     for (const UnseenRoad& road : verified.assumed) {
-        text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
-                            printable(road.reason));
+        const std::string pinned = pins_text(road.pins);
+        text += fmt::format("- {}: {}{}{}{}\n", road.word, printable(place_text(road.recordings, calls)),
+                            printable(road.reason), pinned.empty() ? "" : "; ", pinned);
     }
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
     return text + fmt::format("\n{}\n", scope_note);
@@ -239,8 +243,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
 
 int verify(const VerifyOptions& options) {
     const RecordingPaths found = find_recordings(options.recordings);
-    for (const std::string& error : found.errors) say("verify", error);
-    if (!found.errors.empty()) return exit_code::usage;
+    if (say_errors("verify", found)) return exit_code::usage;
 
     MergedCalls calls;
     const auto problems =

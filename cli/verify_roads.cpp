@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "cli/doctor_functions.hpp"
@@ -66,9 +67,10 @@ class JudgedFiles {
 
 class UnseenRoads {
   public:
-    void add(std::string_view word, std::string reason, std::string remedy, const std::string& recording) {
-        const auto [place, is_new] = places_.emplace(std::pair(std::string(word), reason), all_.size());
-        if (is_new) all_.push_back({std::string(word), std::move(reason), std::move(remedy), {}});
+    void add(std::string_view word, std::string reason, std::string remedy, const std::string& recording,
+             std::uint8_t pins = 0) {
+        const auto [place, is_new] = places_.emplace(std::tuple(std::string(word), reason, pins), all_.size());
+        if (is_new) all_.push_back({std::string(word), std::move(reason), std::move(remedy), pins, {}});
         std::vector<std::string>& recordings = all_[place->second].recordings;
         if (recordings.empty() || recordings.back() != recording) recordings.push_back(recording);
     }
@@ -76,7 +78,7 @@ class UnseenRoads {
 
   private:
     std::vector<UnseenRoad> all_;
-    std::map<std::pair<std::string, std::string>, std::size_t> places_;
+    std::map<std::tuple<std::string, std::string, std::uint8_t>, std::size_t> places_;
 };
 
 void add_unread(const std::map<std::string, std::vector<std::string>>& unread, const std::string& recording,
@@ -91,16 +93,30 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
     }
 }
 
+/// Why it is not known which libraries a process had to its end.
+std::string_view unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
+    const auto& facts = process.facts;
+    // Of one process there are several where a reload made it leave the first, which is noted, or an exec.
+    const bool has_left = (facts.flags & record::format::flag_left) != 0;
+    const bool became_another =
+        !has_left && facts.identity.start != 0 &&
+        std::any_of(processes.begin(), processes.end(), [&](const MergedProcess& other) {
+            return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
+        });
+    return became_another ? "the process became another program by exec, which the shim does not see coming"
+                          : "the process was killed, or ended without running its exit handlers";
+}
+
 /// The process itself: what is known of it, whatever it had loaded.
-void add_gaps(const MergedProcess& process, bool is_continued, UnseenRoads& roads) {
+void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
+              UnseenRoads& roads) {
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0) {
         roads.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
     } else if (!objects.until_exit && !is_continued && process.state != record::RecordingState::live) {
         roads.add(later_libraries,
-                  fmt::format("libraries that were loaded after {} are not known: the process was killed, or ended "
-                              "without running its exit handlers",
-                              timestamp(objects.looked_at_ns)),
+                  fmt::format("libraries that were loaded after {} are not known: {}",
+                              timestamp(objects.looked_at_ns), unknown_end_text(process, processes)),
                   "", process.path);
     }
     if (objects.are_missing)
@@ -111,14 +127,16 @@ void add_gaps(const MergedProcess& process, bool is_continued, UnseenRoads& road
                   process.path);
 }
 
-void add_process(const MergedProcess& process, bool is_continued, JudgedFiles& files, UnseenRoads& roads) {
+void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
+                 UnseenRoads& roads) {
     std::map<std::string, std::vector<std::string>> unread;
     for (const record::RecordedObject& object : process.objects.all) {
         const Judged& judged = files.of(object);
         for (const Road& road : judged.roads) {
             const std::string name = road.name == road.word ? "" : road.name + " ";  // the word stands before it
+            const bool is_pinned = (process.facts.process.pins & road.pins) == road.pins;
             roads.add(road.word, fmt::format("{}in {}: {}", name, object.path, road.message), road.remedy,
-                      process.path);
+                      process.path, is_pinned ? road.pins : 0);
         }
         if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(record::base_name(object.path));
         if (object.is_bound_past)
@@ -131,7 +149,7 @@ void add_process(const MergedProcess& process, bool is_continued, JudgedFiles& f
                 "", process.path);
     }
     add_unread(unread, process.path, roads);
-    add_gaps(process, is_continued, roads);
+    add_gaps(process, processes, is_continued(process, processes), roads);
 }
 
 }  // namespace
@@ -150,7 +168,7 @@ std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& proc
     Progress progress("reading libraries");
     for (std::size_t i = 0; i < processes.size(); ++i) {
         progress.show(i, processes.size());
-        add_process(processes[i], is_continued(processes[i], processes), files, roads);
+        add_process(processes[i], processes, files, roads);
     }
     return roads.take();
 }

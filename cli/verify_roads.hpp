@@ -2,6 +2,7 @@
 // judged by the files that they had loaded.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +12,10 @@
 namespace fp32shim::cli {
 
 struct UnseenRoad {
-    std::string word;                     ///< for --assume-unused
-    std::string reason;                   ///< what may have multiplied, and why that is not known: to follow the word
-    std::string remedy;                   ///< what governs it; empty: nothing
+    std::string word;    ///< for --assume-unused
+    std::string reason;  ///< what may have multiplied, and why that is not known: to follow the word
+    std::string remedy;  ///< what governs it; empty: nothing
+    std::uint8_t pins;   ///< record::pin_…, where the environment had all that keep it at float32; else 0
     std::vector<std::string> recordings;  ///< whose processes had it
 };
 

@@ -32,10 +32,11 @@ DecisionLog::~DecisionLog() {
 }
 
 std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
-                              LogBuffer buffer, std::uint32_t mode) {
+                              LogBuffer buffer, std::uint32_t mode, const StartEvent& (*in_force)()) {
     facts_ = facts;
     facts_.pid = raw::getpid();  // the facts may have been gathered before a fork
     start_ = start;
+    in_force_ = in_force;
     mode_ = mode;
     const std::string_view absolute = make_absolute(name, name_, buffer);
     const ExpandedPath expanded =
@@ -99,7 +100,7 @@ bool DecisionLog::recover(LogBuffer buffer) {
 
 /// The first line of a forked child. Under the lock.
 bool DecisionLog::enter_child(std::int32_t self, LogBuffer buffer) {
-    start_.forked_from = process_.load(std::memory_order_relaxed);
+    facts_.forked_from = process_.load(std::memory_order_relaxed);
     dropped_.store(0, std::memory_order_relaxed);
     reopened_.store(false, std::memory_order_relaxed);
     gave_up_.store(false, std::memory_order_relaxed);
@@ -116,7 +117,8 @@ bool DecisionLog::enter_child(std::int32_t self, LogBuffer buffer) {
     if (error != 0) {
         give_up(error, buffer);
     } else {
-        settle(put(buffer, format_start(start_, facts_, this_moment(), line_of(buffer))), buffer);
+        const StartEvent& start = in_force_ != nullptr ? in_force_() : start_;
+        settle(put(buffer, format_start(start, facts_, this_moment(), line_of(buffer))), buffer);
     }
     process_.store(self, std::memory_order_release);
     return error == 0;

@@ -39,11 +39,12 @@ class DecisionLog {
     DecisionLog& operator=(const DecisionLog&) = delete;
 
     /// Expands `name` (log_path.hpp), opens the file and writes the `start` event. A file that is made gets exactly
-    /// the permission bits `mode`, whatever the umask; one that exists keeps its own.
+    /// the permission bits `mode`, whatever the umask; one that exists keeps its own. `in_force` is asked by a forked
+    /// child for its `start` event, since a reload may have changed the settings; without it, that is `start` again.
     /// Returns an empty string, or one line that says what is wrong and what to do; the log then stays closed, and
     /// writing to it does nothing. Once per log, before any other thread knows it. Allocates.
     std::string open(std::string_view name, const ProcessFacts& facts, const StartEvent& start, LogBuffer buffer,
-                     std::uint32_t mode = 0600);
+                     std::uint32_t mode = 0600, const StartEvent& (*in_force)() = nullptr);
 
     /// Writes one line. In a forked child the first call also writes the child's own `start` event: into its own file
     /// where the name has `%p`, else into the shared one. A line that cannot be written is counted; the first failure
@@ -78,11 +79,12 @@ class DecisionLog {
     ForkSafeLock lock_;
 
     // After open() only enter_child() changes these, under the lock and before `process_` names the child: path_,
-    // facts_.pid (for expand_path: lines take their process id from the kernel) and start_.forked_from.
+    // facts_.pid (for expand_path: lines take their process id from the kernel) and facts_.forked_from.
     char name_[path_capacity] = {};  // absolute, placeholders not yet expanded
     char path_[path_capacity] = {};  // expanded for `process_`
     ProcessFacts facts_;
     StartEvent start_;
+    const StartEvent& (*in_force_)() = nullptr;
     std::uint32_t mode_ = 0600;
 };
 

@@ -100,7 +100,7 @@ std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, con
         .code("log_level", to_string(event.log_level))
         .code("job_id_from", facts.job_id_from)
         .code("rank_from", facts.rank_from)
-        .integer_or_null("forked_from", event.forked_from, 0)
+        .integer_or_null("forked_from", facts.forked_from, 0)
         .string("command", facts.command, limit::command);
     return line.finish();
 }

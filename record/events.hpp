@@ -54,7 +54,6 @@ struct StartEvent {
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
     policy::LogLevel log_level = policy::LogLevel::calls;
-    std::int32_t forked_from = 0;  ///< the process whose log a forked child goes on with; 0: not a forked child
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);
 

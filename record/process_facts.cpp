@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -79,9 +80,21 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
         facts.rank_from = name;
         break;
     }
+    facts.pins = pins_known;
+    for (const Pin& pin : all_pins) {
+        if (std::find(environment.begin(), environment.end(), pin.entry) != environment.end()) facts.pins |= pin.bit;
+    }
     facts.executable = read_executable();
     facts.command = read_command();
     return facts;
+}
+
+std::vector<std::string_view> entries_of(std::uint8_t pins) {
+    std::vector<std::string_view> entries;
+    for (const Pin& pin : all_pins) {
+        if ((pins & pin.bit) != 0) entries.push_back(pin.entry);
+    }
+    return entries;
 }
 
 std::string_view base_name(std::string_view path) {

@@ -171,6 +171,7 @@ std::string RecordingContents::variable_name(Text which, std::size_t header_byte
 
 void RecordingContents::read_facts(std::size_t header_bytes) {
     facts.process.pid = header.pid;
+    facts.process.forked_from = header.forked_from;
     facts.process.host = text(Text::host, header_bytes);
     facts.process.job_id = text(Text::job_id, header_bytes);
     facts.process.job_id_from = variable_name(Text::job_id_from, header_bytes);
@@ -178,6 +179,7 @@ void RecordingContents::read_facts(std::size_t header_bytes) {
     facts.process.rank_from = variable_name(Text::rank_from, header_bytes);
     facts.process.executable = text(Text::executable, header_bytes);
     facts.process.command = text(Text::command, header_bytes);
+    facts.process.pins = header.pins;
     facts.process.start_ns = clamped_time(header.facts_ns);
     facts.start.version = text(Text::version, header_bytes);
     facts.start.policy_name = text(Text::policy_name, header_bytes);
@@ -188,7 +190,6 @@ void RecordingContents::read_facts(std::size_t header_bytes) {
     facts.start.cpu_mode = static_cast<policy::CpuMode>(header.cpu_mode);
     facts.start.tf32_rounding = static_cast<policy::Tf32Rounding>(header.tf32_rounding);
     facts.start.log_level = static_cast<policy::LogLevel>(header.level);
-    facts.start.forked_from = header.forked_from;
     facts.opened_ns = clamped_time(header.start_realtime_ns);
     facts.on_full = static_cast<policy::OnFull>(header.on_full);
     facts.max_size = header.max_size;

@@ -330,8 +330,8 @@ struct Header {
     std::uint8_t tf32_rounding;      ///< policy::Tf32Rounding
     std::uint8_t level;              ///< policy::LogLevel
     std::uint8_t on_full;            ///< policy::OnFull
-    std::uint8_t reserved0;
-    std::int64_t facts_ns;  ///< ProcessFacts::start_ns: what %t stands for
+    std::uint8_t pins;               ///< ProcessFacts::pins; 0: the writer did not note them
+    std::int64_t facts_ns;           ///< ProcessFacts::start_ns: what %t stands for
     std::uint64_t reserved_line1;
     // 128
     TextRange texts[text_count];

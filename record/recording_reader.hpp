@@ -43,7 +43,7 @@ std::string_view to_string(RecordingState state);
 struct RecordingFacts {
     std::uint32_t format_version = 0;
     ProcessFacts process;        ///< `start_ns`: when the settings were read, which is what `%t` stands for
-    StartEvent start;            ///< version, policy and settings; `forked_from` is 0 where it is no forked child
+    StartEvent start;            ///< version, policy and settings
     std::int64_t opened_ns = 0;  ///< when the recording begins: nanoseconds since 1970, UTC
     std::uint64_t ticks_per_second = 0;
     policy::OnFull on_full = policy::OnFull::drop;

@@ -114,8 +114,9 @@ bool ends_with(std::string_view text, std::string_view end) {
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// For a recording that a forked child begins: there are settings then, since its ancestor recorded.
-record::InForce what_is_in_force() { return {&known_settings()->start, process_precision(), process_floor()}; }
+// For the log or recording that a forked child begins: there are settings then, since its ancestor logged.
+const record::StartEvent& start_in_force() { return known_settings()->start; }
+record::InForce what_is_in_force() { return {&start_in_force(), process_precision(), process_floor()}; }
 
 void open_log(Settings& settings, const Settings* previous) {
     const policy::Policy& policy = settings.policy;
@@ -153,7 +154,7 @@ void open_log(Settings& settings, const Settings* previous) {
     auto log = std::make_unique<record::DecisionLog>();
     auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
     const std::string problem =
-        log->open(path, settings.facts, settings.start, record::LogBuffer(*buffer), policy.log_mode);
+        log->open(path, settings.facts, settings.start, record::LogBuffer(*buffer), policy.log_mode, start_in_force);
     if (!problem.empty()) {
         record::stderr_line(problem);
         return;

@@ -1,10 +1,11 @@
 // Writes recordings for the tests of `fp32shim report`, `log` and `verify`: what the shim's writer would write for
 // calls that are described on the command line.
 //
-//   make_recording FILE LEVEL [--stay] [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS]]...
+//   make_recording FILE LEVEL [--stay] [--rows ROWS] [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS]]...
 //
 // LEVEL is summary or calls. Each description is one distinct decision on the CPU, called CALLS times by each thread,
-// 1000 ticks a call. It then prints the path, and with --stay stays alive until its standard input ends.
+// 1000 ticks a call. It then prints the path, and with --stay stays alive until its standard input ends. ROWS: how
+// many distinct decisions the recording has room for.
 #include <poll.h>
 #include <unistd.h>
 
@@ -104,10 +105,13 @@ int main(int argc, char** argv) {
     if (argc < 3) return 2;
     const bool with_events = std::strcmp(argv[2], "calls") == 0;
     bool stays = false;
+    record::RecordingSettings settings;
     std::vector<Description> descriptions;
     for (int i = 3; i < argc; ++i) {
         if (std::strcmp(argv[i], "--stay") == 0)
             stays = true;
+        else if (std::strcmp(argv[i], "--rows") == 0 && i + 1 < argc)
+            settings.row_limit = static_cast<std::uint32_t>(std::stoul(argv[++i]));
         else
             descriptions.push_back(parsed(argv[i]));
     }
@@ -118,7 +122,7 @@ int main(int argc, char** argv) {
     policy.revision = "1";
     policy.log_level = with_events ? policy::LogLevel::calls : policy::LogLevel::summary;
     const auto opened = record::Recording::open(argv[1], record::gather_process_facts(environment),
-                                                record::make_start_event("0.1.0", policy), {});
+                                                record::make_start_event("0.1.0", policy), settings);
     if (opened.recording == nullptr) {
         std::fprintf(stderr, "make_recording: %s\n", opened.error.c_str());
         return 1;

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "preload"))
+from command import fp32shim  # noqa: E402
 from shim import BUILD, LIBRARY, ROOT, SYSTEM_PYTHON, blas_library, client, need  # noqa: E402
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", BUILD / "bin/fp32shim")).resolve()
@@ -273,6 +274,19 @@ def test_local_functions_that_only_call_another_library_are_no_static_blas():
     need(WHEELS.exists(), "the wheels are not installed: tests/wheels.sh --prepare")
     _, result, _ = doctor("--", WHEELS, "-c", "import scipy.linalg")
     assert not [road for road in roads_of(result) if "statically" in road[0]]
+
+
+def test_a_remedy_of_several_is_said_once(tmp_path):
+    libraries = [build(tmp_path / name, f"int nothing{i};", "-shared", "-fPIC", f"-Wl,-soname,{name}")
+                 for i, name in enumerate(["libcudnn.so.9", "libtriton.so", "libcutensor.so.2"])]
+    program = build(tmp_path / "program", "int main(void) { return 0; }", "-Wl,--no-as-needed", *libraries,
+                    f"-Wl,-rpath,{tmp_path}")
+    text = fp32shim("doctor", "--", program).stdout
+    lines = text[text.index("Not seen"):].splitlines()
+    remedy = next(i for i, line in enumerate(lines) if "NVIDIA_TF32_OVERRIDE=0" in line)
+    assert text.count("NVIDIA_TF32_OVERRIDE=0") == 1
+    assert lines[remedy].startswith("    -> for each of these 2: ")
+    assert [line.split()[0] for line in lines[remedy - 2:remedy]] == ["cuDNN", "cuTENSOR"]
 
 
 @pytest.mark.parametrize("strip", [False, True], ids=["with names", "stripped"])

@@ -54,6 +54,43 @@ def test_a_recording_of_several_names_is_counted_once(folder):
     assert report(folder)["totals"]["recordings"] == 2
 
 
+@pytest.mark.parametrize("command, words", [("report", []), ("log", ["--rows"]), ("verify", ["--at-least", "tf32"])])
+def test_a_copy_of_a_recording_is_counted_once_and_said(folder, command, words):
+    shutil.copytree(folder, folder / "z")
+    once = fp32shim(command, *words, "--format", "json", folder / "a.fp32rec", folder / "below")
+    twice = fp32shim(command, *words, "--format", "json", folder)
+
+    def calls(result):  # times are estimated anew at each look
+        rows = result.json if command == "log" else [result.json.get("totals", result.json), *result.json.get("rows", [])]
+        return [row.get("calls") for row in rows]
+
+    assert calls(twice) == calls(once) and twice.returncode == once.returncode
+    assert sorted(line for line in twice.lines if "counted once" in line) == [
+        f"fp32shim {command}: {folder}/z/{name}: the same recording as {folder}/{name}, which holds as much; counted once"
+        for name in ("a.fp32rec", "below/b.fp32rec")]
+
+
+def test_of_copies_taken_at_different_moments_the_one_that_holds_more_is_counted(tmp_path):
+    process = live_recording(tmp_path / "z.fp32rec", "summary", EXACT)
+    whole = (tmp_path / "z.fp32rec").read_bytes()
+    process.communicate()  # what was loaded until the end is in it from now on
+    (tmp_path / "a.fp32rec").write_bytes(whole)
+    (tmp_path / "cut.fp32rec").write_bytes(whole[:70000])
+    result = fp32shim("report", "--format", "json", tmp_path)
+    assert [entry["recording"] for entry in result.json["processes"]] == [f"{tmp_path}/z.fp32rec"]
+    assert result.json["totals"]["calls"] == 7
+    assert result.returncode == 0  # nothing is missing: what the others lack is in the one that was taken
+    assert result.lines == [f"fp32shim report: {tmp_path}/{name}: the same recording as {tmp_path}/z.fp32rec, which "
+                            "holds more; counted once" for name in ("a.fp32rec", "cut.fp32rec")]
+
+
+def test_a_copy_that_is_not_counted_is_not_overwritten_either(folder):
+    copy = folder / "copy.fp32rec"
+    shutil.copy(folder / "a.fp32rec", copy)
+    result = fp32shim("report", "-o", copy, folder)
+    assert (result.returncode, copy.read_bytes()) == (2, (folder / "a.fp32rec").read_bytes())
+
+
 def test_a_forked_name_gets_a_number_and_is_found(tmp_path):
     first = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
     second = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
@@ -73,6 +110,25 @@ def test_filters_are_the_keys_of_a_rule(folder):
     assert report("--caller", "nobody*", folder)["totals"]["calls"] == 0
     assert report("--executable", "make_recording", "--flops", ">=1M", folder)["totals"]["calls"] == 4000
     assert report("--device", "cuda", folder)["totals"]["calls"] == 0
+
+
+def test_a_filter_takes_sizes_that_are_rounded_up_where_they_may_fit_and_says_so(tmp_path):
+    exact = [f"cblas_sgemm:{size}:native:fp32:as_requested:1" for size in (300, 301, 302, 303, 304)]
+    folded = ["cblas_sgemm:100:native:fp32:as_requested:7"]  # recorded as 128: there are 65 to 128
+    recording = make_recording(tmp_path / "a.fp32rec", "calls", "--rows", "8", *exact, *folded)
+    rows = report(recording)["rows"]
+    assert [row["m"] for row in rows if row["sizes_folded"]] == [128]
+    for words, calls in [(["--m", "100"], 7), (["--k", "<=65"], 7), (["--k", "<=64"], 0), (["--n", ">=128"], 12),
+                         (["--n", "129"], 0), (["--max-dim", ">=70 <=80"], 7), (["--flops", "2M"], 7),
+                         (["--m", "300"], 1), (["--flops", ">=5M"], 5)]:
+        result = fp32shim("report", "--format", "json", *words, recording)
+        assert result.json["totals"]["calls"] == calls, words
+        log = fp32shim("log", "--format", "json", *words, recording)
+        assert len([event for event in log.json if event["event"] == "decision"]) == calls, words
+        said = "7 calls have sizes that are known only up to the next power of two: some may not be of those that were asked for"
+        for name, lines in (("report", result.lines), ("log", log.lines)):
+            assert lines == ([f"fp32shim {name}: {said}"] if calls in (7, 12) else []), words
+    assert fp32shim("report", "--function", "cblas_*", recording).lines == []
 
 
 @pytest.mark.parametrize("words, text", [(["--m", "12x"], "--m: found"), (["--m", ">=4 <=3"], "--m:"),
@@ -299,6 +355,23 @@ def test_a_chrome_trace_has_one_event_per_call(folder):
     complete = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     assert len(complete) == 2010
     assert all(event["ts"] >= 0 and event["dur"] > 0 for event in complete)
+
+
+def test_processes_of_one_id_have_tracks_of_their_own_in_a_chrome_trace(folder):
+    content = bytearray((folder / "a.fp32rec").read_bytes())
+    content[48] ^= 1  # start_ticks: another recording of that process, as after a reload
+    (folder / "later.fp32rec").write_bytes(content)
+    content[80] ^= 1  # boot_id: another machine
+    (folder / "elsewhere.fp32rec").write_bytes(content)
+    (folder / "below/b.fp32rec").unlink()
+    trace = json.loads(fp32shim("log", "--format", "chrome", folder).stdout)["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in trace if event["ph"] == "M"}
+    pid = report(folder / "a.fp32rec")["processes"][0]["pid"]
+    assert set(names) == {pid, pid + 1}
+    # One of the two machines, by the order of the files, keeps the id.
+    assert names[pid + 1].startswith(f"make_recording, process {pid} on ") and "process" not in names[pid]
+    calls = [event["pid"] for event in trace if event["ph"] == "X"]
+    assert sorted((calls.count(pid), calls.count(pid + 1))) == [2010, 2 * 2010]
 
 
 def test_a_chrome_trace_has_no_entry_that_is_too_short_to_be_seen(folder):

@@ -127,6 +127,49 @@ def test_a_road_that_was_unloaded_before_the_end_is_known(log, tmp_path):
     assert f"\n- oneDNN: {reason}\n" in fp32shim("verify", "--at-least", "fp32", log).stdout
 
 
+def test_a_road_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    road = plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    cublas = plugin(tmp_path / "libstatic.so", 'const char* mark(void) { return "CUBLASLT_LOG_LEVEL"; } void run(void) {}')
+    words = [f"local={product}", f"run={product}", f"local={road}", f"local={cublas}"]
+    load(tmp_path / "pinned.fp32rec", *words)
+    subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "not.fp32rec", "--", shim.client("loader"), *words], check=True,
+                   env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), NVIDIA_TF32_OVERRIDE="0"))
+    onednn = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"
+    both = "NVIDIA_TF32_OVERRIDE=0, CUBLAS_EMULATE_SINGLE_PRECISION=0"
+    for name, expected, lines in [
+            ("pinned", [[onednn], both.split(", ")],
+             [f"  -> pinned by its environment: {entries}" for entries in (onednn, both)]),
+            ("not", [[], []],  # static cuBLAS needs both of its variables
+             [f"  -> {onednn} keeps it at float32", "  -> NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"])]:
+        log = tmp_path / f"{name}.fp32rec"
+        result = verify(log)
+        assert (result.returncode, roads(result)) == (3, ["oneDNN", "static-cuBLAS"])
+        assert [road["pinned_by"] for road in result.json["roads_not_seen"]] == expected
+        text = fp32shim("verify", "--at-least", "fp32", log).stdout
+        assert [line for line in text.splitlines() if line.startswith("  -> ")] == lines
+    assumed = fp32shim("verify", "--at-least", "fp32", "--assume-unused", "oneDNN", "--assume-unused", "static-cuBLAS",
+                       tmp_path / "pinned.fp32rec")
+    assert assumed.returncode == 0 and f"; pinned by its environment: {onednn}\n" in assumed.stdout
+    # Processes with and without them are not one entry.
+    assert [len(road["recordings"]) for road in verify(tmp_path).json["roads_not_seen"]] == [1] * 4
+
+
+def test_a_report_names_the_variables_that_pin_other_libraries(tmp_path):
+    pinned = {"NVIDIA_TF32_OVERRIDE": "0", "ONEDNN_DEFAULT_FPMATH_MODE": "ANY"}
+    for name, variables in (("a", pinned), ("b", {"NVIDIA_TF32_OVERRIDE": "1"})):
+        subprocess.run([shim.client("make_recording"), tmp_path / f"{name}.fp32rec", "summary",
+                        "sgemm_:8:native:fp32:as_requested:1"], check=True, env=environment(**variables), capture_output=True)
+    content = bytearray((tmp_path / "b.fp32rec").read_bytes())
+    content[111] = 0  # as of a writer that did not note them
+    content[48] ^= 1
+    (tmp_path / "c.fp32rec").write_bytes(content)
+    processes = fp32shim("report", "--format", "json", tmp_path).json["processes"]
+    assert [process["pinned_by"] for process in processes] == [["NVIDIA_TF32_OVERRIDE=0"], [], None]
+    text = fp32shim("report", tmp_path).stdout
+    assert text.count("pinned by its environment: NVIDIA_TF32_OVERRIDE=0 (1 recording)") == 1
+
+
 @pytest.mark.parametrize("is_closed", [False, True], ids=["left open", "closed"])
 @pytest.mark.parametrize("source", [PRODUCT, PRODUCT_THROUGH_TABLE], ids=["by call", "by table"])
 @pytest.mark.parametrize("way, expected", [("local", []), ("global", []), ("deepbind", ["bound-past"])])
@@ -211,6 +254,17 @@ def test_a_blas_inside_the_program_is_named(log, tmp_path, words):
     assert roads(result) == ["static-BLAS"] and str(program) in result.json["roads_not_seen"][0]["reason"]
 
 
+def test_of_a_program_that_executed_another_one_the_doubt_says_so(tmp_path, numpy_product):
+    log = tmp_path / "run.%p.fp32rec"
+    record(log, *numpy_product, "os.execv(sys.executable, [sys.executable, sys.argv[0], 'pass'])")
+    first, second = sorted(tmp_path.glob("*.fp32rec"), key=lambda path: ".1." in path.name)
+    assert verify(second).returncode == 0
+    both = verify(first, second).json
+    assert (both["calls_shown"], [road["recordings"] for road in both["roads_not_seen"]]) == (2, [[str(first)]])
+    assert "the process became another program by exec" in both["roads_not_seen"][0]["reason"]
+    assert "was killed, or ended without" in verify(first).json["roads_not_seen"][0]["reason"]
+
+
 def test_closing_costs_little_however_many_libraries_are_loaded(log, tmp_path, numpy_product):
     first = build(tmp_path / "lib0.so", "int nothing;", "-shared", "-fPIC")
     for i in range(1, 300):
@@ -283,6 +337,24 @@ def test_roads_of_many_recordings_are_said_once(tmp_path):
     assert len(result.json["roads_not_seen"][0]["recordings"]) == 3
     text = fp32shim("verify", "--at-least", "fp32", tmp_path).stdout
     assert f"\n- oneDNN: in {road}: " in text and "oneDNN in" not in text
+
+
+def test_the_start_of_a_forked_child_in_a_json_log_has_the_settings_after_a_reload(tmp_path, numpy_product):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\nname = "first"\n')
+    change = f"""
+import ctypes, os
+open({str(policy)!r}, "w").write('schema = 1\\nname = "second"\\ndefault = "highest"\\n')
+assert ctypes.CDLL({str(shim.LIBRARY)!r}).fp32shim_reload_policy() == 0
+child = os.fork()
+a @ a
+if child: os.waitpid(child, 0)
+"""
+    log = tmp_path / "run.jsonl"
+    record(log, *numpy_product, f"exec({change!r})", FP32_MATMUL_POLICY=policy)
+    starts = [line for line in map(json.loads, log.read_text().splitlines()) if line["event"] == "start"]
+    assert [(start["policy_name"], start["default_precision"], start["forked_from"]) for start in starts] == [
+        ("first", "native", None), ("second", "highest", starts[0]["pid"])]
 
 
 def test_changes_through_the_api_are_in_the_recording(tmp_path, log, numpy_product):

@@ -270,6 +270,22 @@ TEST_F(DecisionLogTest, GivesAForkedChildItsOwnStartInTheSharedFile) {
     EXPECT_EQ(objects[5]["pid"], parent);
 }
 
+TEST_F(DecisionLogTest, TellsTheSettingsInForceInTheStartOfAForkedChild) {
+    static StartEvent reloaded;
+    reloaded = start();
+    reloaded.floor = policy::Floor::fp32;
+    reloaded.policy_name = "second";
+    ASSERT_EQ(log->open(path.native(), facts, start(), buffer, 0600, []() -> const StartEvent& { return reloaded; }),
+              "");
+    EXPECT_EQ(in_child([&] { write(); }), 0);
+    const auto objects = objects_of(path);
+    ASSERT_EQ(objects.size(), 3U);
+    EXPECT_NE(objects[0]["policy_name"], "\"second\"");
+    EXPECT_EQ(objects[1]["policy_name"], "\"second\"");
+    EXPECT_EQ(objects[1]["floor"], "\"fp32\"");
+    EXPECT_EQ(objects[1]["forked_from"], std::to_string(getpid()));
+}
+
 TEST_F(DecisionLogTest, GivesAForkedChildItsOwnFileWhereTheNameHasThePid) {
     ASSERT_EQ(open(folder / "log.%p.jsonl"), "");
     write();

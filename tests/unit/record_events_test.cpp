@@ -129,9 +129,10 @@ FlatJson parse(const std::string& text) {
 TEST(Lines, AreThoseOfTheGoldenFileOfSchema1) {
     StartEvent child;
     child.version = "0.1.0";
-    child.forked_from = 4000;
+    ProcessFacts of_child;
+    of_child.forked_from = 4000;
     const std::string lines =
-        line(start_with_policy(), batch_job(), format_start) + line(child, ProcessFacts{}, format_start) +
+        line(start_with_policy(), batch_job(), format_start) + line(child, of_child, format_start) +
         line(emulated_on_the_cpu(), ProcessFacts{}, format_decision) +
         line(on_a_gpu_by_a_rule(), batch_job(), format_decision) + line(unknown(), ProcessFacts{}, format_decision) +
         line(lines_dropped(), batch_job(), format_error) + line(bad_setting(), ProcessFacts{}, format_error);
@@ -262,7 +263,7 @@ struct Extreme {
         start.version = start.policy_name = start.policy_revision = start.policy_sha256 = text;
         start.default_precision = policy::Precision::highest;
         start.cpu_mode = policy::CpuMode::accelerate;
-        start.forked_from = std::numeric_limits<std::int32_t>::min();
+        facts.forked_from = std::numeric_limits<std::int32_t>::min();
         decision = on_a_gpu_by_a_rule();
         constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
         decision.call = {text,

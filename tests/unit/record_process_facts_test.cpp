@@ -75,6 +75,16 @@ TEST(Facts, IgnoreRanksThatAreNoNumbersAndNamesThatOnlyBeginAlike) {
     EXPECT_EQ(facts.job_id, "");
 }
 
+TEST(Facts, KnowWhichVariablesPinOtherLibraries) {
+    EXPECT_EQ(gather_process_facts({}).pins, pins_known);
+    const Environment environment{"NVIDIA_TF32_OVERRIDE=0", "CUBLAS_EMULATE_SINGLE_PRECISION=1",
+                                  "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"};
+    const ProcessFacts facts = gather_process_facts(environment);
+    EXPECT_EQ(facts.pins, pins_known | pin_onednn | pin_nvidia);
+    EXPECT_EQ(entries_of(facts.pins),
+              (std::vector<std::string_view>{"ONEDNN_DEFAULT_FPMATH_MODE=STRICT", "NVIDIA_TF32_OVERRIDE=0"}));
+}
+
 TEST(LogPath, ReplacesEveryPlaceholder) {
     EXPECT_EQ(expand("/var/log/%h.%p.r%r.j%j.%t.%%.jsonl"),
               "/var/log/node17.4711.r3.j99.head.20261121T084200Z.%.jsonl");

@@ -429,7 +429,7 @@ TEST(RecordingLife, AForkedChildHasAFileOfItsOwnAndTheParentsStaysIntact) {
         EXPECT_EQ(child->total_calls(), 6'010U);
         EXPECT_EQ(events_of(*child).size(), 6'010U);
         EXPECT_EQ(calls_of_square(*child, 2), 3'000U);
-        EXPECT_EQ(child->facts().start.forked_from, getpid());
+        EXPECT_EQ(child->facts().process.forked_from, getpid());
         EXPECT_NE(child->facts().process.pid, getpid());
         EXPECT_EQ(child->facts().process.command, facts().command);
         EXPECT_EQ(child->state(), RecordingState::ended);
@@ -438,7 +438,7 @@ TEST(RecordingLife, AForkedChildHasAFileOfItsOwnAndTheParentsStaysIntact) {
         for (const auto& entry : fs::directory_iterator(folder.path())) {
             const auto one = read_recording(entry.path().string());
             ++files;
-            if (one->facts().start.forked_from == child->facts().process.pid) {
+            if (one->facts().process.forked_from == child->facts().process.pid) {
                 EXPECT_EQ(one->total_calls(), 1U);
             }
         }

@@ -27,6 +27,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     what.floor = policy::Floor::tf32;
     what.cpu_mode = policy::CpuMode::emulate;
     what.tf32_rounding = policy::Tf32Rounding::even;
+    who.pins = pins_known | pin_nvidia;
     const std::int64_t before = raw::realtime_ns();
     const Recording::Opened opened = Recording::open(folder / "run.%p.fp32rec", who, what, {});
     ASSERT_EQ(opened.error, "");
@@ -47,6 +48,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     EXPECT_EQ(read.process.executable, who.executable);
     EXPECT_EQ(read.process.command, who.command);
     EXPECT_EQ(read.process.start_ns, who.start_ns);
+    EXPECT_EQ(read.process.pins, who.pins);
     EXPECT_EQ(read.start.version, "0.1.0");
     EXPECT_EQ(read.start.policy_name, "prod-a100");
     EXPECT_EQ(read.start.policy_revision, "2026-11-21.3");
@@ -56,7 +58,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     EXPECT_EQ(read.start.cpu_mode, policy::CpuMode::emulate);
     EXPECT_EQ(read.start.tf32_rounding, policy::Tf32Rounding::even);
     EXPECT_EQ(read.start.log_level, policy::LogLevel::summary);
-    EXPECT_EQ(read.start.forked_from, 0);
+    EXPECT_EQ(read.process.forked_from, 0);
     EXPECT_EQ(read.max_size, 1ULL << 30);
     EXPECT_EQ(read.flags, 0U);
     EXPECT_NEAR(static_cast<double>(read.opened_ns), static_cast<double>(before), 5e9);
