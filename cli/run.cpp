@@ -42,8 +42,8 @@ int fail(const std::string& message) {
     return exit_code::own_failure;
 }
 
-/// Floors add up: one that is given here cannot loosen one that the environment has. What that has and cannot be read,
-/// a misspelt fp32 perhaps, stays to be complained of; but for the strictest, which is no looser than any.
+/// Floors add up: one that is given here cannot loosen one that the environment has. What that has and cannot be
+/// read, a misspelt fp32 perhaps, stays to be complained of; but for the strictest, which is no looser than any.
 void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
     const std::string known = environment.get("FP32_MATMUL_FLOOR");
     const auto current = policy::parse_floor(known);
