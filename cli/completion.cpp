@@ -99,7 +99,6 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
 std::string bash_command(const OfferedCommand& command) {
     std::string values, names, with_value;
     for (const OfferedOption& option : command.options) {
-        if (!option.takes_value && option.names.empty()) continue;
         (names += names.empty() ? "" : " ") += joined(option.names, " ");
         if (!option.takes_value) continue;
         const std::string pattern = joined(option.names, "|");

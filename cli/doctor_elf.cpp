@@ -314,10 +314,6 @@ bool is_readable(const Elf64_Ehdr& header) {
     return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == this_byte_order;
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<std::uint8_t> read_build_id(const FileBytes& file, const Elf64_Ehdr& header) {
     if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
     for (const auto& segment : file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {

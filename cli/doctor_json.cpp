@@ -1,6 +1,4 @@
 // What `fp32shim doctor` found, for programs. "schema" changes where a key changes its meaning or goes away.
-#include <cstring>
-
 #include "cli/doctor_result.hpp"
 #include "policy/words.hpp"
 

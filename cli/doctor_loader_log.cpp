@@ -1,5 +1,6 @@
 #include "cli/doctor_loader_log.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -178,7 +179,11 @@ class TemporaryFolder {
 /// stdout is stderr while this lives: ours may carry JSON.
 class StdoutToStderr {
   public:
-    StdoutToStderr() : kept_((std::fflush(stdout), dup(1))) { dup2(2, 1); }
+    StdoutToStderr() {
+        std::fflush(stdout);
+        kept_ = fcntl(1, F_DUPFD_CLOEXEC, 3);  // the program must not have it: whoever reads ours would wait for it
+        dup2(2, 1);
+    }
     ~StdoutToStderr() {
         dup2(kept_, 1);
         close(kept_);
@@ -189,7 +194,7 @@ class StdoutToStderr {
     StdoutToStderr& operator=(StdoutToStderr&&) = delete;
 
   private:
-    int kept_;
+    int kept_ = -1;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <ctime>
 
 namespace fp32shim::cli {
@@ -26,6 +27,11 @@ Broken broken_down(std::int64_t time_ns) {
 }
 
 }  // namespace
+
+std::int64_t now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
 
 std::string timestamp(std::int64_t time_ns) {
     const auto [date, nanoseconds] = broken_down(time_ns);

@@ -6,6 +6,8 @@
 
 namespace fp32shim::cli {
 
+std::int64_t now_ns();
+
 /// `2026-11-21T08:42:00.123456789Z`
 std::string timestamp(std::int64_t time_ns);
 

@@ -126,8 +126,6 @@ Json json_of(const Share& share) {
     return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"timed_calls", share.timed_calls}};
 }
 
-Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
-
 /// Empty: this version does not know it.
 std::string_view origin_word(record::format::ChangeOrigin origin) {
     using record::format::ChangeOrigin;

@@ -50,8 +50,6 @@ std::string moment_text(std::int64_t time_ns) {
     return text + " UTC";
 }
 
-std::string base_name(std::string_view path) { return std::string(path.substr(path.find_last_of('/') + 1)); }
-
 /// Flops of all calls of a row; 0 where they are not known.
 double work_of(const MergedRow& row) { return std::max(row.flops, 0.0) * static_cast<double>(row.counters.calls); }
 
@@ -167,7 +165,7 @@ Json processes_json(const MergedCalls& calls) {
                         {"host", cut(facts.host)},
                         {"pid", facts.pid},
                         {"rank", facts.rank < 0 ? Json() : Json(facts.rank)},
-                        {"program", cut(base_name(facts.executable))},
+                        {"program", cut(record::base_name(facts.executable))},
                         {"opened", moment_text(process.facts.opened_ns)},
                         {"state", record::to_string(process.state)},
                         {"calls", process.calls}});
@@ -364,8 +362,9 @@ Json page_data(const HtmlReport& report) {
     json["formats"] = formats_json(calls);
     json["warnings"] = json_of(warnings_about(calls, report.problems));
     json["facts"] = facts_json(calls);
-    json["programs"] = fact("Program", calls,
-                            [](const MergedProcess& process) { return base_name(process.facts.process.executable); });
+    json["programs"] = fact("Program", calls, [](const MergedProcess& process) {
+        return std::string(record::base_name(process.facts.process.executable));
+    });
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
     json["timeline"] = timeline_json(report.timeline);

@@ -10,8 +10,6 @@ namespace {
 
 Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
 
-Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
-
 constexpr RowColumn decisions[] = {
     {"function", [](const MergedRow& row) { return text_or_null(row.function); }},
     {"dtype", [](const MergedRow& row) { return text_or_null(row.dtype); }},
@@ -60,6 +58,8 @@ std::string csv_text(const std::string& any_text) {
 }
 
 }  // namespace
+
+Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
 
 std::span<const RowColumn> decision_columns() { return decisions; }
 std::span<const RowColumn> count_columns() { return counts; }

@@ -24,6 +24,9 @@ std::span<const RowColumn> count_columns();
 /// A row as the JSON of every command has it: both of these.
 Json json_of(const MergedRow& row);
 
+/// A point in time as JSON has it; null for 0.
+Json time_or_null(std::int64_t time_ns);
+
 /// By RFC 4180: nothing for null, in quotes where it holds a comma, a quote or a line feed.
 std::string csv_field(const Json& value);
 

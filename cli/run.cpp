@@ -42,10 +42,14 @@ int fail(const std::string& message) {
     return exit_code::own_failure;
 }
 
-/// Floors add up: one that is given here cannot loosen one that the environment has.
+/// Floors add up: one that is given here cannot loosen one that the environment has. What that has and cannot be
+/// read, a misspelt fp32 perhaps, stays to be complained of; but for the strictest, which is no looser than any.
 void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
-    const auto current = policy::parse_floor(environment.get("FP32_MATMUL_FLOOR"));
-    if (current && *current > policy::parse_floor(floor).value_or(policy::Floor::none)) return;
+    const std::string known = environment.get("FP32_MATMUL_FLOOR");
+    const auto current = policy::parse_floor(known);
+    const policy::Floor wanted = policy::parse_floor(floor).value_or(policy::Floor::none);
+    const bool is_broken = !known.empty() && !current;
+    if (wanted != policy::Floor::fp32 && (is_broken || current > wanted)) return;
     environment.set("FP32_MATMUL_FLOOR", floor);
 }
 

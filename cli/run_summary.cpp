@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +13,7 @@
 
 #include "cli/log_destination.hpp"
 #include "cli/merged_calls.hpp"
+#include "cli/moment.hpp"
 #include "cli/recordings.hpp"
 #include "cli/report_formats.hpp"
 #include "cli/terminal.hpp"
@@ -35,11 +35,6 @@ std::string shell_word(const std::string& text) {
     std::string word = "'";
     for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return word + "'";
-}
-
-std::int64_t now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -49,11 +48,6 @@ struct Before {
     std::uint64_t calls = 0;
     std::int64_t time_ns = 0;
 };
-
-std::int64_t now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
 
 std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int32_t, Before>& before) {
     const auto opened = record::RecordingReader::open(live.open_path);

@@ -23,7 +23,7 @@ bool any_of(const std::vector<T>& values, T value) {
     return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// A negative size is one that the function does not have: no condition on it holds.
+/// A negative size is one that is not known: no condition on it holds.
 inline bool any_range(const std::vector<Range>& ranges, double size) {
     return ranges.empty() || (size >= 0 && std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
                                   return range.lowest <= size && size <= range.highest;

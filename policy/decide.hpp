@@ -32,7 +32,7 @@ struct Decision {
 /// Thread-safe; allocates nothing.
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides);
 
-/// Whether `when` holds and `unless` does not. Exposed for `fp32shim explain`.
+/// Whether `when` holds and `unless` does not. Exposed for the filters of `fp32shim report` and `log`.
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process);
 
 }  // namespace fp32shim::policy

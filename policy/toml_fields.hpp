@@ -1,4 +1,4 @@
-// Reading one key: each function takes the value if it is what the key allows, else reports and leaves `target`.
+// Reading one key: each function gives the value if it is what the key allows, else reports it and gives nothing.
 #pragma once
 
 #include <optional>

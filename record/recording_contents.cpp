@@ -67,9 +67,7 @@ double mean_duration(const CounterRecord& counters) {
 
 }  // namespace
 
-std::string RecordingContents::read() {
-    const std::size_t header_bytes = bytes.read(0, &header, sizeof header);
-    facts.file_size = bytes.size();
+std::string RecordingContents::why_no_recording(std::size_t header_bytes) const {
     if (header_bytes == 0) return "the file is empty: no recording, or one whose process was killed while it made it";
     if (header.magic == 0)
         return "offset 0: no recording yet: its process is just making it, or was killed while it did";
@@ -85,6 +83,13 @@ std::string RecordingContents::read() {
     if (header.byte_order != format::byte_order)
         return "offset 12: byte order " + hex(header.byte_order) + ", expected " + hex(format::byte_order) +
                "; the file is corrupt";
+    return {};
+}
+
+std::string RecordingContents::read() {
+    const std::size_t header_bytes = bytes.read(0, &header, sizeof header);
+    facts.file_size = bytes.size();
+    if (std::string why = why_no_recording(header_bytes); !why.empty()) return why;
     facts.format_version = header.version;
     read_facts(header_bytes);
     if (header.version != format::version) {

@@ -48,6 +48,7 @@ class RecordingContents {
     std::uint64_t total_calls = 0;
 
   private:
+    std::string why_no_recording(std::size_t header_bytes) const;
     void read_facts(std::size_t header_bytes);
     std::string text(format::Text which, std::size_t header_bytes);
     std::string variable_name(format::Text which, std::size_t header_bytes);

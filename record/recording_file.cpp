@@ -301,7 +301,7 @@ bool RecordingFile::has_descriptor() {
     return false;
 }
 
-/// Makes the file and keeps its descriptor. 0 or an errno.
+/// Makes the file and keeps its descriptor. 0 or an errno, with no file left behind.
 int RecordingFile::open_new(std::string_view path) {
     int descriptor = -EEXIST;
     for (int suffix = 0; descriptor == -EEXIST && suffix <= longest_suffix; ++suffix) {
@@ -318,9 +318,12 @@ int RecordingFile::open_new(std::string_view path) {
         error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, static_cast<long>(limits_.group)));
     // After the group: nobody else may read it in between.
     if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
-    if (error == 0) return descriptor_.keep(descriptor);
-    raw::close(descriptor);
-    raw::syscall6(SYS_unlinkat, AT_FDCWD, raw::address(path_), 0);
+    if (error == 0) {
+        error = descriptor_.keep(descriptor);
+    } else {
+        raw::close(descriptor);
+    }
+    if (error != 0) raw::syscall6(SYS_unlinkat, AT_FDCWD, raw::address(path_), 0);
     return error;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "record/line_writer.hpp"
@@ -60,10 +61,16 @@ std::uint64_t read_start(std::string_view folder) {
     return number_at<std::uint64_t>(stat);
 }
 
-/// The last number of `NSpid:` in /proc/PID/status: the id in the process's own namespace.
+/// The last number of `NSpid:` in /proc/PID/status: the id in the process's own namespace. All groups of its user
+/// stand before it, which can be thousands.
 std::int32_t read_own_pid(std::string_view folder) {
-    char buffer[2048];
-    const std::string_view status = read_begin(ProcPath(folder, "status").c_str(), buffer);
+    const ProcPath path(folder, "status");
+    std::string buffer(4096, '\0');
+    std::string_view status = read_begin(path.c_str(), buffer);
+    while (status.size() == buffer.size()) {
+        buffer.resize(2 * buffer.size());
+        status = read_begin(path.c_str(), buffer);
+    }
     const std::size_t begin = status.find("\nNSpid:");
     if (begin == std::string_view::npos) return 0;
     std::string_view line = status.substr(begin + 1);

@@ -21,7 +21,7 @@ struct ProcessIdentity {
 ProcessIdentity identify_self();
 
 /// The process that has this id here, /proc/PID; `start` is 0 where there is none, or it has ended and is not yet
-/// waited for. What this user may not know stays 0.
+/// waited for. What this user may not know stays 0. Allocates.
 ProcessIdentity identify(std::int32_t pid_here);
 
 }  // namespace fp32shim::record

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -92,7 +93,11 @@ RecordingState RecordingReader::state() const {
     }
     // In another namespace the process has another id here, or none.
     if (recorded.pid_namespace != self.pid_namespace) return find_in_proc(recorded);
-    return identify(recorded.pid).start == recorded.start ? RecordingState::live : RecordingState::ended;
+    const std::uint64_t start = identify(recorded.pid).start;
+    if (start == recorded.start) return RecordingState::live;
+    // /proc can hide other users' processes (hidepid).
+    const bool is_hidden = start == 0 && kill(recorded.pid, 0) != 0 && errno == EPERM;
+    return is_hidden ? RecordingState::unknown : RecordingState::ended;
 }
 
 const RecordingFacts& RecordingReader::facts() const { return contents_->facts; }

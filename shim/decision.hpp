@@ -58,8 +58,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
 /// read.
 inline void obey_waiting_command();
 
-// ---- details
-// -------------------------------------------------------------------------------------------------------
+// ---- details -----------------------------------------------------------------------------------------------------
 
 /// A decision that holds for every call of a site, packed into one word with what it was made under, so that a thread
 /// sees it whole or not at all.

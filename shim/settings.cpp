@@ -1,6 +1,5 @@
 #include "shim/settings.hpp"
 
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/auxv.h>
@@ -110,10 +109,6 @@ std::string_view consequence_of(policy::OnError on_error) {
     return {};
 }
 
-bool ends_with(std::string_view text, std::string_view end) {
-    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 // For the log or recording that a forked child begins: there are settings then, since its ancestor logged.
 const record::StartEvent& start_in_force() { return known_settings()->start; }
 record::InForce what_is_in_force() { return {&start_in_force(), process_precision(), process_floor()}; }
@@ -121,7 +116,7 @@ record::InForce what_is_in_force() { return {&start_in_force(), process_precisio
 void open_log(Settings& settings, const Settings* previous) {
     const policy::Policy& policy = settings.policy;
     const std::string& path = policy.log_path;
-    const bool is_recording = ends_with(path, ".fp32rec");
+    const bool is_recording = path.ends_with(".fp32rec");
     settings.log_every_call =
         is_recording ? policy.log_level == policy::LogLevel::calls : policy.log_level != policy::LogLevel::summary;
     settings.start = record::make_start_event(FP32SHIM_VERSION, policy);
@@ -292,7 +287,12 @@ const Settings* read_first_settings() {
     const std::int32_t self = record::raw::getpid();
     for (;;) {
         std::int32_t process = reading_process.load(std::memory_order_acquire);
-        if (process != self && reading_process.compare_exchange_strong(process, self)) break;
+        if (process != self && reading_process.compare_exchange_strong(process, self)) {
+            const Settings* known = known_settings();
+            if (known == nullptr) break;
+            reading_process.store(0, std::memory_order_release);  // another thread was done before we looked
+            return known;
+        }
         if (reading_thread.load(std::memory_order_acquire) == record::raw::gettid()) return untouched_settings();
         if (wait_for_reader()) return settings_in_force.load(std::memory_order_acquire);
     }

@@ -15,7 +15,8 @@ namespace fp32shim::blas {
 struct Product {
     policy::MatmulCall call;  ///< for a batch of groups: the sizes of the group with the most work
 
-    /// single: the product. strided: the first of the batch. groups: only layout and dtype, see `product_of_group`.
+    /// single: the product. strided: the first of the batch. groups: operation, layout and dtype only; the products
+    /// are for_each_product()'s.
     Level3 level3;
     float alpha_value = 0;
     float beta_value = 0;

@@ -1,5 +1,7 @@
 #include "shim/cublas/formats.hpp"
 
+#include <string_view>
+
 #include "shim/cublas/api.hpp"
 
 namespace fp32shim::cublas {
@@ -162,24 +164,23 @@ bool is_pedantic(const Asked& asked) {
             (asked.math_mode & math_choice) == math_pedantic);
 }
 
+/// Of `NAME=`; empty: there is none. Of two entries of one name, getenv() finds the first.
+std::string_view first_value(const char* const* entries, std::string_view name) {
+    for (; entries != nullptr && *entries != nullptr; ++entries) {
+        const std::string_view entry = *entries;
+        if (entry.starts_with(name)) return entry.substr(name.size());
+    }
+    return {};
+}
+
 }  // namespace
 
 Environment read_environment(const char* const* entries) {
-    constexpr std::string_view override_name = "NVIDIA_TF32_OVERRIDE=";
-    constexpr std::string_view emulation_name = "CUBLAS_EMULATE_SINGLE_PRECISION=";
-    Environment result;
-    for (; entries != nullptr && *entries != nullptr; ++entries) {
-        const std::string_view entry = *entries;
-        if (entry.starts_with(override_name)) {
-            const std::string_view value = entry.substr(override_name.size());
-            result.tf32_is_off = value == "0";
-            result.tf32_may_be_on = !value.empty() && value != "0";
-        } else if (entry.starts_with(emulation_name)) {
-            const std::string_view value = entry.substr(emulation_name.size());
-            result.emulates_fp32 = !value.empty() && value != "0";
-        }
-    }
-    return result;
+    const std::string_view tf32_override = first_value(entries, "NVIDIA_TF32_OVERRIDE=");
+    const std::string_view emulation = first_value(entries, "CUBLAS_EMULATE_SINGLE_PRECISION=");
+    return {.tf32_is_off = tf32_override == "0",
+            .tf32_may_be_on = !tf32_override.empty() && tf32_override != "0",
+            .emulates_fp32 = !emulation.empty() && emulation != "0"};
 }
 
 bool is_tensor_op(std::int32_t algorithm) {

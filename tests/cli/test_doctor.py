@@ -440,6 +440,13 @@ def test_output_of_the_program_goes_to_stderr_and_its_status_is_told():
     assert "ended with status 7" in messages(result["findings"])
 
 
+def test_the_program_does_not_have_the_commands_own_output():
+    """Else whoever reads that would wait for what the program leaves behind."""
+    _, _, stderr = doctor("--", "ls", "-l", "/proc/self/fd")
+    pipes = [line.split()[-3:] for line in stderr.splitlines() if "-> pipe:" in line]
+    assert [number for number, _, _ in pipes] == ["1", "2"] and pipes[0][2] == pipes[1][2], stderr  # both its stderr
+
+
 def test_a_killed_program_is_told():
     status, result, _ = doctor("--", "sh", "-c", "kill -9 $$")
     assert status == 1

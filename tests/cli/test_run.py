@@ -58,6 +58,15 @@ def test_pin_also_governs_the_libraries_that_the_shim_does_not(temporary):
         assert line in lines
 
 
+def test_a_floor_does_not_hide_one_of_the_environment_that_cannot_be_read():
+    result = run("-q", "--floor", "tf32", "true", env={"FP32_MATMUL_FLOOR": "fp23"})
+    assert result.returncode == 125
+    assert result.lines == ['fp32shim run: FP32_MATMUL_FLOOR: found "fp23"; allowed: none, fp16, bf16, tf32, bf16x9, '
+                            'fp32; did you mean "fp32"?']
+    strictest = run("-q", "--pin", "sh", "-c", "echo $FP32_MATMUL_FLOOR", env={"FP32_MATMUL_FLOOR": "fp23"})
+    assert strictest.stdout == "fp32\n"
+
+
 def test_a_floor_cannot_loosen_that_of_the_environment():
     result = run("-q", "--floor", "bf16", "sh", "-c", "echo $FP32_MATMUL_FLOOR", env={"FP32_MATMUL_FLOOR": "fp32"})
     assert result.stdout == "fp32\n"

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from shim import explain, run
+from shim import explain, need, python, run, tool
 
 # (variable, value): what the line must contain.
 BAD_VALUES = [
@@ -149,3 +149,27 @@ def test_accelerate_which_is_not_built_runs_as_called_and_says_so():
     assert result.stdout == plain.stdout
     (decision,) = result.decisions
     assert (decision["applied"], decision["reason"]) == ("fp32", "cpu_accelerate_not_built")
+
+
+def test_a_thread_that_comes_when_another_has_just_read_the_settings_does_not_read_them_again():
+    """Each thread's getpid takes long, so that the second looks for settings before the first has read them, and goes
+    on afterwards."""
+    slowed = [tool("strace"), "-f", "-o", "/dev/null", "-e", "trace=getpid", "-e", "inject=getpid:delay_exit=200000"]
+    result = python("""if True:
+        import ctypes, threading, time
+        product = ctypes.CDLL("libblas.so.3").cblas_sgemm
+        pointer = ctypes.c_void_p
+        product.argtypes = [*[ctypes.c_int] * 6, ctypes.c_float, pointer, ctypes.c_int, pointer, ctypes.c_int,
+                            ctypes.c_float, pointer, ctypes.c_int]
+        def multiply():
+            a, c = (ctypes.c_float * 1)(2), (ctypes.c_float * 1)()
+            product(102, 111, 111, 1, 1, 1, 1, a, 1, a, 1, 0, c, 1)
+        threads = [threading.Thread(target=multiply) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.1)
+        for thread in threads:
+            thread.join()""", prefix=slowed, precision="hihg", blas="reference", log=False, check=False)
+    need("ptrace" not in result.stderr.lower(), f"strace may not trace here: {result.stderr.strip()}")
+    assert result.returncode == 0, explain(result)
+    one_line(result)

@@ -250,6 +250,25 @@ def test_a_process_that_is_gone_is_one_line(tmp_path):
         assert "does not exist" in result.stderr
 
 
+def test_a_process_that_proc_hides_from_others_is_not_said_to_have_ended(bits):
+    owner, stranger = another_user(54321), another_user(54322)
+    hidden = [shim.tool("unshare", "util-linux"), "-m", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"',
+              "sh"]
+    tried = subprocess.run([*hidden, "true"], capture_output=True, check=False)
+    shim.need(tried.returncode == 0, "no /proc can be mounted here")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="fp32shim-test-"))
+    try:
+        folder.chmod(0o777)
+        with Asked(folder / "run.fp32rec", precision="high", prefix=owner, folder=folder) as asked:
+            assert asked.ask() == bits["high"]
+            (folder / "run.fp32rec").chmod(0o644)
+            for prefix, state in (([], "live"), (stranger, "live"), ([*hidden, *stranger], "unknown")):
+                result = fp32shim("report", "--format", "json", folder / "run.fp32rec", prefix=prefix, cwd="/")
+                assert result.json["processes"][0]["state"] == state, prefix
+    finally:
+        shutil.rmtree(folder)
+
+
 def test_a_process_of_another_user_is_refused_in_one_line(bits):
     owner, stranger = another_user(54321), another_user(54322)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fp32shim-test-"))

@@ -135,6 +135,12 @@ TEST(Formats, AValueThatIsNotKnownToSwitchOffIsTakenToSwitchOn) {
     EXPECT_EQ(read({"CUBLAS_EMULATE_SINGLE_PRECISION=0"}), Environment{});
 }
 
+TEST(Formats, OfTwoVariablesOfOneNameTheFirstCountsAsForGetenv) {
+    const char* const entries[] = {"NVIDIA_TF32_OVERRIDE=1", "CUBLAS_EMULATE_SINGLE_PRECISION=0",
+                                   "NVIDIA_TF32_OVERRIDE=0", "CUBLAS_EMULATE_SINGLE_PRECISION=1", nullptr};
+    EXPECT_EQ(read_environment(entries), Environment{.tf32_may_be_on = true});
+}
+
 TEST(Plan, NativeLeavesEveryCallAsItIs) {
     for (const Case& each : all_cases()) {
         const Change change = plan(each.asked, wanting(Precision::native));

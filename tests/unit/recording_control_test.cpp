@@ -1,6 +1,7 @@
 // `fp32shim set` and `reload` through a recording's header: record/recording_control.hpp.
 #include "record/recording_control.hpp"
 
+#include <grp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
@@ -120,6 +121,27 @@ TEST(RecordingControl, ADeletedRecordingIsFoundToo) {
     const std::vector<LiveRecording> all = find_live_recordings();
     EXPECT_TRUE(
         std::any_of(all.begin(), all.end(), [&](const LiveRecording& one) { return one.pid == process.pid(); }));
+}
+
+TEST(RecordingControl, AProcessWhoseUserIsInManyGroupsIsFoundToo) {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can choose its groups";
+    const TemporaryFolder folder;
+    const std::vector<gid_t> before = [] {
+        std::vector<gid_t> groups(static_cast<std::size_t>(getgroups(0, nullptr)));
+        getgroups(static_cast<int>(groups.size()), groups.data());
+        return groups;
+    }();
+    std::vector<gid_t> many;
+    for (gid_t group = 2'000'000'000; many.size() < 5000; ++group) many.push_back(group);
+    if (setgroups(many.size(), many.data()) != 0) GTEST_SKIP() << "no groups can be set here";
+    const Multiplying process(folder / "run.fp32rec");
+    setgroups(before.size(), before.data());
+    std::string error = "not tried";
+    for (int attempt = 0; attempt < 1000 && !error.empty(); ++attempt) {
+        error = find_live_recording(process.pid()).error;
+        std::this_thread::sleep_for(milliseconds(5));
+    }
+    EXPECT_EQ(error, "");
 }
 
 TEST(RecordingControl, AProcessThatDoesNotMultiplyIsSaidToActLater) {

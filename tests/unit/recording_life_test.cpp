@@ -337,6 +337,21 @@ TEST(RecordingLife, AReadOnlyFolderIsOneErrorAndNoFile) {
         << opened.error;
 }
 
+TEST(RecordingLife, WhereNoDescriptorCanBeKeptNoFileIsLeftBehind) {
+    const TemporaryFolder folder;
+    const int status = in_child([&] {
+        close(STDIN_FILENO);  // the file gets this number, where it cannot stay
+        struct rlimit limit {
+            3, 3
+        };
+        setrlimit(RLIMIT_NOFILE, &limit);
+        const Recording::Opened opened = Recording::open(folder / "run.fp32rec", facts(), start(), {});
+        return opened.recording == nullptr && opened.error.find("(EMFILE)") != std::string::npos ? 0 : 1;
+    });
+    EXPECT_EQ(status, 0);
+    EXPECT_FALSE(fs::exists(folder / "run.fp32rec"));
+}
+
 TEST(RecordingLife, ADeletedFileIsStillWrittenTo) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");

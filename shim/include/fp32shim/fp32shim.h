@@ -54,8 +54,8 @@ typedef enum fp32shim_status {
     FP32SHIM_INVALID_ARGUMENT = 1, /* an unknown name, a NULL that is not allowed, a buffer that is too small */
     FP32SHIM_NOT_ACTIVE = 2,       /* FP32_MATMUL_DISABLE=1, or the process runs with elevated rights */
     FP32SHIM_SCOPE_MISMATCH = 3,   /* pop on a thread that has no open scope */
-    FP32SHIM_SCOPE_DEPTH = 4,      /* more than FP32SHIM_MAX_SCOPES scopes or FP32SHIM_MAX_SCOPE_PATH bytes */
-    FP32SHIM_POLICY_ERROR = 5      /* the policy has errors; they were written to stderr, one line each */
+    FP32SHIM_SCOPE_DEPTH = 4,      /* more than FP32SHIM_MAX_SCOPES or FP32SHIM_MAX_SCOPE_PATH; or no memory */
+    FP32SHIM_POLICY_ERROR = 5      /* the policy has errors; stderr has the first, and how many more there are */
 } fp32shim_status;
 
 /* The FP32SHIM_ABI_VERSION that the loaded library was built with: compare before anything else. Always works. */
