@@ -2,7 +2,6 @@
 
 #include <errno.h>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -82,7 +81,9 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
     }
     facts.pins = pins_known;
     for (const Pin& pin : all_pins) {
-        if (std::find(environment.begin(), environment.end(), pin.entry) != environment.end()) facts.pins |= pin.bit;
+        const std::size_t equals = pin.entry.find('=');
+        const std::string_view value = value_of(environment, pin.entry.substr(0, equals));
+        if (value == pin.entry.substr(equals + 1)) facts.pins |= pin.bit;
     }
     facts.executable = read_executable();
     facts.command = read_command();

@@ -83,6 +83,9 @@ TEST(Facts, KnowWhichVariablesPinOtherLibraries) {
     EXPECT_EQ(facts.pins, pins_known | pin_onednn | pin_nvidia);
     EXPECT_EQ(entries_of(facts.pins),
               (std::vector<std::string_view>{"ONEDNN_DEFAULT_FPMATH_MODE=STRICT", "NVIDIA_TF32_OVERRIDE=0"}));
+    // getenv() finds the first of two.
+    const Environment twice{"NVIDIA_TF32_OVERRIDE=1", "NVIDIA_TF32_OVERRIDE=0"};
+    EXPECT_EQ(gather_process_facts(twice).pins, pins_known);
 }
 
 TEST(LogPath, ReplacesEveryPlaceholder) {
