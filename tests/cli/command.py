@@ -33,12 +33,8 @@ class Result:
 
 
 def environment(**variables):
-    """The caller's, without what governs precision or colours."""
-    result = shim.environment()
-    for name in ("NO_COLOR", "TMPDIR", "FP32SHIM_LIBRARY", "RANK"):
-        result.pop(name, None)
-    result.update({name: str(value) for name, value in variables.items()})
-    return result
+    """That of shim.py, and these variables."""
+    return shim.environment(env={name: str(value) for name, value in variables.items()})
 
 
 def fp32shim(*words, env=None, stdin=None, cwd=None, timeout=60, prefix=()):

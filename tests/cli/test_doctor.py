@@ -12,7 +12,8 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "preload"))
-from shim import BUILD, LIBRARY, ROOT, SYSTEM_PYTHON, blas_library, client, need  # noqa: E402
+from shim import (BUILD, LIBRARY, ROOT, SYSTEM_PYTHON, blas_library, client, environment, has_module,  # noqa: E402
+                  need)
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", BUILD / "bin/fp32shim")).resolve()
 WHEELS = pathlib.Path(os.environ.get("FP32SHIM_WHEELS", ROOT / "build/wheels")) / "bin/python"
@@ -22,12 +23,8 @@ pytestmark = pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} was not
 
 def doctor(*words, **variables):
     """Exit status, the JSON, stderr."""
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("FP32_MATMUL_", "LD_", "OPENBLAS_", "NVIDIA_", "CUBLAS_", "TORCH_",
-                                           "ONEDNN_", "DNNL_"))}
-    environment.update(LC_ALL="C", OMP_NUM_THREADS="1", **variables)
-    done = subprocess.run([COMMAND, "doctor", "--format", "json", *map(str, words)], env=environment, text=True,
-                          timeout=300, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run([COMMAND, "doctor", "--format", "json", *map(str, words)], env=environment(env=variables),
+                          text=True, timeout=300, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
@@ -226,8 +223,7 @@ def test_a_linked_program_is_seen_with_its_provider():
 
 
 def test_debian_numpy_names_the_provider_and_the_calling_object():
-    need(subprocess.run([SYSTEM_PYTHON, "-c", "import numpy"], check=False, capture_output=True).returncode == 0,
-         f"{SYSTEM_PYTHON} has no numpy")
+    need(has_module("numpy"), f"{SYSTEM_PYTHON} has no numpy")
     _, result, _ = doctor("--", SYSTEM_PYTHON, "-c", "import numpy")
     calls = next(calls for calls in calls_of(result) if "cblas_sgemm" in calls["functions"])
     assert os.path.basename(calls["caller"]).startswith("_multiarray_umath")
@@ -442,23 +438,23 @@ def test_a_program_that_multiplies_nothing_is_in_order():
 @pytest.mark.parametrize("what", ["no-such-program-here", "/etc/passwd"])
 @pytest.mark.parametrize("words", [[], ["--format", "json"]])
 def test_a_program_that_is_not_there_is_one_line_and_2(what, words):
-    done = subprocess.run([COMMAND, "doctor", *words, "--", what], check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", *words, "--", what], env=environment(), check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert done.stderr.startswith(f"fp32shim doctor: {what}: ")
 
 
 def test_bindings_without_a_program_is_wrong_usage():
-    done = subprocess.run([COMMAND, "doctor", "--bindings"], check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", "--bindings"], env=environment(), check=False, capture_output=True, text=True)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
 
 
 def test_the_text_has_the_verdict_and_no_colours_in_a_pipe():
-    done = subprocess.run([COMMAND, "doctor", "--", "/bin/true"], check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", "--", "/bin/true"], env=environment(), check=False, capture_output=True, text=True)
     assert "Settings in force" in done.stdout and "\033" not in done.stdout
 
 
 def test_that_nothing_multiplies_is_said_of_what_was_looked_at():
-    done = subprocess.run([COMMAND, "doctor", "--", "env", "-i", "/bin/true"], check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", "--", "env", "-i", "/bin/true"], env=environment(), check=False, capture_output=True, text=True)
     verdict = done.stdout.split("Nothing that it loaded multiplies")[1]
     assert verdict.splitlines()[1] == (
         "Programs that it started in an environment of their own (sudo, env -i, containers) were not looked at.")

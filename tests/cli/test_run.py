@@ -130,8 +130,8 @@ def test_the_shells_job_control_sees_one_job(tmp_path):
     shim.tool("bash")
     child, terminal = pty.fork()
     if child == 0:
-        os.environ.update(environment(PS1="READY> ", TERM="dumb", HISTFILE="/dev/null"))
-        os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
+                   environment(PS1="READY> ", TERM="dumb", HISTFILE="/dev/null", INPUTRC="/dev/null"))
     seen = ""
 
     def wait_for(text):
@@ -483,6 +483,16 @@ def test_a_recording_that_is_there_is_no_proof_of_a_pinned_run(writes_recordings
     assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
     assert f'--log: "{log}" is there already' in result.stderr and "%p" in result.stderr
     assert list(tmp_path.iterdir()) == [log]
+
+
+def test_a_long_path_is_named_to_its_end(tmp_path):
+    folder = tmp_path / ("a_folder_of_many_letters" * 10)
+    folder.mkdir()
+    log = folder / "run.fp32rec"
+    log.touch()
+    assert f'--log: "{log}" is there already' in run("-q", "--pin", "--log", log, "--", "true").stderr
+    library = folder / "none.so"
+    assert f'"{library}"' in run("--", "true", env={"FP32SHIM_LIBRARY": library}).stderr
 
 
 def test_a_relative_log_means_the_folder_of_the_command(writes_recordings, tmp_path):

@@ -14,7 +14,7 @@
 # Ends with 0; 1 if a step failed; 77 if there is no CUDA device or no cuBLAS.
 set -uo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 all_steps=(clients questions qtlq frameworks timing)
 steps=()
 quick='' smoke='' output='' time_limit='' libraries='' python=python3
