@@ -233,7 +233,7 @@ def test_debian_numpy_names_the_provider_and_the_calling_object():
 
 
 def test_numpy_wheel_names_the_provider_that_it_brings_along():
-    need(WHEELS.exists(), "the wheels are not installed: tests/wheels.sh --prepare")
+    need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     _, result, _ = doctor("--", WHEELS, "-c", "import numpy")
     calls = next(calls for calls in calls_of(result) if "scipy_cblas_sgemm64_" in calls["functions"])
     assert os.path.basename(calls["caller"]).startswith("_multiarray_umath")
@@ -244,7 +244,7 @@ def test_numpy_wheel_names_the_provider_that_it_brings_along():
 
 
 def test_torch_wheel_is_its_own_provider_and_its_unseen_roads_are_named():
-    need(WHEELS.exists(), "the wheels are not installed: tests/wheels.sh --prepare")
+    need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     status, result, _ = doctor("--", WHEELS, "-c", "import torch")
     assert status == 1
     own = next(calls for calls in calls_of(result) if "sgemm_" in calls["functions"])
@@ -260,13 +260,13 @@ def test_torch_wheel_is_its_own_provider_and_its_unseen_roads_are_named():
 
 
 def test_jax_wheel_names_xla_and_eigen():
-    need(WHEELS.exists(), "the wheels are not installed: tests/wheels.sh --prepare")
+    need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     _, result, _ = doctor("--", WHEELS, "-c", "import jax")
     assert {("XLA on the CPU", "libjax_common.so"), ("Eigen", "libjax_common.so")} <= set(roads_of(result))
 
 
 def test_local_functions_that_only_call_another_library_are_no_static_blas():
-    need(WHEELS.exists(), "the wheels are not installed: tests/wheels.sh --prepare")
+    need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     _, result, _ = doctor("--", WHEELS, "-c", "import scipy.linalg")
     assert not [road for road in roads_of(result) if "statically" in road[0]]
 

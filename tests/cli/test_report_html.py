@@ -212,7 +212,7 @@ def test_a_narrow_page_does_not_scroll_sideways(open_page, tmp_path):
     program = tmp_path / ("a_program_of_one_long_word" * 8)
     program.symlink_to(shim.client("make_recording"))
     page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED, program=program))
-    assert program.name in page.text("header")
+    assert str(program)[:150] in page.text("header")  # which cuts what is longer than 400 bytes
     for width in (400, 320):
         page.use_width(width)
         assert page.run("return document.documentElement.scrollWidth") == width

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim
+from command import COMMAND, environment, fp32shim, without_special_rights
 
 
 @pytest.fixture
@@ -177,6 +177,19 @@ def test_a_missing_program_is_127():
         result = run("--", name)
         assert (result.returncode, len(result.lines)) == (127, 1)
         assert result.lines[0].startswith("fp32shim run: ")
+
+
+def test_a_program_is_not_supposed_in_a_folder_of_path_that_may_not_be_searched(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    path = {"PATH": f"{closed}:{os.environ['PATH']}"}
+    prefix = without_special_rights()
+    result = fp32shim("run", "--", "no-such-program-at-all", env=path, prefix=prefix)
+    assert (result.returncode, result.lines) == (
+        127, ["fp32shim run: no-such-program-at-all: it is in no folder of PATH"])
+    result = fp32shim("doctor", "--", "no-such-program-at-all", env=path, prefix=prefix)
+    assert (result.returncode, result.lines) == (
+        2, ["fp32shim doctor: no-such-program-at-all: it is in no folder of PATH"])
 
 
 def test_a_program_that_cannot_be_executed_is_126(tmp_path):
