@@ -5,6 +5,7 @@ import os
 import pathlib
 import platform
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -92,14 +93,21 @@ def test_installed_blas_libraries_are_named_with_their_kernels():
     assert found["kernels"] and found["version"]
 
 
-def test_a_library_that_crashes_when_it_is_loaded_does_no_harm(tmp_path):
+def test_a_library_that_crashes_when_it_is_loaded_does_no_harm(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_CORE)
     build(tmp_path / "libopenblas.so.0", """
         #include <stdlib.h>
         const char* openblas_get_corename(void) { return "none"; }
         __attribute__((constructor)) static void crash(void) { abort(); }""", "-shared", "-fPIC")
-    _, result, _ = doctor(LD_LIBRARY_PATH=tmp_path)
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    try:
+        _, result, _ = doctor(LD_LIBRARY_PATH=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
     found = next(library for library in result["blas_libraries"] if library["path"].startswith(str(tmp_path)))
     assert found["problem"] == "was killed by signal 6"
+    assert [path.name for path in tmp_path.iterdir()] == ["libopenblas.so.0"], "it leaves no core"
 
 
 def test_kernels_for_a_lesser_processor_are_found_with_the_remedy(tmp_path):
