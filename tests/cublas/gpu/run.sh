@@ -113,7 +113,7 @@ under() {
     local settings=()
     while [[ $1 != -- ]]; do settings+=("$1"); shift; done
     shift
-    LD_LIBRARY_PATH=$search env "${settings[@]}" LD_PRELOAD="$here/libfp32shim.so" "$@"
+    (export LD_LIBRARY_PATH="$search" "${settings[@]}" LD_PRELOAD="$here/libfp32shim.so" && exec "$@")
 }
 
 probe=$(native "$here/timing" --size 16 --repeats 1 2>&1) || {
