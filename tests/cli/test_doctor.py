@@ -446,23 +446,27 @@ def test_a_program_that_multiplies_nothing_is_in_order():
 @pytest.mark.parametrize("what", ["no-such-program-here", "/etc/passwd"])
 @pytest.mark.parametrize("words", [[], ["--format", "json"]])
 def test_a_program_that_is_not_there_is_one_line_and_2(what, words):
-    done = subprocess.run([COMMAND, "doctor", *words, "--", what], env=environment(), check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", *words, "--", what], env=environment(), check=False,
+                          capture_output=True, text=True)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert done.stderr.startswith(f"fp32shim doctor: {what}: ")
 
 
 def test_bindings_without_a_program_is_wrong_usage():
-    done = subprocess.run([COMMAND, "doctor", "--bindings"], env=environment(), check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", "--bindings"], env=environment(), check=False,
+                          capture_output=True, text=True)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
 
 
 def test_the_text_has_the_verdict_and_no_colours_in_a_pipe():
-    done = subprocess.run([COMMAND, "doctor", "--", "/bin/true"], env=environment(), check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", "--", "/bin/true"], env=environment(), check=False,
+                          capture_output=True, text=True)
     assert "Settings in force" in done.stdout and "\033" not in done.stdout
 
 
 def test_that_nothing_multiplies_is_said_of_what_was_looked_at():
-    done = subprocess.run([COMMAND, "doctor", "--", "env", "-i", "/bin/true"], env=environment(), check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", "--", "env", "-i", "/bin/true"], env=environment(), check=False,
+                          capture_output=True, text=True)
     verdict = done.stdout.split("Nothing that it loaded multiplies")[1]
     assert verdict.splitlines()[1] == (
         "Programs that it started in an environment of their own (sudo, env -i, containers) were not looked at.")
