@@ -135,7 +135,7 @@ bool is_wanted_of_a_preload(std::string_view name) {
 
 void judge_preload(const Preload& preload, const std::string& where, bool shim_is_behind, bool is_environment,
                    std::vector<Finding>& findings) {
-    const std::string about = fmt::format("{} in {}", policy::quoted(preload.entry), where);
+    const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), where);
     if (preload.file.empty()) {
         // $LIB, $ORIGIN and $PLATFORM are the loader's to replace.
         if (preload.entry.find('$') == std::string::npos) {

@@ -98,28 +98,29 @@ std::string problem_of_destination(const std::string& log_path, const record::Pr
     if (log_path == "stderr" || is_open_folder(folder, facts)) return {};
     std::array<char, record::path_capacity> buffer;
     if (const auto path = record::expand_path(log_path, facts, buffer); path.problem != record::PathProblem::none)
-        return fmt::format("{}: {}", policy::quoted(log_path), record::describe_problem(path));
+        return fmt::format("{}: {}", policy::quoted_path(log_path), record::describe_problem(path));
     // JSON lines are appended to a file that is there.
     if (!is_recording_name(log_path) && !is_open(log_path, facts)) {
         const std::string file = expanded(log_path, facts);
         if (may_write(file, F_OK))
             return may_write(file, W_OK) ? std::string()
                                          : fmt::format("{} cannot be written ({}); name another file",
-                                                       policy::quoted(file), std::strerror(errno));
+                                                       policy::quoted_path(file), std::strerror(errno));
     }
     const std::string place = expanded(folder, facts);
     struct stat status {};
     if (stat(place.c_str(), &status) != 0)
-        return fmt::format("the folder {} of {} cannot be used ({}); make it, or name another", policy::quoted(place),
-                           policy::quoted(log_path), std::strerror(errno));
+        return fmt::format("the folder {} of {} cannot be used ({}); make it, or name another",
+                           policy::quoted_path(place), policy::quoted_path(log_path), std::strerror(errno));
     if (!S_ISDIR(status.st_mode))
-        return fmt::format("{} of {} is no folder; name another", policy::quoted(place), policy::quoted(log_path));
+        return fmt::format("{} of {} is no folder; name another", policy::quoted_path(place),
+                           policy::quoted_path(log_path));
     if (lstat(expanded(log_path, facts).c_str(), &status) != 0 && errno == ENAMETOOLONG)
-        return fmt::format("{} cannot be made ({}); name a shorter one", policy::quoted(log_path),
+        return fmt::format("{} cannot be made ({}); name a shorter one", policy::quoted_path(log_path),
                            std::strerror(errno));
     if (!may_write(place, W_OK | X_OK))
-        return fmt::format("nothing can be written to the folder {} of {} ({}); name another", policy::quoted(place),
-                           policy::quoted(log_path), std::strerror(errno));
+        return fmt::format("nothing can be written to the folder {} of {} ({}); name another",
+                           policy::quoted_path(place), policy::quoted_path(log_path), std::strerror(errno));
     return {};
 }
 

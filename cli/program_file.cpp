@@ -113,10 +113,12 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
     std::string_view folders = path_variable != nullptr ? path_variable : "/bin:/usr/bin";
     for (;;) {
         const std::size_t colon = folders.find(':');
-        const std::string folder(folders.substr(0, colon));
-        ProgramFile candidate = look_at((folder.empty() ? "." : folder) + '/' + name);
+        const std::string folder(colon == 0 || folders.empty() ? "." : folders.substr(0, colon));
+        ProgramFile candidate = look_at(folder + '/' + name);
         if (candidate.lookup == Lookup::found) return candidate;
-        if (candidate.lookup == Lookup::not_executable && !refused) refused = candidate;
+        // Whether it is in a folder that this user may not search cannot be known: most likely not.
+        const bool is_there = candidate.lookup == Lookup::not_executable && access(folder.c_str(), X_OK) == 0;
+        if (is_there && !refused) refused = candidate;
         if (colon == std::string_view::npos) break;
         folders.remove_prefix(colon + 1);
     }

@@ -110,11 +110,11 @@ std::string problem_of_taken_log(const RunOptions& options, const record::Proces
         return fmt::format(
             "--log: {} is there already, and with --pin the recording must be a new one; remove it, or name another: "
             "with %p (process id) or %t (start time) in it each run has its own",
-            policy::quoted(taken));
+            policy::quoted_path(taken));
     }
     say_run(fmt::format(
         "--log: {} is there already and is kept; this run records under the next free number, {} or higher",
-        policy::quoted(taken), policy::quoted(numbered(taken))));
+        policy::quoted_path(taken), policy::quoted_path(numbered(taken))));
     return {};
 }
 
@@ -172,7 +172,7 @@ std::string nothing_found(const std::string& log_path) {
     return fmt::format(
         "no recording was found under {}: the program may have made one in another folder, or could make none, or no "
         "float32 matrix product was seen",
-        policy::quoted(log_path));
+        policy::quoted_path(log_path));
 }
 
 int failed_to_start(const std::string& program, int error) {

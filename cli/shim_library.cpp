@@ -15,18 +15,18 @@ ShimLibrary judged(std::filesystem::path path) {
     std::error_code error;
     path = std::filesystem::absolute(path, error);
     if (error || !std::filesystem::is_regular_file(path, error)) {
-        return {{}, "the library to preload is not there: " + policy::quoted(path.string())};
+        return {{}, "the library to preload is not there: " + policy::quoted_path(path.string())};
     }
     // LD_PRELOAD is a list, and has no way to quote what separates its entries.
     if (path.string().find_first_of(" :\t\n") != std::string::npos) {
         return {{},
-                "LD_PRELOAD cannot hold a path with a blank or a colon: " + policy::quoted(path.string()) +
+                "LD_PRELOAD cannot hold a path with a blank or a colon: " + policy::quoted_path(path.string()) +
                     "; set FP32SHIM_LIBRARY to a link to it from elsewhere"};
     }
     if (!is_shim(path.string())) {
         return {{},
                 "the library to preload is not fp32shim's, or not for this processor: " +
-                    policy::quoted(path.string()) + "; set FP32SHIM_LIBRARY to libfp32shim.so"};
+                    policy::quoted_path(path.string()) + "; set FP32SHIM_LIBRARY to libfp32shim.so"};
     }
     return {path.lexically_normal().string(), {}};
 }
@@ -44,7 +44,7 @@ ShimLibrary find_shim_library() {
     }
     return {{},
             "libfp32shim.so is neither beside this program nor in " +
-                policy::quoted((here / "../lib").lexically_normal().string()) +
+                policy::quoted_path((here / "../lib").lexically_normal().string()) +
                 "; set FP32SHIM_LIBRARY to where it is"};
 }
 

@@ -5,7 +5,7 @@
 #
 #   examples/demo.sh [--yes]     --yes: install missing packages without asking
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source config/packages.sh
 
 fp32shim=build/bin/fp32shim

@@ -8,7 +8,7 @@
 namespace fp32shim::policy {
 namespace {
 
-constexpr std::size_t longest_quote = 200;
+constexpr std::size_t longest_quote = 200, longest_path = 4096;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -47,12 +47,11 @@ bool ends_in_name(std::string_view path, std::string_view extension) {
     return !path.empty() && path.back() != '/';
 }
 
-}  // namespace
-
-std::string printable(std::string_view text) {
-    const bool cut = text.size() > longest_quote;
+/// With control characters as \xNN, and cut between characters behind so many bytes.
+std::string printable_to(std::string_view text, std::size_t longest) {
+    const bool cut = text.size() > longest;
     if (cut) {
-        std::size_t length = longest_quote;
+        std::size_t length = longest;
         while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;  // inside UTF-8
         text = text.substr(0, length);
     }
@@ -70,7 +69,13 @@ std::string printable(std::string_view text) {
     return cut ? result + "…" : result;
 }
 
+}  // namespace
+
+std::string printable(std::string_view text) { return printable_to(text, longest_quote); }
+
 std::string quoted(std::string_view text) { return '"' + printable(text) + '"'; }
+
+std::string quoted_path(std::string_view path) { return '"' + printable_to(path, longest_path) + '"'; }
 
 std::string joined(const std::vector<std::string_view>& names) {
     std::string result;
@@ -119,11 +124,11 @@ std::optional<std::string> problem_of_log_path(std::string_view path) {
         const std::string_view placeholder = path.substr(i, 2);
         if (placeholder.size() == 2 && std::string_view("phrjt%").find(placeholder[1]) != std::string_view::npos)
             continue;
-        return "found " + quoted(path) + ", where " + quoted(placeholder) +
+        return "found " + quoted_path(path) + ", where " + quoted(placeholder) +
                " stands for nothing; allowed: %p (pid), %h (host), %r (rank), %j (job), %t (start time), %%";
     }
     if (path == "stderr" || ends_in_name(path, ".jsonl") || ends_in_name(path, ".fp32rec")) return std::nullopt;
-    return "found " + quoted(path) + "; allowed: stderr, NAME.jsonl, NAME.fp32rec";
+    return "found " + quoted_path(path) + "; allowed: stderr, NAME.jsonl, NAME.fp32rec";
 }
 
 }  // namespace fp32shim::policy

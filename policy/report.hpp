@@ -41,6 +41,9 @@ std::string printable(std::string_view text);
 /// printable(text) in double quotes.
 std::string quoted(std::string_view text);
 
+/// The same of a path, which is not cut: what tells it from others stands at its end.
+std::string quoted_path(std::string_view path);
+
 /// `a, b, c`
 std::string joined(const std::vector<std::string_view>& names);
 

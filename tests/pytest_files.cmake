@@ -14,18 +14,19 @@ function(set_test_cost name)
 endfunction()
 
 # add_pytest_files(FOLDER [LABELS...] [ENVIRONMENT...]): each test_NAME.py beside the caller's CMakeLists.txt becomes
-# FOLDER.NAME. All are told where things were built.
+# FOLDER.NAME. All are told where things were built; what a shell sets for pytest and Python is not for them.
 function(add_pytest_files folder)
   cmake_parse_arguments(arg "" "" "LABELS;ENVIRONMENT" ${ARGN})
   file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS test_*.py)
   foreach(file IN LISTS files)
     string(REGEX REPLACE "^test_(.*)\\.py$" "${folder}.\\1" name ${file})
     add_test(NAME ${name}
-      COMMAND ${FP32SHIM_SYSTEM_PYTHON} -m pytest -q -rs -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+      COMMAND ${FP32SHIM_SYSTEM_PYTHON} -m pytest -q -rs ${CMAKE_CURRENT_SOURCE_DIR}/${file})
     set_tests_properties(${name} PROPERTIES TIMEOUT 600)
     set_property(TEST ${name} PROPERTY LABELS whole-process ${arg_LABELS})
     set_property(TEST ${name} PROPERTY ENVIRONMENT "FP32SHIM_BUILD=${CMAKE_BINARY_DIR}"
       "FP32SHIM_TEST_CLIENTS=${CMAKE_BINARY_DIR}/tests/clients" "FP32SHIM_SYSTEM_PYTHON=${FP32SHIM_SYSTEM_PYTHON}"
+      PYTEST_ADDOPTS= PYTEST_PLUGINS= PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH= PYTHONHOME= PYTHONUTF8=1
       ${arg_ENVIRONMENT})
     set_test_cost(${name})
   endforeach()

@@ -6,7 +6,7 @@
 #   tests/run.sh --yes        install missing packages without asking
 #   tests/run.sh -- ARGS      pass ARGS to ctest: tests/run.sh -- -R policy
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source config/packages.sh
 
 consent=ask
@@ -16,11 +16,20 @@ while (($#)); do
     case $1 in
         --yes) consent=yes ;;
         --wheels) wheels=yes ;;
-        --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit ;;
+        --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' tests/run.sh; exit ;;
         --) shift; ctest_arguments=("$@"); break ;;
         *) echo "tests/run.sh: unknown argument '$1'; --help lists what it takes" >&2; exit 2 ;;
     esac
     shift
+done
+
+# The build and examples/demo.sh work there, but LD_PRELOAD has no way to quote blanks and colons, nor CMake commas in
+# the path of a library, nor brackets in that of a folder that it lists.
+for folder in "$PWD" "${TMPDIR:-/tmp}"; do
+    [[ $folder == *[][[:space:]:,\*\?]* ]] || continue
+    echo "tests/run.sh: found the folder \"$folder\"; allowed for the checkout and for TMPDIR: a path without blanks and" \
+        "without : , [ ] * ?" >&2
+    exit 2
 done
 
 require_packages "$consent" "${packages_to_build[@]}" "${packages_for_examples[@]}" "${packages_for_tests[@]}" \
@@ -33,8 +42,9 @@ cmake --preset release "${configure[@]}" >build-configure.log 2>&1 || { cat buil
 rm build-configure.log
 cmake --build build
 
-# Tests name the libraries they use; what the user's shell says must not choose others.
-unset LD_PRELOAD LD_LIBRARY_PATH "${!FP32_MATMUL_@}"
+# Tests name the libraries and the settings that they use; what the user's shell says must not choose others.
+unset LD_PRELOAD LD_LIBRARY_PATH FP32SHIM_LIBRARY FP32SHIM_COMMAND "${!FP32_MATMUL_@}" "${!NVIDIA_@}" "${!CUBLAS_@}" \
+    "${!STAND_IN_@}" "${!GTEST_@}"
 status=0
 ctest --test-dir build --no-tests=error --output-on-failure --parallel "$(nproc)" "${ctest_arguments[@]}" \
     >build/tests.log 2>&1 || status=$?

@@ -11,7 +11,7 @@
 #   PYTHON            the interpreter to make it from, default python3; 3.11 or newer, with venv
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 here=$root/tests/preload/wheels
 wheels=${FP32SHIM_WHEELS:-$root/build/wheels}
 python=${PYTHON:-python3}

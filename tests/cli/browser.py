@@ -131,7 +131,9 @@ def chromium(folder):
     if os.geteuid() == 0:
         options.add_argument("--no-sandbox")  # Chromium has none for root
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(service=Service(CHROMEDRIVER), options=options)
+    # Chromium makes a socket in TMPDIR, and a socket's path has at most 107 bytes.
+    elsewhere = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
+    driver = webdriver.Chrome(service=Service(CHROMEDRIVER, env=elsewhere), options=options)
     try:
         yield driver
     finally:

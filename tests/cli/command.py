@@ -33,12 +33,8 @@ class Result:
 
 
 def environment(**variables):
-    """The caller's, without what governs precision or colours."""
-    result = shim.environment()
-    for name in ("NO_COLOR", "TMPDIR", "FP32SHIM_LIBRARY", "RANK"):
-        result.pop(name, None)
-    result.update({name: str(value) for name, value in variables.items()})
-    return result
+    """That of shim.py, and these variables."""
+    return shim.environment(env={name: str(value) for name, value in variables.items()})
 
 
 def fp32shim(*words, env=None, stdin=None, cwd=None, timeout=60, prefix=()):
@@ -47,6 +43,13 @@ def fp32shim(*words, env=None, stdin=None, cwd=None, timeout=60, prefix=()):
                               input=stdin if stdin is not None else "", cwd=cwd, timeout=timeout, text=True,
                               errors="backslashreplace", capture_output=True, check=False)
     return Result(finished.stdout, finished.stderr, finished.returncode)
+
+
+def without_special_rights():
+    """Words before a command for which permissions hold, also where it is root's."""
+    if os.geteuid() != 0:
+        return []
+    return [shim.tool("setpriv", "util-linux"), "--bounding-set", "-dac_override,-dac_read_search"]
 
 
 def on_a_terminal(words, *, width=None, **variables):

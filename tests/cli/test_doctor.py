@@ -5,6 +5,7 @@ import os
 import pathlib
 import platform
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "preload"))
 from command import fp32shim  # noqa: E402
-from shim import BUILD, LIBRARY, ROOT, SYSTEM_PYTHON, blas_library, client, need  # noqa: E402
+from shim import (BUILD, LIBRARY, ROOT, SYSTEM_PYTHON, blas_library, client, environment, has_module,  # noqa: E402
+                  need)
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", BUILD / "bin/fp32shim")).resolve()
 WHEELS = pathlib.Path(os.environ.get("FP32SHIM_WHEELS", ROOT / "build/wheels")) / "bin/python"
@@ -23,12 +25,8 @@ pytestmark = pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} was not
 
 def doctor(*words, **variables):
     """Exit status, the JSON, stderr."""
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("FP32_MATMUL_", "LD_", "OPENBLAS_", "NVIDIA_", "CUBLAS_", "TORCH_",
-                                           "ONEDNN_", "DNNL_"))}
-    environment.update(LC_ALL="C", OMP_NUM_THREADS="1", **variables)
-    done = subprocess.run([COMMAND, "doctor", "--format", "json", *map(str, words)], env=environment, text=True,
-                          timeout=300, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run([COMMAND, "doctor", "--format", "json", *map(str, words)], env=environment(env=variables),
+                          text=True, timeout=300, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
@@ -96,14 +94,21 @@ def test_installed_blas_libraries_are_named_with_their_kernels():
     assert found["kernels"] and found["version"]
 
 
-def test_a_library_that_crashes_when_it_is_loaded_does_no_harm(tmp_path):
+def test_a_library_that_crashes_when_it_is_loaded_does_no_harm(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_CORE)
     build(tmp_path / "libopenblas.so.0", """
         #include <stdlib.h>
         const char* openblas_get_corename(void) { return "none"; }
         __attribute__((constructor)) static void crash(void) { abort(); }""", "-shared", "-fPIC")
-    _, result, _ = doctor(LD_LIBRARY_PATH=tmp_path)
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    try:
+        _, result, _ = doctor(LD_LIBRARY_PATH=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
     found = next(library for library in result["blas_libraries"] if library["path"].startswith(str(tmp_path)))
     assert found["problem"] == "was killed by signal 6"
+    assert [path.name for path in tmp_path.iterdir()] == ["libopenblas.so.0"], "it leaves no core"
 
 
 def test_kernels_for_a_lesser_processor_are_found_with_the_remedy(tmp_path):
@@ -227,8 +232,7 @@ def test_a_linked_program_is_seen_with_its_provider():
 
 
 def test_debian_numpy_names_the_provider_and_the_calling_object():
-    need(subprocess.run([SYSTEM_PYTHON, "-c", "import numpy"], check=False, capture_output=True).returncode == 0,
-         f"{SYSTEM_PYTHON} has no numpy")
+    need(has_module("numpy"), f"{SYSTEM_PYTHON} has no numpy")
     _, result, _ = doctor("--", SYSTEM_PYTHON, "-c", "import numpy")
     calls = next(calls for calls in calls_of(result) if "cblas_sgemm" in calls["functions"])
     assert os.path.basename(calls["caller"]).startswith("_multiarray_umath")
@@ -238,7 +242,7 @@ def test_debian_numpy_names_the_provider_and_the_calling_object():
 
 
 def test_numpy_wheel_names_the_provider_that_it_brings_along():
-    need(WHEELS.exists(), "the wheels are not installed: tests/wheels.sh --prepare")
+    need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     _, result, _ = doctor("--", WHEELS, "-c", "import numpy")
     calls = next(calls for calls in calls_of(result) if "scipy_cblas_sgemm64_" in calls["functions"])
     assert os.path.basename(calls["caller"]).startswith("_multiarray_umath")
@@ -249,7 +253,7 @@ def test_numpy_wheel_names_the_provider_that_it_brings_along():
 
 
 def test_torch_wheel_is_its_own_provider_and_its_unseen_roads_are_named():
-    need(WHEELS.exists(), "the wheels are not installed: tests/wheels.sh --prepare")
+    need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     status, result, _ = doctor("--", WHEELS, "-c", "import torch")
     assert status == 1
     own = next(calls for calls in calls_of(result) if "sgemm_" in calls["functions"])
@@ -265,13 +269,13 @@ def test_torch_wheel_is_its_own_provider_and_its_unseen_roads_are_named():
 
 
 def test_jax_wheel_names_xla_and_eigen():
-    need(WHEELS.exists(), "the wheels are not installed: tests/wheels.sh --prepare")
+    need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     _, result, _ = doctor("--", WHEELS, "-c", "import jax")
     assert {("XLA on the CPU", "libjax_common.so"), ("Eigen", "libjax_common.so")} <= set(roads_of(result))
 
 
 def test_local_functions_that_only_call_another_library_are_no_static_blas():
-    need(WHEELS.exists(), "the wheels are not installed: tests/wheels.sh --prepare")
+    need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     _, result, _ = doctor("--", WHEELS, "-c", "import scipy.linalg")
     assert not [road for road in roads_of(result) if "statically" in road[0]]
 
@@ -463,23 +467,27 @@ def test_a_program_that_multiplies_nothing_is_in_order():
 @pytest.mark.parametrize("what", ["no-such-program-here", "/etc/passwd"])
 @pytest.mark.parametrize("words", [[], ["--format", "json"]])
 def test_a_program_that_is_not_there_is_one_line_and_2(what, words):
-    done = subprocess.run([COMMAND, "doctor", *words, "--", what], check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", *words, "--", what], env=environment(), check=False,
+                          capture_output=True, text=True)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert done.stderr.startswith(f"fp32shim doctor: {what}: ")
 
 
 def test_bindings_without_a_program_is_wrong_usage():
-    done = subprocess.run([COMMAND, "doctor", "--bindings"], check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", "--bindings"], env=environment(), check=False,
+                          capture_output=True, text=True)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
 
 
 def test_the_text_has_the_verdict_and_no_colours_in_a_pipe():
-    done = subprocess.run([COMMAND, "doctor", "--", "/bin/true"], check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", "--", "/bin/true"], env=environment(), check=False,
+                          capture_output=True, text=True)
     assert "Settings in force" in done.stdout and "\033" not in done.stdout
 
 
 def test_that_nothing_multiplies_is_said_of_what_was_looked_at():
-    done = subprocess.run([COMMAND, "doctor", "--", "env", "-i", "/bin/true"], check=False, capture_output=True, text=True)
+    done = subprocess.run([COMMAND, "doctor", "--", "env", "-i", "/bin/true"], env=environment(), check=False,
+                          capture_output=True, text=True)
     verdict = done.stdout.split("Nothing that it loaded multiplies")[1]
     assert verdict.splitlines()[1] == (
         "Programs that it started in an environment of their own (sudo, env -i, containers) were not looked at.")

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import re
 import shutil
 import struct
@@ -14,7 +13,7 @@ import time
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim, live_recording, make_recording
+from command import COMMAND, environment, fp32shim, live_recording, make_recording, without_special_rights
 
 TF32 = "cblas_sgemm:128:high:tf32:as_requested:1000:2"
 REFUSED = "cblas_sgemm:64:high:fp32:cpu_mode_off:10"
@@ -147,8 +146,7 @@ def title_of(text):
 
 
 def test_the_table_has_columns_for_scopes_and_transposes_where_these_tell_rows_apart(tmp_path, folder):
-    found = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import numpy"], capture_output=True, check=False)
-    shim.need(found.returncode == 0, f"{shim.SYSTEM_PYTHON} has no numpy (python3-numpy)")
+    shim.need(shim.has_module("numpy"), f"{shim.SYSTEM_PYTHON} has no numpy (python3-numpy)")
     (tmp_path / "products.py").write_text(textwrap.dedent(f"""
         import sys
         sys.path.insert(0, {str(shim.ROOT / "examples/c_api")!r})
@@ -566,13 +564,11 @@ def test_nothing_is_missing_from_a_proof_unsaid(tmp_path):
 
     closed = tmp_path / "closed"
     closed.mkdir(mode=0)
-    no_special_rights = []  # root's
-    if os.getuid() == 0:
-        no_special_rights = [shim.tool("setpriv", "util-linux"), "--bounding-set", "-dac_override,-dac_read_search"]
+    prefix = without_special_rights()
     for words, status in ((["verify", "--at-least", "fp32"], 3), (["report"], 1)):
-        result = fp32shim(*words, tmp_path, prefix=no_special_rights)
+        result = fp32shim(*words, tmp_path, prefix=prefix)
         assert (result.returncode, f"{closed}: this user may not read it" in result.stdout + result.stderr) == (status, True)
-        alone = fp32shim(*words, closed, prefix=no_special_rights)
+        alone = fp32shim(*words, closed, prefix=prefix)
         assert (alone.returncode, alone.stderr) == (2, f"fp32shim {words[0]}: {closed}: Permission denied\n")
 
 

@@ -85,8 +85,7 @@ TORCH_POLICY = """
 
 @pytest.fixture(scope="module")
 def torch_recording(tmp_path_factory):
-    found = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import torch"], capture_output=True, check=False)
-    shim.need(found.returncode == 0, f"{shim.SYSTEM_PYTHON} has no torch (python3-torch)")
+    shim.need(shim.has_module("torch"), f"{shim.SYSTEM_PYTHON} has no torch (python3-torch)")
     folder = tmp_path_factory.mktemp("torch")
     (folder / "train.py").write_text(textwrap.dedent(TORCH))
     (folder / "policy.toml").write_text(textwrap.dedent(TORCH_POLICY))
@@ -213,7 +212,7 @@ def test_a_narrow_page_does_not_scroll_sideways(open_page, tmp_path):
     program = tmp_path / ("a_program_of_one_long_word" * 8)
     program.symlink_to(shim.client("make_recording"))
     page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED, program=program))
-    assert program.name in page.text("header")
+    assert str(program)[:150] in page.text("header")  # which cuts what is longer than 400 bytes
     for width in (400, 320):
         page.use_width(width)
         assert page.run("return document.documentElement.scrollWidth") == width
@@ -267,8 +266,7 @@ def test_hostile_names_are_shown_and_do_nothing(open_page, tmp_path):
 
 
 def test_hostile_scopes_and_rules_of_a_real_run_are_shown_and_do_nothing(open_page, tmp_path):
-    found = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import numpy"], capture_output=True, check=False)
-    shim.need(found.returncode == 0, f"{shim.SYSTEM_PYTHON} has no numpy (python3-numpy)")
+    shim.need(shim.has_module("numpy"), f"{shim.SYSTEM_PYTHON} has no numpy (python3-numpy)")
     (tmp_path / "policy.toml").write_text(f'schema = 1\n[[rule]]\nname = "{HOSTILE}"\nprecision = "highest"\n')
     (tmp_path / "scope.py").write_text(textwrap.dedent(f"""
         import sys

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim
+from command import COMMAND, environment, fp32shim, without_special_rights
 
 
 @pytest.fixture
@@ -139,8 +139,8 @@ def test_the_shells_job_control_sees_one_job(tmp_path):
     shim.tool("bash")
     child, terminal = pty.fork()
     if child == 0:
-        os.environ.update(environment(PS1="READY> ", TERM="dumb", HISTFILE="/dev/null"))
-        os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
+                   environment(PS1="READY> ", TERM="dumb", HISTFILE="/dev/null", INPUTRC="/dev/null"))
     seen = ""
 
     def wait_for(text):
@@ -186,6 +186,19 @@ def test_a_missing_program_is_127():
         result = run("--", name)
         assert (result.returncode, len(result.lines)) == (127, 1)
         assert result.lines[0].startswith("fp32shim run: ")
+
+
+def test_a_program_is_not_supposed_in_a_folder_of_path_that_may_not_be_searched(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    path = {"PATH": f"{closed}:{os.environ['PATH']}"}
+    prefix = without_special_rights()
+    result = fp32shim("run", "--", "no-such-program-at-all", env=path, prefix=prefix)
+    assert (result.returncode, result.lines) == (
+        127, ["fp32shim run: no-such-program-at-all: it is in no folder of PATH"])
+    result = fp32shim("doctor", "--", "no-such-program-at-all", env=path, prefix=prefix)
+    assert (result.returncode, result.lines) == (
+        2, ["fp32shim doctor: no-such-program-at-all: it is in no folder of PATH"])
 
 
 def test_a_program_that_cannot_be_executed_is_126(tmp_path):
@@ -492,6 +505,16 @@ def test_a_recording_that_is_there_is_no_proof_of_a_pinned_run(writes_recordings
     assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
     assert f'--log: "{log}" is there already' in result.stderr and "%p" in result.stderr
     assert list(tmp_path.iterdir()) == [log]
+
+
+def test_a_long_path_is_named_to_its_end(tmp_path):
+    folder = tmp_path / ("a_folder_of_many_letters" * 10)
+    folder.mkdir()
+    log = folder / "run.fp32rec"
+    log.touch()
+    assert f'--log: "{log}" is there already' in run("-q", "--pin", "--log", log, "--", "true").stderr
+    library = folder / "none.so"
+    assert f'"{library}"' in run("--", "true", env={"FP32SHIM_LIBRARY": library}).stderr
 
 
 def test_a_relative_log_means_the_folder_of_the_command(writes_recordings, tmp_path):

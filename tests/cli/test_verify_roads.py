@@ -76,8 +76,7 @@ def log(tmp_path):
 
 @pytest.fixture
 def numpy_product(tmp_path):
-    shim.need(subprocess.run([shim.SYSTEM_PYTHON, "-c", "import numpy"], check=False, capture_output=True).returncode == 0,
-              "no numpy")
+    shim.need(shim.has_module("numpy"), "no numpy")
     script = tmp_path / "product.py"
     script.write_text("import numpy, os, sys\na = numpy.ones((9, 9), numpy.float32)\na @ a\nexec(' '.join(sys.argv[1:]))\n")
     return [shim.SYSTEM_PYTHON, script]

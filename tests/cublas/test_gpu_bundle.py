@@ -11,7 +11,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "preload"))
-from shim import BUILD, need, tool  # noqa: E402
+from shim import BUILD, environment, need, tool  # noqa: E402
 
 BUNDLE = BUILD.resolve() / "gpu-bundle"
 STAND_IN = BUILD.resolve() / "tests/cublas/stand_in"
@@ -25,10 +25,7 @@ def is_built():
 
 
 def start(words, **variables):
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("FP32_MATMUL_", "LD_", "STAND_IN_", "CLIENT_", "CUBLAS_", "NVIDIA_"))}
-    environment.update(OMP_NUM_THREADS="1", LC_ALL="C", **variables)
-    return subprocess.run([str(word) for word in words], env=environment, text=True, timeout=500, check=False,
+    return subprocess.run([str(word) for word in words], env=environment(env=variables), text=True, timeout=500, check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 

@@ -126,11 +126,11 @@ class Result:
 
 def environment(*, precision=None, cpu=None, policy=None, log=None, blas=None, env=None, preload=(), floor=None,
                 libraries=()):
-    """The environment of a run: the caller's, less anything that governs precision, and one thread per BLAS."""
-    result = {name: value for name, value in os.environ.items()
-              if not name.startswith(("FP32_MATMUL_", "LD_", "OPENBLAS_", "BLIS_", "OMP_", "SLURM_", "PMI"))}
+    """The environment of a run: of the caller's only where things are, since libraries, Python, batch systems and the
+    command all have variables of their own; and one thread per BLAS."""
+    result = {name: os.environ[name] for name in ("PATH", "HOME", "USER", "TMPDIR") if name in os.environ}
     result.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", BLIS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
-                  LC_ALL="C")
+                  PYTHONNOUSERSITE="1", LC_ALL="C")
     search = [str(directory) for directory in libraries]
     if blas:
         search.append(str(blas_directory(blas)))
@@ -225,7 +225,8 @@ def python(code, **keywords):
 
 
 def has_module(name):
-    return subprocess.run([SYSTEM_PYTHON, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
+    return subprocess.run([SYSTEM_PYTHON, "-c", f"import {name}"], env=environment(), capture_output=True,
+                          check=False).returncode == 0
 
 
 assert sys.version_info >= (3, 10), "Ubuntu 22.04's Python is the oldest that these tests know"

@@ -27,7 +27,9 @@ def traced(*words, blas=None, preload=True, **settings):
         need("ptrace" not in finished.stderr.lower(), f"strace may not trace here: {finished.stderr.strip()}")
         lines = trace.read_text().splitlines()
     # `env` itself comes first, and runs without the shim: from its execve on, only libraries and locale files.
-    opened = [match.group(1) for line in lines if (match := OPENED.search(line))]
+    # Letters that are not ASCII are written as \303\274.
+    opened = [match.group(1).encode().decode("unicode_escape").encode("latin-1").decode() for line in lines
+              if (match := OPENED.search(line))]
     started = [line for line in lines if re.search(r"(clone3?|v?fork)\(", line)]
     return opened, started, finished.stderr
 

@@ -7,6 +7,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 import shim
 from command import COMMAND, environment, fp32shim
@@ -38,9 +39,11 @@ def another_user(number=54321):
     """Words before a program that then runs as a user who owns nothing; skips the test where there can be none."""
     shim.need(os.geteuid() == 0, "only root can be another user")
     words = [shim.tool("setpriv", "util-linux"), f"--reuid={number}", f"--regid={number}", "--clear-groups"]
-    tried = subprocess.run([*words, str(COMMAND), "--version"], env=os.environ | {"LD_PRELOAD": str(shim.LIBRARY)},
+    tried = subprocess.run([*words, str(COMMAND), "--version"], env=environment(LD_PRELOAD=shim.LIBRARY),
                            capture_output=True, check=False)
     shim.need(tried.returncode == 0 and not tried.stderr, "another user cannot reach this build")
+    shim.need(subprocess.run([*words, "test", "-x", tempfile.gettempdir()], check=False).returncode == 0,
+              "another user cannot reach temporary files")
     return words
 
 

@@ -56,10 +56,10 @@ def test_a_thread_with_the_smallest_stack_is_counted(tmp_path, level):
 @pytest.mark.parametrize("level", ["summary", "calls"])
 def test_a_signal_handler_that_multiplies_is_counted_once_and_disturbs_nothing(tmp_path, level):
     log = tmp_path / "run.fp32rec"
-    result = record("handler:300000", log=log, level=level)
+    result = record("handler:300000:10", log=log, level=level)
     assert said(result) == []
     made, handled = map(int, result.stdout.split()[1:])
-    assert made == 300_000 and handled > 10
+    assert made >= 300_000 and handled >= 10
     content = read(log)
     assert (content["calls"], content["problems"]) == (made + handled, 0)
     assert content["events"] == (content["calls"] if level == "calls" else 0)

@@ -40,6 +40,12 @@ TEST(Printable, CutsLongTextsBetweenCharacters) {
     EXPECT_EQ(printable(std::string(200, 'x')), std::string(200, 'x'));
 }
 
+TEST(QuotedPath, IsWholeAsLongAsPathsCanBe) {
+    const std::string path = '/' + std::string(4000, 'x') + "/a\n.fp32rec";
+    EXPECT_EQ(quoted_path(path), "\"/" + std::string(4000, 'x') + "/a\\x0a.fp32rec\"");
+    EXPECT_EQ(quoted_path(std::string(5000, 'x')), '"' + std::string(4096, 'x') + "…\"");
+}
+
 TEST(LogPath, IsStderrOrHasAKnownExtension) {
     for (const auto* path : {"stderr", "run.jsonl", "run.fp32rec", "/var/log/%h.%p.fp32rec", "%r/%j-%t.jsonl",
                              "100%%.jsonl", "a/.b.jsonl"}) {

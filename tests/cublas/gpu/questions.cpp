@@ -21,9 +21,9 @@
 namespace gpu {
 
 std::string in_a_child(const Session& session, const std::string& probe, const std::string& variables) {
-    const std::string command = "exec env " + variables + " '" +
-                                std::filesystem::read_symlink("/proc/self/exe").string() + "' --size " +
-                                std::to_string(session.sizes.back()) + " --probe '" + probe + "' 2>/dev/null";
+    const std::string command = variables + " '" + std::filesystem::read_symlink("/proc/self/exe").string() +
+                                "' --size " + std::to_string(session.sizes.back()) + " --probe '" + probe +
+                                "' 2>/dev/null";
     FILE* output = popen(command.c_str(), "r");
     if (!output) throw std::runtime_error("popen: no process could be started");
     std::string answer;

@@ -14,7 +14,7 @@
 # Ends with 0; 1 if a step failed; 77 if there is no CUDA device or no cuBLAS.
 set -uo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 all_steps=(clients questions qtlq frameworks timing)
 steps=()
 quick='' smoke='' output='' time_limit='' libraries='' python=python3
@@ -113,7 +113,7 @@ under() {
     local settings=()
     while [[ $1 != -- ]]; do settings+=("$1"); shift; done
     shift
-    LD_LIBRARY_PATH=$search env "${settings[@]}" LD_PRELOAD="$here/libfp32shim.so" "$@"
+    (export LD_LIBRARY_PATH="$search" "${settings[@]}" LD_PRELOAD="$here/libfp32shim.so" && exec "$@")
 }
 
 probe=$(native "$here/timing" --size 16 --repeats 1 2>&1) || {

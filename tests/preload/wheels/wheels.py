@@ -1,7 +1,6 @@
 """What the tests of this folder share. `start` is shim.run for programs that bring their own BLAS."""
 
 import fnmatch
-import os
 import pathlib
 import sys
 
@@ -18,9 +17,7 @@ def start(*words, env=None, **keywords):
     """Words that end in .py and have no folder are scripts of this one, run by the interpreter of the wheels."""
     if str(words[0]).endswith(".py"):
         words = (sys.executable, HERE / words[0], *words[1:])
-    # Settings of these libraries that a developer may have around.
-    neutral = {name: "" for name in os.environ if name.startswith(("MKL_", "ONEDNN_", "DNNL_", "XLA_", "JAX_"))}
-    return shim.run(*words, blas=None, env={**neutral, **(env or {})}, **keywords)
+    return shim.run(*words, blas=None, env=env, **keywords)
 
 
 def describe(decision):

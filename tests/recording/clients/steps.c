@@ -5,7 +5,8 @@
 //   sizes:COUNT             one product of each of COUNT different sizes
 //   threads:COUNT           COUNT threads, one after the other, of one product each
 //   small-thread:COUNT      COUNT products in a thread with the smallest stack there is
-//   handler:COUNT           COUNT products while SIGALRM's handler multiplies too; prints how many there were in all
+//   handler:COUNT:SIGNALS   COUNT products or more, until so many signals have come, whose handler multiplies too;
+//                           prints how many there were of both
 //   ask[:COUNT]             for each line of standard input, or COUNT of them, a product, and its bits
 //   forks:COUNT             COUNT children, one after the other, of 3 products each; they leave by _exit
 //   nested-forks:DEPTH      a child that forks a child …, of 3 products each
@@ -138,10 +139,11 @@ static void handler(const struct step* step) {
     sigaction(SIGALRM, &action, NULL);
     const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &often, NULL);
-    for (long i = 0; i < step->number; ++i) one_product(NULL);
+    long made = 0;
+    for (; made < step->number || handled < step->second; ++made) one_product(NULL);
     setitimer(ITIMER_REAL, &never, NULL);
     signal(SIGALRM, SIG_IGN);
-    printf("handler %ld %ld\n", step->number, (long)handled);
+    printf("handler %ld %ld\n", made, (long)handled);
 }
 
 static void ask(const struct step* step) {
