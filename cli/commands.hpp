@@ -9,7 +9,7 @@ namespace fp32shim::cli {
 
 std::span<const Command> commands();
 
-// Each is defined in the file of its name, but ps beside top, and set and reload in live.cpp.
+// Each is defined in the file of its name, but ps beside top, and set and reload in set_and_reload.cpp.
 Action define_run(CLI::App& app);
 Action define_doctor(CLI::App& app);
 Action define_explain(CLI::App& app);

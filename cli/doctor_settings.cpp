@@ -14,7 +14,7 @@
 #include "cli/log_destination.hpp"
 #include "cli/process_environment.hpp"
 #include "policy/decide.hpp"
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {

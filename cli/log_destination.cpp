@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 #include "record/log_path.hpp"
 #include "record/recording_reader.hpp"
 

@@ -14,7 +14,7 @@
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
 #include "cli/usage.hpp"
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 
 namespace fp32shim::cli {
 namespace {

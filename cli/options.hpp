@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {

@@ -21,7 +21,7 @@
 #include "cli/shim_library.hpp"
 #include "cli/terminal.hpp"
 #include "policy/load.hpp"
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/doctor_functions.hpp"
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 
 namespace fp32shim::cli {
 namespace {

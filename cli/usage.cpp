@@ -1,6 +1,6 @@
 #include "cli/usage.hpp"
 
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 
 namespace fp32shim::cli {
 namespace {

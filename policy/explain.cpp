@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "policy/conditions.hpp"
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 
 namespace fp32shim::policy {
 namespace {

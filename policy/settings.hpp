@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "policy/messages.hpp"
 #include "policy/policy.hpp"
-#include "policy/report.hpp"
 
 namespace fp32shim::policy {
 

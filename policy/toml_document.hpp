@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 
 namespace fp32shim::policy {
 

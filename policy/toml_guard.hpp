@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 
 namespace fp32shim::policy {
 

@@ -1,4 +1,4 @@
-#include "policy/report.hpp"
+#include "policy/messages.hpp"
 
 #include <gtest/gtest.h>
 
