@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import shim
-from command import COMMAND, COMMANDS, environment, fp32shim, make_recording, on_a_terminal
+from command import COMMAND, COMMANDS, environment, fp32shim, make_recording, need_terminals, on_a_terminal
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +223,7 @@ def test_output_that_cannot_be_written_is_an_error(recording):
 def test_what_takes_longer_than_a_second_says_how_far_it_is_on_a_terminal(tmp_path):
     """Nobody reads what the command writes, until it has said so."""
     recording = make_recording(tmp_path / "a.fp32rec", "calls", "cblas_sgemm:8:native:fp32:as_requested:20000")
+    need_terminals()
     ours, its = pty.openpty()
     with subprocess.Popen([COMMAND, "log", "--format", "csv", recording], env=environment(), stdout=subprocess.PIPE,
                           stderr=its) as process:

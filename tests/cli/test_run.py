@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim, without_special_rights
+from command import COMMAND, environment, fp32shim, need_terminals, without_special_rights
 
 
 @pytest.fixture
@@ -137,6 +137,7 @@ def test_children_are_waited_for_where_sigchld_is_ignored():
 def test_the_shells_job_control_sees_one_job(tmp_path):
     """Ctrl-Z stops program and command, fg continues them, Ctrl-C ends them, in an interactive bash on a terminal."""
     shim.tool("bash")
+    need_terminals()
     child, terminal = pty.fork()
     if child == 0:
         os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],

@@ -306,10 +306,10 @@ static void overwrite_environment(const struct step* step) {
 /// What programs that run other people's code allow: memory, threads, what is open already, and who one is.
 static void sandbox(const struct step* step) {
     (void)step;
-    static const unsigned allowed[] = {SYS_read,           SYS_write,         SYS_futex,    SYS_brk,
-                                       SYS_mmap,           SYS_munmap,        SYS_mprotect, SYS_newfstatat,
-                                       SYS_getpid,         SYS_gettid,        SYS_exit,     SYS_exit_group,
-                                       SYS_rt_sigprocmask, SYS_clock_gettime, SYS_getrandom};
+    static const unsigned allowed[] = {SYS_read,       SYS_write,          SYS_futex,         SYS_brk,
+                                       SYS_mmap,       SYS_munmap,         SYS_mprotect,      SYS_newfstatat,
+                                       SYS_fstat,      SYS_getpid,         SYS_gettid,        SYS_exit,
+                                       SYS_exit_group, SYS_rt_sigprocmask, SYS_clock_gettime, SYS_getrandom};
     enum { count = sizeof allowed / sizeof *allowed };
     struct sock_filter filter[2 * count + 2] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
