@@ -485,6 +485,7 @@ def test_a_command_is_shown_whole_in_a_pipe_and_cut_on_a_terminal(tmp_path):
         asked.ask()
         whole = fp32shim("ps").stdout
         assert f"ask unlink:{long}" in whole
-        lines = on_a_terminal(["ps"], width=100, NO_COLOR="1").split("\r\n")
+        # Alone: other processes of this user may need wider columns.
+        lines = on_a_terminal(["ps", asked.pid], width=100, NO_COLOR="1").split("\r\n")
         line = next(line for line in lines if line.split()[:1] == [str(asked.pid)])
         assert len(line) == 100 and "…" in line
