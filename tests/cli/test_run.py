@@ -99,7 +99,7 @@ def test_what_stands_behind_the_program_is_never_ours():
 
 
 def test_arguments_are_passed_on_as_they_are():
-    arguments = ["", " ", "a b", "ü", "$HOME", "*", "\\", "\n", "-"]
+    arguments = ["", " ", "a b", "ü", "$HOME", "*", "\\", "\n", "-", "[1,2]", "[]", "[[a]]", "[b", "--x=", "--log="]
     result = run("--quiet", "--", shim.SYSTEM_PYTHON, "-c", "import sys; print(sys.argv[1:])", *arguments)
     assert result.stdout.strip() == str(arguments)
 
