@@ -511,6 +511,16 @@ def test_a_running_process_is_listed_watched_and_changed(tmp_path):
         process.wait()
 
 
+def test_one_call_below_fp32_is_not_rounded_away(tmp_path):
+    process = live_recording(tmp_path / "live.fp32rec", "summary", "a:8:native:fp32:as_requested:5000",
+                             "b:8:high:tf32:as_requested:1")
+    try:
+        line = fp32shim("ps", process.pid).stdout.splitlines()[1]
+        assert line.split()[0] == str(process.pid) and " >99%  " in line and " <1%  " in line
+    finally:
+        process.communicate(timeout=30)
+
+
 @pytest.mark.parametrize("name", ["a line\nfeed", "its digits \\012", "gone (deleted)"])
 def test_a_running_process_is_found_whatever_the_name_of_its_recording(tmp_path, name):
     (tmp_path / name).mkdir()
