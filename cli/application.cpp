@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -93,6 +94,9 @@ Application::Application() {
         app->set_help_flag("-h,--help", "Print this and exit");
         app->set_version_flag("--version", "", "Print the version and exit");
         Action action = command.define(*app);
+        for (CLI::Option* option : app->get_options()) {
+            if (option->get_items_expected_max() > 0) take_whole_words(*option);
+        }
         defined_.emplace(command.name, Defined{std::move(app), std::move(action)});
     }
 }

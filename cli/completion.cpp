@@ -117,8 +117,8 @@ std::string bash_command(const OfferedCommand& command) {
             "            for ((i = 2; i < COMP_CWORD; ++i)); do\n"
             "                case ${{COMP_WORDS[i]}} in\n"
             "                    --) _fp32shim_program $((i + 1)); return ;;\n"
-            "                    {}) ((++i)) ;;\n"
-            "                    -* | =) ;;\n"
+            "                    {}) ((++i)); [[ ${{COMP_WORDS[i]}} != = ]] || ((++i)) ;;\n"
+            "                    -*) ;;\n"
             "                    *) _fp32shim_program \"$i\"; return ;;\n"
             "                esac\n"
             "            done\n",
@@ -154,6 +154,8 @@ _fp32shim_program() {{
 }}
 _fp32shim() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}} i
+    # Of --format=json, bash makes three words.
+    if [[ $word == = ]]; then word=; elif [[ $previous == = ]]; then previous=${{COMP_WORDS[COMP_CWORD - 2]}}; fi
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -W '{} --help --version' -- "$word"))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/options.hpp"
 #include "cli/terminal.hpp"
 #include "policy/load.hpp"
 
@@ -63,11 +64,8 @@ void widen(std::vector<policy::Range>& ranges, double factor) {
 
 void Filter::declare(CLI::App& app) {
     for (const Key& key : keys) {
-        app.add_option(option_of(key.name), values_[key.name], key.description)
+        add_values(app, option_of(key.name), values_[key.name], key.description)
             ->type_name(key.type)
-            ->type_size(1)
-            ->expected(1)
-            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
             ->group("Which calls");
     }
 }

@@ -12,6 +12,7 @@
 
 #include "cli/application.hpp"
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
 #include "cli/terminal.hpp"
 #include "cli/usage.hpp"
 #include "policy/messages.hpp"
@@ -46,6 +47,22 @@ std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<st
     return words;
 }
 
+/// Two of CLI11's readings are not a shell user's: `[a,b]` would be two words, and `--output=`, of a variable that is
+/// not set, would take the next word for its value.
+std::vector<std::string> with_words_kept(const CLI::App& app, const std::vector<std::string>& words) {
+    std::vector<std::string> kept;
+    bool is_behind_options = false;
+    for (const std::string& word : words) {
+        is_behind_options = is_behind_options || word == "--";
+        const std::string name = word.substr(0, word.find('='));
+        if (!is_behind_options && word.starts_with("--") && word == name + '=' && takes_value(app, name))
+            kept.insert(kept.end(), {name, ""});
+        else
+            kept.push_back(as_whole(word));
+    }
+    return kept;
+}
+
 int report_usage(const Command& command, const std::string& problem) {
     const std::string name(command.name);
     say(name, problem + "; see: fp32shim " + name + " --help");
@@ -73,6 +90,7 @@ int flushed(const Command& command, int status) { return flushed(command.name, s
 int run_command(const Command& command, Application& application, std::vector<std::string> words) {
     CLI::App& app = *application.app_of(command);
     if (command.takes_program) words = with_program_marked(app, std::move(words));
+    words = with_words_kept(app, words);
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
     try {
         app.parse(words);

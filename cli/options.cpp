@@ -35,7 +35,23 @@ CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string_view>& 
             ""));
 }
 
+constexpr char whole_mark = '\0';  // which is inside of no argument
+
 }  // namespace
+
+std::string as_whole(const std::string& word) {
+    return word.starts_with('[') && word.ends_with(']') ? word + whole_mark : word;
+}
+
+std::string without_mark(const std::string& word) { return word.substr(0, word.find(whole_mark)); }
+
+void take_whole_words(CLI::Option& option) {
+    const auto take_off = [](std::string& word) {
+        word = without_mark(word);
+        return std::string();
+    };
+    option.transform(CLI::Validator(take_off, ""));
+}
 
 std::string alternatives(const std::vector<std::string_view>& words) {
     return fmt::format("{}", fmt::join(words, "|"));
@@ -46,12 +62,18 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& val
     return limit_to(app.add_option(name, value, description), words);
 }
 
+CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                        const std::string& description) {
+    // CLI11 would go on to the next option, and take the recordings in between.
+    return app.add_option(name, values, description)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                          const std::vector<std::string_view>& words, const std::string& description) {
-    return limit_to(app.add_option(name, values, description), words)
-        ->type_size(1)
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    return limit_to(add_values(app, name, values, description), words);
 }
 
 CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words) {

@@ -13,12 +13,22 @@
 
 namespace fp32shim::cli {
 
+/// CLI11 takes a word `[a,b]` for two where an option takes several. `as_whole` marks it, so that it stays one;
+/// `take_whole_words` has the option take the mark off again, before it looks at the word.
+std::string as_whole(const std::string& word);
+std::string without_mark(const std::string& word);
+void take_whole_words(CLI::Option& option);
+
 /// An option with a closed list of words; case does not matter, another word is an error that names the nearest one.
 /// The words must outlive the app: they are constants.
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
                         const std::vector<std::string_view>& words, const std::string& description);
 
-/// The same, for an option that may be given several times, with one word each.
+/// An option that may be given several times, with one value each.
+CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                        const std::string& description);
+
+/// The same, with one word of a closed list each.
 CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                          const std::vector<std::string_view>& words, const std::string& description);
 

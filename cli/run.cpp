@@ -9,7 +9,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "cli/child.hpp"
 #include "cli/commands.hpp"
@@ -73,12 +75,20 @@ std::string log_variable(const std::string& name) {
     return made.empty() ? name : std::string(made);
 }
 
+/// Likewise of --policy, which the shim reads at the first product, and again at each reload.
+std::string policy_variable(const std::string& name) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(name, error);
+    return error ? name : absolute.string();
+}
+
 /// What the options ask for, as variables. `--pin` also governs the libraries that the shim does not.
 void apply(const RunOptions& options, ProcessEnvironment& environment) {
     const std::string log = log_variable(options.log);
+    const std::string policy = policy_variable(options.policy);
     const std::pair<const char*, const std::string&> variables[] = {{"FP32_MATMUL_PRECISION", options.precision},
                                                                     {"FP32_MATMUL_CPU", options.cpu},
-                                                                    {"FP32_MATMUL_POLICY", options.policy},
+                                                                    {"FP32_MATMUL_POLICY", policy},
                                                                     {"FP32_MATMUL_LOG", log},
                                                                     {"FP32_MATMUL_LOG_LEVEL", options.level}};
     for (const auto& [name, value] : variables) {

@@ -36,6 +36,7 @@ struct Seen {
     std::string recording;
     record::RecordingFacts facts;
     std::uint64_t calls = 0, host_ns = 0;
+    bool is_estimate = false;       ///< of host_ns
     double calls_per_second = 0;    ///< since the look before; at the first look since the recording began
     std::uint64_t fp32_calls = 0;   ///< FP32 and BF16x9
     std::uint64_t lower_calls = 0;  ///< TF32, BF16, FP16
@@ -60,6 +61,7 @@ std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int
     seen.facts = opened.reader->facts();
     seen.calls = calls.total().calls;
     seen.host_ns = calls.total().host_ns;
+    seen.is_estimate = calls.total().is_estimate;
     for (const auto& [format, share] : calls.by_format()) {
         if (format == "fp32" || format == "bf16x9") seen.fp32_calls += share.calls;
         if (format == "tf32" || format == "bf16" || format == "fp16") seen.lower_calls += share.calls;
@@ -98,6 +100,15 @@ std::string word_or(const std::optional<Word>& word, std::string_view unknown) {
     return std::string(word ? policy::to_string(*word) : unknown);
 }
 
+/// 0% is none, and 100% is all: one call below FP32 among a million is not to be rounded away.
+std::string share_text(std::uint64_t count, std::uint64_t calls) {
+    if (calls == 0) return "-";
+    const double percent = 100.0 * static_cast<double>(count) / static_cast<double>(calls);
+    if (count > 0 && percent < 1) return "<1%";
+    if (count < calls && percent > 99) return ">99%";
+    return fmt::format("{:.0f}%", percent);
+}
+
 std::string process_table(const std::vector<Seen>& all) {
     Table table({{"PID", true},
                  {"calls/s", true},
@@ -110,15 +121,11 @@ std::string process_table(const std::vector<Seen>& all) {
                  {"policy"},
                  {"command", false, 20}});
     for (const Seen& seen : all) {
-        const auto share = [&](std::uint64_t count) {
-            return seen.calls == 0
-                       ? std::string("-")
-                       : fmt::format("{:.0f}%", 100.0 * static_cast<double>(count) / static_cast<double>(seen.calls));
-        };
+        const auto share = [&](std::uint64_t count) { return share_text(count, seen.calls); };
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
-                   count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns)), share(seen.fp32_calls),
-                   share(seen.lower_calls), word_or(seen.settings.precision, "?"), word_or(seen.settings.floor, "?"),
-                   name_of_policy(seen.settings), seen.facts.process.command});
+                   count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns), seen.is_estimate),
+                   share(seen.fp32_calls), share(seen.lower_calls), word_or(seen.settings.precision, "?"),
+                   word_or(seen.settings.floor, "?"), name_of_policy(seen.settings), seen.facts.process.command});
     }
     return table.text();
 }

@@ -1,5 +1,6 @@
 #include "cli/usage.hpp"
 
+#include "cli/options.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
@@ -8,7 +9,7 @@ namespace {
 /// The first word that no option took; empty where there is none.
 std::string unexpected_word(const CLI::App& app) {
     for (const std::string& word : app.remaining()) {
-        if (word != "--") return word;
+        if (word != "--") return without_mark(word);
     }
     return {};
 }

@@ -261,11 +261,14 @@ def test_bash_offers_commands_options_and_their_values():
     assert "--precision" in bash_offers("run", "--p") and "--pin" in bash_offers("run", "--p")
     assert bash_offers("run", "--precision", "h") == ["highest", "high"]
     assert bash_offers("report", "--format", "") == ["table", "json", "csv", "prometheus", "html"]
+    assert bash_offers("report", "--format", "=") == bash_offers("report", "--format", "")
+    assert bash_offers("run", "--precision", "=", "h") == ["highest", "high"]
     assert bash_offers("completion", "z") == ["zsh"]
 
 
 def test_bash_offers_programs_behind_run():
-    for words in (["run", "--precision", "high", "--", "ech"], ["run", "--precision", "high", "ech"]):
+    for words in (["run", "--precision", "high", "--", "ech"], ["run", "--precision", "high", "ech"],
+                  ["run", "--precision", "=", "high", "ech"]):
         assert "echo" in bash_offers(*words)
 
 

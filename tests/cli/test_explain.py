@@ -1,7 +1,9 @@
 """fp32shim explain: it knows what the shim knows of a function, and says what the shim would record."""
 
 import functools
+import json
 import pathlib
+import random
 import sys
 
 import pytest
@@ -146,3 +148,72 @@ def test_explain_tells_an_old_gpu_from_none():
     words = ["explain", "--function", "cublasSgemm_v2", "--precision", "high"]
     assert "no GPU was named" not in fp32shim(*words, "--compute-capability", "7.0").stdout
     assert "no GPU was named" in fp32shim(*words).stdout
+
+
+# Products of every kind of a condition's value, called through ctypes. Each line: function, m, n, k, labels of a scope.
+PRODUCTS = """
+import ctypes, json, sys
+blas, shim = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(None)
+memory = (ctypes.c_float * (2 * 64 * 64))()
+one, zero, size = (ctypes.c_float * 2)(1), (ctypes.c_float * 2)(0), lambda n: ctypes.byref(ctypes.c_int(n))
+for function, m, n, k, scope in json.loads(sys.argv[2]):
+    for label in scope.split("/") if scope else []:
+        assert shim.fp32shim_push_scope(label.encode(), None, None) == 0
+    getattr(blas, function)(b"N", b"N", size(m), size(n), size(k), one, memory, size(64), memory, size(64), zero,
+                            memory, size(64))
+    for label in scope.split("/") if scope else []:
+        shim.fp32shim_pop_scope()
+"""
+
+
+def random_policy(chance):
+    """Rules of every condition that a product on the CPU can have, some of them hidden or empty by chance."""
+    some_size = lambda: chance.choice(['"<=%d"', '">%d"', '">=%d <=48"', "%d"]) % chance.choice([0, 1, 8, 16, 17, 32, 40])
+    values = {
+        **{key: some_size for key in ("m", "n", "k", "min_dim", "max_dim", "batch")},
+        "flops": lambda: chance.choice(['">=2K"', '"<=32K"', '">8192"', '">=1G"']),
+        "function": lambda: chance.choice(['"sgemm_"', '"[cd]gemm_"', '"*gemm*"', '["zz", "?gemm_"]', '"[!c]*"']),
+        "caller": lambda: chance.choice(['"libffi*"', '"*.so.3"', '"?*"']),
+        "executable": lambda: chance.choice(['"python3*"', '"*/python3*"', '"*"']),
+        "command": lambda: chance.choice(['"*python3 -c*"', '"python3"', '"*ctypes*"']),
+        "host": lambda: chance.choice(['"*"', '"nowhere"']),
+        "scope": lambda: chance.choice(['""', '"a"', '"a/b"', '"b"', '"*"', '"a/*"']),
+        "device": lambda: chance.choice(['"cpu"', '"cuda"', '["cuda", "cpu"]']),
+        "dtype": lambda: chance.choice(['"float32"', '"complex64"']),
+    }
+
+    def conditions():
+        return "{ %s }" % ", ".join(f"{key} = {values[key]()}" for key in chance.sample(sorted(values), chance.randint(1, 2)))
+
+    lines = ["schema = 1", f'default = "{chance.choice(["native", "high", "medium", "auto", "highest"])}"', "[cpu]",
+             f'mode = "{chance.choice(["off", "emulate", "emulate", "accelerate"])}"']
+    if chance.random() < 0.4:
+        lines += ["[limits]", f'floor = "{chance.choice(["none", "bf16", "tf32", "bf16x9", "fp32"])}"']
+    for _ in range(chance.randint(1, 6)):
+        lines += ["[[rule]]", f'precision = "{chance.choice(["native", "highest", "high", "medium", "auto", "bf16x9"])}"',
+                  f"when = {conditions()}"]
+        if chance.random() < 0.4:
+            lines.append(f"unless = {conditions()}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_explain_says_of_random_calls_under_random_policies_what_the_shim_then_does(seed, tmp_path):
+    chance = random.Random(seed)
+    policy = tmp_path / "policy.toml"
+    while True:  # by chance a rule can never apply, which is an error
+        policy.write_text(random_policy(chance))
+        if fp32shim("check", policy).returncode == 0:
+            break
+    calls = [(chance.choice(["sgemm_", "sgemm_", "cgemm_"]), *(chance.choice([0, 1, 8, 16, 17, 32, 40]) for _ in "mnk"),
+              chance.choice(["", "", "a", "a/b", "b"])) for _ in range(12)]
+    result = shim.run(shim.SYSTEM_PYTHON, "-c", PRODUCTS, shim.blas_library("openblas"), json.dumps(calls),
+                      policy=policy.read_text())
+    assert [tuple(d[key] or "" if key == "scope" else d[key] for key in ("function", "m", "n", "k", "scope"))
+            for d in result.decisions] == calls
+    for decision in result.decisions:
+        words = [f"--{key}={decision[key]}" for key in ("function", "m", "n", "k", "scope", "caller", "executable")
+                 if decision[key] is not None]
+        told = explained("--policy", policy, f"--command={result.starts[0]['command']}", *words)
+        keys = ("requested", "source", "rule", "applied", "reason")
+        assert {key: told[key] for key in keys} == {key: decision[key] for key in keys}, (words, policy.read_text())

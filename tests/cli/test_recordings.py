@@ -29,8 +29,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def report(*words):
-    return fp32shim("report", "--format", "json", *words).json
+def report(*words, **keywords):
+    return fp32shim("report", "--format", "json", *words, **keywords).json
 
 
 def test_totals_calls_is_the_number_of_calls(folder):
@@ -107,6 +107,30 @@ def test_filters_are_the_keys_of_a_rule(folder):
     assert report("--m", "128", "--m", "32", folder)["totals"]["calls"] == 4007
     assert report("--function", "cblas_*", "--caller", "libcaller.so", folder)["totals"]["calls"] == 4017
     assert report("--caller", "nobody*", folder)["totals"]["calls"] == 0
+
+
+def test_words_in_brackets_are_names_and_globs_like_others(folder):
+    (folder / "below").rename(folder / "[x,y]")
+    assert report("--function", "[bc]las_[b-z]gem[m]", "[x,y]", cwd=folder)["totals"]["calls"] == 0
+    assert report("--function", "[bc]blas_sgem[m]", "[x,y]", cwd=folder)["totals"]["calls"] == 2007
+    assert 'argument "[x]"' in fp32shim("explain", "--function", "sgemm_", "[x]").stderr
+
+
+@pytest.mark.parametrize("option", ["--output", "--format", "--top"])
+def test_an_option_with_nothing_behind_its_equals_sign_takes_no_recording_for_its_value(folder, option):
+    name = folder / "a.fp32rec"
+    before = name.read_bytes()
+    result = fp32shim("report", f"{option}=", name, folder / "below")
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+    assert f'{option}: found ""' in result.stderr and name.read_bytes() == before
+
+
+def test_an_option_that_may_be_given_again_takes_no_recording_for_its_value(folder):
+    names = [folder / "a.fp32rec", folder / "below/b.fp32rec"]
+    totals = report("--function", "cblas_*", "--m", "128", *names)["totals"]
+    assert (totals["recordings"], totals["calls"]) == (2, 4000)
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "json", "--assume-unused", "oneDNN", *names)
+    assert (result.stderr, result.json["recordings"]) == ("", 2)
     assert report("--executable", "make_recording", "--flops", ">=1M", folder)["totals"]["calls"] == 4000
     assert report("--device", "cuda", folder)["totals"]["calls"] == 0
 
@@ -483,6 +507,16 @@ def test_a_running_process_is_listed_watched_and_changed(tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+def test_one_call_below_fp32_is_not_rounded_away(tmp_path):
+    process = live_recording(tmp_path / "live.fp32rec", "summary", "a:8:native:fp32:as_requested:5000",
+                             "b:8:high:tf32:as_requested:1")
+    try:
+        line = fp32shim("ps", process.pid).stdout.splitlines()[1]
+        assert line.split()[0] == str(process.pid) and " >99%  " in line and " <1%  " in line
+    finally:
+        process.communicate(timeout=30)
 
 
 @pytest.mark.parametrize("name", ["a line\nfeed", "its digits \\012", "gone (deleted)"])

@@ -99,7 +99,7 @@ def test_what_stands_behind_the_program_is_never_ours():
 
 
 def test_arguments_are_passed_on_as_they_are():
-    arguments = ["", " ", "a b", "ü", "$HOME", "*", "\\", "\n", "-"]
+    arguments = ["", " ", "a b", "ü", "$HOME", "*", "\\", "\n", "-", "[1,2]", "[]", "[[a]]", "[b", "--x=", "--log="]
     result = run("--quiet", "--", shim.SYSTEM_PYTHON, "-c", "import sys; print(sys.argv[1:])", *arguments)
     assert result.stdout.strip() == str(arguments)
 
@@ -532,6 +532,15 @@ def test_a_relative_log_means_the_folder_of_the_command(writes_recordings, tmp_p
     assert sorted(path.name for path in folder.iterdir()) == ["calls.jsonl", "rel.fp32rec", "sub"]
     result = run("--log", "none.fp32rec", "--", "true", cwd=folder)
     assert result.lines == [NOTHING_SEEN]
+
+
+def test_a_relative_policy_holds_where_the_program_goes_to_another_folder(writes_recordings, tmp_path):
+    (tmp_path / "high.toml").write_text('schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\n')
+    program = ["sh", "-c", f"cd /; exec {shim.client('cblas_product')}"]
+    result = run("--policy", "high.toml", "--log", "run.fp32rec", "--", *program, cwd=tmp_path,
+                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    assert (result.returncode, "cannot be read" in result.stderr) == (0, False)
+    assert list(fp32shim("report", "--format", "json", tmp_path).json["by_format"]) == ["tf32"]
 
 
 def test_that_nothing_was_recorded_is_not_said_where_it_cannot_be_told(writes_recordings, tmp_path):
