@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <thread>
@@ -43,6 +44,19 @@ TEST(ForkSafeLock, AdmitsOneThreadAtATime) {
         });
     for (auto& thread : running) thread.join();
     EXPECT_EQ(count, 8000);
+}
+
+TEST(SignalHold, LeavesAProgramThatMapsItsMemoryOnDemandItsFaults) {
+    EXPECT_EQ(in_child([] {
+                  static char* page;
+                  page = static_cast<char*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+                  struct sigaction action {};
+                  action.sa_handler = [](int) { mprotect(page, 4096, PROT_READ | PROT_WRITE); };
+                  sigaction(SIGSEGV, &action, nullptr);
+                  const SignalHold hold(SignalHold::all);
+                  *const_cast<volatile char*>(page) = 1;
+              }),
+              0);
 }
 
 TEST(StderrLine, IsOneLineWithThePrefix) {
