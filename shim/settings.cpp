@@ -40,8 +40,12 @@ constinit std::atomic<const Settings*> settings_in_force{nullptr};
 
 namespace {
 
-constinit std::atomic<std::int32_t> reading_process{0};  ///< whose thread reads them; 0: nobody's
-constinit std::atomic<std::int32_t> reading_thread{0};
+// Who reads them; 0: nobody. In one word: a signal handler that multiplies must know at any time whether it has
+// interrupted the reader.
+//
+//     63           32 31          0
+//     | process id    | thread id |
+constinit std::atomic<std::uint64_t> reader{0};
 constinit std::atomic<std::uint8_t> override_count{0};
 constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
@@ -270,41 +274,43 @@ const Settings* untouched_settings() {
     return known;
 }
 
+std::int32_t process_of(std::uint64_t reading) { return static_cast<std::int32_t>(reading >> 32); }
+
 /// Waits until another thread has read the settings. False: that thread is not of this process (we were forked
 /// while it read) and somebody else has to.
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
-        const std::int32_t process = reading_process.load(std::memory_order_acquire);
-        if (process != record::raw::getpid()) return false;
+        const std::uint64_t waited_for = reader.load(std::memory_order_acquire);
+        if (process_of(waited_for) != record::raw::getpid()) return false;
         const timespec ten_milliseconds{0, 10'000'000};
-        record::raw::syscall6(SYS_futex, record::raw::address(&reading_process), FUTEX_WAIT_PRIVATE, process,
-                              record::raw::address(&ten_milliseconds));
+        // Waits on the lower half, the thread: both architectures are little-endian.
+        record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAIT_PRIVATE,
+                              static_cast<std::int32_t>(waited_for), record::raw::address(&ten_milliseconds));
     }
     return true;
 }
 
 const Settings* read_first_settings() {
-    const std::int32_t self = record::raw::getpid();
+    const std::int32_t process = record::raw::getpid();
+    const auto self = static_cast<std::uint64_t>(process) << 32 | static_cast<std::uint32_t>(record::raw::gettid());
     for (;;) {
-        std::int32_t process = reading_process.load(std::memory_order_acquire);
-        if (process != self && reading_process.compare_exchange_strong(process, self)) {
+        std::uint64_t known_reader = reader.load(std::memory_order_acquire);
+        if (process_of(known_reader) != process && reader.compare_exchange_strong(known_reader, self)) {
             const Settings* known = known_settings();
             if (known == nullptr) break;
-            reading_process.store(0, std::memory_order_release);  // another thread was done before we looked
+            reader.store(0, std::memory_order_release);  // another thread was done before we looked
             return known;
         }
-        if (reading_thread.load(std::memory_order_acquire) == record::raw::gettid()) return untouched_settings();
+        if (known_reader == self) return untouched_settings();
         if (wait_for_reader()) return settings_in_force.load(std::memory_order_acquire);
     }
-    reading_thread.store(record::raw::gettid(), std::memory_order_release);
     const int saved_errno = errno;
     SettingsReading reading;
     on_own_stack(read_settings_or_forward, &reading);
     const Settings* settings = reading.settings != nullptr ? reading.settings : untouched_settings();
     put_in_force(settings);
-    reading_thread.store(0, std::memory_order_release);
-    reading_process.store(0, std::memory_order_release);
-    record::raw::syscall6(SYS_futex, record::raw::address(&reading_process), FUTEX_WAKE_PRIVATE, INT32_MAX);
+    reader.store(0, std::memory_order_release);
+    record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
     settings_changed();  // a signal handler may have been forwarded untouched meanwhile
     errno = saved_errno;
     return settings;
