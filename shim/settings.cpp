@@ -60,10 +60,7 @@ void put_in_force(const Settings* settings) {
 // have 16 KB in all.
 constexpr std::size_t reading_stack_size = 2 << 20;
 
-// Reading files is a cancellation point; a thread that is cancelled meanwhile must not unwind through us.
 void on_own_stack(void (*function)(void*), void* argument) {
-    int cancel_state = 0;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     void* stack = mmap(nullptr, reading_stack_size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
@@ -72,7 +69,17 @@ void on_own_stack(void (*function)(void*), void* argument) {
         fp32shim_call_on_stack(function, argument, static_cast<char*>(stack) + reading_stack_size);
         munmap(stack, reading_stack_size);
     }
-    pthread_setcancelstate(cancel_state, nullptr);
+}
+
+/// Runs something while the thread cannot be cancelled. Reading files is a cancellation point, others wait for who
+/// reads, and a thread must not unwind out of the other stack.
+template <class Function>
+auto without_cancellation(Function function) {
+    int cancel_state = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    const auto result = function();
+    pthread_setcancelstate(cancel_state, nullptr);  // no destructor: the thread may end here
+    return result;
 }
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
@@ -328,13 +335,14 @@ void settings_changed() {
 const Settings& settings() {
     const Settings* current = settings_in_force.load(std::memory_order_acquire);
     if (__tsan_acquire != nullptr) __tsan_acquire(&settings_in_force);
-    return current != nullptr ? *current : *read_first_settings();
+    return current != nullptr ? *current : *without_cancellation(read_first_settings);
 }
 
 std::uint8_t process_override_count() { return override_count.load(std::memory_order_acquire); }
 
-bool reload_settings() {
-    settings();
+namespace {
+
+bool read_settings_again() {
     static constinit record::ForkSafeLock one_at_a_time;
     if (!one_at_a_time.acquire()) return false;
     const int saved_errno = errno;
@@ -352,6 +360,13 @@ bool reload_settings() {
     if (reading.settings == nullptr) return false;
     settings_changed();
     return true;
+}
+
+}  // namespace
+
+bool reload_settings() {
+    settings();
+    return without_cancellation(read_settings_again);
 }
 
 record::PolicyFacts policy_facts(const policy::Policy& policy) {

@@ -5,8 +5,9 @@
 //   sizes:COUNT             one product of each of COUNT different sizes
 //   threads:COUNT           COUNT threads, one after the other, of one product each
 //   small-thread:COUNT      COUNT products in a thread with the smallest stack there is
-//   handler:COUNT           COUNT products while SIGALRM's handler multiplies too; prints how many there were in all
-//   ask[:COUNT]             for each line of standard input, or COUNT of them, a product, and its bits
+//   cancelled-threads:COUNT COUNT threads, one after the other, that multiply until they are cancelled, wherever they
+//   are handler:COUNT           COUNT products while SIGALRM's handler multiplies too; prints how many there were in
+//   all ask[:COUNT]             for each line of standard input, or COUNT of them, a product, and its bits
 //   forks:COUNT             COUNT children, one after the other, of 3 products each; they leave by _exit
 //   nested-forks:DEPTH      a child that forks a child …, of 3 products each
 //   first-forks:DEPTH       the same, each in a PID namespace of its own, so that all have the process id 1
@@ -126,6 +127,22 @@ static void small_thread(const struct step* step) {
     if (pthread_create(&id, &attributes, products_of_thread, &count) != 0) fail("pthread_create");
     pthread_join(id, NULL);
     printf("small thread %ld\n", count);
+}
+
+static void* multiply_for_ever(void* unused) {
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    for (;;) one_product(unused);
+}
+
+static void cancelled_threads(const struct step* step) {
+    for (long i = 0; i < step->number; ++i) {
+        pthread_t id;
+        if (pthread_create(&id, NULL, multiply_for_ever, NULL) != 0) fail("pthread_create");
+        usleep((useconds_t)(i * 7 % 1500));
+        pthread_cancel(id);
+        pthread_join(id, NULL);
+    }
+    printf("cancelled threads %ld\n", step->number);
 }
 
 static volatile sig_atomic_t handled;
@@ -398,6 +415,7 @@ static const struct {
     {"products", products},
     {"sizes", sizes},
     {"threads", threads},
+    {"cancelled-threads", cancelled_threads},
     {"handler", handler},
     {"ask", ask},
     {"small-thread", small_thread},
