@@ -5,11 +5,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cfenv>
 #include <thread>
 #include <vector>
 
 #include "in_child.hpp"
 #include "record/fork_safe_lock.hpp"
+#include "record/recording_clock.hpp"
 #include "record/signal_hold.hpp"
 #include "record/stderr_line.hpp"
 
@@ -57,6 +59,12 @@ TEST(SignalHold, LeavesAProgramThatMapsItsMemoryOnDemandItsFaults) {
                   *const_cast<volatile char*>(page) = 1;
               }),
               0);
+}
+
+TEST(RecordingClock, LeavesTheFloatingPointFlagsAlone) {
+    std::feclearexcept(FE_ALL_EXCEPT);
+    EXPECT_EQ(ticks_per_second({10, 1'000'000, 0}, {10 + 7'000'000'003, 3'000'001'003, 0}), 2'334'110'590);
+    EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
 }
 
 TEST(StderrLine, IsOneLineWithThePrefix) {
