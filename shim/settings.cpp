@@ -29,6 +29,7 @@
 // elsewhere.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
+extern void* __libc_stack_end;  // of the loader
 __attribute__((weak)) void __tsan_acquire(void* address);
 __attribute__((weak)) void __tsan_release(void* address);
 }
@@ -180,14 +181,27 @@ struct StartVariable {
     const StartVariable* next;
 };
 constinit std::atomic<const StartVariable*> start_variables{nullptr};
+constinit std::atomic<bool> start_is_kept{false};
+
+/// The environment that the process was started with. A program whose DT_PREINIT_ARRAY multiplies does so before the
+/// C library knows it; then it still stands where the kernel put it: number of arguments, arguments, NULL,
+/// environment.
+char** start_environment() {
+    if (environ != nullptr) return environ;
+    auto** arguments = static_cast<char**>(__libc_stack_end) + 1;
+    const auto count = *static_cast<const long*>(__libc_stack_end);
+    return arguments + count + 1;
+}
 
 /// A daemon may clear its environment, or write over its bytes, long before it multiplies: a floor has to outlast
 /// that.
 __attribute__((constructor)) void keep_start_variables() {
-    char** entry = environ;
-    while (entry != nullptr && *entry != nullptr) ++entry;
+    if (start_is_kept.exchange(true, std::memory_order_acq_rel)) return;
+    char** const begin = start_environment();
+    char** entry = begin;
+    while (*entry != nullptr) ++entry;
     const StartVariable* first = nullptr;
-    while (entry != environ) {
+    while (entry != begin) {
         if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
     }
     start_variables.store(first, std::memory_order_release);
@@ -199,6 +213,7 @@ const policy::Environment& first_environment() {
     static constinit std::atomic<policy::Environment*> copy{nullptr};
     policy::Environment* known = copy.load(std::memory_order_acquire);
     if (known == nullptr) {
+        keep_start_variables();  // a product may come before our constructors
         // Complete before it is seen: a child forked meanwhile makes its own.
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
