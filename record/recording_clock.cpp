@@ -35,8 +35,10 @@ ClockPoint read_clocks() {
 std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to) {
     const std::int64_t elapsed_ns = to.monotonic_ns - from.monotonic_ns;
     if (elapsed_ns < 1000 || to.ticks <= from.ticks) return 0;
-    return static_cast<std::uint64_t>(static_cast<double>(to.ticks - from.ticks) * static_cast<double>(second_ns) /
-                                      static_cast<double>(elapsed_ns));
+    // In integers: a program may have its inexact results trapped, or may ask whether there were any.
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(Wide{to.ticks - from.ticks} * second_ns /
+                                      static_cast<std::uint64_t>(elapsed_ns));
 }
 
 std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockPoint& since) {

@@ -150,7 +150,7 @@ class Recording {
                        const RecordingSettings& settings);
 
     /// For tests: closes the file; what is mapped stays mapped. No thread uses the recording any more.
-    ~Recording() = default;
+    ~Recording();
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
@@ -254,7 +254,7 @@ class Recording {
 
   private:
     Recording(std::string name, const ProcessFacts& facts, const StartEvent& start, const RecordingSettings& settings,
-              std::int64_t group);
+              std::int64_t group, std::atomic<bool>* is_taken_over);
     format::Header* header() const { return file_.header(); }
 
     [[gnu::always_inline]] bool has_to_be_timed(format::CounterRecord& counters) const;
@@ -269,6 +269,7 @@ class Recording {
     int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings);
     void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from, const StartEvent& start);
     void refine_ticks_per_second(std::uint64_t now);
+    bool is_of(std::int32_t process) const;
     bool is_own_process();
     void enter_child(std::int32_t self);
 
@@ -300,7 +301,10 @@ class Recording {
     RecordingFile file_;
     std::atomic<std::uint64_t> command_taken_{0};
 
-    std::atomic<std::int32_t> process_{0};  // whose all this is; stored last when a child has taken over
+    // Whose all this is. Process ids alone do not tell: a forked child can have that of its parent (in a PID
+    // namespace of its own), or of an ancestor that has ended.
+    std::atomic<std::int32_t> process_{0};
+    std::atomic<bool>* const is_taken_over_;  // on a page that a forked child sees zeroed; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
     std::atomic<std::uint32_t> lane_count_{0};
     RecordingRows rows_;

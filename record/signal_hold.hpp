@@ -20,8 +20,12 @@ class SignalHold {
   public:
     /// What a write can cause. SIGTTOU: a background program's terminal would otherwise stop it (`stty tostop`).
     static constexpr SignalSet by_writing = signal_bit(SIGPIPE) | signal_bit(SIGXFSZ) | signal_bit(SIGTTOU);
-    /// Everything: for sections that a signal handler which calls BLAS must not enter twice.
-    static constexpr SignalSet all = ~SignalSet{0};
+    /// What the kernel ends a process for if it is blocked when an instruction or a system call causes it. A program
+    /// may live on it: one that maps its memory on demand, or whose sandbox answers system calls in a handler.
+    static constexpr SignalSet by_faults = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) |
+                                           signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
+    /// Everything else: for sections that a signal handler which calls BLAS must not enter twice.
+    static constexpr SignalSet all = ~by_faults;
 
     explicit SignalHold(SignalSet held) {
         raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, raw::address(&held), raw::address(&before_), sizeof(SignalSet));

@@ -1,6 +1,7 @@
 #include "shim/decision.hpp"
 
 #include <ctime>
+#include <utility>
 
 #include "record/signal_hold.hpp"
 #include "record/stderr_line.hpp"
@@ -89,9 +90,11 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
     ThreadContext* context = thread_context();
     if (context == nullptr) return recording.note_uncounted(in_force.log_every_call);
     if (context->recording != &recording && context->writer != nullptr) {
-        context->recording->detach(context->writer);
-        context->writer = nullptr;
+        // Forgotten first: a signal handler that multiplies must not give it back once more.
+        record::Recording* const before = context->recording;
+        record::ThreadWriter* const left = std::exchange(context->writer, nullptr);
         context->writer_change_count = 0;
+        before->detach(left);
     }
     context->recording = &recording;
     if (context->writer == nullptr) context->writer = recording.attach();

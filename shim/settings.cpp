@@ -29,6 +29,7 @@
 // elsewhere.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
+extern void* __libc_stack_end;  // of the loader
 __attribute__((weak)) void __tsan_acquire(void* address);
 __attribute__((weak)) void __tsan_release(void* address);
 }
@@ -40,8 +41,12 @@ constinit std::atomic<const Settings*> settings_in_force{nullptr};
 
 namespace {
 
-constinit std::atomic<std::int32_t> reading_process{0};  ///< whose thread reads them; 0: nobody's
-constinit std::atomic<std::int32_t> reading_thread{0};
+// Who reads them; 0: nobody. In one word: a signal handler that multiplies must know at any time whether it has
+// interrupted the reader.
+//
+//     63           32 31          0
+//     | process id    | thread id |
+constinit std::atomic<std::uint64_t> reader{0};
 constinit std::atomic<std::uint8_t> override_count{0};
 constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
@@ -56,10 +61,7 @@ void put_in_force(const Settings* settings) {
 // have 16 KB in all.
 constexpr std::size_t reading_stack_size = 2 << 20;
 
-// Reading files is a cancellation point; a thread that is cancelled meanwhile must not unwind through us.
 void on_own_stack(void (*function)(void*), void* argument) {
-    int cancel_state = 0;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     void* stack = mmap(nullptr, reading_stack_size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
@@ -68,7 +70,17 @@ void on_own_stack(void (*function)(void*), void* argument) {
         fp32shim_call_on_stack(function, argument, static_cast<char*>(stack) + reading_stack_size);
         munmap(stack, reading_stack_size);
     }
-    pthread_setcancelstate(cancel_state, nullptr);
+}
+
+/// Runs something while the thread cannot be cancelled. Reading files is a cancellation point, others wait for who
+/// reads, and a thread must not unwind out of the other stack.
+template <class Function>
+auto without_cancellation(Function function) {
+    int cancel_state = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    const auto result = function();
+    pthread_setcancelstate(cancel_state, nullptr);  // no destructor: the thread may end here
+    return result;
 }
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
@@ -169,14 +181,27 @@ struct StartVariable {
     const StartVariable* next;
 };
 constinit std::atomic<const StartVariable*> start_variables{nullptr};
+constinit std::atomic<bool> start_is_kept{false};
+
+/// The environment that the process was started with. A program whose DT_PREINIT_ARRAY multiplies does so before the
+/// C library knows it; then it still stands where the kernel put it: number of arguments, arguments, NULL,
+/// environment.
+char** start_environment() {
+    if (environ != nullptr) return environ;
+    auto** arguments = static_cast<char**>(__libc_stack_end) + 1;
+    const auto count = *static_cast<const long*>(__libc_stack_end);
+    return arguments + count + 1;
+}
 
 /// A daemon may clear its environment, or write over its bytes, long before it multiplies: a floor has to outlast
 /// that.
 __attribute__((constructor)) void keep_start_variables() {
-    char** entry = environ;
-    while (entry != nullptr && *entry != nullptr) ++entry;
+    if (start_is_kept.exchange(true, std::memory_order_acq_rel)) return;
+    char** const begin = start_environment();
+    char** entry = begin;
+    while (*entry != nullptr) ++entry;
     const StartVariable* first = nullptr;
-    while (entry != environ) {
+    while (entry != begin) {
         if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
     }
     start_variables.store(first, std::memory_order_release);
@@ -188,6 +213,7 @@ const policy::Environment& first_environment() {
     static constinit std::atomic<policy::Environment*> copy{nullptr};
     policy::Environment* known = copy.load(std::memory_order_acquire);
     if (known == nullptr) {
+        keep_start_variables();  // a product may come before our constructors
         // Complete before it is seen: a child forked meanwhile makes its own.
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
@@ -270,41 +296,43 @@ const Settings* untouched_settings() {
     return known;
 }
 
+std::int32_t process_of(std::uint64_t reading) { return static_cast<std::int32_t>(reading >> 32); }
+
 /// Waits until another thread has read the settings. False: that thread is not of this process (we were forked
 /// while it read) and somebody else has to.
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
-        const std::int32_t process = reading_process.load(std::memory_order_acquire);
-        if (process != record::raw::getpid()) return false;
+        const std::uint64_t waited_for = reader.load(std::memory_order_acquire);
+        if (process_of(waited_for) != record::raw::getpid()) return false;
         const timespec ten_milliseconds{0, 10'000'000};
-        record::raw::syscall6(SYS_futex, record::raw::address(&reading_process), FUTEX_WAIT_PRIVATE, process,
-                              record::raw::address(&ten_milliseconds));
+        // Waits on the lower half, the thread: both architectures are little-endian.
+        record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAIT_PRIVATE,
+                              static_cast<std::int32_t>(waited_for), record::raw::address(&ten_milliseconds));
     }
     return true;
 }
 
 const Settings* read_first_settings() {
-    const std::int32_t self = record::raw::getpid();
+    const std::int32_t process = record::raw::getpid();
+    const auto self = static_cast<std::uint64_t>(process) << 32 | static_cast<std::uint32_t>(record::raw::gettid());
     for (;;) {
-        std::int32_t process = reading_process.load(std::memory_order_acquire);
-        if (process != self && reading_process.compare_exchange_strong(process, self)) {
+        std::uint64_t known_reader = reader.load(std::memory_order_acquire);
+        if (process_of(known_reader) != process && reader.compare_exchange_strong(known_reader, self)) {
             const Settings* known = known_settings();
             if (known == nullptr) break;
-            reading_process.store(0, std::memory_order_release);  // another thread was done before we looked
+            reader.store(0, std::memory_order_release);  // another thread was done before we looked
             return known;
         }
-        if (reading_thread.load(std::memory_order_acquire) == record::raw::gettid()) return untouched_settings();
+        if (known_reader == self) return untouched_settings();
         if (wait_for_reader()) return settings_in_force.load(std::memory_order_acquire);
     }
-    reading_thread.store(record::raw::gettid(), std::memory_order_release);
     const int saved_errno = errno;
     SettingsReading reading;
     on_own_stack(read_settings_or_forward, &reading);
     const Settings* settings = reading.settings != nullptr ? reading.settings : untouched_settings();
     put_in_force(settings);
-    reading_thread.store(0, std::memory_order_release);
-    reading_process.store(0, std::memory_order_release);
-    record::raw::syscall6(SYS_futex, record::raw::address(&reading_process), FUTEX_WAKE_PRIVATE, INT32_MAX);
+    reader.store(0, std::memory_order_release);
+    record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
     settings_changed();  // a signal handler may have been forwarded untouched meanwhile
     errno = saved_errno;
     return settings;
@@ -322,13 +350,14 @@ void settings_changed() {
 const Settings& settings() {
     const Settings* current = settings_in_force.load(std::memory_order_acquire);
     if (__tsan_acquire != nullptr) __tsan_acquire(&settings_in_force);
-    return current != nullptr ? *current : *read_first_settings();
+    return current != nullptr ? *current : *without_cancellation(read_first_settings);
 }
 
 std::uint8_t process_override_count() { return override_count.load(std::memory_order_acquire); }
 
-bool reload_settings() {
-    settings();
+namespace {
+
+bool read_settings_again() {
     static constinit record::ForkSafeLock one_at_a_time;
     if (!one_at_a_time.acquire()) return false;
     const int saved_errno = errno;
@@ -346,6 +375,13 @@ bool reload_settings() {
     if (reading.settings == nullptr) return false;
     settings_changed();
     return true;
+}
+
+}  // namespace
+
+bool reload_settings() {
+    settings();
+    return without_cancellation(read_settings_again);
 }
 
 record::PolicyFacts policy_facts(const policy::Policy& policy) {

@@ -27,6 +27,11 @@ def test_products_before_main_and_after_it_are_made_and_counted(program):
     assert {d["provider"] for d in shimmed.decisions} == {"libfake_a.so"}
 
 
+def test_settings_hold_for_products_before_the_c_library_knows_the_environment():
+    _, shimmed = run_both("before_libraries", blas=None, policy=POLICY, precision=None)
+    assert [d["rule"] for d in shimmed.decisions] == ["small ones stay exact"] * 2
+
+
 @pytest.mark.parametrize("way, provider", [("direct", "libfake_a.so"), ("lookup", "libfake_b.so")])
 @pytest.mark.parametrize("stack", ["16384", "20480", "65536"])
 def test_the_first_product_may_come_from_the_smallest_of_threads(way, provider, stack):

@@ -52,6 +52,19 @@ def test_children_of_children_have_their_own(tmp_path, level):
     assert len(set(ancestors)) == 5 and set(ancestors) - {None} < set(processes)
 
 
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_a_child_that_has_its_parents_process_id_has_its_own(tmp_path, level):
+    """In PID namespaces all three children have the id 1. Elsewhere an id comes back when its process has ended."""
+    steps = ["products:10", "first-forks:3"]
+    plain = shim.run("steps", *steps, preload=False, blas=None, check=False)
+    shim.need(plain.returncode == ALL_DONE, "no PID namespaces can be made here")
+    result = record(*steps, log=tmp_path / "run.fp32rec", level=level)
+    assert (result.returncode, result.stdout, said(result)) == (ALL_DONE, plain.stdout, [])
+    assert sorted(read(path)["calls"] for path in recordings_in(tmp_path)) == [3, 3, 3, 10]
+    if level == "calls":
+        calls_of(*recordings_in(tmp_path))
+
+
 def test_children_that_are_forked_before_the_first_product_begin_for_themselves(tmp_path):
     record("forks:3", "products:10", log=tmp_path / "run.fp32rec")
     processes = by_process(tmp_path)

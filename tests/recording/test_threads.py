@@ -3,7 +3,7 @@
 import pytest
 
 import shim
-from recorded import read, record, record_beside_plain, said
+from recorded import ALL_DONE, read, record, record_beside_plain, said
 
 
 def test_a_thousand_short_threads_use_a_few_lanes_again(tmp_path):
@@ -63,6 +63,24 @@ def test_a_signal_handler_that_multiplies_is_counted_once_and_disturbs_nothing(t
     content = read(log)
     assert (content["calls"], content["problems"]) == (made + handled, 0)
     assert content["events"] == (content["calls"] if level == "calls" else 0)
+
+
+@pytest.mark.parametrize("log", ["run.fp32rec", "run.jsonl"])
+def test_a_signal_handler_may_multiply_the_moment_its_thread_begins_to_read_the_settings(tmp_path, log):
+    """By a system call that is made there, which a filter turns into a signal."""
+    steps = ["trap-gettid", "products:3"]
+    plain = shim.run("steps", *steps, preload=False, blas=None, check=False)
+    shim.need("seccomp" not in plain.stderr, "no seccomp filters here")
+    result = record(*steps, log=tmp_path / log, timeout=20)
+    assert (result.returncode, result.stdout, said(result)) == (ALL_DONE, plain.stdout, [])
+
+
+@pytest.mark.parametrize("log", ["run.fp32rec", "run.jsonl"])
+def test_threads_may_be_cancelled_at_any_instruction(tmp_path, log):
+    """Also the one that reads the settings, for which the others wait."""
+    for _ in range(3):
+        result = record("cancelled-threads:400", "products:3", log=tmp_path / log, level="summary", timeout=60)
+        assert (result.returncode, said(result)) == (ALL_DONE, [])
 
 
 def test_a_signal_handler_may_make_the_first_product_while_another_is_the_first(tmp_path):

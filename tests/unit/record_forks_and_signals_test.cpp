@@ -2,13 +2,16 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cfenv>
 #include <thread>
 #include <vector>
 
 #include "in_child.hpp"
 #include "record/fork_safe_lock.hpp"
+#include "record/recording_clock.hpp"
 #include "record/signal_hold.hpp"
 #include "record/stderr_line.hpp"
 
@@ -43,6 +46,25 @@ TEST(ForkSafeLock, AdmitsOneThreadAtATime) {
         });
     for (auto& thread : running) thread.join();
     EXPECT_EQ(count, 8000);
+}
+
+TEST(SignalHold, LeavesAProgramThatMapsItsMemoryOnDemandItsFaults) {
+    EXPECT_EQ(in_child([] {
+                  static char* page;
+                  page = static_cast<char*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+                  struct sigaction action {};
+                  action.sa_handler = [](int) { mprotect(page, 4096, PROT_READ | PROT_WRITE); };
+                  sigaction(SIGSEGV, &action, nullptr);
+                  const SignalHold hold(SignalHold::all);
+                  *const_cast<volatile char*>(page) = 1;
+              }),
+              0);
+}
+
+TEST(RecordingClock, LeavesTheFloatingPointFlagsAlone) {
+    std::feclearexcept(FE_ALL_EXCEPT);
+    EXPECT_EQ(ticks_per_second({10, 1'000'000, 0}, {10 + 7'000'000'003, 3'000'001'003, 0}), 2'334'110'590);
+    EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
 }
 
 TEST(StderrLine, IsOneLineWithThePrefix) {

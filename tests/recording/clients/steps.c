@@ -7,9 +7,12 @@
 //   small-thread:COUNT      COUNT products in a thread with the smallest stack there is
 //   handler:COUNT:SIGNALS   COUNT products or more, until so many signals have come, whose handler multiplies too;
 //                           prints how many there were of both
+//   cancelled-threads:COUNT COUNT threads, one after the other, that multiply until they are cancelled, wherever they
+//                           are
 //   ask[:COUNT]             for each line of standard input, or COUNT of them, a product, and its bits
 //   forks:COUNT             COUNT children, one after the other, of 3 products each; they leave by _exit
 //   nested-forks:DEPTH      a child that forks a child …, of 3 products each
+//   first-forks:DEPTH       the same, each in a PID namespace of its own, so that all have the process id 1
 //   busy-forks:COUNT        forks:COUNT while another thread is inside large products; prints how many it made
 //   loading:LIBRARY         from now on, until stop-loading, another thread loads and unloads a library
 //   daemonize               goes on as a daemon does: a grandchild, in /, that has closed all but standard streams
@@ -18,6 +21,7 @@
 //   unlink:PATH, chdir:PATH, chroot:PATH, user:ID
 //   clear-environment, overwrite-environment     the second: also the bytes where it stood
 //   limit:fsize:BYTES, limit:as:BYTES     as: so much more than it has now
+//   trap-gettid             from now on, SIGSYS's handler answers gettid, and multiplies the first time
 //   sandbox                 from now on, every system call but a few ends the process
 //   occupy:PATH             opens the file as often as there are descriptors, which are 256 then
 #define _GNU_SOURCE
@@ -28,6 +32,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -38,6 +43,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "../../preload/clients/client.h"
@@ -125,6 +131,22 @@ static void small_thread(const struct step* step) {
     printf("small thread %ld\n", count);
 }
 
+static void* multiply_for_ever(void* unused) {
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    for (;;) one_product(unused);
+}
+
+static void cancelled_threads(const struct step* step) {
+    for (long i = 0; i < step->number; ++i) {
+        pthread_t id;
+        if (pthread_create(&id, NULL, multiply_for_ever, NULL) != 0) fail("pthread_create");
+        usleep((useconds_t)(i * 7 % 1500));
+        pthread_cancel(id);
+        pthread_join(id, NULL);
+    }
+    printf("cancelled threads %ld\n", step->number);
+}
+
 static volatile sig_atomic_t handled;
 static void on_alarm(int signal) {
     (void)signal;
@@ -193,6 +215,23 @@ static int nested_fork(long depth) {
 }
 
 static void nested_forks(const struct step* step) { printf("nested forks %d\n", nested_fork(step->number)); }
+
+static int first_fork(long depth) {
+    if (depth == 0) return 0;
+    if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) fail("unshare");
+    fflush(stdout);
+    const pid_t forked = fork();
+    if (forked == 0) {
+        if (getpid() != 1) _exit(1);
+        child();
+        _exit(first_fork(depth - 1));
+    }
+    int status = -1;
+    waitpid(forked, &status, 0);
+    return status == 0 ? 0 : 1;
+}
+
+static void first_forks(const struct step* step) { printf("first forks %d\n", first_fork(step->number)); }
 
 static atomic_int stop;
 static atomic_long busy_products;
@@ -303,6 +342,34 @@ static void overwrite_environment(const struct step* step) {
     clear_environment(step);
 }
 
+/// The process has one thread: its id is that of the process.
+static void on_gettid(int signal, siginfo_t* info, void* context) {
+    (void)signal;
+    (void)info;
+    if (handled++ == 0) one_product(NULL);
+    mcontext_t* registers = &((ucontext_t*)context)->uc_mcontext;
+#if defined(__x86_64__)
+    registers->gregs[REG_RAX] = getpid();
+#else
+    registers->regs[0] = (unsigned long)getpid();
+#endif
+}
+
+static void trap_gettid(const struct step* step) {
+    (void)step;
+    struct sigaction action = {0};
+    action.sa_sigaction = on_gettid;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSYS, &action, NULL);
+    struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 0, 1),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        fail("seccomp");
+}
+
 /// What programs that run other people's code allow: memory, threads, what is open already, and who one is.
 static void sandbox(const struct step* step) {
     (void)step;
@@ -351,11 +418,13 @@ static const struct {
     {"products", products},
     {"sizes", sizes},
     {"threads", threads},
+    {"cancelled-threads", cancelled_threads},
     {"handler", handler},
     {"ask", ask},
     {"small-thread", small_thread},
     {"forks", forks},
     {"nested-forks", nested_forks},
+    {"first-forks", first_forks},
     {"busy-forks", busy_forks},
     {"loading", loading},
     {"stop-loading", stop_loading},
@@ -367,6 +436,7 @@ static const struct {
     {"chdir", change_directory},
     {"chroot", change_root},
     {"user", change_user},
+    {"trap-gettid", trap_gettid},
     {"sandbox", sandbox},
     {"clear-environment", clear_environment},
     {"overwrite-environment", overwrite_environment},
