@@ -2,6 +2,8 @@
 // cublasLtHandle_t is expected, so both are kept together.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -95,20 +97,26 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
     return status;
 }
 
-/// Holds a handle's lock for the length of a block; does nothing for nullptr. No exception passes through cuBLAS.
+/// Holds a handle's lock for the length of a block; does nothing for nullptr. No exception passes through cuBLAS. A
+/// thread that is cancelled meanwhile ends behind the block: it would take the lock, and the math mode, with it.
 class HandleLockGuard {
   public:
     explicit HandleLockGuard(HandleRecord* record) : record_(record) {
-        if (record_ != nullptr) record_->lock->acquire();
+        if (record_ == nullptr) return;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
+        record_->lock->acquire();
     }
     ~HandleLockGuard() {
-        if (record_ != nullptr) record_->lock->release();
+        if (record_ == nullptr) return;
+        record_->lock->release();
+        pthread_setcancelstate(cancel_state_, nullptr);
     }
     HandleLockGuard(const HandleLockGuard&) = delete;
     HandleLockGuard& operator=(const HandleLockGuard&) = delete;
 
   private:
     HandleRecord* record_;
+    int cancel_state_ = 0;
 };
 
 }  // namespace fp32shim::cublas

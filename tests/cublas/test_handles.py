@@ -64,6 +64,14 @@ def test_float32_is_float32_while_another_thread_sets_the_math_mode(settings):
     assert "[       OK ]" in counted.stdout
 
 
+@pytest.mark.parametrize("precision", [None, *PRECISIONS])
+def test_a_thread_that_is_cancelled_within_a_product_leaves_the_handle_to_others(precision):
+    """In the library that counts its calls, which lets the client do so."""
+    result = run_client("counted", precision=precision, libraries=[CLIENTS / "counting", STAND_IN],
+                        only="*LeavesTheHandleToOthers", timeout=20)
+    assert "[       OK ]" in result.stdout
+
+
 @pytest.mark.parametrize("client", ["handles", "handles_dlopen"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_math_mode_that_is_set_past_the_shim_is_the_programs(precision, client):

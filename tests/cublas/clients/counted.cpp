@@ -3,6 +3,7 @@
 //
 //   CLIENT_POLICIES=FILE:FILE    policies that take turns at being in force
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -159,6 +160,34 @@ TEST_F(Counted, AProductFailsWhileThePolicyIsReadAgain) {
     gemm(CUBLAS_STATUS_EXECUTION_FAILED);
     calls().inside = nullptr;
     gemm();
+}
+
+int be_cancelled() {
+    pthread_cancel(pthread_self());
+    pthread_testcancel();
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+TEST_F(Counted, AThreadThatIsCancelledWithinAProductLeavesTheHandleToOthers) {
+    set_math_mode(CUBLAS_TF32_TENSOR_OP_MATH);
+    calls().inside = be_cancelled;
+    pthread_t thread{};
+    const auto multiply = [](void* test) -> void* {
+        const auto& self = *static_cast<decltype(this)>(test);
+        self.device_->make_current();
+        self.syrk();
+        pthread_testcancel();  // where its cancellation had to wait for the end of the product
+        return nullptr;
+    };
+    ASSERT_EQ(pthread_create(&thread, nullptr, multiply, this), 0);
+    void* result = nullptr;
+    ASSERT_EQ(pthread_join(thread, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+    calls().inside = nullptr;
+    syrk();
+    cublasMath_t mode{};
+    EXPECT_EQ(api().cublasGetMathMode(handle_, &mode), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(mode, CUBLAS_TF32_TENSOR_OP_MATH);
 }
 
 }  // namespace
