@@ -7,8 +7,7 @@
 //   small-thread:COUNT      COUNT products in a thread with the smallest stack there is
 //   handler:COUNT:SIGNALS   COUNT products or more, until so many signals have come, whose handler multiplies too;
 //                           prints how many there were of both
-//   cancelled-threads:COUNT COUNT threads, one after the other, that multiply until they are cancelled, wherever they
-//                           are
+//   cancelled-threads:COUNT COUNT threads, one after the other, of one product each, while their cancellation waits
 //   ask[:COUNT]             for each line of standard input, or COUNT of them, a product, and its bits
 //   forks:COUNT             COUNT children, one after the other, of 3 products each; they leave by _exit
 //   nested-forks:DEPTH      a child that forks a child …, of 3 products each
@@ -131,19 +130,20 @@ static void small_thread(const struct step* step) {
     printf("small thread %ld\n", count);
 }
 
-static void* multiply_for_ever(void* unused) {
-    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-    while (unused == NULL) one_product(NULL);
-    return NULL;
+static void* multiply_cancelled(void* unused) {
+    pthread_cancel(pthread_self());
+    one_product(unused);
+    pthread_testcancel();
+    return unused;
 }
 
 static void cancelled_threads(const struct step* step) {
     for (long i = 0; i < step->number; ++i) {
         pthread_t id;
-        if (pthread_create(&id, NULL, multiply_for_ever, NULL) != 0) fail("pthread_create");
-        usleep((useconds_t)(i * 7 % 1500));
-        pthread_cancel(id);
-        pthread_join(id, NULL);
+        void* result = NULL;
+        if (pthread_create(&id, NULL, multiply_cancelled, NULL) != 0) fail("pthread_create");
+        pthread_join(id, &result);
+        if (result != PTHREAD_CANCELED) fail("pthread_testcancel");
     }
     printf("cancelled threads %ld\n", step->number);
 }
