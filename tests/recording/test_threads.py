@@ -78,8 +78,10 @@ def test_a_signal_handler_may_multiply_the_moment_its_thread_begins_to_read_the_
 @pytest.mark.parametrize("level", ["summary", "calls"])
 def test_a_thread_that_is_to_be_cancelled_ends_behind_its_product(tmp_path, level):
     """Also the first one, which reads the settings: files are read where a thread can be cancelled."""
-    log = tmp_path / "run.fp32rec"
-    result = record("cancelled-threads:20", "products:3", log=log, level=level, timeout=60)
+    log, policy = tmp_path / "run.fp32rec", tmp_path / "policy.toml"
+    policy.write_text("schema = 1\n")
+    result = record("cancelled-threads:20", "products:3", log=log, level=level, timeout=20,
+                    env={"FP32_MATMUL_POLICY": str(policy)})
     assert (result.returncode, said(result)) == (ALL_DONE, [])
     assert read(log)["calls"] == 23
 
