@@ -202,37 +202,24 @@ static long good_children(long count) {
 
 static void forks(const struct step* step) { printf("forks %ld\n", good_children(step->number)); }
 
-static int nested_fork(long depth) {
+static int nested_fork(long depth, int is_first_of_namespace) {
     if (depth == 0) return 0;
+    if (is_first_of_namespace && unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
+        fail("unshare");
     fflush(stdout);
     const pid_t forked = fork();
     if (forked == 0) {
+        if (is_first_of_namespace && getpid() != 1) _exit(1);
         child();
-        _exit(nested_fork(depth - 1));
+        _exit(nested_fork(depth - 1, is_first_of_namespace));
     }
     int status = -1;
     waitpid(forked, &status, 0);
     return status == 0 ? 0 : 1;
 }
 
-static void nested_forks(const struct step* step) { printf("nested forks %d\n", nested_fork(step->number)); }
-
-static int first_fork(long depth) {
-    if (depth == 0) return 0;
-    if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) fail("unshare");
-    fflush(stdout);
-    const pid_t forked = fork();
-    if (forked == 0) {
-        if (getpid() != 1) _exit(1);
-        child();
-        _exit(first_fork(depth - 1));
-    }
-    int status = -1;
-    waitpid(forked, &status, 0);
-    return status == 0 ? 0 : 1;
-}
-
-static void first_forks(const struct step* step) { printf("first forks %d\n", first_fork(step->number)); }
+static void nested_forks(const struct step* step) { printf("nested forks %d\n", nested_fork(step->number, 0)); }
+static void first_forks(const struct step* step) { printf("first forks %d\n", nested_fork(step->number, 1)); }
 
 static atomic_int stop;
 static atomic_long busy_products;
