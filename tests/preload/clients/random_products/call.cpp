@@ -8,15 +8,15 @@
 // ---- references that the loader binds
 // ------------------------------------------------------------------------------
 
-#define PLAIN_NAMES(X)                                                                                         \
-    X(sgemm)                                                                                                   \
-    X(cgemm) X(cgemm3m) X(sgemmt) X(cgemmt) X(sgemmtr) X(cgemmtr) X(ssymm) X(csymm) X(chemm) X(ssyrk) X(csyrk) \
-        X(cherk) X(ssyr2k) X(csyr2k) X(cher2k) X(strmm) X(ctrmm) X(strsm) X(ctrsm)
-#define BATCH_NAMES(X)                                                                                \
-    X(sgemm_batch)                                                                                    \
-    X(cgemm_batch) X(cgemm3m_batch) X(ssyrk_batch) X(csyrk_batch) X(strsm_batch) X(ctrsm_batch)       \
-        X(sgemm_batch_strided) X(cgemm_batch_strided) X(cgemm3m_batch_strided) X(ssyrk_batch_strided) \
-            X(csyrk_batch_strided) X(strsm_batch_strided) X(ctrsm_batch_strided)
+// clang-format off
+#define PLAIN_NAMES(X) \
+    X(sgemm) X(cgemm) X(cgemm3m) X(sgemmt) X(cgemmt) X(sgemmtr) X(cgemmtr) X(ssymm) X(csymm) X(chemm) X(ssyrk) \
+    X(csyrk) X(cherk) X(ssyr2k) X(csyr2k) X(cher2k) X(strmm) X(ctrmm) X(strsm) X(ctrsm)
+#define BATCH_NAMES(X) \
+    X(sgemm_batch) X(cgemm_batch) X(cgemm3m_batch) X(ssyrk_batch) X(csyrk_batch) X(strsm_batch) X(ctrsm_batch) \
+    X(sgemm_batch_strided) X(cgemm_batch_strided) X(cgemm3m_batch_strided) X(ssyrk_batch_strided) \
+    X(csyrk_batch_strided) X(strsm_batch_strided) X(ctrsm_batch_strided)
+// clang-format on
 
 namespace linked {  // prototypes of our own: client.h has some of these names
 extern "C" {
