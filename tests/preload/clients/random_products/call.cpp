@@ -5,8 +5,7 @@
 #include <string_view>
 #include <utility>
 
-// ---- references that the loader binds
-// ------------------------------------------------------------------------------
+// ---- references that the loader binds ----------------------------------------------------------------------------
 
 // clang-format off
 #define PLAIN_NAMES(X) \
@@ -40,8 +39,7 @@ Function linked_function(const std::string& name) {
     return nullptr;
 }
 
-// ---- argument lists
-// ------------------------------------------------------------------------------------------------
+// ---- argument lists ----------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -32,8 +32,7 @@ namespace {
 
 using Bits = std::vector<std::uint32_t>;
 
-// ---- rounding, by its definition
-// -----------------------------------------------------------------------------------
+// ---- rounding, by its definition ---------------------------------------------------------------------------------
 
 enum class Format { same, tf32_away, tf32_even, tf32_truncate, bf16 };
 
@@ -61,8 +60,7 @@ Bits rounded(Bits values, Format format) {
 
 bool is_nan(std::uint32_t bits) { return (bits & 0x7fffffffU) > 0x7f800000U; }
 
-// ---- the library
-// ---------------------------------------------------------------------------------------------------
+// ---- the library -------------------------------------------------------------------------------------------------
 
 class DirectLibrary {
   public:
@@ -118,8 +116,7 @@ Function function_of_program(Random& random, const std::string& name) {
     return asked != nullptr ? asked : linked;
 }
 
-// ---- one call
-// ------------------------------------------------------------------------------------------------------
+// ---- one call ----------------------------------------------------------------------------------------------------
 
 struct Operand {
     GuardedMemory memory;
@@ -249,8 +246,7 @@ Surroundings in_surroundings(const Surroundings& before, Make make_it) {
     return after;
 }
 
-// ---- the run
-// -------------------------------------------------------------------------------------------------------
+// ---- the run -----------------------------------------------------------------------------------------------------
 
 char current_call[4096];  // for the handler of a crash
 
