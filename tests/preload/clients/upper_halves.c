@@ -12,7 +12,7 @@
 enum { n = 24 };
 static float a[n * n], b[n * n], c[n * n];
 static const blas_int size = n;
-static const float alpha = 1, beta = 0;
+static const float alpha = 1, beta = 1;  // with 0, the library calls memset, which clears the upper halves itself
 
 /// As 1 or 0, or -1 where the halves were in use before.
 static int multiply(sgemm_function* function) {

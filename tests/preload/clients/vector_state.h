@@ -8,7 +8,7 @@
 static inline int upper_halves_in_use(void) {
     unsigned low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
-    return (low >> 2) & 1;
+    return (low & (1U << 2 | 1U << 6)) != 0;  // of ymm and of zmm registers
 }
 
 static inline void clear_upper_halves(void) { __asm__ volatile("vzeroupper"); }
