@@ -68,3 +68,10 @@ def test_each_call_from_code_made_at_run_time_is_recorded():
     shimmed = run("runtime_code", "churn", "1000", blas=None, precision="native")
     assert [(d["function"], d["caller"], d["provider"]) for d in shimmed.decisions] == [
         ("sgemm_", None, "libfake_a.so")] * 2000
+
+
+def test_the_loader_is_the_caller_where_it_calls_for_an_audit_library():
+    library = client("libwatches_returns.so")
+    shimmed = run("cblas_product", precision="native", env={"LD_AUDIT": library})
+    assert {d["caller"] for d in shimmed.decisions} == {"ld-linux-x86-64.so.2"}
+    assert shimmed.stdout == run("cblas_product", preload=False).stdout
