@@ -169,6 +169,21 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
     }
 }
 
+/// Finds the libraries in LD_AUDIT that have the loader call functions on the program's behalf.
+void judge_audits(std::vector<Finding>& findings) {
+    const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
+    for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {
+        const std::string file = entry.find('/') != std::string::npos ? entry : find_library(entry);
+        const auto elf = read_elf(file, ends_in_pltenter);
+        if (!elf || elf->exports.empty()) continue;
+        findings.push_back({fmt::format("{} in LD_AUDIT", policy::quoted_path(entry)),
+                            "where it watches functions return, the loader calls them for the program: the loader is "
+                            "recorded as their caller, rules that name the real caller do not match, and of several "
+                            "BLAS libraries one serves all",
+                            "run without it"});
+    }
+}
+
 void read_preloads(Settings& settings) {
     std::vector<std::pair<std::string, bool>> entries;  // with whether LD_PRELOAD has it
     for (const std::string& entry : entries_of(variable("LD_PRELOAD"))) entries.emplace_back(entry, true);
@@ -231,6 +246,7 @@ Settings read_settings_in_force(const Gpus& gpus) {
     judge_cuda_variables(settings.loaded.policy, settings.findings);
     judge_onednn_variables(settings.findings);
     read_preloads(settings);
+    judge_audits(settings.findings);
     return settings;
 }
 

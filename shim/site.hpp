@@ -21,8 +21,9 @@ struct Library;
 /// The number of an entry point: a row of the table, or `function_count` + a slot handed out by dlsym.
 using EntryIndex = std::int32_t;
 
-/// Never freed; a dead one may be made anew for the same entry point. The first two members are read by assembly
-/// without a lock: a site whose caller or provider was unloaded gets return_address 0, which matches no call.
+/// Never freed; a dead one may be made anew for the same entry point, and one whose caller is outside every object
+/// may go on with another such caller's return address. The first two members are read by assembly without a lock: a
+/// site whose caller or provider was unloaded gets return_address 0, which matches no call.
 struct Site {
     std::atomic<std::uintptr_t> return_address;  ///< where the call returns to; 0: dead
     std::atomic<void*> target;                   ///< the real function, or the gate of governed calls
@@ -36,7 +37,7 @@ struct Site {
     const cublas::Route* route;      ///< cuBLAS: how this function is called and changed
     const cublas::Library* library;  ///< cuBLAS: what else of the provider the shim calls
     void* with_compute_type;         ///< cuBLAS: the provider's function that does the same with a compute type
-    std::uintptr_t called_from;      ///< the return address, also when dead
+    std::atomic<std::uintptr_t> called_from;  ///< the return address, also when dead
     EntryIndex entry;
     std::atomic<IntegerWidth> width;         ///< probed at the first governed call
     bool is_blas;                            ///< false: a bare name of a library that is no BLAS; never governed
@@ -60,6 +61,12 @@ struct Site {
 };
 
 static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry_*.S");
+
+/// What a site's return address is while it is made anew; no code returns there.
+constexpr std::uintptr_t taken = 1;
+
+/// Whether a site with this return address is alive.
+inline bool is_return_address(std::uintptr_t address) { return address > taken; }
 
 /// The site of a call that entered at `entry` and returns to `return_address`, made on first use: finds caller and
 /// provider and decides whether its calls need the gate. Called by the entry points on a miss.

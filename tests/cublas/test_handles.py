@@ -10,6 +10,7 @@ from cublas import (CLIENTS, COMPUTE_CAPABILITIES, HERE, PRECISIONS, STAND_IN, h
 sys.path.insert(0, str(HERE / "real"))
 
 import libraries  # noqa: E402
+from shim import run  # noqa: E402
 
 FLIPPED_MODES = ["compute_32f_on_tf32_handle=no", "syrk_honours_math_mode=no"]
 
@@ -130,3 +131,13 @@ def test_threads_are_free_of_races(precision):
     run_client("handles_thread", precision=precision, exact=True, expect=wished_format(precision, "9.0"),
                libraries=[CLIENTS.parent / "stand_in_thread"],
                env={"TSAN_OPTIONS": "exitcode=66", "CLIENT_DEFERRED": "1"})
+
+
+@pytest.mark.parametrize("log", [False, "log.jsonl", "log.fp32rec"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_program_without_avx_goes_on_with_clean_vector_registers(precision, log):
+    program = CLIENTS / "upper_halves_cublas"
+    need(program.exists(), f"{program} was not built")
+    result = run(program, precision=precision, log=log, blas=None, libraries=[CLIENTS / "counting", STAND_IN])
+    need("cannot be seen" not in result.stdout, "this processor does not say whether upper halves are in use")
+    assert result.stdout == "0 failed\n"
