@@ -120,8 +120,11 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
                   "", process.path);
     }
     if (objects.are_missing)
-        roads.add(unread_libraries, "not all libraries that were loaded had room in the recording",
-                  "raise [log] max_size", process.path);
+        roads.add(
+            unread_libraries,
+            "not all libraries that were loaded are in the recording: there was no room for them, or the process was "
+            "forked while another thread unloaded one",
+            "raise [log] max_size if it was reached", process.path);
     if (objects.had_lookup_past)
         roads.add(dlsym_past, "a function that multiplies was looked up by dlsym, and given out past the shim", "",
                   process.path);

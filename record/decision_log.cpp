@@ -8,6 +8,7 @@
 #include "record/line_writer.hpp"
 #include "record/raw_syscall.hpp"
 #include "record/signal_hold.hpp"
+#include "record/this_process.hpp"
 
 namespace fp32shim::record {
 
@@ -18,11 +19,7 @@ std::span<char> line_of(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
 
 int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
-    int descriptor = 0;
-    do {
-        descriptor = raw::open(path, flags, mode);
-    } while (descriptor == -EINTR);
-    return descriptor;
+    return raw::uninterrupted([&] { return raw::open(path, flags, mode); });
 }
 
 }  // namespace
@@ -47,7 +44,7 @@ std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, 
         return "log " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                "; nothing is logged; " + std::string(description.remedy);
     }
-    process_.store(raw::getpid(), std::memory_order_release);
+    owner_.store(this_process(), std::memory_order_release);
     settle(put(buffer, format_start(start_, facts_, this_moment(), line_of(buffer))), buffer);
     return {};
 }
@@ -62,9 +59,9 @@ void DecisionLog::write(const ErrorEvent& event, LogBuffer buffer) {
 
 template <class Format>
 void DecisionLog::write_line(Format format, LogBuffer buffer) {
-    const std::int32_t process = process_.load(std::memory_order_acquire);
-    if (process == 0) return;
-    const bool in_child = process != raw::getpid();
+    const std::uint32_t owner = owner_.load(std::memory_order_acquire);
+    if (owner == 0) return;
+    const bool in_child = owner != this_process();
     if (!in_child && gave_up_.load(std::memory_order_relaxed)) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
         return;
@@ -84,9 +81,8 @@ bool DecisionLog::recover(LogBuffer buffer) {
     const SignalHold hold(SignalHold::all);
     if (!lock_.acquire()) return false;
     bool usable = true;
-    const std::int32_t self = raw::getpid();
-    if (process_.load(std::memory_order_acquire) != self) {
-        usable = enter_child(self, buffer);
+    if (owner_.load(std::memory_order_acquire) != this_process()) {
+        usable = enter_child(buffer);
     } else if (gave_up_.load(std::memory_order_relaxed)) {
         usable = false;
     } else if (!descriptor_.is_ours()) {  // else another thread was here first
@@ -99,12 +95,12 @@ bool DecisionLog::recover(LogBuffer buffer) {
 }
 
 /// The first line of a forked child. Under the lock.
-bool DecisionLog::enter_child(std::int32_t self, LogBuffer buffer) {
-    facts_.forked_from = process_.load(std::memory_order_relaxed);
+bool DecisionLog::enter_child(LogBuffer buffer) {
+    facts_.forked_from = facts_.pid;
     dropped_.store(0, std::memory_order_relaxed);
     reopened_.store(false, std::memory_order_relaxed);
     gave_up_.store(false, std::memory_order_relaxed);
-    facts_.pid = self;
+    facts_.pid = raw::getpid();
 
     int error = 0;
     if (has_placeholder(name_, 'p')) {
@@ -120,7 +116,7 @@ bool DecisionLog::enter_child(std::int32_t self, LogBuffer buffer) {
         const StartEvent& start = in_force_ != nullptr ? in_force_() : start_;
         settle(put(buffer, format_start(start, facts_, this_moment(), line_of(buffer))), buffer);
     }
-    process_.store(self, std::memory_order_release);
+    owner_.store(this_process(), std::memory_order_release);
     return error == 0;
 }
 
@@ -148,8 +144,8 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const SignalHold hold(SignalHold::by_writing);
     std::size_t position = begin;
     while (position < end) {
-        const long result = raw::write(descriptor, buffer.data() + position, end - position);
-        if (result == -EINTR) continue;
+        const long result =
+            raw::uninterrupted([&] { return raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
             position += static_cast<std::size_t>(result);  // a short write: what stopped it shows in the next one
             continue;

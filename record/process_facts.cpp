@@ -32,8 +32,7 @@ std::string read_command() {
     std::string command;
     char chunk[512];
     for (;;) {
-        const long size = raw::read(descriptor, chunk, sizeof chunk);
-        if (size == -EINTR) continue;
+        const long size = raw::uninterrupted([&] { return raw::read(descriptor, chunk, sizeof chunk); });
         if (size <= 0) break;
         command.append(chunk, static_cast<std::size_t>(size));
     }

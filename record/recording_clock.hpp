@@ -36,7 +36,7 @@ ClockPoint read_clocks();
 std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to);
 
 /// The counter's rate: known to the processor (aarch64), else measured from `since` on, for which it waits until
-/// a millisecond has passed. To some 50 millionths.
+/// a millisecond has passed. To some 50 millionths. Where the clock cannot be read, a guess, and one line says so.
 std::uint64_t measure_ticks_per_second(const ClockPoint& since);
 
 }  // namespace fp32shim::record

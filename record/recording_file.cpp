@@ -51,10 +51,7 @@ long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t of
 template <class Call>
 long without_signals(Call call) {
     const SignalHold hold(SignalHold::by_writing);
-    long result = 0;
-    do {
-        result = call();
-    } while (result == -EINTR);
+    const long result = raw::uninterrupted(call);
     if (result == -EFBIG) hold.take_back(SIGXFSZ);
     return result;
 }
@@ -306,9 +303,8 @@ int RecordingFile::open_new(std::string_view path) {
     int descriptor = -EEXIST;
     for (int suffix = 0; descriptor == -EEXIST && suffix <= longest_suffix; ++suffix) {
         if (!with_suffix(path, suffix, path_)) return ENAMETOOLONG;
-        do {
-            descriptor = raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
-        } while (descriptor == -EINTR);
+        descriptor = raw::uninterrupted(
+            [&] { return raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600); });
     }
     if (descriptor < 0) return -descriptor;
     overwrite_in_place(descriptor);

@@ -218,7 +218,7 @@ inline constexpr std::uint32_t flag_rows_folded = 4;      ///< there are rows wi
 inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< overflow_row was used
 inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the recording's descriptor for good
 inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym had to answer with an address past the shim
-inline constexpr std::uint32_t flag_objects_missed = 64;  ///< there are loaded objects that found no room
+inline constexpr std::uint32_t flag_objects_missed = 64;  ///< there are loaded objects that are not in the file
 inline constexpr std::uint32_t flag_left = 128;           ///< a reload had the process record elsewhere, or no more
 
 /// A text of the header: bytes from its begin.

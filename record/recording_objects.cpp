@@ -83,6 +83,11 @@ void Recording::note_objects_complete(std::uint64_t stamp) {
     objects_stamp_.store(stamp, std::memory_order_release);
 }
 
+void Recording::note_objects_missed() {
+    if (!is_own_process()) return;
+    std::atomic_ref(header()->flags).fetch_or(format::flag_objects_missed, std::memory_order_relaxed);
+}
+
 void Recording::note_lookup_past() {
     if (!is_own_process()) return;
     std::atomic_ref(header()->flags).fetch_or(format::flag_lookup_past, std::memory_order_relaxed);

@@ -15,6 +15,7 @@
 #include "record/recording_memory.hpp"
 #include "record/signal_hold.hpp"
 #include "record/stderr_line.hpp"
+#include "record/this_process.hpp"
 
 namespace fp32shim::record {
 
@@ -65,16 +66,8 @@ void put_text(format::Header& header, Text which, std::string_view text, std::si
 // ---- open, fork --------------------------------------------------------------------------------------------------
 
 Recording::Recording(std::string name, const ProcessFacts& facts, const StartEvent& start,
-                     const RecordingSettings& settings, std::int64_t group, std::atomic<bool>* is_taken_over)
-    : is_taken_over_(is_taken_over),
-      rows_(file_),
-      name_(std::move(name)),
-      facts_(facts),
-      start_(start),
-      settings_(settings),
-      group_(group) {}
-
-Recording::~Recording() { unmap_pages(is_taken_over_, sizeof *is_taken_over_); }
+                     const RecordingSettings& settings, std::int64_t group)
+    : rows_(file_), name_(std::move(name)), facts_(facts), start_(start), settings_(settings), group_(group) {}
 
 Recording::Opened Recording::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                                   const RecordingSettings& settings) {
@@ -93,17 +86,11 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     const std::string_view absolute = make_absolute(name, room.first(path_capacity), room.subspan(path_capacity));
     if (absolute.empty()) return refuse(describe_problem({{}, PathProblem::too_long, 0}));
     // Without this a forked child would go on in its parent's file.
-    auto* is_taken_over =
-        static_cast<std::atomic<bool>*>(map_private_pages(sizeof(std::atomic<bool>), InChild::zeros));
-    if (is_taken_over == nullptr)
+    if (!knows_forked_children())
         return refuse(
             "this kernel has no MADV_WIPEONFORK; nothing is recorded; use Linux 4.14 or newer, or a .jsonl log");
-    auto* recording =
-        new (std::nothrow) Recording(std::string(absolute), facts, start, settings, group, is_taken_over);
-    if (recording == nullptr) {
-        unmap_pages(is_taken_over, sizeof *is_taken_over);
-        return refuse("out of memory; nothing is recorded");
-    }
+    auto* recording = new (std::nothrow) Recording(std::string(absolute), facts, start, settings, group);
+    if (recording == nullptr) return refuse("out of memory; nothing is recorded");
     const std::int32_t self = raw::getpid();
     recording->facts_.pid = self;  // the facts may have been gathered before a fork
     const ExpandedPath expanded = expand_path(recording->name_, recording->facts_, recording->expanded_);
@@ -119,8 +106,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
         delete recording;
         return {nullptr, error};
     }
-    recording->process_.store(self, std::memory_order_relaxed);
-    recording->is_taken_over_->store(true, std::memory_order_release);
+    recording->owner_.store(this_process(), std::memory_order_release);
     recording->look_at_objects();
     return {recording, {}};
 }
@@ -209,28 +195,27 @@ void Recording::refine_ticks_per_second(std::uint64_t now) {
     if (measured != 0) std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
 }
 
-bool Recording::is_of(std::int32_t process) const {
-    return is_taken_over_->load(std::memory_order_acquire) && process_.load(std::memory_order_acquire) == process;
-}
+bool Recording::is_of(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
 
 /// Whether this process has a file; a forked child makes its own here.
 bool Recording::is_own_process() {
-    const std::int32_t self = raw::getpid();
+    const std::uint32_t self = this_process();
     if (!is_of(self)) {
         const SignalHold hold(SignalHold::all);
         if (!lock_.acquire()) return false;
-        if (!is_of(self)) enter_child(self);
+        if (!is_of(self)) enter_child();
         lock_.release();
     }
     return file_.is_open();
 }
 
 /// The first call of a forked child. Under the lock.
-void Recording::enter_child(std::int32_t self) {
+void Recording::enter_child() {
     writers_.store(nullptr, std::memory_order_relaxed);
     lane_count_.store(0, std::memory_order_relaxed);
+    const std::int32_t self = raw::getpid();
+    const std::int32_t parent = facts_.pid;
     facts_.pid = self;
-    const std::int32_t parent = process_.load(std::memory_order_relaxed);
     const ExpandedPath expanded = expand_path(name_, facts_, expanded_);
     const InForce settings =
         settings_.settings_in_force != nullptr ? settings_.settings_in_force() : InForce{&start_, {}, {}};
@@ -246,8 +231,7 @@ void Recording::enter_child(std::int32_t self) {
         out.text("; this forked process records nothing; ").text(description.remedy);
         stderr_line(out.view());
     }
-    process_.store(self, std::memory_order_release);
-    is_taken_over_->store(true, std::memory_order_release);
+    owner_.store(this_process(), std::memory_order_release);
 }
 
 void Recording::note_left(const Recording* next) {
@@ -257,7 +241,7 @@ void Recording::note_left(const Recording* next) {
     std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
 }
 
-bool Recording::is_of_this_process() const { return is_of(raw::getpid()) && file_.is_open(); }
+bool Recording::is_of_this_process() const { return is_of(this_process()) && file_.is_open(); }
 
 std::string Recording::path() { return is_own_process() ? std::string(file_.path()) : std::string(); }
 

@@ -150,7 +150,7 @@ class Recording {
                        const RecordingSettings& settings);
 
     /// For tests: closes the file; what is mapped stays mapped. No thread uses the recording any more.
-    ~Recording();
+    ~Recording() = default;
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
@@ -239,6 +239,8 @@ class Recording {
     void note_objects_complete(std::uint64_t stamp);
     /// Of the last note_objects_complete(); 0: nothing was noted yet. Thread-safe.
     std::uint64_t objects_stamp() const { return objects_stamp_.load(std::memory_order_acquire); }
+    /// Notes that there are, or were, loaded objects that could not be noted. Thread-safe.
+    void note_objects_missed();
     /// Notes that a function was handed out past the shim, so that calls of it are not seen. Thread-safe.
     void note_lookup_past();
     /// Notes that the process records elsewhere from now on, or no more (nullptr): commands that come through this
@@ -254,7 +256,7 @@ class Recording {
 
   private:
     Recording(std::string name, const ProcessFacts& facts, const StartEvent& start, const RecordingSettings& settings,
-              std::int64_t group, std::atomic<bool>* is_taken_over);
+              std::int64_t group);
     format::Header* header() const { return file_.header(); }
 
     [[gnu::always_inline]] bool has_to_be_timed(format::CounterRecord& counters) const;
@@ -269,9 +271,9 @@ class Recording {
     int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings);
     void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from, const StartEvent& start);
     void refine_ticks_per_second(std::uint64_t now);
-    bool is_of(std::int32_t process) const;
+    bool is_of(std::uint32_t process) const;
     bool is_own_process();
-    void enter_child(std::int32_t self);
+    void enter_child();
 
     static void insert_by_row(ThreadWriter& writer, format::CounterRecord* counters);
     static bool enlarge_by_row(ThreadWriter& writer);
@@ -301,10 +303,7 @@ class Recording {
     RecordingFile file_;
     std::atomic<std::uint64_t> command_taken_{0};
 
-    // Whose all this is. Process ids alone do not tell: a forked child can have that of its parent (in a PID
-    // namespace of its own), or of an ancestor that has ended.
-    std::atomic<std::int32_t> process_{0};
-    std::atomic<bool>* const is_taken_over_;  // on a page that a forked child sees zeroed; stored last
+    std::atomic<std::uint32_t> owner_{0};  // this_process() that all this belongs to; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
     std::atomic<std::uint32_t> lane_count_{0};
     RecordingRows rows_;

@@ -19,7 +19,7 @@ class OncePerProcess {
     bool first();
 
   private:
-    std::atomic<std::int32_t> process_{0};
+    std::atomic<std::uint32_t> process_{0};  // this_process()
 };
 
 }  // namespace fp32shim::record

@@ -1,8 +1,7 @@
 #include "shim/call.hpp"
 
 #include <cerrno>
-#include <string>
-
+#include "record/line_writer.hpp"
 #include "record/stderr_line.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
@@ -50,9 +49,11 @@ bool run_rounded(void* context, const blas::Level3& single) {
 void say_unreadable(const Site& site) {
     static constinit record::OncePerProcess said;
     if (!said.first()) return;
-    std::string text(site.function->name);
-    text += ": invalid arguments, and no library that provides it to report them; nothing was computed";
-    record::stderr_line(text);
+    char buffer[256];
+    record::LineWriter line(buffer);
+    line.text(site.function->name);
+    line.text(": invalid arguments, and no library that provides it to report them; nothing was computed");
+    record::stderr_line(line.view());
 }
 
 /// Runs the plan; what could not be done as planned is corrected in it.

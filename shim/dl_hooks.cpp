@@ -7,8 +7,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <string>
-
+#include "record/line_writer.hpp"
 #include "record/stderr_line.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
@@ -68,10 +67,11 @@ void find_real_functions() {
 void say_no_slot_left(const char* name) {
     static constinit record::OncePerProcess said;
     if (!said.first()) return;
-    std::string text = "more functions were asked for by name than there are entry points; not seen: ";
-    text += name;
-    text += " and later ones";
-    record::stderr_line(text);
+    char buffer[256];
+    record::LineWriter line(buffer);
+    line.text("more functions were asked for by name than there are entry points; not seen: ");
+    line.text(elf::view(name)).text(" and later ones");
+    record::stderr_line(line.view());
 }
 
 /// What the program gets for what the lookup found: the address itself where it is not code of an object that we know

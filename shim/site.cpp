@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string>
 
+#include "record/line_writer.hpp"
 #include "record/stderr_line.hpp"
 #include "shim/arena.hpp"
 #include "shim/call.hpp"
@@ -103,13 +103,12 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
 void say_ambiguous(const Site& site, const LoadedObject& provider) {
     static constinit record::OncePerProcess said;
     if (!said.first()) return;
-    std::string text = "several libraries provide ";
-    text += site.function->name;
-    text += " and its caller ";
-    text += site.caller == nullptr ? "(unknown code)" : site.caller_name();
-    text += " imports it from none of them; using ";
-    text += provider.name;
-    record::stderr_line(text);
+    char buffer[1024];
+    record::LineWriter line(buffer);
+    line.text("several libraries provide ").text(site.function->name).text(" and its caller ");
+    line.escaped(site.caller == nullptr ? "(unknown code)" : site.caller_name(), 300);
+    line.text(" imports it from none of them; using ").escaped(provider.name, 300);
+    record::stderr_line(line.view());
 }
 
 bool any_library_multiplies() {
@@ -121,15 +120,16 @@ bool any_library_multiplies() {
 /// Without the shim the loader would have refused to start the program or to resolve the call, or the program would
 /// have found its weak reference NULL.
 [[noreturn]] void end_without_provider(const Function& function, std::string_view caller) {
-    std::string text = "no loaded library provides ";
-    text += function.name;
-    text += ", called from ";
-    text += caller.empty() ? "unknown code" : caller;
-    text += any_library_multiplies() ? "; if that is a weak reference, which is never NULL under fp32shim, run this "
-                                       "program without it"
-                                     : "; if the program was linked with -lfp32shim, link its BLAS behind it with "
-                                       "-Wl,--no-as-needed (-lfp32shim -Wl,--no-as-needed -lopenblas)";
-    record::stderr_line(text);
+    char buffer[1024];
+    record::LineWriter line(buffer);
+    line.text("no loaded library provides ").text(function.name).text(", called from ");
+    line.escaped(caller.empty() ? "unknown code" : caller, 300);
+    line.text(any_library_multiplies()
+                  ? "; if that is a weak reference, which is never NULL under fp32shim, run this "
+                    "program without it"
+                  : "; if the program was linked with -lfp32shim, link its BLAS behind it with "
+                    "-Wl,--no-as-needed (-lfp32shim -Wl,--no-as-needed -lopenblas)");
+    record::stderr_line(line.view());
     _exit(127);
 }
 
