@@ -1,5 +1,6 @@
 """What a program sees of its handles, and what threads, devices and streams see of each other: as without the shim."""
 
+import os
 import sys
 
 import pytest
@@ -69,6 +70,23 @@ def test_a_thread_that_is_cancelled_within_a_product_leaves_the_handle_to_others
     """In the library that counts its calls, which lets the client do so."""
     result = run_client("counted", precision=precision, libraries=[CLIENTS / "counting", STAND_IN],
                         only="*LeavesTheHandleToOthers", timeout=20)
+    assert "[       OK ]" in result.stdout
+
+
+@pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
+def test_threads_that_meet_an_unseen_handle_at_once_keep_to_the_floor(settings):
+    """CLIENT_ROUNDS=N: how often."""
+    rounds = os.environ.get("CLIENT_ROUNDS", "200")
+    result = run_client("handles", expect="fp32", **settings, only="*ThreadsThatMeetThemAtOnce",
+                        env={"CLIENT_UNSEEN": CLIENTS / "libunseen_setter.so", "CLIENT_ROUNDS": rounds})
+    assert "[       OK ]" in result.stdout
+    assert {decision["reason"] for decision in result.decisions} <= {"as_requested", "floor"}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_handle_that_is_first_seen_without_a_context_is_governed_as_any_other(precision):
+    result = run_client("handles", precision=precision, expect=wished_format(precision, "9.0"), exact=True,
+                        only="*FirstSeenWithoutAContext*", env={"CLIENT_UNSEEN": CLIENTS / "libunseen_setter.so"})
     assert "[       OK ]" in result.stdout
 
 
