@@ -75,12 +75,12 @@ def test_a_thread_that_is_cancelled_within_a_product_leaves_the_handle_to_others
 
 @pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
 def test_threads_that_meet_an_unseen_handle_at_once_keep_to_the_floor(settings):
-    """CLIENT_ROUNDS=N: how often."""
-    rounds = os.environ.get("CLIENT_ROUNDS", "200")
-    result = run_client("handles", expect="fp32", **settings, only="*ThreadsThatMeetThemAtOnce",
-                        env={"CLIENT_UNSEEN": CLIENTS / "libunseen_setter.so", "CLIENT_ROUNDS": rounds})
+    """CLIENT_HANDLES=N: how many of them."""
+    result = run_client("counted", expect="fp32", libraries=[CLIENTS / "counting", STAND_IN], **settings,
+                        only="*WhereThreadsMeetAnUnseenHandleAtOnce",
+                        env={"CLIENT_LOG": "", "FP32_MATMUL_LOG": "",
+                             "CLIENT_HANDLES": os.environ.get("CLIENT_HANDLES", "300"), "STAND_IN_DRIVER_DELAY_US": 500})
     assert "[       OK ]" in result.stdout
-    assert {decision["reason"] for decision in result.decisions} <= {"as_requested", "floor"}
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -182,7 +182,7 @@ def test_float32_is_float32_under_modes_that_no_header_names(strict, mode):
 @pytest.mark.parametrize("precision", ["high", "medium"])
 def test_a_product_that_lacks_memory_in_a_fast_format_runs_as_called(precision):
     result = run_client("products", precision=precision, fast="no_memory", only="*RunsInTheFormat*/cublasSgemm_v2__*:"
-                        "*RunsInTheFormat*/cublasGemmEx__float32", env={"CLIENT_EXPECT": "native"})
+                        "*RunsInTheFormat*/cublasGemmEx__float32", expect="native")
     assert {(d["applied"], d["how"], d["reason"], d["status"]) for d in result.decisions} == {
         ("fp32", "forward", "library_refused", 0)}
 

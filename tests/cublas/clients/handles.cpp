@@ -4,12 +4,10 @@
 //   CLIENT_DEFERRED=1    the library runs nothing before something waits for it, as the stand-in does
 //   CLIENT_RULES=1       the policy has syrk in TF32 and everything else in float32
 //   CLIENT_UNSEEN=FILE   a library that makes handles and sets math modes (unseen_setter.c)
-//   CLIENT_ROUNDS=N      how often threads race for one handle
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <barrier>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -173,38 +171,6 @@ struct Unseen {
     }
     bool is_there() const { return create != nullptr && set_math_mode != nullptr; }
 };
-
-TEST_F(Handles, MadePastTheShimAreKnownToAllThreadsThatMeetThemAtOnce) {
-    const Unseen unseen;
-    if (!unseen.is_there() || settings().expect != "fp32") GTEST_SKIP() << "nothing is made past the shim";
-    const char* const variable = std::getenv("CLIENT_ROUNDS");
-    const int rounds = variable == nullptr ? 200 : std::atoi(variable);
-    constexpr int thread_count = 3;
-    cublasHandle_t handle = nullptr;
-    std::atomic<int> lowered = 0;
-    std::barrier meeting(thread_count + 1);
-    const auto race = [&](unsigned seed) {
-        device().make_current();
-        const SimpleProduct product(Kind::ssyrk, seed);
-        for (int round = 0; round < rounds; ++round) {
-            meeting.arrive_and_wait();
-            EXPECT_EQ(product.multiply(handle), CUBLAS_STATUS_SUCCESS);
-            if (product.result().format != Format::fp32) ++lowered;
-            meeting.arrive_and_wait();
-        }
-    };
-    std::vector<std::thread> threads;
-    for (int i = 0; i < thread_count; ++i) threads.emplace_back(race, 10U * static_cast<unsigned>(i) + 1);
-    for (int round = 0; round < rounds; ++round) {
-        // Never destroyed: each has an address that nobody has seen.
-        EXPECT_EQ(unseen.create(&handle), CUBLAS_STATUS_SUCCESS);
-        EXPECT_EQ(unseen.set_math_mode(handle, CUBLAS_TF32_TENSOR_OP_MATH), CUBLAS_STATUS_SUCCESS);
-        meeting.arrive_and_wait();
-        meeting.arrive_and_wait();
-    }
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(lowered, 0) << "of " << rounds << " rounds";
-}
 
 TEST_F(Handles, FirstSeenWithoutAContextAreOnTheDeviceOfTheirFirstProduct) {
     const Unseen unseen;
