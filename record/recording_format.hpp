@@ -394,14 +394,15 @@ static_assert(are_numbered_from_0(Reason::as_requested, Reason::cpu_mode_off, Re
                                   Reason::width_unknown, Reason::scratch_limit, Reason::bf16x9_unavailable,
                                   Reason::tf32_override, Reason::alignment, Reason::solver, Reason::no_such_format,
                                   Reason::no_entry_point, Reason::unknown_value, Reason::unknown_handle,
-                                  Reason::library_refused, Reason::no_algorithm));
+                                  Reason::library_refused, Reason::no_algorithm, Reason::protected_call));
 static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by_one, How::compute_type,
                                   How::math_mode));
 static_assert(are_numbered_from_0(policy::Device::cpu, policy::Device::cuda));
 static_assert(are_numbered_from_0(policy::Dtype::float32, policy::Dtype::complex64, policy::Dtype::float16,
                                   policy::Dtype::bfloat16, policy::Dtype::float8));
 static_assert(are_numbered_from_0(policy::CpuMode::off, policy::CpuMode::emulate, policy::CpuMode::accelerate));
-static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even));
+static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even,
+                                  policy::Tf32Rounding::truncate));
 static_assert(are_numbered_from_0(policy::LogLevel::unset, policy::LogLevel::summary, policy::LogLevel::calls));
 static_assert(are_numbered_from_0(policy::OnFull::drop, policy::OnFull::overwrite));
 

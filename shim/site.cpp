@@ -207,7 +207,6 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->route = nullptr;
     site->library = nullptr;
     site->with_compute_type = nullptr;
-    site->is_of_solver = false;
     site->is_blas = false;
     site->number = next_number.fetch_add(1, std::memory_order_relaxed);
     site->keyed = keyed_arguments(function);

@@ -44,7 +44,6 @@ struct Site {
     bool ambiguous;                          ///< see Binding
     bool by_importers;                       ///< see Binding: to be asked again when objects were added
     std::atomic<bool> forwards_while_bound;  ///< not governed, gated only for `by_importers`
-    bool is_of_solver;                       ///< cuBLAS: the caller is cuSOLVER
     bool was_rebound;                        ///< dead for good
     bool is_in_chain;
     std::atomic<std::uint64_t> bound_at;  ///< the objects_stamp() that it was bound under

@@ -1,5 +1,6 @@
 """What a program sees of its handles, and what threads, devices and streams see of each other: as without the shim."""
 
+import os
 import sys
 
 import pytest
@@ -70,6 +71,23 @@ def test_a_thread_that_is_cancelled_within_a_product_leaves_the_handle_to_others
     """In the library that counts its calls, which lets the client do so."""
     result = run_client("counted", precision=precision, libraries=[CLIENTS / "counting", STAND_IN],
                         only="*LeavesTheHandleToOthers", timeout=20)
+    assert "[       OK ]" in result.stdout
+
+
+@pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
+def test_threads_that_meet_an_unseen_handle_at_once_keep_to_the_floor(settings):
+    """CLIENT_HANDLES=N: how many of them."""
+    result = run_client("counted", expect="fp32", libraries=[CLIENTS / "counting", STAND_IN], **settings,
+                        only="*WhereThreadsMeetAnUnseenHandleAtOnce",
+                        env={"CLIENT_LOG": "", "FP32_MATMUL_LOG": "",
+                             "CLIENT_HANDLES": os.environ.get("CLIENT_HANDLES", "300"), "STAND_IN_DRIVER_DELAY_US": 500})
+    assert "[       OK ]" in result.stdout
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_handle_that_is_first_seen_without_a_context_is_governed_as_any_other(precision):
+    result = run_client("handles", precision=precision, expect=wished_format(precision, "9.0"), exact=True,
+                        only="*FirstSeenWithoutAContext*", env={"CLIENT_UNSEEN": CLIENTS / "libunseen_setter.so"})
     assert "[       OK ]" in result.stdout
 
 

@@ -94,7 +94,7 @@ TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
     full.applied = policy::Applied::bf16x9;
     full.actual = policy::Applied::tf32;
     full.how = How::compute_type;
-    full.reason = policy::Reason::no_algorithm;
+    full.reason = policy::Reason::protected_call;
     full.detail = "détail";
     full.status = -7;
     recording->count(*writer, 17, 1000, 5000, true, [&](DecisionEvent& decision) { decision = full; });

@@ -37,7 +37,7 @@ TEST_F(StandIn, tf32_mode_rounds_ties_away_from_zero) {
 }
 
 TEST_F(StandIn, tf32_mode_rounds_ties_to_even_where_that_is_assumed) {
-    set("STAND_IN_ASSUME", "tf32_ties=even");
+    set("STAND_IN_ASSUME", "tf32_ties=even,tf32_ties_from_9_0=even");
     start();
     cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
     EXPECT_EQ(through_sgemm(1 + tf32_unit / 2), 1);
