@@ -14,6 +14,7 @@
 #include "cli/moment.hpp"
 #include "cli/process_text.hpp"
 #include "cli/row_columns.hpp"
+#include "policy/plain_text.hpp"
 #include "record/utf8.hpp"
 
 namespace fp32shim::cli {
@@ -192,7 +193,7 @@ Json json_of(const MergedProcess& process) {
 /// A label's value in Prometheus's text format.
 std::string label(std::string_view name, std::string_view value) {
     std::string text = fmt::format("{}=\"", name);
-    for (const char c : record::with_valid_utf8(value)) {
+    for (const char c : policy::plain_text(record::with_valid_utf8(value), "\n")) {
         if (c == '\\' || c == '"') text += '\\';
         if (c == '\n')
             text += "\\n";

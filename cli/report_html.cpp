@@ -382,7 +382,8 @@ Json page_data(const HtmlReport& report) {
 }
 
 /// JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`, which only texts can have.
-std::string json_for_script(const Json& json) {
+std::string json_for_script(Json json) {
+    make_plain(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
     std::string safe;
     safe.reserve(text.size());

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/moment.hpp"
+#include "policy/plain_text.hpp"
 #include "record/utf8.hpp"
 
 namespace fp32shim::cli {
@@ -49,15 +53,25 @@ constexpr RowColumn counts[] = {
     {"last", [](const MergedRow& row) { return time_or_null(row.counters.last_ns); }},
 };
 
-std::string csv_text(const std::string& any_text) {
-    std::string text = record::with_valid_utf8(any_text);
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return quoted + '"';
+/// Spreadsheets take a cell that begins so for a formula (OWASP, "CSV injection"); the last four are full-width
+/// forms.
+bool begins_formula(std::string_view text) {
+    constexpr std::string_view begins[] = {"=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠"};
+    return std::any_of(std::begin(begins), std::end(begins),
+                       [&](std::string_view begin) { return text.starts_with(begin); });
 }
 
 }  // namespace
+
+std::string csv_text(std::string_view any_text) {
+    constexpr std::string_view kept = "\n\t";
+    std::string text = policy::plain_text(record::with_valid_utf8(any_text), kept);
+    if (begins_formula(text)) text.insert(0, 1, '\'');
+    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+    return quoted + '"';
+}
 
 Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
 

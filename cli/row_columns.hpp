@@ -27,7 +27,12 @@ Json json_of(const MergedRow& row);
 /// A point in time as JSON has it; null for 0.
 Json time_or_null(std::int64_t time_ns);
 
-/// By RFC 4180: nothing for null, in quotes where it holds a comma, a quote or a line feed.
+/// A text as a field of RFC 4180: in quotes where it holds a comma, a quote or a line feed. Characters that are not
+/// plain (policy/plain_text.hpp), but for line feeds and tabs, become \xNN; a text that a spreadsheet would take for
+/// a formula gets a `'` before it.
+std::string csv_text(std::string_view text);
+
+/// Nothing for null; a number as it is, also a negative one; a text as csv_text().
 std::string csv_field(const Json& value);
 
 /// Fields, with commas between them; and the line that names them.

@@ -65,6 +65,9 @@ void preload(ProcessEnvironment& environment, const std::string& library) {
     environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
 }
 
+/// Whether the loader of a program that is unseen ends it where it finds a preload, rather than ignoring that.
+bool ends_under_preload(const std::string& why_unseen) { return why_unseen.find("uses musl") != std::string::npos; }
+
 /// The name that --log gives means this folder, also where the program goes to another one before its first product.
 /// What is no valid name, or too long, stays as it is: others complain of it.
 std::string log_variable(const std::string& name) {
@@ -203,7 +206,6 @@ int run(const RunOptions& options) {
     const record::ProcessFacts facts = record::gather_process_facts(environment.views());
     const std::string problem = problem_of_settings(loaded, options, environment, facts);
     if (!problem.empty()) return fail(problem);
-    preload(environment, library.path);
 
     const std::string path_variable = environment.get("PATH");
     const ProgramFile program =
@@ -214,8 +216,12 @@ int run(const RunOptions& options) {
     }
     const std::string unseen = why_unseen(program.path);
     if (!unseen.empty()) {
-        say_run(fmt::format("{} {}: what it multiplies will not be seen, nor governed", program.path, unseen));
+        say_run(fmt::format("{} {}: what it multiplies will not be seen, nor governed{}", program.path, unseen,
+                            ends_under_preload(unseen) ? "; it is started without a preload, which would end it "
+                                                         "with status 127"
+                                                       : ""));
     }
+    if (!ends_under_preload(unseen)) preload(environment, library.path);
 
     // Of several ranks the first speaks.
     const bool has_summary = !loaded.policy.disabled && !options.quiet && facts.rank <= 0;

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "record/utf8.hpp"
+#include "policy/plain_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -98,23 +98,7 @@ std::string coloured(std::string_view text, Colour colour, int stream) {
     return fmt::format("{}{}\033[0m", code_of(colour), text);
 }
 
-std::string printable(std::string_view text) {
-    std::string result;
-    while (!text.empty()) {
-        const std::size_t length = record::utf8_length(text);
-        const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-        text.remove_prefix(character.size());
-        const auto first = static_cast<unsigned char>(character.front());
-        // U+0080 to U+009F are to some terminals what an escape sequence is.
-        const bool is_c1 = first == 0xc2 && static_cast<unsigned char>(character.back()) < 0xa0;
-        if (length > 0 && first >= 0x20 && first != 0x7f && !is_c1) {
-            result += character;
-        } else {
-            for (const char c : character) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        }
-    }
-    return result;
-}
+std::string printable(std::string_view text) { return policy::plain_text(text); }
 
 void say(std::string_view command, std::string_view message) {
     const std::string line =

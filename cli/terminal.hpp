@@ -19,11 +19,11 @@ std::size_t terminal_width(int stream);
 /// `text` in that colour where stream 1 or 2 takes colours, else as it is.
 std::string coloured(std::string_view text, Colour colour, int stream = 1);
 
-/// Writes `fp32shim COMMAND: MESSAGE` to stderr, as one line: control characters are written as \xNN.
+/// Writes `fp32shim COMMAND: MESSAGE` to stderr, as one printable() line.
 void say(std::string_view command, std::string_view message);
 
-/// `text` with control characters, and bytes that are not UTF-8, as \xNN, so that names from files and other
-/// processes cannot steer a terminal.
+/// `text` with control characters, those that nobody sees, and bytes that are not UTF-8, as \xNN: names from files
+/// and other processes cannot steer a terminal, nor change the order of what it shows.
 std::string printable(std::string_view text);
 
 /// Columns of text, aligned when written.

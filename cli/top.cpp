@@ -19,6 +19,7 @@
 #include "cli/settings_in_force.hpp"
 #include "cli/terminal.hpp"
 #include "record/recording_control.hpp"
+#include "record/recording_processes.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -34,7 +35,7 @@ struct TopOptions {
 struct Seen {
     std::int32_t pid = 0;
     std::string recording;
-    record::RecordingFacts facts;
+    record::RecordingFacts facts;  ///< command and executable as the kernel says them: a recording can say anything
     std::uint64_t calls = 0, host_ns = 0;
     bool is_estimate = false;       ///< of host_ns
     double calls_per_second = 0;    ///< since the look before; at the first look since the recording began
@@ -59,6 +60,8 @@ std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int
     seen.pid = live.pid;
     seen.recording = live.name;
     seen.facts = opened.reader->facts();
+    seen.facts.process.command = record::command_of(live.pid);
+    seen.facts.process.executable = record::executable_of(live.pid);
     seen.calls = calls.total().calls;
     seen.host_ns = calls.total().host_ns;
     seen.is_estimate = calls.total().is_estimate;
@@ -167,19 +170,16 @@ Json json_of(const std::vector<Seen>& all) {
 
 /// All recording processes, or the one that was asked for; `error` where that one has no recording.
 std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>& before, std::string& error) {
-    std::vector<record::LiveRecording> recordings;
-    if (options.pid == 0) {
-        recordings = record::find_live_recordings();
-    } else {
-        record::FoundRecording found = record::find_live_recording(options.pid);
-        if (found.recording)
-            recordings.push_back(std::move(*found.recording));
-        else
-            error = found.error;
-    }
     std::vector<Seen> all;
-    for (const record::LiveRecording& recording : recordings) {
+    const auto look_at_one = [&](const record::LiveRecording& recording) {
         if (auto seen = look_at(recording, before)) all.push_back(std::move(*seen));
+    };
+    if (options.pid == 0) {
+        record::visit_live_recordings(look_at_one);
+    } else if (const record::FoundRecording found = record::find_live_recording(options.pid); found.recording) {
+        look_at_one(*found.recording);
+    } else {
+        error = found.error;
     }
     sort_by(options.sort, all);
     return all;

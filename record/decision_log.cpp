@@ -22,6 +22,14 @@ int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
     return raw::uninterrupted([&] { return raw::open(path, flags, mode); });
 }
 
+/// In a folder that everybody may write to, somebody may have made the file first, to read what is written or to choose
+/// where it goes.
+bool is_own_or_roots(int descriptor) {
+    struct stat status {};
+    if (raw::fstat(descriptor, status) < 0) return false;
+    return status.st_uid == 0 || status.st_uid == static_cast<uid_t>(raw::syscall6(SYS_geteuid));
+}
+
 }  // namespace
 
 DecisionLog::~DecisionLog() {
@@ -126,8 +134,15 @@ int DecisionLog::open_file() {
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     // With O_EXCL first, to know whether the file is new and its mode ours to choose. It never follows a link.
     int descriptor = open_uninterrupted(path_, flags | O_EXCL, mode_);
-    if (descriptor >= 0) raw::fchmod(descriptor, mode_);
-    if (descriptor == -EEXIST) descriptor = open_uninterrupted(path_, flags, mode_);
+    if (descriptor >= 0) {
+        raw::fchmod(descriptor, mode_);
+    } else if (descriptor == -EEXIST) {
+        descriptor = open_uninterrupted(path_, flags | O_NOFOLLOW, mode_);
+        if (descriptor >= 0 && !is_own_or_roots(descriptor)) {
+            raw::close(descriptor);
+            return foreign_file;
+        }
+    }
     if (descriptor < 0) return -descriptor;
     return descriptor_.keep(descriptor);
 }

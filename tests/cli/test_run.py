@@ -359,6 +359,21 @@ def test_the_command_finds_the_library_beside_itself(tmp_path):
     assert pathlib.Path(done.stdout.strip()).resolve() == (tmp_path / "lib/libfp32shim.so").resolve()
 
 
+def test_a_program_that_uses_musl_is_started_without_the_preload_that_would_end_it(tmp_path):
+    """musl's loader reports symbols that it lacks, and ends the program."""
+    compiler = shim.tool("musl-gcc", "musl-tools")
+    source = tmp_path / "product.c"
+    source.write_text('#include <stdio.h>\n#include <stdlib.h>\n'
+                      'int main(void) { printf("%s\\n", getenv("LD_PRELOAD") ? "preload" : "none"); return 5; }\n')
+    subprocess.run([compiler, source, "-o", tmp_path / "product"], check=True)
+    ended = subprocess.run([tmp_path / "product"], env={"LD_PRELOAD": str(shim.LIBRARY)}, capture_output=True, check=False)
+    assert ended.returncode == 127, "musl has learnt to load libraries for glibc"
+    for words in ([], ["-q"]):
+        result = run(*words, "--", tmp_path / "product")
+        assert (result.returncode, result.stdout) == (5, "none\n")
+        assert "uses musl" in result.lines[0] and "status 127" in result.lines[0]
+
+
 def test_a_static_program_runs_and_is_said_to_be_unseen(tmp_path):
     source = tmp_path / "static.c"
     source.write_text('#include <stdio.h>\nint main(void) { puts("ran"); return 3; }\n')
