@@ -118,7 +118,9 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .overwritten_events = recording.overwritten_events(),
                           .changes = recording.changes(),
                           .lost_changes = recording.lost_changes(),
-                          .objects = recording.objects()};
+                          .objects = recording.objects(),
+                          .children = recording.children(),
+                          .missed_children = recording.missed_children()};
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
     // A file may hold several rows of the same content; each process counts once in a merged row.
     std::vector<std::size_t> counted;

@@ -51,6 +51,11 @@ struct MergedProcess {
     std::vector<record::RecordedChange> changes;
     std::uint64_t lost_changes = 0;  ///< before those
     record::RecordedObjects objects;
+    std::vector<record::RecordedChild> children;  ///< that were not seen
+    std::uint32_t missed_children = 0;            ///< of which nothing else is known
+
+    /// Whether this is of no process: it only says which children of others were not seen.
+    bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
 struct Share {

@@ -184,7 +184,8 @@ void RecordingContents::read_facts(std::size_t header_bytes) {
     facts.process.rank_from = variable_name(Text::rank_from, header_bytes);
     facts.process.executable = text(Text::executable, header_bytes);
     facts.process.command = text(Text::command, header_bytes);
-    facts.process.pins = header.pins;
+    facts.process.pins = static_cast<std::uint16_t>(header.pins | header.more_pins << 8);
+    facts.process.run = header.run;
     facts.process.start_ns = clamped_time(header.facts_ns);
     facts.start.version = text(Text::version, header_bytes);
     facts.start.policy_name = text(Text::policy_name, header_bytes);

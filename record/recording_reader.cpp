@@ -109,6 +109,30 @@ const std::vector<RecordedLane>& RecordingReader::lanes() const { return content
 const std::vector<RecordedChange>& RecordingReader::changes() const { return contents_->changes; }
 std::uint32_t RecordingReader::lost_changes() const { return contents_->lost_changes; }
 const RecordedObjects& RecordingReader::objects() const { return contents_->objects; }
+std::uint32_t RecordingReader::missed_children() const { return contents_->header.children_missed; }
+
+std::vector<RecordedChild> RecordingReader::children() const {
+    std::vector<RecordedChild> children;
+    for (const format::ChildRecord& record : contents_->header.children) {
+        const bool is_whole = record.state == format::child_is_whole &&
+                              record.path_size + record.detail_size <= static_cast<int>(sizeof record.text);
+        if (!is_whole || record.count == 0) continue;
+        RecordedChild child;
+        child.path.assign(record.text, record.path_size);
+        const std::string detail(record.text + record.path_size, record.detail_size);
+        const auto kind = static_cast<format::ChildDetail>(record.detail_kind);
+        if (kind == format::ChildDetail::folder) child.folder = detail;
+        if (kind == format::ChildDetail::interpreter) child.interpreter = detail;
+        child.why = static_cast<WhyUnseen>(record.why);
+        child.count = record.count;
+        child.pid = record.pid;
+        child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
+        child.last_ns = std::clamp(record.last_ns, -farthest_time_ns, farthest_time_ns);
+        children.push_back(std::move(child));
+    }
+    return children;
+}
+
 std::uint64_t RecordingReader::total_calls() const { return contents_->total_calls; }
 std::uint64_t RecordingReader::uncounted_calls() const { return contents_->header.uncounted_calls; }
 std::int64_t RecordingReader::realtime_of(std::uint64_t ticks) const { return contents_->realtime_of(ticks); }

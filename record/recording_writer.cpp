@@ -160,7 +160,9 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
     header.level = static_cast<std::uint8_t>(start.log_level);
     header.on_full = static_cast<std::uint8_t>(settings_.on_full);
-    header.pins = facts_.pins;
+    header.pins = static_cast<std::uint8_t>(facts_.pins);
+    header.more_pins = static_cast<std::uint8_t>(facts_.pins >> 8);
+    header.run = facts_.run;
     header.facts_ns = facts_.start_ns;
 
     // Together they always fit.

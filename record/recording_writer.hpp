@@ -36,6 +36,7 @@
 #include "record/hash.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
+#include "record/recording_children.hpp"
 #include "record/recording_clock.hpp"
 #include "record/recording_file.hpp"
 #include "record/recording_format.hpp"
@@ -243,6 +244,9 @@ class Recording {
     void note_objects_missed();
     /// Notes that a function was handed out past the shim, so that calls of it are not seen. Thread-safe.
     void note_lookup_past();
+    /// Notes a program that is about to be started and will not be seen: also in a forked child, which then notes it
+    /// in its parent's file as long as it has none. False: there is no file. Async-signal-safe, also after vfork.
+    bool note_child(const UnseenChild& child, ChildEvent event) const;
     /// Notes that the process records elsewhere from now on, or no more (nullptr): commands that come through this
     /// recording would not be seen. Of no effect in a forked child that has no file yet. Thread-safe.
     void note_left(const Recording* next);

@@ -15,6 +15,7 @@
 #include "shim/functions.hpp"
 #include "shim/loaded_files.hpp"
 #include "shim/loaded_object.hpp"
+#include "shim/next_definition.hpp"
 #include "shim/provider.hpp"
 #include "shim/site.hpp"
 #include "shim/slots.hpp"
@@ -34,10 +35,9 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 }
 
 namespace fp32shim {
-namespace {
 
-/// The next definition after ours in load order: another preload's where there is one (GPU-sharing layers hook dlsym
-/// too), else the C library's. Where we were opened later than the C library, the search goes on from the start.
+/// GPU-sharing layers hook dlsym too. Where we were opened later than the C library, the search goes on from the
+/// start.
 ElfW(Addr) next_definition(std::string_view name) {
     const link_map* own = elf::own_object();
     const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
@@ -54,6 +54,8 @@ ElfW(Addr) next_definition(std::string_view name) {
     }
     return search(elf::first_object(), own);
 }
+
+namespace {
 
 void find_real_functions() {
     // Who sees dlsym must see dlvsym too: aarch64 may make one store visible before the other.

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "shim/child_watch.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
 #include "shim/elf/text.hpp"
@@ -106,6 +107,7 @@ void note_all(record::Recording& recording, Bindings bindings) {
 /// Reads, but changes nothing of what others use: products may still be called after it. All that it needs is there
 /// until the process is gone.
 __attribute__((destructor)) void note_exit() {
+    if (has_to_leave_a_recording()) settings();
     record::Recording* recording = own_recording();
     if (recording == nullptr) return;
     const elf::Reading reading;

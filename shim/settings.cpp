@@ -180,7 +180,9 @@ struct SettingsReading {
     Settings* settings = nullptr;  ///< stays nullptr where a reload found errors
 };
 
-bool is_setting(std::string_view entry) { return entry.starts_with("FP32_MATMUL_"); }
+bool is_setting(std::string_view entry) {
+    return entry.starts_with("FP32_MATMUL_") || entry.starts_with(record::run_variable);
+}
 
 struct StartVariable {
     std::string_view entry;

@@ -54,7 +54,9 @@ def test_the_library_is_not_preloaded_twice():
 def test_pin_also_governs_the_libraries_that_the_shim_does_not(temporary):
     lines = run("--pin", "--", "env", env={"TMPDIR": temporary}).stdout.splitlines()
     for line in ("FP32_MATMUL_FLOOR=fp32", "FP32_MATMUL_ON_ERROR=abort", "NVIDIA_TF32_OVERRIDE=0",
-                 "CUBLAS_EMULATE_SINGLE_PRECISION=0", "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"):
+                 "CUBLAS_EMULATE_SINGLE_PRECISION=0", "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
+                 "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0", "TRITON_F32_DEFAULT=ieee", "CUPY_TF32=0",
+                 "JAX_DEFAULT_MATMUL_PRECISION=highest", "MLX_ENABLE_TF32=0"):
         assert line in lines
 
 
