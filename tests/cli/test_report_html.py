@@ -281,7 +281,7 @@ def test_hostile_scopes_and_rules_of_a_real_run_are_shown_and_do_nothing(open_pa
     assert result.returncode == 0, result.stderr
     page = open_page(tmp_path / "a.fp32rec")
     text = page.text("#decisions")
-    assert f"in {HOSTILE}" in text and f"rule “{HOSTILE}”" in text and HOSTILE in page.text("#facts")
+    assert page.column("Scope") == [HOSTILE] and f"rule “{HOSTILE}”" in text and HOSTILE in page.text("#facts")
     assert page.all("img") == [] and page.run("return document.title") != "owned"
 
 
