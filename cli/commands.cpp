@@ -45,6 +45,7 @@ constexpr Command table[] = {
      .examples = R"(  fp32shim report run.fp32rec
   fp32shim report --format html -o report.html run.fp32rec
   fp32shim report recordings/ 'other/*.fp32rec'  many processes and hosts
+  fp32shim report --by function,size-class run.fp32rec  where sizes are many
   fp32shim report --format json run.fp32rec | jq .totals.calls
   fp32shim report --caller 'libtorch_*' --max-dim '>=4096' --top 0 run.fp32rec)",
      .define = define_report},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "policy/conditions.hpp"
 
@@ -24,6 +25,18 @@ std::string key_of(const MergedRow& row) {
                              row.status ? fmt::format("{}", *row.status) : "-", row.is_folded, row.is_overflow);
 }
 
+/// The recording's row; nullptr: calls under no row.
+MergedRow to_merged_row(const record::RecordedRow* row) {
+    if (row != nullptr) return cli::to_merged_row(*row);
+    MergedRow merged;
+    merged.is_overflow = true;
+    return merged;
+}
+
+std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
+
+}  // namespace
+
 void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters) {
     if (counters.calls == 0) return;
     const bool is_first = sum.calls == 0;
@@ -36,9 +49,9 @@ void add_counters(record::RecordedCounters& sum, const record::RecordedCounters&
     sum.last_ns = std::max(sum.last_ns, counters.last_ns);
 }
 
-std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
-
-}  // namespace
+std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters) {
+    return std::max(std::min(median_ns, counters.longest_ns), counters.shortest_ns);
+}
 
 MergedRow to_merged_row(const record::RecordedRow& row) {
     MergedRow result;
@@ -99,14 +112,25 @@ void Share::add(const record::RecordedCounters& counters) {
 }
 
 MergedRow& MergedCalls::row_for(const record::RecordedRow* row) {
-    MergedRow merged;
-    if (row != nullptr)
-        merged = to_merged_row(*row);
-    else
-        merged.is_overflow = true;
+    MergedRow merged = to_merged_row(row);
     const auto [place, is_new] = places_.emplace(key_of(merged), rows_.size());
     if (is_new) rows_.push_back(std::move(merged));
     return rows_[place->second];
+}
+
+std::optional<std::size_t> MergedCalls::place_of(const record::RecordedRow* row) const {
+    const auto found = places_.find(key_of(to_merged_row(row)));
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void MergedCalls::set_medians(const CallDurations& durations) {
+    if (durations.empty()) return;
+    std::vector<std::size_t> each(rows_.size());
+    std::iota(each.begin(), each.end(), std::size_t{0});
+    const auto medians = durations.medians(each, rows_.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (medians[i]) rows_[i].median_ns = within(*medians[i], rows_[i].counters);
+    }
 }
 
 void MergedCalls::add(const std::string& path, record::RecordingReader& recording) {

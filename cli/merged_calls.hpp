@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cli/call_durations.hpp"
 #include "cli/filter.hpp"
 #include "record/recording_reader.hpp"
 
@@ -26,6 +27,8 @@ struct MergedRow {
     double flops = -1;         ///< of one call; -1: unknown
     record::RecordedCounters counters;
     std::uint64_t processes = 0;  ///< recordings that have such calls
+    /// The median duration of those timed calls that are in the recordings one by one; absent where there are none.
+    std::optional<std::uint64_t> median_ns;
 
     /// The format that the library says it used, else the lowest that the call permits.
     const std::string& ran_at() const { return actual.empty() ? applied : actual; }
@@ -37,6 +40,12 @@ struct MergedRow {
     /// `libfoo.so -> libopenblas.so.0`
     std::string route_text() const;
 };
+
+/// Adds the counters of further calls to `sum`.
+void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters);
+
+/// A median of rounded durations, put back between the shortest and the longest call.
+std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters);
 
 /// A row of one recording, without counters.
 MergedRow to_merged_row(const record::RecordedRow& row);
@@ -73,6 +82,10 @@ class MergedCalls {
     explicit MergedCalls(const Filter* filter = nullptr) : filter_(filter) {}
 
     void add(const std::string& path, record::RecordingReader& recording);
+    /// The place in rows() of a recording's row that was added; nullptr: of calls under no row.
+    std::optional<std::size_t> place_of(const record::RecordedRow* row) const;
+    /// Gives each row its median. `durations` are by place in rows().
+    void set_medians(const CallDurations& durations);
 
     const std::vector<MergedRow>& rows() const { return rows_; }
     const std::vector<MergedProcess>& processes() const { return processes_; }

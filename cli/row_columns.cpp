@@ -49,6 +49,7 @@ constexpr RowColumn counts[] = {
     {"timed_calls", [](const MergedRow& row) { return Json(row.counters.timed_calls); }},
     {"host_ns_min", [](const MergedRow& row) { return Json(row.counters.shortest_ns); }},
     {"host_ns_max", [](const MergedRow& row) { return Json(row.counters.longest_ns); }},
+    {"host_ns_median", [](const MergedRow& row) { return row.median_ns ? Json(*row.median_ns) : Json(); }},
     {"first", [](const MergedRow& row) { return time_or_null(row.counters.first_ns); }},
     {"last", [](const MergedRow& row) { return time_or_null(row.counters.last_ns); }},
 };

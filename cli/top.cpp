@@ -104,7 +104,7 @@ std::string word_or(const std::optional<Word>& word, std::string_view unknown) {
 }
 
 /// 0% is none, and 100% is all: one call below FP32 among a million is not to be rounded away.
-std::string share_text(std::uint64_t count, std::uint64_t calls) {
+std::string whole_share_text(std::uint64_t count, std::uint64_t calls) {
     if (calls == 0) return "-";
     const double percent = 100.0 * static_cast<double>(count) / static_cast<double>(calls);
     if (count > 0 && percent < 1) return "<1%";
@@ -124,7 +124,7 @@ std::string process_table(const std::vector<Seen>& all) {
                  {"policy"},
                  {"command", false, 20}});
     for (const Seen& seen : all) {
-        const auto share = [&](std::uint64_t count) { return share_text(count, seen.calls); };
+        const auto share = [&](std::uint64_t count) { return whole_share_text(count, seen.calls); };
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
                    count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns), seen.is_estimate),
                    share(seen.fp32_calls), share(seen.lower_calls), word_or(seen.settings.precision, "?"),
