@@ -59,7 +59,7 @@ fp32shim_site_tables:
 #include "shim/functions.def"
 #undef ROW
 
-    .balign 64
+    .balign FP32SHIM_SLOT_SPACING
     .hidden fp32shim_slots
     .globl  fp32shim_slots
 fp32shim_slots:

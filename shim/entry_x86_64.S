@@ -57,7 +57,7 @@ fp32shim_site_tables:
 #undef ROW
 
 // Slots for dlsym: equally spaced, so that a slot's address is first + number * spacing.
-    .balign 64
+    .balign FP32SHIM_SLOT_SPACING
     .hidden fp32shim_slots
     .globl  fp32shim_slots
 fp32shim_slots:

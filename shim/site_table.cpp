@@ -23,7 +23,7 @@ constinit Site nobody{};
 
 SiteTable* new_table(TableShape shape) {
     const std::size_t ways = shape.mask + 1;
-    auto* table = static_cast<SiteTable*>(arena_allocate(sizeof(SiteTable) + ways * sizeof(Site*)));
+    auto* table = static_cast<SiteTable*>(arena_allocate(sizeof(SiteTable) + ways * sizeof(std::atomic<Site*>)));
     table->shape = shape;
     for (std::size_t i = 0; i < ways; ++i) table->way(i).store(&nobody, std::memory_order_relaxed);
     return table;

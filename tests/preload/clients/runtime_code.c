@@ -24,7 +24,8 @@ struct Call {
 };
 
 // void runtime_product(const struct Call*): runs wherever it is copied to.
-extern const char runtime_product[], runtime_product_end[];
+extern const char runtime_product[] __attribute__((visibility("hidden")));
+extern const char runtime_product_end[] __attribute__((visibility("hidden")));
 #if defined(__x86_64__)
 __asm__(
     ".text\n"
