@@ -1,6 +1,7 @@
 """Several threads that come to the same thing first: whatever they make of it is made once, and every call counted once."""
 
 import os
+import shutil
 
 import pytest
 
@@ -19,3 +20,11 @@ def test_first_calls_of_eight_threads_at_once_are_counted_once(tmp_path, blas):
         assert (result.stdout, said(result)) == ("0 wrong\n", [])
         assert read(log)["calls"] == 8000, f"run {number}"
         log.unlink()
+
+
+def test_a_new_call_site_costs_no_more_among_a_thousand_libraries(tmp_path):
+    """The loader's list is not walked for each: it counts itself what came and went."""
+    for i in range(1000):
+        shutil.copy(shim.client("libempty.so"), tmp_path / f"{i}.so")
+    few, many = (float(shim.run("new_sites", tmp_path, count, blas=None, log=False).stdout) for count in (10, 1000))
+    assert many < 3 * few + 500, f"{few} ns among 10, {many} ns among 1000"
