@@ -39,7 +39,13 @@ ThreadContext* thread_context() {
     if (current_thread_context != nullptr) return current_thread_context;
     void* pages = mmap(nullptr, sizeof(ThreadContext), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return nullptr;
-    current_thread_context = new (pages) ThreadContext;
+    auto* const fresh = new (pages) ThreadContext;
+    ThreadContext* first = nullptr;
+    if (!__atomic_compare_exchange_n(&current_thread_context, &first, fresh, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) {
+        munmap(pages, sizeof(ThreadContext));
+        return first;  // a signal handler multiplied since we looked: its context is the thread's
+    }
     const int key = thread_exit_key();
     if (key >= 0) pthread_setspecific(static_cast<pthread_key_t>(key), current_thread_context);
     return current_thread_context;

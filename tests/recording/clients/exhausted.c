@@ -1,5 +1,5 @@
-// A process whose memory is exhausted before its first product; each way of it in a child of its own, so that the first
-// product is always one. Prints how many children ended well; one that does not says how on standard error.
+// A process whose memory is exhausted before its first product; each way of it in a child of its own, so that the
+// first product is always one. Prints how many children ended well; one that does not says how on standard error.
 //
 //   exhausted malloc [STEP]   from the first allocation on, from the second on, … until all succeed (under
 //                             failing_malloc.c); STEP: only every so many
@@ -70,8 +70,8 @@ static int child(const char* way, long number) {
         pthread_t id;
         sem_init(&may_begin, 0, 0);
         if (pthread_create(&id, &attributes, thread, NULL) != 0) return 2;
-        fail_allocations_from(number);
         if (number == 1) limit_space(0);
+        fail_allocations_from(number);
         sem_post(&may_begin);
         pthread_join(id, NULL);
     }
@@ -94,8 +94,10 @@ int main(int argc, char** argv) {
         ++made;
         is_last = by_space ? made >= given
                            : (WIFEXITED(status) && WEXITSTATUS(status) == good_without_a_failure) || made > 20000;
-        if (status == 0 || (is_last && !by_space)) ++ended_well;
-        else fprintf(stderr, "exhausted: %s %ld ended with wait status %#x\n", argv[1], number, (unsigned)status);
+        if (status == 0 || (is_last && !by_space))
+            ++ended_well;
+        else
+            fprintf(stderr, "exhausted: %s %ld ended with wait status %#x\n", argv[1], number, (unsigned)status);
     }
     printf("%ld of %ld ended well\n", ended_well, made);
     return 0;

@@ -14,8 +14,7 @@ static void* multiply(void* unused) {
     const float a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8};
     float c[4];
     pthread_barrier_wait(&barrier);
-    for (long i = 0; i < calls; ++i)
-        cblas_sgemm(column_major, no_trans, no_trans, 2, 2, 2, 1, a, 2, b, 2, 0, c, 2);
+    for (long i = 0; i < calls; ++i) cblas_sgemm(column_major, no_trans, no_trans, 2, 2, 2, 1, a, 2, b, 2, 0, c, 2);
     return c[0] == 23 && c[3] == 46 ? NULL : &barrier;
 }
 

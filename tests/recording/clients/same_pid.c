@@ -1,5 +1,5 @@
-// A process with the id 1 whose child has the id 1 too, each being the first of a PID namespace. It is forked while other
-// threads are at work; then it multiplies.
+// A process with the id 1 whose child has the id 1 too, each being the first of a PID namespace. It is forked while
+// other threads are at work; then it multiplies.
 //
 //   same_pid COUNT first              another thread makes the first product, and so reads the settings
 //   same_pid COUNT busy [LIBRARY]     other threads make products of new sizes, load, look up and unload a library
