@@ -51,6 +51,7 @@ std::string head_text(const MergedCalls& calls) {
 std::string all_settings_text(const MergedCalls& calls) {
     std::map<std::string, std::uint64_t> settings;
     for (const MergedProcess& process : calls.processes()) {
+        if (process.is_children_only()) continue;
         const record::StartEvent& start = process.facts.start;
         std::string line = settings_text(start);
         if (const std::string pins = pins_text(process.facts.process.pins); !pins.empty()) line += ", " + pins;

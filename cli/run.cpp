@@ -27,6 +27,7 @@
 #include "policy/messages.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
+#include "record/recording_writer.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -193,6 +194,12 @@ std::string nothing_found(const std::string& log_path) {
         policy::quoted_path(log_path));
 }
 
+/// Of a program that ended before it could leave one: what it had loaded is not known.
+void leave_empty_recording(const std::string& path, const policy::Policy& policy, const record::ProcessFacts& facts) {
+    record::Recording::open(path, facts, record::make_start_event(FP32SHIM_VERSION, policy),
+                            {.mode = policy.log_mode, .group = policy.log_group});
+}
+
 int failed_to_start(const std::string& program, int error) {
     // The file itself was found.
     say_run(fmt::format(
@@ -262,6 +269,7 @@ int run(const RunOptions& options) {
         const std::string& path = loaded.policy.log_path;
         const bool is_certain =
             summary.is_temporary() || (is_folder_known(path, facts) && problem_of_destination(path, facts).empty());
+        if (is_certain && !options.log.empty()) leave_empty_recording(path, loaded.policy, facts);
         say_run(is_certain ? nothing_seen({}) : nothing_found(path));
     }
     if (const std::string line = children_line(children.all()); !line.empty()) say_run(line);

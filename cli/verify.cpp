@@ -330,10 +330,11 @@ Action define_verify(CLI::App& app) {
                "The lowest format that is let pass")
         ->required();
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
-    add_values(app, "--assume-unused", options->assumed_unused,
-               "You know that nothing was multiplied below it on these roads past the shim, separated by commas; the "
-               "verdict says so")
-        ->type_name(alternatives(unseen_road_words()) + "|child:NAME")
+    add_values(
+        app, "--assume-unused", options->assumed_unused,
+        "You know that nothing was multiplied below it on these roads past the shim, or by a child that was not "
+        "covered (child:NAME), separated by commas; the verdict says so")
+        ->type_name(alternatives(unseen_road_words()))
         ->check(problem_of_roads);
     add_format(app, options->format, {"table", "json"});
     return [options] { return verify(*options); };

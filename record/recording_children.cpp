@@ -173,6 +173,8 @@ bool is_the_file(int descriptor, std::uint64_t run) {
     if (raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||
         status.st_size < static_cast<off_t>(sizeof(Header)))
         return false;
+    // The number of a run is known to its processes only; without one, somebody else could truncate the file.
+    if (run == 0 && status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid))) return false;
     std::uint64_t magic = 0, found_run = 0;
     std::uint32_t flags = 0;
     const auto read = [&](auto& value, std::size_t offset) {

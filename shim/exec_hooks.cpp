@@ -74,12 +74,16 @@ const char* find_in_path(const char* file, char (&buffer)[record::path_capacity]
 }
 
 /// `/proc/self/fd/7`, or that with a name behind it.
-const char* path_of_descriptor(int descriptor, const char* name, char (&buffer)[record::path_capacity]) {
+const char* path_of_descriptor(int descriptor, std::string_view name, char (&buffer)[record::path_capacity]) {
     record::LineWriter path(buffer);
-    path.text("/proc/self/fd/").number(descriptor);
-    if (*name != '\0') path.text("/").text(name);
-    path.text({"\0", 1});
+    path.text("/proc/self/fd/").number(descriptor).text(name.empty() ? "" : "/").text(name).text({"\0", 1});
     return path.overflowed() ? nullptr : buffer;
+}
+
+/// A path as execveat takes it.
+const char* path_at(int folder, const char* path, char (&buffer)[record::path_capacity]) {
+    const bool is_whole = path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
+    return is_whole ? path : path_of_descriptor(folder, path, buffer);
 }
 
 /// `start()` after a look at what it starts; it returns where that fails.
@@ -190,10 +194,9 @@ FP32SHIM_HOOK int execveat(int folder, const char* path, char* const* words, cha
     const auto start = [&] {
         return real == nullptr ? no_such_function() : real(folder, path, words, environment, flags);
     };
-    if (!watches_children() || path == nullptr) return start();
+    if (!watches_children()) return start();
     char buffer[record::path_capacity];
-    const bool is_whole = *path == '/' || (folder == AT_FDCWD && *path != '\0');
-    return replace(is_whole ? path : path_of_descriptor(folder, path, buffer), environment, start);
+    return replace(path_at(folder, path, buffer), environment, start);
 }
 
 // As in the C library, the words of these become an array on the stack.
