@@ -240,7 +240,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cubl
 }
 
 // How often the function after it was called: for tests.
-extern long long stand_in_algo_checks;
+extern __attribute__((visibility("default"))) long long stand_in_algo_checks;
 long long stand_in_algo_checks = 0;
 
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t descriptor,
