@@ -361,6 +361,23 @@ def test_the_command_finds_the_library_beside_itself(tmp_path):
     assert pathlib.Path(done.stdout.strip()).resolve() == (tmp_path / "lib/libfp32shim.so").resolve()
 
 
+def test_a_log_that_the_shim_would_refuse_keeps_the_program_from_starting(tmp_path):
+    """A link in the place of JSON lines, and a file of somebody else."""
+    (tmp_path / "target").touch()
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "target")
+    foreign = tmp_path / "foreign.jsonl"
+    foreign.touch()
+    names = {"link.jsonl": "is a symbolic link"}
+    if os.geteuid() == 0:
+        os.chown(foreign, 54321, 54321)
+        names["foreign.jsonl"] = "belongs to another user (who is not root)"
+    for name, why in names.items():
+        result = run("--log", tmp_path / name, "--", "echo", "started")
+        assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
+        assert f'--log: "{tmp_path / name}" {why}' in result.stderr
+    assert (tmp_path / "target").read_text() == ""
+
+
 def test_a_program_that_uses_musl_is_started_without_the_preload_that_would_end_it(tmp_path):
     """musl's loader reports symbols that it lacks, and ends the program."""
     compiler = shim.tool("musl-gcc", "musl-tools")

@@ -528,8 +528,8 @@ def test_several_processes_are_told_at_once():
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout.splitlines() == [*(f"process {pid}: precision highest" for pid in pids), "done by 3 of 3 processes"]
         assert recording.precisions() == [["highest"]] * 3
-        result = fp32shim("set", pids[0], pids[0], "high", "--wait", "1")
-        assert (result.returncode, result.stdout) == (0, f"process {pids[0]}: precision high\n"), "named twice, told once"
+        result = fp32shim("set", pids[0], pids[0], "native", "--wait", "10")
+        assert (result.returncode, result.stdout) == (0, f"process {pids[0]}: precision native\n"), "named twice, told once"
         refused = fp32shim("reload", *pids[:2])
         assert (refused.returncode, len(refused.lines), refused.stdout) == (1, 2, "done by 0 of 2 processes\n")
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
 #include <string>
 
@@ -79,6 +80,18 @@ TEST(ShadowedRules, NameTheFirstRuleThatHidesThem) {
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].rule, 3u);
     EXPECT_EQ(found[0].by, 1u);
+}
+
+TEST(ShadowedRules, TakeNoLongerForAFileThatIsMadeForIt) {
+    std::string globs;
+    for (int i = 0; i < 90; ++i) globs += "\"*a" + std::to_string(i) + "*\", ";
+    std::string text;
+    for (int i = 0; i < 900; ++i) text += rule("when = { caller = [" + globs + "\"" + std::to_string(i) + "\"] }");
+    const std::vector<Rule> rules = rules_of(text);
+    ASSERT_EQ(rules.size(), 900u);
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(shadowed_rules(rules).empty());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(ShadowedRules, CompareGlobs) {
