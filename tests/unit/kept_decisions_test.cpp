@@ -31,9 +31,9 @@ TEST(KeptDecisions, WhatIsFoundIsWhatWasKeptForThatCall) {
     int found = 0;
     for (std::int32_t i = 0; i < 60'000; ++i) {
         const DecisionKey key{1 + static_cast<std::uint64_t>(below(4)),
-                              below(30),
-                              below(30),
-                              below(5),
+                              below(10),
+                              below(10),
+                              below(2),
                               below(2),
                               below(2) * 80,
                               policy::Dtype(below(2)),
