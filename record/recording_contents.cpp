@@ -59,10 +59,22 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.timed += more.timed;
 }
 
-/// Of one call, in ticks. `total` does not know the untimed calls since the last timed one.
-double mean_duration(const CounterRecord& counters) {
-    const std::uint64_t known = counters.calls > counters.untimed ? counters.calls - counters.untimed : 1;
-    return static_cast<double>(counters.total) / static_cast<double>(known);
+/// Adds the calls since the last timed one, which `total` does not know yet: each as long as the mean of the others,
+/// in which the longest counts as at most outlier_factor times the mean of the rest.
+void complete_total(CounterRecord& counters) {
+    const auto untimed = static_cast<double>(counters.untimed);
+    const double known = static_cast<double>(counters.calls) - untimed;
+    if (untimed == 0 || known < 1) return;
+    const auto total = static_cast<double>(counters.total);
+    const double longest = std::min(static_cast<double>(counters.longest), total);
+    const double rest = known > 1 ? (total - longest) / (known - 1) : longest;
+    const double typical = (total - longest + std::min(longest, format::outlier_factor * rest)) / known;
+    counters.total = to_integer(total + untimed * typical);
+    counters.untimed = 0;
+}
+
+std::uint64_t mean_duration(const CounterRecord& counters) {
+    return counters.calls == 0 ? 0 : counters.total / counters.calls;
 }
 
 }  // namespace
@@ -244,10 +256,8 @@ std::uint64_t RecordingContents::duration_ns(std::uint64_t ticks) const {
 }
 
 RecordedCounters RecordingContents::make_counters(const CounterRecord& record) const {
-    const bool is_whole = record.untimed == 0;
-    const double estimate = mean_duration(record) * static_cast<double>(record.calls);
     return {record.calls,
-            duration_ns(is_whole ? record.total : to_integer(estimate)),
+            duration_ns(record.total),
             duration_ns(record.shortest),
             duration_ns(record.longest),
             realtime_of(record.first),
@@ -263,8 +273,9 @@ void RecordingContents::read_counters(const SegmentIndex& index) {
         RecordedLane& lane = lanes_by_number_[place.header.lane];
         lane.lane = place.header.lane;
         if (place.header.sequence == 0) lane.thread = segment->header.thread;
-        for (const CounterRecord& record : segment->entries) {
+        for (CounterRecord& record : segment->entries) {
             if (record.row_plus_one == 0 || record.calls == 0) continue;
+            complete_total(record);
             const std::uint32_t row = record.row_plus_one - 1;
             if (row >= format::row_limit) {
                 const auto position = static_cast<std::uint64_t>(&record - segment->entries);
@@ -280,7 +291,7 @@ void RecordingContents::read_counters(const SegmentIndex& index) {
     }
     for (const auto& [row, record] : by_row) {
         row_counters.push_back({row, make_counters(record)});
-        mean_ticks_by_row[row] = to_integer(mean_duration(record));
+        mean_ticks_by_row[row] = mean_duration(record);
     }
     total_calls += header.uncounted_calls;
 }

@@ -137,6 +137,10 @@ static_assert(sizeof(RowRecord) == 96);
 
 // ---- counters -----------------------------------------------------------------------------------------------------
 
+/// A timed call stands for the untimed ones before it, each of them as long as it was, but at most this many times
+/// the mean of the others. So a call that was interrupted counts once.
+inline constexpr std::uint64_t outlier_factor = 8;
+
 /// What one lane did under one row. `calls` is stored after the others: they may be one call ahead of it.
 /// Where short calls are not all timed, a timed one counts for those before it too: `total` is an estimate then.
 struct CounterRecord {
@@ -199,6 +203,11 @@ struct Segment {
     SegmentHeader header;
     Entry entries[capacity];
 };
+/// Where entry `place` of a segment begins.
+template <class Entry>
+constexpr std::uint32_t offset_of_entry(std::uint32_t place) {
+    return static_cast<std::uint32_t>(sizeof(SegmentHeader) + place * sizeof(Entry));
+}
 using RowSegment = Segment<RowRecord>;
 using CounterSegment = Segment<CounterRecord>;
 using EventSegment = Segment<EventRecord>;

@@ -211,6 +211,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->number = next_number.fetch_add(1, std::memory_order_relaxed);
     site->keyed = keyed_arguments(function);
     site->express.store(0, std::memory_order_relaxed);
+    site->rules.store(nullptr, std::memory_order_relaxed);
     site->forwards_while_bound.store(false, std::memory_order_relaxed);
     site->width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
     Routine found{{}, &function};

@@ -18,6 +18,8 @@ struct Route;
 struct Library;
 }  // namespace cublas
 
+struct SiteRules;
+
 /// The number of an entry point: a row of the table, or `function_count` + a slot handed out by dlsym.
 using EntryIndex = std::int32_t;
 
@@ -49,6 +51,7 @@ struct Site {
     std::atomic<std::uint64_t> bound_at;  ///< the objects_stamp() that it was bound under
     std::atomic<std::uint64_t> verdict;   ///< CPU: decision for all calls of this site, see decision.hpp; 0: none
     std::atomic<std::uint64_t> plan;      ///< cuBLAS: the same, see cublas/plan.hpp
+    std::atomic<const SiteRules*> rules;  ///< see site_rules.hpp; nullptr: no call was judged by its sizes
     std::uint64_t number;                 ///< no other site has it, nor one made anew of the same memory
     KeyedArguments keyed;                 ///< CPU
     std::atomic<std::uint64_t> express;   ///< CPU: see express_lane.hpp; 0: closed
