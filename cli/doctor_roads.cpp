@@ -109,7 +109,8 @@ const std::vector<KnownRoad>& known_roads() {
          {},
          {"libcudnn.so"},
          {},
-         "on a GPU, convolutions, recurrent layers and attention run in kernels of its own; only what its engines call "
+         "on a GPU, convolutions, recurrent layers and attention run in kernels of its own; only what its engines "
+         "call "
          "of cublasLt is seen",
          "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off",
          record::pin_nvidia},

@@ -1,4 +1,5 @@
-// The same product twice: as the program calls it, and as a library of cuSOLVER's name does, or the one that is named.
+// The same product twice: as the program calls it, and as a library of cuSOLVER's name does, or the one that is
+// named.
 #include <dlfcn.h>
 
 #include <cstdio>
