@@ -132,9 +132,10 @@ std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
 
 FoundFile find_mapped_file(std::int32_t pid, const MappedRecording& mapped) {
     const std::string folder = "/proc/" + std::to_string(pid);
+    const std::string root = folder + "/root";
     // The kernel writes a line feed as \012, and a name that has a backslash and these digits as it is.
     for (const std::string& name : {with_line_feeds(mapped.name), mapped.name})
-        if (auto file = hold_if_mapped(folder + "/root" + name, O_NOFOLLOW, mapped)) return {std::move(file), name};
+        if (auto file = hold_if_mapped(root + name, O_NOFOLLOW, mapped)) return {std::move(file), name};
     return find_among_descriptors(folder, mapped);
 }
 

@@ -185,6 +185,7 @@ std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, Comma
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     std::vector<CommandAnswer> answers;
+    answers.reserve(commands.size());
     for (const SentCommand& command : commands) answers.push_back(command.answer());
     return answers;
 }
