@@ -31,7 +31,7 @@ class Estimate {
         const RecordedCounters& counters = reader->counters().at(0).counters;
         EXPECT_EQ(counters.calls, calls);
         estimated_ns_ = static_cast<double>(counters.total_ns);
-        timed_ = counters.timed;
+        timed_ = counters.timed_calls;
     }
 
     double true_ns() const { return true_ns_; }
