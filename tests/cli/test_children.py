@@ -283,7 +283,7 @@ def test_verify_takes_the_other_recordings_of_the_run_with_it(programs, log, tmp
     run(programs, "./dyn", log=tmp_path / "other.fp32rec")
     result = verify(log)
     assert (result.json["recordings"], result.json["calls"]) == (2, 20)
-    assert "m.1.fp32rec: of the same run" in result.stderr and "other" not in result.stderr
+    assert "m.1.fp32rec: of the same run" in result.stderr and "other.fp32rec" not in result.stderr
 
 
 def test_a_file_of_children_that_was_put_there_is_not_written_to(programs, tmp_path, log):
