@@ -44,6 +44,12 @@ BLAS_PACKAGES = {
 }
 LP64_BLAS = ["openblas", "reference", "blis"]
 
+# What the shim exports beside products and its C API: to hear of libraries, and of programs that are not covered.
+LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose"}
+STARTER_HOOKS = {
+    "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "popen",
+    "posix_spawn", "posix_spawnp", "system",
+}
 DECISION_KEYS = (
     "event schema time time_ns host job_id rank pid tid executable function dtype device device_index "
     "compute_capability trans_a trans_b m n k batch caller scope provider requested source rule applied actual how "

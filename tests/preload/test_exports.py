@@ -4,18 +4,12 @@ import pathlib
 import re
 import subprocess
 
-from shim import HERE, LIBRARY, need, tool
+from shim import HERE, LIBRARY, LOADER_HOOKS, STARTER_HOOKS, need, tool
 
 C_API = {
     "fp32shim_abi_version", "fp32shim_get_floor", "fp32shim_get_precision", "fp32shim_pop_scope",
     "fp32shim_push_scope", "fp32shim_reload_policy", "fp32shim_set_floor", "fp32shim_set_precision",
     "fp32shim_status_string", "fp32shim_version",
-}
-LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose"}
-# What programs start others by: a recording names children that are not covered.
-STARTER_HOOKS = {
-    "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "popen",
-    "posix_spawn", "posix_spawnp", "system",
 }
 # glibc's own objects, whatever the architecture.
 GLIBC = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux[a-z0-9-]*\.so\.\d+")
