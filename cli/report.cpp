@@ -28,16 +28,21 @@ RowOrder order_of(const std::string& word) {
     return word == "flops" ? RowOrder::flops : RowOrder::time;
 }
 
-std::string text_of(const MergedCalls& calls, const Timeline& timeline, const std::vector<ReadingProblem>& problems,
-                    const ReportOptions& options) {
+void write(const MergedCalls& calls, const Timeline& timeline, const std::vector<ReadingProblem>& problems,
+           const ReportOptions& options, ReportOutput& output) {
+    const RowOrder order = order_of(options.sort);
     if (options.format == "html") {
-        return report_html({calls, timeline, problems, order_of(options.sort), !options.filter.is_empty()});
+        output.put(report_html({calls, timeline, problems, order, !options.filter.is_empty()}));
+    } else if (options.format == "json") {
+        write_report_json(calls, output);
+    } else if (options.format == "csv") {
+        write_report_csv(calls, output);
+    } else if (options.format == "prometheus") {
+        output.put(report_prometheus(calls));
+    } else {
+        output.put(report_table(calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
+                                options.output.empty() ? STDOUT_FILENO : -1));
     }
-    if (options.format == "json") return json_text(report_json(calls));
-    if (options.format == "csv") return report_csv(calls);
-    if (options.format == "prometheus") return report_prometheus(calls);
-    return report_table(calls, {.sites = static_cast<std::size_t>(options.top), .order = order_of(options.sort)},
-                        options.output.empty() ? STDOUT_FILENO : -1);
 }
 
 int report(ReportOptions& options) {
@@ -55,7 +60,7 @@ int report(ReportOptions& options) {
         }
     }
 
-    MergedCalls calls(&options.filter);
+    MergedCalls calls(&options.filter, MergedCalls::Objects::left_out);
     Timeline timeline;
     const auto problems =
         visit_recordings(found.paths, [&](const std::string& path, record::RecordingReader& recording) {
@@ -69,10 +74,9 @@ int report(ReportOptions& options) {
         for (const MergedRow& row : calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
         if (folded > 0) say("report", folded_text(folded));
     }
-    const std::string text = text_of(calls, timeline, problems, options);
-    if (options.output.empty()) {
-        print(text);
-    } else if (const std::string problem = write_output(options.output, text); !problem.empty()) {
+    ReportOutput output(options.output);
+    write(calls, timeline, problems, options, output);
+    if (const std::string problem = output.finish(); !problem.empty()) {
         say("report", problem);
         return exit_code::usage;
     }

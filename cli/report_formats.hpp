@@ -5,6 +5,7 @@
 
 #include "cli/json.hpp"
 #include "cli/merged_calls.hpp"
+#include "cli/report_output.hpp"
 #include "cli/row_columns.hpp"
 #include "cli/terminal.hpp"
 
@@ -20,11 +21,11 @@ struct TableLimits {
 /// `stream`: where it goes, 1 or 2; -1: into a file.
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream = 1);
 
-/// docs/cli/report-json.md describes every key.
-Json report_json(const MergedCalls& calls);
+/// docs/cli/report-json.md describes every key. Written row by row: a document of a million would take gigabytes.
+void write_report_json(const MergedCalls& calls, ReportOutput& output);
 
 /// One line per distinct decision, by RFC 4180, the names in the first.
-std::string report_csv(const MergedCalls& calls);
+void write_report_csv(const MergedCalls& calls, ReportOutput& output);
 
 /// Prometheus's text format: counters by function, device, dtype, requested, applied and reason.
 std::string report_prometheus(const MergedCalls& calls);
