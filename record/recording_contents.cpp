@@ -463,14 +463,13 @@ const RecordedObjects& RecordingContents::objects() {
 
 void RecordingContents::read_objects() {
     const auto segment = std::make_unique<ObjectSegment>();
-    for (std::size_t number = 0; number < object_segments_.size(); ++number) {
-        const SegmentPlace& place = object_segments_[number];
-        if (number == format::object_segment_limit) {
-            problems.add(place.offset,
-                         std::to_string(object_segments_.size()) + " segments with objects, but there are at most " +
-                             std::to_string(format::object_segment_limit) + "; those from here on are left out");
-            break;
-        }
+    if (object_segments_.size() > format::object_segment_limit) {
+        problems.add(object_segments_[format::object_segment_limit].offset,
+                     std::to_string(object_segments_.size()) + " segments with objects, but there are at most " +
+                         std::to_string(format::object_segment_limit) + "; those from here on are left out");
+        object_segments_.resize(format::object_segment_limit);
+    }
+    for (const SegmentPlace& place : object_segments_) {
         bytes.read_into(place.offset, *segment);
         for (std::size_t i = 0; i < ObjectSegment::capacity; ++i) {
             const format::ObjectRecord& record = segment->entries[i];
