@@ -1,6 +1,7 @@
 // What the shim adds to a call that it forwards: the same product, in the same process, called directly in its
-// library and through the entry point, in alternating rounds. Then the shortest one (n = 0, BLAS's quick return) on
-// one thread and on two at once: what threads write to a shared cache line shows there.
+// library and through the entry point, in alternating rounds. Then the shortest one (n = 0, BLAS's quick return) from
+// ten call sites in turn whose return addresses agree in many bits, beside one; and on one thread and on two at once:
+// what threads write to a shared cache line shows there.
 //
 // Plain, where nothing is governed and nothing is logged; or with FP32_MATMUL_LOG=NAME.fp32rec, for what a recording
 // costs, with FP32_MATMUL_LOG_LEVEL=summary or calls. 16 bytes a call come to 300 MB a second: with `calls`, a file
@@ -15,11 +16,13 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 extern "C" {
@@ -107,6 +110,45 @@ void compare(const char* name, int n, int rounds, Time time, Function direct_fun
                 n, n, median(direct_times), median(through_times), median(differences), rounds);
 }
 
+/// A call site: each number has a copy of this function, all at the same place of a page of their own.
+template <int number>
+[[gnu::noinline, gnu::aligned(4096)]] void call_from(Fortran function, const Product& p) {
+    __asm__ volatile("# call site %c0" : : "i"(number));  // so that the compiler keeps the copies apart
+    const float alpha = 1, beta = 0;
+    const int ld = 1;
+    function("N", "N", &p.n, &p.n, &p.n, &alpha, p.a.data(), &ld, p.b.data(), &ld, &beta,
+             const_cast<float*>(p.c.data()), &ld);
+}
+
+constexpr std::size_t place_count = 10;
+using Places = std::array<void (*)(Fortran, const Product&), place_count>;
+template <int... numbers>
+constexpr Places places_of(std::integer_sequence<int, numbers...>) {
+    return {&call_from<numbers>...};
+}
+
+double places_ns(const Places& places, Fortran function, const Product& product) {
+    constexpr int rounds = 100'000;
+    const double begin = thread_ns();
+    for (int i = 0; i < rounds; ++i)
+        for (const auto place : places) place(function, product);
+    return (thread_ns() - begin) / (rounds * static_cast<double>(place_count));
+}
+
+void compare_places(int rounds, Fortran direct_function, Fortran through) {
+    const Product product(0);
+    const Places ten = places_of(std::make_integer_sequence<int, place_count>{});
+    Places one;
+    one.fill(ten[0]);
+    std::vector<double> of_one, of_ten;
+    for (int round = 0; round < rounds; ++round) {
+        of_one.push_back(places_ns(one, through, product) - places_ns(one, direct_function, product));
+        of_ten.push_back(places_ns(ten, through, product) - places_ns(ten, direct_function, product));
+    }
+    std::printf("sgemm_       0x0x0  difference from one call site %+6.2f ns, from ten %+6.2f ns (medians of %d)\n",
+                median(of_one), median(of_ten), rounds);
+}
+
 /// The mean of what the threads took for a call, all at once.
 template <class Time, class Function>
 double ns_of_threads(int threads, Time time, Function function) {
@@ -158,6 +200,7 @@ int main(int count, char** arguments) {
         compare("sgemm_", n, rounds, fortran_ns, direct_fortran, &sgemm_);
         compare("cblas_sgemm", n, rounds, cblas_ns, direct_cblas, &cblas_sgemm);
     }
+    compare_places(rounds, direct_fortran, &sgemm_);
     compare_threads("sgemm_", rounds, fortran_ns, direct_fortran, &sgemm_);
     compare_threads("cblas_sgemm", rounds, cblas_ns, direct_cblas, &cblas_sgemm);
 }

@@ -1,5 +1,6 @@
 // What the recording adds to a call, at steady state: the two readings of the clock alone, one call counted, one call
-// counted and written down as an event; on one thread, and on two at once. In alternating rounds, medians.
+// counted and written down as an event; on one thread, and on two at once. In alternating rounds, medians. Then what
+// an untimed call costs where a thread goes through a number of rows again and again.
 //
 //     build/bin/recording_bench [rounds]
 #include <time.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +51,34 @@ double ns_per_call(Recording& recording, ThreadWriter& writer, const std::uint64
     return (thread_ns() - begin) / calls;
 }
 
+/// A thread of its own goes through so many rows again and again, in the order in which it met them or in another.
+double ns_per_row(Recording& recording, std::uint64_t rows, bool in_order) {
+    double result = 0;
+    std::thread([&] {
+        ThreadWriter* writer = recording.attach();
+        std::vector<std::uint64_t> keys(rows);
+        for (std::uint64_t row = 0; row < rows; ++row) {
+            keys[row] = Hash().add(rows).add(row).value();
+            // So often that the next ones are not timed: 17 of no length, and as many as follow one that is timed.
+            for (int i = 0; i < 17; ++i)
+                recording.count(*writer, keys[row], 1, 1, false, [&](DecisionEvent& decision) {
+                    decision.call.function = "sgemm_";
+                    decision.call.m = static_cast<std::int64_t>(row);
+                });
+        }
+        if (!in_order) std::shuffle(keys.begin(), keys.end(), std::minstd_rand(1));
+        const std::uint64_t rounds = std::max<std::uint64_t>(1, calls / rows);
+        const double begin = thread_ns();
+        for (std::uint64_t round = 0; round < rounds; ++round)
+            for (const std::uint64_t key : keys)
+                if (!recording.count_untimed(*writer, key, false))
+                    recording.count(*writer, key, 1, 1, false, [](DecisionEvent&) {});
+        result = (thread_ns() - begin) / static_cast<double>(rounds * rows);
+        recording.detach(writer);
+    }).join();
+    return result;
+}
+
 double median(std::vector<double> values) {
     std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
     return values[values.size() / 2];
@@ -61,7 +91,7 @@ int main(int count, char** arguments) {
     const char* folder = std::getenv("TMPDIR");
     const std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/recording_bench.%p.fp32rec";
     RecordingSettings settings;
-    settings.max_size = 64ULL << 20;
+    settings.max_size = 256ULL << 20;
     settings.on_full = fp32shim::policy::OnFull::overwrite;  // else the disk would fill
     const Recording::Opened opened = Recording::open(path, {}, {}, settings);
     if (opened.recording == nullptr) {
@@ -97,4 +127,17 @@ int main(int count, char** arguments) {
                     median(events) - median(summary), rounds);
     }
     unlink(file.c_str());
+
+    const Recording::Opened of_rows = Recording::open(path, {}, {}, {});
+    if (of_rows.recording == nullptr) return 1;
+    unlink(of_rows.recording->path().c_str());
+    for (const std::uint64_t rows : {1, 100, 1000, 10'000, 100'000, 500'000}) {
+        std::vector<double> in_order, at_random;
+        for (int round = 0; round < std::min(rounds, 5); ++round) {
+            in_order.push_back(ns_per_row(*of_rows.recording, rows, true));
+            at_random.push_back(ns_per_row(*of_rows.recording, rows, false));
+        }
+        std::printf("%7llu rows: an untimed call %6.2f ns, at random %6.2f ns\n",
+                    static_cast<unsigned long long>(rows), median(in_order), median(at_random));
+    }
 }

@@ -92,7 +92,7 @@ Application::Application() {
         app->formatter(std::make_shared<HelpFormatter>(command));
         app->allow_extras();  // main() has better words for them
         app->set_help_flag("-h,--help", "Print this and exit");
-        app->set_version_flag("--version", "", "Print the version and exit");
+        app->set_version_flag("-V,--version", "", "Print the version and exit");
         Action action = command.define(*app);
         for (CLI::Option* option : app->get_options()) {
             if (option->get_items_expected_max() > 0) take_whole_words(*option);

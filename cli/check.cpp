@@ -8,6 +8,8 @@
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
 #include "policy/load.hpp"
+#include "policy/messages.hpp"
+#include "policy/shadowed_rules.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -17,9 +19,17 @@ struct CheckOptions {
     std::string format;
 };
 
-/// What is in order, and yet does not do what it seems to in this version.
+/// What is in order, and yet does not do what it seems to.
 std::vector<policy::Diagnostic> without_effect(const policy::Policy& policy, const std::string& file) {
     std::vector<policy::Diagnostic> warnings;
+    for (const policy::ShadowedRule& shadowed : policy::shadowed_rules(policy.rules)) {
+        const policy::Rule &rule = policy.rules[shadowed.rule], &by = policy.rules[shadowed.by];
+        warnings.push_back(
+            {fmt::format("{}:{}", file, rule.line),
+             fmt::format("rule {} is never reached: rule {} of line {} applies to all of its calls; put "
+                         "the narrower rule first, or take it out",
+                         policy::quoted(rule.name), policy::quoted(by.name), by.line)});
+    }
     if (policy.cpu_mode == policy::CpuMode::accelerate) {
         warnings.push_back({file, "[cpu] mode \"accelerate\" runs as \"off\" in this version"});
     }
@@ -64,8 +74,10 @@ int check(const CheckOptions& options) {
     Json files = Json::array();
     for (const std::string& file : options.files) {
         policy::Loaded loaded = policy::read_policy_file(file);
-        if (!loaded.errors.empty()) {
-            status = exit_code::finding;
+        if (!loaded.is_readable) {
+            status = exit_code::usage;
+        } else if (!loaded.errors.empty()) {
+            status = status == exit_code::usage ? status : exit_code::finding;
         } else {
             loaded.warnings = without_effect(loaded.policy, file);
         }

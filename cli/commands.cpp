@@ -37,7 +37,7 @@ constexpr Command table[] = {
      .define = define_verify},
     {.name = "check",
      .summary = "Check policy files: all errors of each",
-     .examples = R"(  fp32shim check policy.toml                  0: in order; 1: it has errors
+     .examples = R"(  fp32shim check policy.toml  0: in order; 1: it has errors; 2: it cannot be read
   fp32shim check --format json config/*.toml)",
      .define = define_check},
     {.name = "report",
@@ -45,6 +45,7 @@ constexpr Command table[] = {
      .examples = R"(  fp32shim report run.fp32rec
   fp32shim report --format html -o report.html run.fp32rec
   fp32shim report recordings/ 'other/*.fp32rec'  many processes and hosts
+  fp32shim report --by function,size-class run.fp32rec  where sizes are many
   fp32shim report --format json run.fp32rec | jq .totals.calls
   fp32shim report --caller 'libtorch_*' --max-dim '>=4096' --top 0 run.fp32rec)",
      .define = define_report},
@@ -67,13 +68,15 @@ constexpr Command table[] = {
   fp32shim ps --format json)",
      .define = define_ps},
     {.name = "set",
-     .summary = "Change a running process's precision, from its next product on",
+     .summary = "Change running processes' precision, from their next product on",
      .examples = R"(  fp32shim set 4711 highest
-  fp32shim set 4711 default  back to what its environment and policy say)",
+  fp32shim set 4711 4712 high
+  fp32shim set --all default  back to what environments and policies say)",
      .define = define_set},
     {.name = "reload",
-     .summary = "Make a running process read its policy again",
-     .examples = R"(  fp32shim reload 4711)",
+     .summary = "Make running processes read their policies again",
+     .examples = R"(  fp32shim reload 4711
+  fp32shim reload --all)",
      .define = define_reload},
     {.name = "completion",
      .summary = "Write a completion file for a shell",

@@ -158,7 +158,7 @@ _fp32shim() {{
     if [[ $word == = ]]; then word=; elif [[ $previous == = ]]; then previous=${{COMP_WORDS[COMP_CWORD - 2]}}; fi
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W '{} --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W '{} --help --version -V' -- "$word"))
         return
     fi
     case ${{COMP_WORDS[1]}} in

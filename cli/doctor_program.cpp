@@ -308,7 +308,7 @@ ExaminedProcess examine_process(const LoadedProcess& process, bool with_bindings
 ExaminedProgram examine_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
     ExaminedProgram program;
     program.path = path;
-    program.why_unseen = why_unseen(program.path);
+    program.why_unseen = why_unseen(program.path).text;
     if (!program.why_unseen.empty()) {
         // What is inside can be told without running it.
         if (const auto elf = read_elf(program.path, is_wanted)) {

@@ -22,7 +22,7 @@ struct KnownRoad {
     std::vector<std::string_view> except;  ///< files that have the marker and go another way
     std::string_view message;
     std::string_view remedy;
-    std::uint8_t pins = 0;
+    std::uint16_t pins = 0;
 };
 
 const std::vector<KnownRoad>& known_roads() {
@@ -53,7 +53,8 @@ const std::vector<KnownRoad>& known_roads() {
          {},
          {},
          "compiles products into code of its own, or gives them to Eigen or oneDNN",
-         "jax_default_matmul_precision, or the program's own setting"},
+         "JAX_DEFAULT_MATMUL_PRECISION=highest where the program names no precision (for JAX)",
+         record::pin_jax},
         {"Eigen",
          "Eigen",
          "cpu",
@@ -108,7 +109,9 @@ const std::vector<KnownRoad>& known_roads() {
          {},
          {"libcudnn.so"},
          {},
-         "on a GPU, convolutions, recurrent layers and attention run in kernels of its own",
+         "on a GPU, convolutions, recurrent layers and attention run in kernels of its own; only what its engines "
+         "call "
+         "of cublasLt is seen",
          "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off",
          record::pin_nvidia},
         {"cuSPARSELt",
@@ -136,7 +139,17 @@ const std::vector<KnownRoad>& known_roads() {
          {"libtriton."},
          {},
          "on a GPU, products are compiled into the kernels that it generates",
-         "the program's own setting (`allow_tf32` or `input_precision` of tl.dot)"},
+         "TRITON_F32_DEFAULT=ieee where a kernel names no precision (`allow_tf32` or `input_precision` of tl.dot)",
+         record::pin_triton},
+        {"MLX",
+         "MLX",
+         "gpu",
+         {},
+         {"libmlx."},
+         {},
+         "on a GPU, some products run in kernels of its own",
+         "MLX_ENABLE_TF32=0 switches its TF32 off",
+         record::pin_mlx},
         {"CUTLASS",
          "CUTLASS",
          "gpu",

@@ -13,13 +13,13 @@ namespace fp32shim::cli {
 
 /// Something that multiplies unseen.
 struct Road {
-    std::string word;       ///< for options: `oneDNN`, `static-BLAS`
-    std::string name;       ///< for people: `oneDNN`, `OpenBLAS, linked statically`
-    std::string object;     ///< the file that has it
-    std::string device;     ///< `cpu`, `gpu`
-    std::string message;    ///< what it multiplies, and why that is not seen
-    std::string remedy;     ///< what governs it; empty: nothing
-    std::uint8_t pins = 0;  ///< record::pin_…: variables that all together keep it at float32; 0: none do
+    std::string word;        ///< for options: `oneDNN`, `static-BLAS`
+    std::string name;        ///< for people: `oneDNN`, `OpenBLAS, linked statically`
+    std::string object;      ///< the file that has it
+    std::string device;      ///< `cpu`, `gpu`
+    std::string message;     ///< what it multiplies, and why that is not seen
+    std::string remedy;      ///< what governs it; empty: nothing
+    std::uint16_t pins = 0;  ///< record::pin_…: variables that all together keep it at float32; 0: none do
 };
 
 /// The roads that a file has inside, by what it is called, exports, hides and contains.

@@ -106,11 +106,33 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
     }
 }
 
+std::string upper_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+    return text;
+}
+
+/// Of libraries that compile kernels, or reach past cuBLAS: the shim governs only what of theirs goes through it.
+void judge_kernel_variables(std::vector<Finding>& findings) {
+    constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
+    for (const record::Pin& pin : record::all_pins) {
+        if ((pin.bit & judged) == 0) continue;
+        const std::size_t equals = pin.entry.find('=');
+        const std::string name(pin.entry.substr(0, equals));
+        const std::string value = variable(name.c_str());
+        const bool is_another_word = pin.bit == record::pin_jax && upper_case(value) == "FLOAT32";
+        if (value.empty() || is_another_word ||
+            upper_case(value) == upper_case(std::string(pin.entry.substr(equals + 1))))
+            continue;
+        findings.push_back({fmt::format("{}={}", name, value),
+                            "it may let products run below float32 that the shim does not govern",
+                            fmt::format("{}, which {}", pin.entry, pin.reach)});
+    }
+}
+
 void judge_onednn_variables(std::vector<Finding>& findings) {
     for (const char* name : {"ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"}) {
-        std::string value = variable(name);
-        std::transform(value.begin(), value.end(), value.begin(),
-                       [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+        const std::string value = upper_case(variable(name));
         if (value.empty() || value == "STRICT") continue;
         findings.push_back({fmt::format("{}={}", name, variable(name)),
                             "oneDNN may multiply below float32, and the shim neither sees nor governs it",
@@ -166,6 +188,21 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
                             "it stands before the shim and has a dlsym of its own: BLAS functions that a program "
                             "looks up may go past the shim",
                             remedy});
+    }
+}
+
+/// Finds the libraries in LD_AUDIT that have the loader call functions on the program's behalf.
+void judge_audits(std::vector<Finding>& findings) {
+    const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
+    for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {
+        const std::string file = entry.find('/') != std::string::npos ? entry : find_library(entry);
+        const auto elf = read_elf(file, ends_in_pltenter);
+        if (!elf || elf->exports.empty()) continue;
+        findings.push_back({fmt::format("{} in LD_AUDIT", policy::quoted_path(entry)),
+                            "where it watches functions return, the loader calls them for the program: the loader is "
+                            "recorded as their caller, rules that name the real caller do not match, and of several "
+                            "BLAS libraries one serves all",
+                            "run without it"});
     }
 }
 
@@ -230,7 +267,9 @@ Settings read_settings_in_force(const Gpus& gpus) {
     }
     judge_cuda_variables(settings.loaded.policy, settings.findings);
     judge_onednn_variables(settings.findings);
+    judge_kernel_variables(settings.findings);
     read_preloads(settings);
+    judge_audits(settings.findings);
     return settings;
 }
 

@@ -110,8 +110,12 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
         result.not_seen.push_back(
             {program.path,
              fmt::format("{} {}: nothing of it is seen", record::base_name(program.path), program.why_unseen),
-             "use a build that is dynamically linked with glibc, for this processor, and without "
-             "rights of its own"});
+             fmt::format(
+                 "use a build that is dynamically linked with glibc, for this processor, and without "
+                 "rights of its own{}",
+                 program.why_unseen.find("uses musl") == std::string::npos
+                     ? ""
+                     : "; where LD_PRELOAD names a library for glibc, musl ends the program with status 127")});
     }
     std::vector<const Calls*> calls;
     std::vector<const Road*> roads;

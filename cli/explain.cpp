@@ -118,6 +118,9 @@ std::string_view meaning_of(policy::Reason reason, const policy::MatmulCall& cal
             return "an array of pointers is lowered only by a rule with assume_aligned = true";
         case policy::Reason::solver:
             return "a call of cuSOLVER is lowered only by a rule that names that caller";
+        case policy::Reason::protected_call:
+            return "a solve, or a call of MAGMA, torch's linear algebra or cuDNN, is lowered only by a rule that "
+                   "names it";
         case policy::Reason::no_such_format:
             return "the function has no way to that format: the next stricter one";
         case policy::Reason::no_entry_point:

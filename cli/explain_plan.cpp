@@ -130,7 +130,8 @@ cublas::Request request_of(const Function& function, const policy::MatmulCall& c
     cublas::Request request;
     request.counted = is_float32 ? cublas::Counted::governed : cublas::Counted::observed;
     request.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
-    request.is_of_solver = call.caller.starts_with(cublas::solver_name);
+    request.is_solve = family.operation == blas::Operation::trsm;
+    request.caller = call.caller;
     request.asked.road = family.road;
     request.asked.is_grouped = family.batching == Batching::groups;
     request.asked.compute_capability = call.compute_capability;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "cli/moment.hpp"
+#include "policy/plain_text.hpp"
 #include "record/utf8.hpp"
 
 namespace fp32shim::cli {
@@ -17,26 +18,32 @@ bool is_plain(std::string_view text) {
                        [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
 }
 
-void append_csv_text(std::string& out, std::string_view any_text) {
-    constexpr std::string_view needs_quotes = ",\"\r\n";
-    if (is_plain(any_text) && any_text.find(',') == std::string_view::npos) {
-        out += any_text;
-        return;
-    }
-    const std::string text = record::with_valid_utf8(any_text);
-    if (text.find_first_of(needs_quotes) == std::string::npos) {
+/// Spreadsheets take a cell that begins so for a formula (OWASP, "CSV injection"); the last four are full-width
+/// forms.
+bool begins_formula(std::string_view text) {
+    constexpr std::string_view begins[] = {"=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠"};
+    return std::any_of(std::begin(begins), std::end(begins),
+                       [&](std::string_view begin) { return text.starts_with(begin); });
+}
+
+void append_csv_text(std::string& out, std::string_view text) {
+    if (is_plain(text) && text.find(',') == std::string_view::npos && !begins_formula(text))
         out += text;
-        return;
-    }
-    out += '"';
-    for (const char c : text) {
-        if (c == '"') out += '"';
-        out += c;
-    }
-    out += '"';
+    else
+        out += csv_text(text);
 }
 
 }  // namespace
+
+std::string csv_text(std::string_view any_text) {
+    constexpr std::string_view kept = "\n\t";
+    std::string text = policy::plain_text(record::with_valid_utf8(any_text), kept);
+    if (begins_formula(text)) text.insert(0, 1, '\'');
+    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+    return quoted + '"';
+}
 
 FieldValue FieldValue::time(std::int64_t time_ns) {
     FieldValue value(time_ns);
@@ -48,7 +55,7 @@ void append_json_text(std::string& out, std::string_view text) {
     if (is_plain(text))
         ((out += '"') += text) += '"';
     else
-        out += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+        out += dumped(Json(text), -1);
 }
 
 void FieldValue::append_json(std::string& out) const {

@@ -35,7 +35,7 @@ class FieldValue {
 
     /// What json_text() writes for it.
     void append_json(std::string& out) const;
-    /// By RFC 4180: nothing for null, in quotes where it holds a comma, a quote or a line feed.
+    /// Nothing for null; a number as it is, also a negative one; a text as csv_text().
     void append_csv(std::string& out) const;
     Json json() const;
 
@@ -50,7 +50,12 @@ class FieldValue {
     std::string_view text_;
 };
 
-/// `text` as a string of JSON, quotes and all; bytes that are not UTF-8 become U+FFFD.
+/// A text as a field of RFC 4180: in quotes where it holds a comma, a quote or a line feed. Characters that are not
+/// plain (policy/plain_text.hpp), but for line feeds and tabs, become \xNN; a text that a spreadsheet would take for
+/// a formula gets a `'` before it.
+std::string csv_text(std::string_view text);
+
+/// `text` as a string of JSON, quotes and all, as dumped() writes it.
 void append_json_text(std::string& out, std::string_view text);
 
 }  // namespace fp32shim::cli

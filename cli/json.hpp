@@ -3,21 +3,25 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace fp32shim::cli {
 
 /// Keys stay in the order in which they are set.
 using Json = nlohmann::ordered_json;
 
-/// Indented, with a line feed at the end; bytes that are not UTF-8 become U+FFFD.
-inline std::string json_text(const Json& json) {
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+/// Returns the text of `json`; bytes that are not UTF-8 become U+FFFD, characters that are not plain
+/// (policy/plain_text.hpp) are written as \uNNNN. `indent`: -1: on one line.
+std::string dumped(const Json& json, int indent);
+
+/// Indented, with a line feed at the end.
+inline std::string json_text(const Json& json) { return dumped(json, 2) + "\n"; }
 
 /// The same on one line, for JSON lines.
-inline std::string json_line(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+inline std::string json_line(const Json& json) { return dumped(json, -1) + "\n"; }
+
+/// Writes \xNN for characters that are not plain into the texts of `json`, for readers that show them to people.
+void make_plain(Json& json);
 
 /// null for an empty text.
 inline Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }

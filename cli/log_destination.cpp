@@ -50,6 +50,14 @@ std::string folder_of(const std::string& name) {
 
 bool may_write(const std::string& path, int what) { return faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0; }
 
+/// Why no lines are appended to a file that is there (record/decision_log.cpp); empty: they are.
+std::string why_not_appended_to(const std::string& file, const struct stat& status) {
+    if (S_ISLNK(status.st_mode)) return "is a symbolic link, which a log is not written through";
+    if (status.st_uid != 0 && status.st_uid != geteuid()) return "belongs to another user (who is not root)";
+    if (!may_write(file, W_OK)) return fmt::format("cannot be written ({})", std::strerror(errno));
+    return {};
+}
+
 std::string literally(std::string_view text) {
     std::string pattern;
     for (const char letter : text) {
@@ -102,10 +110,12 @@ std::string problem_of_destination(const std::string& log_path, const record::Pr
     // JSON lines are appended to a file that is there.
     if (!is_recording_name(log_path) && !is_open(log_path, facts)) {
         const std::string file = expanded(log_path, facts);
-        if (may_write(file, F_OK))
-            return may_write(file, W_OK) ? std::string()
-                                         : fmt::format("{} cannot be written ({}); name another file",
-                                                       policy::quoted_path(file), std::strerror(errno));
+        struct stat status {};
+        if (lstat(file.c_str(), &status) == 0) {
+            if (const std::string why = why_not_appended_to(file, status); !why.empty())
+                return fmt::format("{} {}; name another file", policy::quoted_path(file), why);
+            return {};
+        }
     }
     const std::string place = expanded(folder, facts);
     struct stat status {};

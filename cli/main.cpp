@@ -120,7 +120,7 @@ int fp32shim_main(std::vector<std::string> words) {
         print(application.help());
         return flushed("", words.empty() ? exit_code::usage : exit_code::ok, exit_code::usage);
     }
-    if (first == "--version") {
+    if (first == "--version" || first == "-V") {
         print("fp32shim " FP32SHIM_VERSION "\n");
         return flushed("", exit_code::ok, exit_code::usage);
     }

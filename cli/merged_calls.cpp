@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "policy/conditions.hpp"
 #include "record/hash.hpp"
@@ -37,6 +38,18 @@ std::uint64_t hash_of(const MergedRow& row) {
     return hash.value();
 }
 
+/// The recording's row; nullptr: calls under no row.
+MergedRow to_merged_row(const record::RecordedRow* row) {
+    if (row != nullptr) return cli::to_merged_row(*row);
+    MergedRow merged;
+    merged.is_overflow = true;
+    return merged;
+}
+
+std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
+
+}  // namespace
+
 void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters) {
     if (counters.calls == 0) return;
     const bool is_first = sum.calls == 0;
@@ -49,9 +62,9 @@ void add_counters(record::RecordedCounters& sum, const record::RecordedCounters&
     sum.last_ns = std::max(sum.last_ns, counters.last_ns);
 }
 
-std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
-
-}  // namespace
+std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters) {
+    return std::max(std::min(median_ns, counters.longest_ns), counters.shortest_ns);
+}
 
 MergedRow to_merged_row(const record::RecordedRow& row) {
     MergedRow result;
@@ -113,33 +126,45 @@ void Share::add(const record::RecordedCounters& counters) {
     is_estimate |= counters.timed_calls < counters.calls;
 }
 
-/// Where the place of a row that says the same is; 0: there is none yet.
-std::uint32_t& MergedCalls::slot_of(const MergedRow& row) {
+/// The place in slots_ of a row that says the same, or where it would be. There are slots.
+std::size_t MergedCalls::slot_of(const MergedRow& row) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t slot = hash_of(row) & mask;
     while (slots_[slot] != 0 && !say_the_same(rows_[slots_[slot] - 1], row)) slot = (slot + 1) & mask;
-    return slots_[slot];
+    return slot;
 }
 
 void MergedCalls::enlarge_slots() {
     slots_.assign(slots_.empty() ? 256 : 2 * slots_.size(), 0);
     for (std::size_t place = 0; place < rows_.size(); ++place)
-        slot_of(rows_[place]) = static_cast<std::uint32_t>(place + 1);
+        slots_[slot_of(rows_[place])] = static_cast<std::uint32_t>(place + 1);
 }
 
 std::size_t MergedCalls::place_for(const record::RecordedRow* row) {
-    MergedRow merged;
-    if (row != nullptr)
-        merged = to_merged_row(*row);
-    else
-        merged.is_overflow = true;
+    const MergedRow merged = to_merged_row(row);
     if (2 * rows_.size() >= slots_.size()) enlarge_slots();
-    std::uint32_t& slot = slot_of(merged);
+    std::uint32_t& slot = slots_[slot_of(merged)];
     if (slot == 0) {
         rows_.push_back(merged);
         slot = static_cast<std::uint32_t>(rows_.size());
     }
     return slot - 1;
+}
+
+std::optional<std::size_t> MergedCalls::place_of(const record::RecordedRow* row) const {
+    if (slots_.empty()) return std::nullopt;
+    const std::uint32_t slot = slots_[slot_of(to_merged_row(row))];
+    return slot == 0 ? std::nullopt : std::optional<std::size_t>(slot - 1);
+}
+
+void MergedCalls::set_medians(const CallDurations& durations) {
+    if (durations.empty()) return;
+    std::vector<std::size_t> each(rows_.size());
+    std::iota(each.begin(), each.end(), std::size_t{0});
+    const auto medians = durations.medians(each, rows_.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (medians[i]) rows_[i].median_ns = within(*medians[i], rows_[i].counters);
+    }
 }
 
 void MergedCalls::add(const std::string& path, record::RecordingReader& recording) {
@@ -151,7 +176,9 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .overwritten_events = recording.overwritten_events(),
                           .changes = recording.changes(),
                           .lost_changes = recording.lost_changes(),
-                          .objects = {}};
+                          .objects = {},
+                          .children = recording.children(),
+                          .missed_children = recording.missed_children()};
     if (objects_ == Objects::kept) process.objects = recording.objects();
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
     // A file may hold several rows of the same content; each process counts once in a merged row.

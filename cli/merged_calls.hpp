@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/call_durations.hpp"
 #include "cli/filter.hpp"
 #include "cli/shared_text.hpp"
 #include "record/recording_reader.hpp"
@@ -22,6 +23,8 @@ struct MergedRow {
     std::optional<int> status;
     double flops = -1;  ///< of one call; -1: unknown
     record::RecordedCounters counters;
+    /// The median duration of those timed calls that are in the recordings one by one; absent where there are none.
+    std::optional<std::uint64_t> median_ns;
     std::uint32_t processes = 0;  ///< recordings that have such calls
     bool is_folded = false;       ///< sizes are rounded up to powers of two
     bool is_overflow = false;     ///< stands for calls of which nothing else is known
@@ -37,6 +40,12 @@ struct MergedRow {
     std::string route_text() const;
 };
 
+/// Adds the counters of further calls to `sum`.
+void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters);
+
+/// A median of rounded durations, put back between the shortest and the longest call.
+std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters);
+
 /// A row of one recording, without counters.
 MergedRow to_merged_row(const record::RecordedRow& row);
 
@@ -50,6 +59,11 @@ struct MergedProcess {
     std::vector<record::RecordedChange> changes;
     std::uint64_t lost_changes = 0;  ///< before those
     record::RecordedObjects objects;
+    std::vector<record::RecordedChild> children;  ///< that were not seen
+    std::uint32_t missed_children = 0;            ///< of which nothing else is known
+
+    /// Whether this is of no process: it only says which children of others were not seen.
+    bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
 struct Share {
@@ -70,6 +84,10 @@ class MergedCalls {
         : filter_(filter), objects_(objects) {}
 
     void add(const std::string& path, record::RecordingReader& recording);
+    /// The place in rows() of a recording's row that was added; nullptr: of calls under no row.
+    std::optional<std::size_t> place_of(const record::RecordedRow* row) const;
+    /// Gives each row its median. `durations` are by place in rows().
+    void set_medians(const CallDurations& durations);
 
     const std::vector<MergedRow>& rows() const { return rows_; }
     const std::vector<MergedProcess>& processes() const { return processes_; }
@@ -88,7 +106,7 @@ class MergedCalls {
   private:
     /// The place in rows_ of a row that says the same, which is added where there is none.
     std::size_t place_for(const record::RecordedRow* row);
-    std::uint32_t& slot_of(const MergedRow& row);
+    std::size_t slot_of(const MergedRow& row) const;
     void enlarge_slots();
 
     const Filter* filter_;

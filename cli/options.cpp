@@ -120,11 +120,18 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, 
     });
 }
 
+std::optional<std::int32_t> process_id(const std::string& word) {
+    const auto number = parse_number<std::int32_t>(word);
+    return number && *number > 0 ? number : std::nullopt;
+}
+
+std::string not_a_process_id(const std::string& word) {
+    return policy::quoted(word) + " is no process id; fp32shim ps lists those that record";
+}
+
 CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description) {
     return app.add_option("PID", value, description)->type_name("PID")->check([](const std::string& text) {
-        return parse_number<std::int32_t>(text).value_or(0) > 0
-                   ? std::string()
-                   : policy::quoted(text) + " is no process id; fp32shim ps lists those that record";
+        return process_id(text) ? std::string() : not_a_process_id(text);
     });
 }
 

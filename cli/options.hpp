@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,10 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, 
 
 /// `--format`, whose first word is the default.
 CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words);
+
+/// The process id that `word` is; absent where it is none, which the other one says.
+std::optional<std::int32_t> process_id(const std::string& word);
+std::string not_a_process_id(const std::string& word);
 
 /// `PID`.
 CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description);

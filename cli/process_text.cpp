@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/moment.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
@@ -11,7 +12,7 @@ std::string settings_text(const record::StartEvent& start) {
                        policy::to_string(start.floor), policy::to_string(start.cpu_mode));
 }
 
-std::string pins_text(std::uint8_t pins) {
+std::string pins_text(std::uint16_t pins) {
     std::string text;
     for (const std::string_view entry : record::entries_of(pins))
         text += fmt::format("{}{}", text.empty() ? "pinned by its environment: " : ", ", entry);
@@ -61,6 +62,16 @@ std::string lost_changes_text(std::uint64_t count) {
     return fmt::format(
         "{} of settings pushed out: a recording keeps the last {}; each call still says what it ran at",
         counted(count, "change"), record::format::change_limit);
+}
+
+std::string unseen_child_text(const record::RecordedChild& child) {
+    std::string text = child.path;
+    if (!child.folder.empty()) text += " in " + child.folder;
+    if (!child.interpreter.empty()) text += ", run by " + child.interpreter;
+    const std::string_view why = record::to_string(child.why);
+    text += fmt::format(", {}", why.empty() ? "for a reason that this version does not know" : why);
+    return text + fmt::format(" (process {}, {}{})", child.pid, timestamp(child.first_ns),
+                              child.count > 1 ? fmt::format("; {} times in all", child.count) : "");
 }
 
 std::string early_end_text(const record::RecordingFacts& facts) {

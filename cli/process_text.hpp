@@ -21,7 +21,10 @@ std::string lost_changes_text(std::uint64_t count);
 /// Why calls that the process made later are not in its recording; empty: they are.
 std::string early_end_text(const record::RecordingFacts& facts);
 
+/// `./static in /home/me is statically linked (2 times, the last at …)`. Text of a recording: not printable() yet.
+std::string unseen_child_text(const record::RecordedChild& child);
+
 /// `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty where that had none of these.
-std::string pins_text(std::uint8_t pins);
+std::string pins_text(std::uint16_t pins);
 
 }  // namespace fp32shim::cli

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "record/program_look.hpp"
+
 namespace fp32shim::cli {
 
 enum class Lookup : std::uint8_t { found, not_found, not_executable };
@@ -21,8 +23,12 @@ ProgramFile find_program(const std::string& name, const char* path_variable);
 /// Whether the file is a binary of this kind of system, for whatever processor.
 bool is_elf(const std::string& path);
 
-/// Why a program at `path` runs unseen, in a few words that go after "it": `is statically linked`; empty where a
-/// preload reaches it, or where that cannot be told. A script (`#!`) is judged by its interpreter.
-std::string why_unseen(const std::string& path);
+/// Why a program at `path` runs unseen; `seen` where a preload reaches it, or where that cannot be told. A script
+/// (`#!`) is judged by its interpreter.
+struct Unseen {
+    record::WhyUnseen why = record::WhyUnseen::seen;
+    std::string text;  ///< a few words that go after "it": `is statically linked`; empty: it is seen
+};
+Unseen why_unseen(const std::string& path);
 
 }  // namespace fp32shim::cli

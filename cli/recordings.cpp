@@ -173,6 +173,69 @@ std::vector<ReadingProblem> visit_recordings(
     return problems;
 }
 
+namespace {
+
+constexpr std::string_view extension = ".fp32rec";
+
+/// ProcessFacts::run of a recording; 0: none, or it is no recording.
+std::uint64_t run_of(const std::string& path) {
+    const std::string begin = identity_in(path);
+    std::uint64_t run = 0;
+    if (!begin.empty()) std::memcpy(&run, begin.data() + offsetof(record::format::Header, run), sizeof run);
+    return run;
+}
+
+/// `run.children.fp32rec` of `run.fp32rec` and `run.3.fp32rec`.
+std::string children_file_of(const std::string& path) {
+    std::string name = path;
+    if (!name.ends_with(extension)) return {};
+    name.resize(name.size() - extension.size());
+    const std::size_t dot = name.rfind('.');
+    const bool has_number = dot != std::string::npos && dot + 1 < name.size() &&
+                            name.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+    return (has_number ? name.substr(0, dot) : name) + ".children" + std::string(extension);
+}
+
+std::string folder_of(const std::string& path) {
+    const std::string folder = fs::path(path).parent_path().string();
+    return folder.empty() ? "." : folder;
+}
+
+}  // namespace
+
+void add_rest_of_runs(RecordingPaths& found) {
+    std::set<std::pair<dev_t, ino_t>> known;
+    const auto is_new = [&](const std::string& path) {
+        struct stat status {};
+        return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+               known.emplace(status.st_dev, status.st_ino).second;
+    };
+    for (const std::string& path : found.paths) is_new(path);
+    for (const std::string& path : found.copies) is_new(path);
+    std::vector<std::string> added;
+    std::map<std::string, std::set<std::uint64_t>> runs;  // by folder
+    for (const std::string& path : found.paths) {
+        if (const std::uint64_t run = run_of(path); run != 0)
+            runs[folder_of(path)].insert(run);
+        else if (const std::string children = children_file_of(path); is_new(children))
+            added.push_back(children);
+    }
+    for (const auto& [folder, numbers] : runs) {
+        std::error_code error;
+        for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+             entry.increment(error)) {
+            if (entry->path().extension() != extension) continue;
+            const std::string path = folder == "." ? entry->path().filename().string() : entry->path().string();
+            if (is_new(path) && numbers.contains(run_of(path))) added.push_back(path);
+        }
+    }
+    std::sort(added.begin(), added.end());
+    for (const std::string& path : added) {
+        found.paths.push_back(path);
+        found.notes.push_back(path + ": of the same run, and so judged too");
+    }
+}
+
 bool say_errors(std::string_view command, const RecordingPaths& found) {
     for (const std::string& error : found.errors) say(command, error);
     if (!found.errors.empty()) return true;

@@ -22,6 +22,11 @@ struct RecordingPaths {
 /// cannot be looked into, which `visit_recordings` then names; or a glob, where the shell has left it as it is.
 RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 
+/// Adds what the same run of `fp32shim run` has recorded in the same folders: other processes', and which children
+/// were not covered. Of a recording that belongs to no run, the file that names such children of its log. A note says
+/// what was added.
+void add_rest_of_runs(RecordingPaths& found);
+
 /// Says each error, or else each note, in one line; returns whether there are errors.
 bool say_errors(std::string_view command, const RecordingPaths& found);
 

@@ -2,12 +2,15 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/filter.hpp"
 #include "cli/options.hpp"
 #include "cli/recordings.hpp"
+#include "cli/report_events.hpp"
 #include "cli/report_formats.hpp"
+#include "cli/report_groups.hpp"
 #include "cli/report_html.hpp"
 #include "cli/report_output.hpp"
 #include "cli/report_timeline.hpp"
@@ -19,6 +22,7 @@ namespace {
 struct ReportOptions {
     std::vector<std::string> recordings;
     std::string format, output, sort = "time";
+    std::vector<std::string> by;
     std::int64_t top = 10;
     Filter filter;
 };
@@ -28,24 +32,70 @@ RowOrder order_of(const std::string& word) {
     return word == "flops" ? RowOrder::flops : RowOrder::time;
 }
 
-void write(const MergedCalls& calls, const Timeline& timeline, const std::vector<ReadingProblem>& problems,
-           const ReportOptions& options, ReportOutput& output) {
+Grouping grouping_of(const std::vector<std::string>& words) {
+    Grouping grouping;
+    for (const std::string& word : words) {
+        grouping.by_function |= word == by_function_word;
+        grouping.by_size_class |= word == by_size_class_word;
+    }
+    return grouping;
+}
+
+/// What was read.
+struct Contents {
+    MergedCalls calls;
+    CallDurations durations;
+    Timeline timeline;
+    std::vector<ReadingProblem> problems;
+};
+
+void write(const Contents& contents, const ReportOptions& options, ReportOutput& output) {
     const RowOrder order = order_of(options.sort);
+    const Grouping grouping = grouping_of(options.by);
     if (options.format == "html") {
-        output.put(report_html({calls, timeline, problems, order, !options.filter.is_empty()}));
-    } else if (options.format == "json") {
-        write_report_json(calls, output);
+        output.put(report_html(
+            {contents.calls, contents.timeline, contents.problems, order, grouping, !options.filter.is_empty()}));
+        return;
+    }
+    std::optional<std::vector<RowGroup>> groups;
+    if (!grouping.is_empty()) {
+        const RowOrder group_order = options.format == "table" ? order : RowOrder::time;
+        groups = grouped(contents.calls, contents.durations, grouping, group_order);
+    }
+    const std::vector<RowGroup>* shown = groups ? &*groups : nullptr;
+    if (options.format == "json") {
+        write_report_json(contents.calls, shown, output);
     } else if (options.format == "csv") {
-        write_report_csv(calls, output);
+        if (shown != nullptr)
+            output.put(groups_csv(*shown));
+        else
+            write_report_csv(contents.calls, output);
     } else if (options.format == "prometheus") {
-        output.put(report_prometheus(calls));
+        output.put(report_prometheus(contents.calls));
     } else {
-        output.put(report_table(calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
-                                options.output.empty() ? STDOUT_FILENO : -1));
+        output.put(report_table(contents.calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
+                                options.output.empty() ? STDOUT_FILENO : -1, shown));
     }
 }
 
+Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {
+    Contents contents{MergedCalls(&options.filter, MergedCalls::Objects::left_out), {}, {}, {}};
+    const bool needs_events = options.format != "prometheus";
+    contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
+        contents.calls.add(path, recording);
+        if (!needs_events) return;
+        add_events(recording, options.filter, contents.calls, contents.durations,
+                   options.format == "html" ? &contents.timeline : nullptr);
+    });
+    contents.calls.set_medians(contents.durations);
+    return contents;
+}
+
 int report(ReportOptions& options) {
+    if (options.format == "prometheus" && !options.by.empty()) {
+        say("report", "--by: found together with --format prometheus, whose labels are fixed; leave one of them out");
+        return exit_code::usage;
+    }
     if (const std::string problem = options.filter.read(); !problem.empty()) {
         say("report", problem);
         return exit_code::usage;
@@ -60,22 +110,16 @@ int report(ReportOptions& options) {
         }
     }
 
-    MergedCalls calls(&options.filter, MergedCalls::Objects::left_out);
-    Timeline timeline;
-    const auto problems =
-        visit_recordings(found.paths, [&](const std::string& path, record::RecordingReader& recording) {
-            calls.add(path, recording);
-            if (options.format == "html") timeline.add(recording, options.filter);
-        });
-    const bool is_damaged = say_problems("report", problems);
-    if (calls.processes().empty()) return exit_code::finding;
+    const Contents contents = read(found.paths, options);
+    const bool is_damaged = say_problems("report", contents.problems);
+    if (contents.calls.processes().empty()) return exit_code::finding;
     if (options.filter.looks_at_sizes()) {
         std::uint64_t folded = 0;
-        for (const MergedRow& row : calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
+        for (const MergedRow& row : contents.calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
         if (folded > 0) say("report", folded_text(folded));
     }
     ReportOutput output(options.output);
-    write(calls, timeline, problems, options, output);
+    write(contents, options, output);
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("report", problem);
         return exit_code::usage;
@@ -95,6 +139,9 @@ Action define_report(CLI::App& app) {
              "Write to this file instead of stdout, whole or not at all");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
                "Order of rows in a table or page; time where not given");
+    add_choices(app, "--by", options->by, {by_function_word, by_size_class_word},
+                "Merge decisions that have this in common: of many sizes or call sites")
+        ->delimiter(',');
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");
     options->filter.declare(app);
     return [options] { return report(*options); };

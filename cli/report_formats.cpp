@@ -9,19 +9,19 @@
 #include <map>
 #include <set>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "cli/moment.hpp"
 #include "cli/process_text.hpp"
+#include "cli/report_groups.hpp"
 #include "cli/row_columns.hpp"
+#include "cli/text_columns.hpp"
+#include "policy/plain_text.hpp"
 #include "record/utf8.hpp"
 
 namespace fp32shim::cli {
 namespace {
-
-std::string percent(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? "" : fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
 
 Colour colour_of_format(std::string_view format) {
     if (format == "fp32" || format == "bf16x9") return Colour::green;
@@ -51,6 +51,7 @@ std::string head_text(const MergedCalls& calls) {
 std::string all_settings_text(const MergedCalls& calls) {
     std::map<std::string, std::uint64_t> settings;
     for (const MergedProcess& process : calls.processes()) {
+        if (process.is_children_only()) continue;
         const record::StartEvent& start = process.facts.start;
         std::string line = settings_text(start);
         if (const std::string pins = pins_text(process.facts.process.pins); !pins.empty()) line += ", " + pins;
@@ -79,10 +80,10 @@ std::string format_text(const MergedCalls& calls, int stream) {
                      stream) +
             "\n";
     for (const auto& [format, share] : shares) {
-        const std::string of_host_time = percent(share.host_ns, total.host_ns);
+        const std::string of_host_time = share_text(share.host_ns, total.host_ns);
         text += fmt::format("{} {:>15} {:>7} {:>12}{}\n",
                             coloured(fmt::format("{:<10}", format), colour_of_format(format), stream),
-                            count_text(share.calls), percent(share.calls, total.calls),
+                            count_text(share.calls), share_text(share.calls, total.calls),
                             duration_text(static_cast<double>(share.host_ns), share.is_estimate),
                             of_host_time.empty() ? "" : fmt::format(" {:>7}", of_host_time));
     }
@@ -192,7 +193,7 @@ Json json_of(const MergedProcess& process) {
 /// A label's value in Prometheus's text format.
 std::string label(std::string_view name, std::string_view value) {
     std::string text = fmt::format("{}=\"", name);
-    for (const char c : record::with_valid_utf8(value)) {
+    for (const char c : policy::plain_text(record::with_valid_utf8(value), "\n")) {
         if (c == '\\' || c == '"') text += '\\';
         if (c == '\n')
             text += "\\n";
@@ -212,26 +213,13 @@ std::string asked_text(const MergedRow& row) {
                        row.rule.empty() ? row.source : fmt::format("rule \"{}\"", row.rule));
 }
 
-/// Where a table of calls has a column.
-enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
-
-struct CallSiteColumn {
-    Table::Column head;
-    std::string (*text)(const MergedRow&);
-    Shown shown = Shown::always;
-};
-
-const CallSiteColumn call_site_columns[] = {
+const TextColumn<MergedRow> call_site_columns[] = {
     {{"calls", true}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
-    {{"host time", true},
-     [](const MergedRow& row) {
-         return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
-     }},
-    {{"mean", true},
-     [](const MergedRow& row) {
-         const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
-         return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
-     }},
+    {{"host time", true}, total_time_text},
+    {{"mean", true, 0, detail_rank}, mean_time_text},
+    {{"min", true, 0, spread_rank}, shortest_time_text, Shown::where_one_has_it},
+    {{"median", true, 0, spread_rank}, median_time_text, Shown::where_one_has_it},
+    {{"max", true, 0, spread_rank}, longest_time_text, Shown::where_one_has_it},
     {{"function"},
      [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
@@ -242,7 +230,7 @@ const CallSiteColumn call_site_columns[] = {
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
      Shown::where_they_differ},
     {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
-    {{"caller -> provider", false, 26}, [](const MergedRow& row) { return row.route_text(); }},
+    {{"caller -> provider", false, 26, place_rank}, [](const MergedRow& row) { return row.route_text(); }},
     {{"asked for", false, 22}, asked_text},
     {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }},
@@ -251,55 +239,63 @@ const CallSiteColumn call_site_columns[] = {
 }  // namespace
 
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
-    const std::span shown(rows.data(), limit == 0 ? rows.size() : std::min(limit, rows.size()));
-    std::vector<const CallSiteColumn*> columns;
-    std::vector<Table::Column> heads;
-    for (const CallSiteColumn& column : call_site_columns) {
-        const std::string usual =
-            column.shown == Shown::where_they_differ && !shown.empty() ? column.text(*shown.front()) : "";
-        const auto is_usual = [&](const MergedRow* row) { return column.text(*row) == usual; };
-        if (column.shown != Shown::always && std::all_of(shown.begin(), shown.end(), is_usual)) continue;
-        columns.push_back(&column);
-        heads.push_back(column.head);
-    }
-    Table table(std::move(heads));
-    for (const MergedRow* row : shown) {
-        std::vector<std::string> cells;
-        cells.reserve(columns.size());
-        for (const CallSiteColumn* column : columns) cells.push_back(column->text(*row));
-        table.add(std::move(cells));
-    }
-    return table;
+    const std::size_t shown = limit == 0 ? rows.size() : std::min(limit, rows.size());
+    return table_of<MergedRow>(call_site_columns, std::span(rows.data(), shown));
 }
 
 namespace {
 
-std::string limited_table(const std::vector<const MergedRow*>& rows, const TableLimits& limits, int stream) {
-    std::string text = call_site_table(rows, limits.sites).text(stream);
+Table table_of_all(const std::vector<const MergedRow*>& rows, std::size_t limit) {
+    return call_site_table(rows, limit);
+}
+Table table_of_all(const std::vector<const RowGroup*>& groups, std::size_t limit) {
+    return group_table(groups, limit);
+}
+
+template <class Row>
+std::string limited_table(const std::vector<const Row*>& rows, const TableLimits& limits, int stream) {
+    std::string text = table_of_all(rows, limits.sites).text(stream);
     if (limits.sites != 0 && rows.size() > limits.sites) {
-        text += fmt::format("{} more; {}\n", counted(rows.size() - limits.sites, "row"), limits.how_to_see_more);
+        text += fmt::format("{} more; {}\n",
+                            counted(rows.size() - limits.sites, std::is_same_v<Row, RowGroup> ? "group" : "row"),
+                            limits.how_to_see_more);
     }
     return text;
 }
 
+/// What was called, and of that what did not run as it was asked for.
+template <class Row>
+std::string tables_text(const std::vector<const Row*>& rows, bool (*is_refused)(const Row*),
+                        const TableLimits& limits, int stream) {
+    if (rows.empty()) return {};
+    std::string text = "\n" + limited_table(rows, limits, stream);
+    std::vector<const Row*> refused;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(refused), is_refused);
+    if (refused.empty()) return text;
+    text += "\n" + coloured("Asked for, and not done as asked", Colour::bold, stream);
+    if (refused.size() == rows.size()) return text + ": all of these calls\n";
+    return text + "\n" + limited_table(refused, limits, stream);
+}
+
 }  // namespace
 
-std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream) {
+std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream,
+                         const std::vector<RowGroup>* groups) {
     std::string text = head_text(calls) + all_settings_text(calls);
     const auto section = [&](const std::string& title, const std::string& body) {
         if (body.empty()) return;
         text += fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body);
     };
     section("", format_text(calls, stream));
-    const auto rows = sorted(calls.rows(), limits.order);
-    if (!rows.empty()) section("", limited_table(rows, limits, stream));
-    std::vector<const MergedRow*> refused;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(refused),
-                 [](const MergedRow* row) { return row->is_refused(); });
-    if (!refused.empty() && refused.size() == rows.size()) {
-        section("", coloured("Asked for, and not done as asked", Colour::bold, stream) + ": all of these calls\n");
-    } else if (!refused.empty()) {
-        section("Asked for, and not done as asked", limited_table(refused, limits, stream));
+    if (groups == nullptr) {
+        text += tables_text<MergedRow>(
+            sorted(calls.rows(), limits.order), [](const MergedRow* row) { return row->is_refused(); }, limits,
+            stream);
+    } else {
+        std::vector<const RowGroup*> all;
+        for (const RowGroup& group : *groups) all.push_back(&group);
+        text += tables_text<RowGroup>(
+            all, [](const RowGroup* group) { return group->is_refused; }, limits, stream);
     }
     section("Changed while it ran", all_changes_text(calls));
     section("Not complete", missing_text(calls));
@@ -309,7 +305,8 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 
 namespace {
 
-Json head_json(const MergedCalls& calls) {
+/// What stands before the rows. With groups, these take their place.
+Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     Json json;
     json["schema"] = 1;
     json["totals"] = json_of(calls.total());
@@ -323,6 +320,8 @@ Json head_json(const MergedCalls& calls) {
     json["totals"]["lost_changes"] = calls.lost_changes();
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = json_of(share);
+    json["groups"] = groups == nullptr ? Json() : groups_json(*groups);
+    if (groups != nullptr) json["rows"] = Json();
     return json;
 }
 
@@ -343,7 +342,7 @@ bool write_array(std::string_view name, const Entries& entries, const WriteEleme
 
 /// `json`, indented, behind four blanks on each line but the first.
 void append_indented(std::string& text, const Json& json) {
-    for (const char c : json.dump(2, ' ', false, Json::error_handler_t::replace)) {
+    for (const char c : dumped(json, 2)) {
         text += c;
         if (c == '\n') text += "    ";
     }
@@ -351,17 +350,17 @@ void append_indented(std::string& text, const Json& json) {
 
 }  // namespace
 
-void write_report_json(const MergedCalls& calls, ReportOutput& output) {
-    std::string head = json_text(head_json(calls));
+void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output) {
+    std::string head = json_text(head_json(calls, groups));
     head.resize(head.rfind("\n}"));
     output.put(head);
     const auto write_row = [](std::string& text, const MergedRow* row) { append_json(text, *row, 4); };
     const auto write_process = [](std::string& text, const MergedProcess& process) {
         append_indented(text, json_of(process));
     };
-    if (write_array("rows", sorted(calls.rows(), RowOrder::time), write_row, output) &&
-        write_array("processes", calls.processes(), write_process, output))
-        output.put("\n}\n");
+    const bool has_rows =
+        groups != nullptr || write_array("rows", sorted(calls.rows(), RowOrder::time), write_row, output);
+    if (has_rows && write_array("processes", calls.processes(), write_process, output)) output.put("\n}\n");
 }
 
 void write_report_csv(const MergedCalls& calls, ReportOutput& output) {

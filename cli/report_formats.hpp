@@ -2,11 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/json.hpp"
 #include "cli/merged_calls.hpp"
 #include "cli/report_output.hpp"
 #include "cli/row_columns.hpp"
+#include "cli/row_groups.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
@@ -18,11 +20,13 @@ struct TableLimits {
 };
 
 /// For people: totals, formats, the call sites that matter most, what was asked for and not done, what is missing.
-/// `stream`: where it goes, 1 or 2; -1: into a file.
-std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream = 1);
+/// `stream`: where it goes, 1 or 2; -1: into a file. With `groups`, these take the place of the call sites.
+std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream = 1,
+                         const std::vector<RowGroup>* groups = nullptr);
 
 /// docs/cli/report-json.md describes every key. Written row by row: a document of a million would take gigabytes.
-void write_report_json(const MergedCalls& calls, ReportOutput& output);
+/// With `groups`, these take the place of the rows.
+void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
 
 /// One line per distinct decision, by RFC 4180, the names in the first.
 void write_report_csv(const MergedCalls& calls, ReportOutput& output);

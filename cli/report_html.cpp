@@ -14,7 +14,7 @@
 #include "cli/json.hpp"
 #include "cli/moment.hpp"
 #include "cli/process_text.hpp"
-#include "cli/row_columns.hpp"
+#include "cli/report_page_rows.hpp"
 #include "cli/terminal.hpp"
 
 // report_page/embedded.S
@@ -28,8 +28,7 @@ extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
 namespace fp32shim::cli {
 namespace {
 
-// What bounds the page's size.
-constexpr std::size_t max_rows = 2000;
+// What bounds the page's size; report_page_rows.cpp bounds its rows.
 constexpr std::size_t max_processes = 200;
 constexpr std::size_t max_lines = 50;  ///< of one warning, and changes
 constexpr std::size_t max_values = 5;  ///< of one fact
@@ -90,21 +89,6 @@ Json formats_json(const MergedCalls& calls) {
     return json;
 }
 
-/// A row as the report's JSON has it (docs/cli/report-json.md), without keys that are null.
-Json row_json(const MergedRow& row) {
-    const Json whole = json_of(row);
-    Json json;
-    for (const auto& [key, value] : whole.items()) {
-        if (value.is_string())
-            json[key] = cut(value.get_ref<const std::string&>());
-        else if (!value.is_null())
-            json[key] = value;
-    }
-    json["format"] = format_of(row);
-    if (row.is_refused()) json["refused"] = true;
-    return json;
-}
-
 // --- Facts about the processes
 
 /// The distinct texts that `text_of` gives for the processes, with the number of processes; none where all are empty.
@@ -154,6 +138,14 @@ Json facts_json(const MergedCalls& calls) {
     });
     add("fp32shim", [](const MergedProcess& process) { return process.facts.start.version; });
     return facts;
+}
+
+/// The program's arguments as they were typed, without the folder of the program.
+std::string short_command(const MergedProcess& process) {
+    const std::string& command = process.facts.process.command;
+    const std::size_t end = std::min(command.find(' '), command.size());
+    const std::size_t slash = command.rfind('/', end);
+    return slash == std::string::npos || slash >= end ? command : command.substr(slash + 1);
 }
 
 Json processes_json(const MergedCalls& calls) {
@@ -349,40 +341,33 @@ Json timeline_json(const Timeline& timeline) {
 
 Json page_data(const HtmlReport& report) {
     const MergedCalls& calls = report.calls;
-    const auto rows = sorted(calls.rows(), RowOrder::time);
     Json json;
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = report.is_filtered;
     json["sort"] = report.order == RowOrder::calls ? "calls" : report.order == RowOrder::flops ? "work" : "host_ns";
+    json["by"] = {{"function", report.grouping.by_function}, {"size", report.grouping.by_size_class}};
     json["totals"] = sum_of(calls).json();
     json["totals"]["estimated"] = calls.total().is_estimate;
     json["totals"]["recordings"] = calls.processes().size();
-    json["totals"]["decisions"] = rows.size();
+    json["totals"]["decisions"] = calls.rows().size();
     json["period"] = duration_json(calls);
     json["formats"] = formats_json(calls);
     json["warnings"] = json_of(warnings_about(calls, report.problems));
     json["facts"] = facts_json(calls);
+    json["commands"] = fact("Command", calls, short_command);
     json["programs"] = fact("Program", calls, [](const MergedProcess& process) {
         return std::string(record::base_name(process.facts.process.executable));
     });
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
     json["timeline"] = timeline_json(report.timeline);
-    json["rows"] = Json::array();
-    Sum rest;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (i < max_rows)
-            json["rows"].push_back(row_json(*rows[i]));
-        else
-            rest.add(*rows[i]);
-    }
-    json["rest"] = rest.json();
-    json["rest"]["decisions"] = rows.size() - std::min(rows.size(), max_rows);
+    json["decisions"] = page_rows_json(choose_page_rows(calls, report.order), cut);
     return json;
 }
 
 /// JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`, which only texts can have.
-std::string json_for_script(const Json& json) {
+std::string json_for_script(Json json) {
+    make_plain(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
     std::string safe;
     safe.reserve(text.size());

@@ -7,6 +7,7 @@
 #include "cli/merged_calls.hpp"
 #include "cli/recordings.hpp"
 #include "cli/report_timeline.hpp"
+#include "cli/row_groups.hpp"
 
 namespace fp32shim::cli {
 
@@ -15,12 +16,13 @@ struct HtmlReport {
     const Timeline& timeline;                     ///< empty: there are no events
     const std::vector<ReadingProblem>& problems;  ///< shown as warnings
     RowOrder order = RowOrder::time;              ///< of the decisions, until a column's title is clicked
+    Grouping grouping;                            ///< of the decisions at first; the page can group by others
     bool is_filtered = false;                     ///< calls were left out, and the page says so
 };
 
-/// The page: UTF-8, some 250 KiB and 500 bytes for each decision, of which it has 2000 at most: those with the most
-/// host time; the others are summed. Names in recordings may be anything: they are in the page as JSON without `<`,
-/// and no other script than the page's own runs in it.
+/// The page: UTF-8, some 250 KiB and 150 bytes for each decision that it lists (report_page_rows.hpp). Names in
+/// recordings may be anything: they are in the page as JSON without `<`, and no other script than the page's own runs
+/// in it.
 std::string report_html(const HtmlReport& report);
 
 }  // namespace fp32shim::cli

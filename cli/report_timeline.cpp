@@ -1,8 +1,6 @@
 #include "cli/report_timeline.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <unordered_map>
 
 namespace fp32shim::cli {
 
@@ -15,28 +13,6 @@ std::size_t Timeline::place_of(const std::string& format) {
     if (found != formats_.end()) return static_cast<std::size_t>(found - formats_.begin());
     formats_.push_back(format);
     return formats_.size() - 1;
-}
-
-void Timeline::add(record::RecordingReader& recording, const Filter& filter) {
-    // Absent: the row's calls do not pass.
-    std::unordered_map<std::uint32_t, std::optional<std::size_t>> places;
-    const auto place_of_row = [&](std::uint32_t id) -> std::optional<std::size_t> {
-        const record::RecordedRow* row = recording.row(id);
-        if (!filter.is_empty() && (row == nullptr || !filter.passes(*row, recording.facts().process))) {
-            return std::nullopt;
-        }
-        return place_of(row == nullptr ? "unknown" : format_of(to_merged_row(*row)));
-    };
-    recording.visit_events([&](const record::RecordedEvent& event) {
-        const auto [place, is_new] = places.try_emplace(event.row);
-        if (is_new) place->second = place_of_row(event.row);
-        if (place->second) add(event.begin_ns(), event.end_ns, *place->second);
-        return true;
-    });
-}
-
-void Timeline::add(std::int64_t begin_ns, std::int64_t end_ns, const std::string& format) {
-    add(begin_ns, end_ns, place_of(format));
 }
 
 void Timeline::add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place) {

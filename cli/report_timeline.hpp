@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/filter.hpp"
 #include "cli/merged_calls.hpp"
-#include "record/recording_reader.hpp"
 
 namespace fp32shim::cli {
 
@@ -25,11 +23,11 @@ class Timeline {
     /// By place in formats(); a bin may be shorter than that.
     using Bin = std::vector<Share>;
 
-    /// Adds the events whose rows pass the filter. Reads them all: about half a second for ten million.
-    void add(record::RecordingReader& recording, const Filter& filter);
     /// Adds one call: counted where it returned, its time spread over the bins in which it ran. Nanoseconds since
-    /// 1970.
-    void add(std::int64_t begin_ns, std::int64_t end_ns, const std::string& format);
+    /// 1970; `place` is that of its format.
+    void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place);
+    /// The format's place in formats(), to which it is added where it is new.
+    std::size_t place_of(const std::string& format);
 
     bool empty() const { return bins_.empty(); }
     /// Nanoseconds.
@@ -39,8 +37,6 @@ class Timeline {
     const std::vector<std::string>& formats() const { return formats_; }
 
   private:
-    std::size_t place_of(const std::string& format);
-    void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place);
     void cover(std::int64_t begin_ns, std::int64_t end_ns);
     Share& share_at(std::int64_t bin, std::size_t place);
 

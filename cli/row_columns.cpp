@@ -45,6 +45,8 @@ constexpr RowColumn counts[] = {
     {"timed_calls", [](const MergedRow& row) { return FieldValue(row.counters.timed_calls); }},
     {"host_ns_min", [](const MergedRow& row) { return FieldValue(row.counters.shortest_ns); }},
     {"host_ns_max", [](const MergedRow& row) { return FieldValue(row.counters.longest_ns); }},
+    {"host_ns_median",
+     [](const MergedRow& row) { return row.median_ns ? FieldValue(*row.median_ns) : FieldValue(); }},
     {"first", [](const MergedRow& row) { return FieldValue::time_or_null(row.counters.first_ns); }},
     {"last", [](const MergedRow& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };

@@ -19,6 +19,7 @@
 #include "cli/options.hpp"
 #include "cli/process_environment.hpp"
 #include "cli/program_file.hpp"
+#include "cli/run_children.hpp"
 #include "cli/run_summary.hpp"
 #include "cli/shim_library.hpp"
 #include "cli/terminal.hpp"
@@ -26,6 +27,7 @@
 #include "policy/messages.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
+#include "record/recording_writer.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -98,9 +100,10 @@ void apply(const RunOptions& options, ProcessEnvironment& environment) {
     if (options.pin) {
         raise_floor(environment, "fp32");
         environment.set("FP32_MATMUL_ON_ERROR", "abort");
-        environment.set("NVIDIA_TF32_OVERRIDE", "0");
-        environment.set("CUBLAS_EMULATE_SINGLE_PRECISION", "0");
-        environment.set("ONEDNN_DEFAULT_FPMATH_MODE", "STRICT");
+        for (const record::Pin& pin : record::all_pins) {
+            const std::size_t equals = pin.entry.find('=');
+            environment.set(pin.entry.substr(0, equals), pin.entry.substr(equals + 1));
+        }
     }
 }
 
@@ -174,15 +177,27 @@ std::string recorded_text(const std::vector<std::string>& paths) {
     return text + "; name all of them to report and verify";
 }
 
-constexpr const char* nothing_seen =
-    "no float32 matrix product was recorded (float64 ones, numpy's default, do not count); "
-    "fp32shim doctor -- PROGRAM says what of a program goes past the shim";
+/// `roads`: that were loaded and multiply past the shim, as bypasses_text() has them.
+std::string nothing_seen(const std::string& roads) {
+    const std::string why = roads.empty() ? "float64 ones, numpy's default, do not count"
+                                          : "the program had loaded what multiplies past the shim: " + roads;
+    return fmt::format(
+        "no float32 matrix product was recorded ({}); "
+        "fp32shim doctor -- PROGRAM says what of a program goes past the shim",
+        why);
+}
 
 std::string nothing_found(const std::string& log_path) {
     return fmt::format(
         "no recording was found under {}: the program may have made one in another folder, or could make none, or no "
         "float32 matrix product was seen",
         policy::quoted_path(log_path));
+}
+
+/// Of a program that ended before it could leave one: what it had loaded is not known.
+void leave_empty_recording(const std::string& path, const policy::Policy& policy, const record::ProcessFacts& facts) {
+    record::Recording::open(path, facts, record::make_start_event(FP32SHIM_VERSION, policy),
+                            {.mode = policy.log_mode, .group = policy.log_group});
 }
 
 int failed_to_start(const std::string& program, int error) {
@@ -203,7 +218,6 @@ int run(const RunOptions& options) {
     const record::ProcessFacts facts = record::gather_process_facts(environment.views());
     const std::string problem = problem_of_settings(loaded, options, environment, facts);
     if (!problem.empty()) return fail(problem);
-    preload(environment, library.path);
 
     const std::string path_variable = environment.get("PATH");
     const ProgramFile program =
@@ -212,19 +226,32 @@ int run(const RunOptions& options) {
         say_run(fmt::format("{}: {}", program.path, program.cause));
         return program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable;
     }
-    const std::string unseen = why_unseen(program.path);
-    if (!unseen.empty()) {
-        say_run(fmt::format("{} {}: what it multiplies will not be seen, nor governed", program.path, unseen));
+    const Unseen unseen = why_unseen(program.path);
+    const bool ends_under_preload = unseen.why == record::WhyUnseen::musl;
+    if (!unseen.text.empty()) {
+        if (options.pin)
+            return fail(fmt::format("--pin: {} {}; start a program that the shim can be preloaded into", program.path,
+                                    unseen.text));
+        say_run(fmt::format(
+            "{} {}: what it multiplies will not be seen, nor governed{}", program.path, unseen.text,
+            ends_under_preload ? "; it is started without a preload, which would end it with status 127" : ""));
     }
+    if (!ends_under_preload) preload(environment, library.path);
 
     // Of several ranks the first speaks.
     const bool has_summary = !loaded.policy.disabled && !options.quiet && facts.rank <= 0;
+    const std::string log = loaded.policy.disabled ? std::string() : log_path_here(options, loaded.policy);
     if (!has_summary) {
+        const RunChildren children(log, !options.log.empty(), environment, facts);
+        if (!unseen.text.empty()) children.note(program.path, unseen.why);
         // Nothing is left to do here afterwards, so nothing stands between the program and whoever started it.
         return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
     }
 
-    RunSummary summary(log_path_here(options, loaded.policy), environment, facts);
+    RunSummary summary(log, environment, facts);
+    const bool is_own_log = summary.is_temporary() || !options.log.empty();
+    const RunChildren children(summary.log_path(), is_own_log, environment, facts);
+    if (!unseen.text.empty()) children.note(program.path, unseen.why);
     if (!summary.problem().empty()) {
         say_run(summary.problem());
         return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
@@ -232,17 +259,20 @@ int run(const RunOptions& options) {
     const Ended ended = run_program(program.path, options.words, environment.entries());
     if (ended.exec_error != 0) return failed_to_start(program.path, ended.exec_error);
     std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads what follows
-    const std::vector<std::string> recordings = summary.recordings();
-    const std::string text = summary.text(recordings);
+    const std::vector<std::string> recordings = summary.recordings(children.path());
+    const std::string text = summary.read(recordings);
     std::fwrite(text.data(), 1, text.size(), stderr);
+    if (!recordings.empty() && !summary.is_temporary()) say_run(recorded_text(recordings));
     if (!recordings.empty()) {
-        if (!summary.is_temporary()) say_run(recorded_text(recordings));
-    } else if (unseen.empty()) {
-        const std::string& log = loaded.policy.log_path;
+        if (!summary.has_calls()) say_run(nothing_seen(summary.bypasses()));
+    } else if (unseen.text.empty()) {
+        const std::string& path = loaded.policy.log_path;
         const bool is_certain =
-            summary.is_temporary() || (is_folder_known(log, facts) && problem_of_destination(log, facts).empty());
-        say_run(is_certain ? nothing_seen : nothing_found(log));
+            summary.is_temporary() || (is_folder_known(path, facts) && problem_of_destination(path, facts).empty());
+        if (is_certain && !options.log.empty()) leave_empty_recording(path, loaded.policy, facts);
+        say_run(is_certain ? nothing_seen({}) : nothing_found(path));
     }
+    if (const std::string line = children_line(children.all()); !line.empty()) say_run(line);
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
     return ended.exit_status;
@@ -260,7 +290,8 @@ Action define_run(CLI::App& app) {
                            "Nothing runs below this, whatever else is set; cannot loosen another floor");
     app.add_flag("--pin", options->pin,
                  "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off where the shim does not govern; a "
-                 "policy with errors ends the program; --log NAME.fp32rec must be new")
+                 "policy with errors ends the program; one that cannot be preloaded into is not started; --log "
+                 "NAME.fp32rec must be new")
         ->excludes(floor);
     add_name(app, "--policy", options->policy, "FILE", "A policy file (FP32_MATMUL_POLICY)");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -11,12 +12,14 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/doctor_roads.hpp"
 #include "cli/log_destination.hpp"
 #include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"
 #include "cli/recordings.hpp"
 #include "cli/report_formats.hpp"
 #include "cli/terminal.hpp"
+#include "cli/verify_roads.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -35,6 +38,26 @@ std::string shell_word(const std::string& text) {
     std::string word = "'";
     for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return word + "'";
+}
+
+/// `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`: libraries only. Not what else keeps a proof from being one.
+std::string bypasses_text(const std::vector<UnseenRoad>& roads) {
+    const std::vector<std::string_view> libraries = road_words();
+    constexpr std::size_t most = 6;
+    std::vector<std::string> texts;
+    for (const UnseenRoad& road : roads) {
+        if (std::find(libraries.begin(), libraries.end(), road.word) == libraries.end()) continue;
+        const std::size_t end = road.reason.find(": ");
+        const std::size_t begin = road.reason.rfind('/', end);
+        const std::string where =
+            begin == std::string::npos ? "" : " in " + road.reason.substr(begin + 1, end - begin - 1);
+        const std::string text = road.word + where;
+        if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+    }
+    std::string list;
+    for (std::size_t i = 0; i < std::min(most, texts.size()); ++i) list += (i == 0 ? "" : ", ") + texts[i];
+    if (texts.size() > most) list += fmt::format(" and {} more", texts.size() - most);
+    return printable(list);
 }
 
 }  // namespace
@@ -66,17 +89,24 @@ RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environm
 
 RunSummary::~RunSummary() { remove_temporary_recordings(); }
 
-std::vector<std::string> RunSummary::recordings() const { return recordings_since(log_path_, facts_, began_ns_); }
+std::vector<std::string> RunSummary::recordings(const std::string& left_out) const {
+    std::vector<std::string> paths = recordings_since(log_path_, facts_, began_ns_);
+    std::erase(paths, left_out);
+    return paths;
+}
 
-std::string RunSummary::text(const std::vector<std::string>& recordings) const {
+std::string RunSummary::read(const std::vector<std::string>& recordings) {
     MergedCalls calls;
     const auto problems = visit_recordings(
         recordings, [&](const std::string& path, record::RecordingReader& recording) { calls.add(path, recording); });
     std::string text;
     for (const ReadingProblem& problem : problems)
         text += fmt::format("{}: {}\n", printable(problem.path), printable(problem.text));
-    if (calls.total().calls > 0) {
+    has_calls_ = calls.total().calls > 0;
+    bypasses_ = bypasses_text(find_unseen_roads(calls.processes()));
+    if (has_calls_) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
+        if (!bypasses_.empty()) text += fmt::format("Not counted, if it multiplied: {}\n", bypasses_);
     }
     return text.empty() ? text : "\nfp32shim: " + text;
 }

@@ -23,12 +23,18 @@ class RunSummary {
     /// Why there will be no summary, in one line; empty where nothing is wrong.
     const std::string& problem() const { return problem_; }
 
+    /// Of the recordings; placeholders and all.
+    const std::string& log_path() const { return log_path_; }
     bool is_temporary() const { return !folder_.empty(); }
     /// Those that began since this was made, the oldest first. The program has ended.
-    std::vector<std::string> recordings() const;
+    /// `left_out`: a file that is none of a process.
+    std::vector<std::string> recordings(const std::string& left_out) const;
 
-    /// The lines to show of them, each with a line feed; empty where there are none.
-    std::string text(const std::vector<std::string>& recordings) const;
+    /// Reads them, and returns the lines to show of them, each with a line feed; empty where there are none.
+    std::string read(const std::vector<std::string>& recordings);
+    /// Of what was read: whether there are calls, and what was loaded that multiplies past the shim.
+    bool has_calls() const { return has_calls_; }
+    const std::string& bypasses() const { return bypasses_; }
 
     void remove_temporary_recordings();
 
@@ -41,6 +47,8 @@ class RunSummary {
     record::ProcessFacts facts_;
     std::int64_t began_ns_;
     std::string problem_;
+    bool has_calls_ = false;
+    std::string bypasses_;
 };
 
 }  // namespace fp32shim::cli

@@ -1,10 +1,14 @@
 // fp32shim set and reload: changes in a running process, through the header of its recording.
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
@@ -17,7 +21,8 @@ namespace fp32shim::cli {
 namespace {
 
 struct LiveOptions {
-    std::int32_t pid = 0;
+    std::vector<std::int32_t> pids;
+    bool all = false;
     std::string precision;
     double seconds = 5;
 };
@@ -25,23 +30,93 @@ struct LiveOptions {
 /// The word that takes a precision back.
 constexpr std::string_view back_to_settings = "default";
 
-int told(std::string_view command, const record::CommandAnswer& answer, const std::string& done) {
+/// Tells one answer; returns the exit code for it alone.
+int told(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
+         const std::string& done) {
+    // Answers of the command itself name the process already.
+    const auto say_of_process = [&](const std::string& message) {
+        say(command, message.starts_with(process) ? message : fmt::format("{}: {}", process, message));
+    };
     switch (answer.outcome) {
         case record::CommandOutcome::done:
-            print(printable(answer.message.empty() ? done : fmt::format("{}: {}", done, answer.message)) + "\n");
+            print(printable(
+                      fmt::format("{}: {}{}{}", process, done, answer.message.empty() ? "" : ": ", answer.message)) +
+                  "\n");
             return exit_code::ok;
         case record::CommandOutcome::refused:
-            say(command, "refused: " + answer.message);
+            say_of_process("refused: " + answer.message);
             return exit_code::finding;
         case record::CommandOutcome::not_answered:
-            say(command, answer.message.empty() ? "not answered yet: the process acts on it at its next product"
-                                                : answer.message);
+            say_of_process(answer.message);
             return exit_code::inconclusive;
         case record::CommandOutcome::failed:
             break;
     }
-    say(command, answer.message);
+    say_of_process(answer.message);
     return exit_code::usage;
+}
+
+/// Of several exit codes: that a process was not reached is the worst, that one has not answered yet the least.
+int worse(int one, int other) {
+    for (const int code : {exit_code::usage, exit_code::finding, exit_code::inconclusive})
+        if (one == code || other == code) return code;
+    return exit_code::ok;
+}
+
+/// For `--all`, where this user is root: of everybody.
+bool is_own_process(std::int32_t pid) {
+    struct stat status {};
+    return geteuid() == 0 || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());
+}
+
+/// The recordings of the processes that were named. Says which were not found, and makes that `status`.
+std::vector<record::LiveRecording> recordings_of(std::string_view command, const LiveOptions& options, int& status) {
+    std::vector<record::LiveRecording> recordings;
+    if (options.all) {
+        record::visit_live_recordings([&](const record::LiveRecording& recording) {
+            if (is_own_process(recording.pid)) recordings.push_back(recording);
+        });
+        if (!recordings.empty()) return recordings;
+        say(command, geteuid() == 0 ? "no process records now" : "no process of this user records now");
+        status = exit_code::usage;
+    }
+    for (const std::int32_t pid : options.pids) {
+        record::FoundRecording found = record::find_live_recording(pid);
+        if (found.recording) {
+            recordings.push_back(std::move(*found.recording));
+        } else {
+            say(command, found.error);
+            status = exit_code::usage;
+        }
+    }
+    return recordings;
+}
+
+/// Sends a command to all processes that were named, tells each answer, and of several how many have done it.
+/// `done_by`: what a process has done, in words.
+template <class Send, class DoneBy>
+int command_all(std::string_view command, const LiveOptions& options, const Send& send, const DoneBy& done_by) {
+    if (options.pids.empty() != options.all) {
+        say(command, fmt::format("{}; see: fp32shim {} --help",
+                                 options.all ? "found process ids together with --all; allowed: one of the two"
+                                             : "found no process; allowed: process ids, or --all",
+                                 command));
+        return exit_code::usage;
+    }
+    int status = exit_code::ok;
+    const std::vector<record::LiveRecording> recordings = recordings_of(command, options, status);
+    const std::vector<record::CommandAnswer> answers = send(recordings);
+    std::size_t done = 0;
+    for (std::size_t i = 0; i < recordings.size(); ++i) {
+        const bool is_done = answers[i].outcome == record::CommandOutcome::done;
+        done += is_done ? 1 : 0;
+        status = worse(status, told(command, answers[i], fmt::format("process {}", recordings[i].pid),
+                                    is_done ? done_by(recordings[i]) : std::string()));
+    }
+    const std::size_t named = options.all ? recordings.size() : options.pids.size();
+    if (named > 1 || (options.all && named > 0))
+        print(fmt::format("done by {} of {}\n", done, named == 1 ? "1 process" : fmt::format("{} processes", named)));
+    return status;
 }
 
 std::chrono::milliseconds timeout_of(const LiveOptions& options) {
@@ -77,59 +152,81 @@ std::string why_without_effect(const record::LiveRecording& live, policy::Precis
 }
 
 int set(const LiveOptions& options) {
-    const record::FoundRecording found = record::find_live_recording(options.pid);
-    if (!found.recording) {
-        say("set", found.error);
-        return exit_code::usage;
-    }
     std::optional<policy::Precision> precision;
     if (!policy::equal_ignoring_case(options.precision, back_to_settings)) {
         precision = policy::parse_precision(options.precision);
     }
-    const std::string words = precision ? std::string(policy::to_string(*precision)) : "back to its settings";
-    const record::CommandAnswer answer = record::send_set_precision(*found.recording, precision, timeout_of(options));
-    return told("set", answer,
-                fmt::format("process {}: precision {}{}", options.pid, words,
-                            precision ? why_without_effect(*found.recording, *precision) : ""));
+    const std::string words =
+        "precision " + (precision ? std::string(policy::to_string(*precision)) : "back to its settings");
+    return command_all(
+        "set", options,
+        [&](const auto& recordings) {
+            return record::send_set_precision(recordings, precision, timeout_of(options));
+        },
+        [&](const record::LiveRecording& recording) {
+            return words + (precision ? why_without_effect(recording, *precision) : "");
+        });
 }
 
 int reload(const LiveOptions& options) {
-    const record::FoundRecording found = record::find_live_recording(options.pid);
-    if (!found.recording) {
-        say("reload", found.error);
-        return exit_code::usage;
-    }
-    return told("reload", record::send_reload(*found.recording, timeout_of(options)),
-                fmt::format("process {}: policy read again", options.pid));
+    return command_all(
+        "reload", options,
+        [&](const auto& recordings) { return record::send_reload(recordings, timeout_of(options)); },
+        [](const record::LiveRecording&) { return std::string("policy read again"); });
 }
 
-void add_pid(CLI::App& app, LiveOptions& options) {
-    add_process_id(app, options.pid, "A process that records, as fp32shim ps lists it")->required();
+/// Reads process ids; throws for a word that is none.
+std::vector<std::int32_t> process_ids(std::span<const std::string> words) {
+    std::vector<std::int32_t> pids;
+    for (const std::string& word : words) {
+        const std::int32_t pid = process_id(word).value_or(0);
+        if (pid == 0) throw CLI::ValidationError("PID", not_a_process_id(word));
+        if (std::find(pids.begin(), pids.end(), pid) == pids.end()) pids.push_back(pid);
+    }
+    return pids;
+}
+
+constexpr const char* pids_description = "Processes that record, as fp32shim ps lists them";
+
+void add_all(CLI::App& app, LiveOptions& options) {
+    app.add_flag("--all", options.all, "All processes of this user that record; where that is root, of everybody");
     add_seconds(app, "--wait", options.seconds, 0,
-                "Seconds to wait for the process's next product; 5 where not given");
+                "Seconds to wait for the processes' next products; 5 where not given");
 }
 
 }  // namespace
 
 Action define_set(CLI::App& app) {
     auto options = std::make_shared<LiveOptions>();
-    add_pid(app, *options);
+    // The last of the words before options is the precision, which CLI11 cannot tell from a further process.
+    auto precision = std::make_shared<CLI::Option*>();
+    const auto take_words = [options, precision](const std::vector<std::string>& words) {
+        const bool has_precision = !process_id(words.back());
+        if (has_precision) (*precision)->add_result(words.back());
+        options->pids = process_ids(std::span(words).first(words.size() - (has_precision ? 1 : 0)));
+    };
+    CLI::Option* pids = app.add_option_function<std::vector<std::string>>("PID", take_words, pids_description);
+    pids->type_name("PID");
     std::vector<std::string_view> allowed = policy::texts_of(policy::default_precision_words);
     allowed.push_back(back_to_settings);
-    app.add_option("PRECISION", options->precision, "What products are asked to run at from now on")
-        ->type_name(alternatives(allowed))
-        ->required()
-        ->check([allowed](const std::string& text) {
-            const bool is_known = policy::parse_word(policy::default_precision_words, text) ||
-                                  policy::equal_ignoring_case(text, back_to_settings);
-            return is_known ? std::string() : policy::not_one_of(text, allowed);
-        });
+    *precision = app.add_option("PRECISION", options->precision, "What products are asked to run at from now on")
+                     ->type_name(alternatives(allowed))
+                     ->required()
+                     ->check([allowed](const std::string& text) {
+                         const bool is_known = policy::parse_word(policy::default_precision_words, text) ||
+                                               policy::equal_ignoring_case(text, back_to_settings);
+                         return is_known ? std::string() : policy::not_one_of(text, allowed);
+                     });
+    add_all(app, *options);
     return [options] { return set(*options); };
 }
 
 Action define_reload(CLI::App& app) {
     auto options = std::make_shared<LiveOptions>();
-    add_pid(app, *options);
+    const auto take_words = [options](const std::vector<std::string>& words) { options->pids = process_ids(words); };
+    CLI::Option* pids = app.add_option_function<std::vector<std::string>>("PID", take_words, pids_description);
+    pids->type_name("PID");
+    add_all(app, *options);
     return [options] { return reload(*options); };
 }
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "record/utf8.hpp"
+#include "policy/plain_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -98,23 +98,7 @@ std::string coloured(std::string_view text, Colour colour, int stream) {
     return fmt::format("{}{}\033[0m", code_of(colour), text);
 }
 
-std::string printable(std::string_view text) {
-    std::string result;
-    while (!text.empty()) {
-        const std::size_t length = record::utf8_length(text);
-        const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-        text.remove_prefix(character.size());
-        const auto first = static_cast<unsigned char>(character.front());
-        // U+0080 to U+009F are to some terminals what an escape sequence is.
-        const bool is_c1 = first == 0xc2 && static_cast<unsigned char>(character.back()) < 0xa0;
-        if (length > 0 && first >= 0x20 && first != 0x7f && !is_c1) {
-            result += character;
-        } else {
-            for (const char c : character) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        }
-    }
-    return result;
-}
+std::string printable(std::string_view text) { return policy::plain_text(text); }
 
 void say(std::string_view command, std::string_view message) {
     const std::string line =
@@ -127,14 +111,59 @@ void Table::add(std::vector<std::string> cells) {
     rows_.push_back(std::move(cells));
 }
 
-std::string Table::text(int stream) const {
+std::vector<std::size_t> Table::natural_widths() const {
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         std::size_t width = width_of(columns_[i].title);
         for (const auto& row : rows_) width = std::max(width, width_of(row[i]));
         widths.push_back(width);
     }
-    const std::vector<Line> lines = fit(terminal_width(stream), widths);
+    return widths;
+}
+
+Table Table::fitted(std::size_t limit, std::vector<std::string>& left_out) const {
+    const auto line_count = [limit](const Table& table) {
+        std::vector<std::size_t> widths = table.natural_widths();
+        return table.fit(limit, widths).size();
+    };
+    const auto without = [](Table table, std::uint8_t rank, std::vector<std::string>& titles) {
+        for (std::size_t i = table.columns_.size(); i-- > 0;) {
+            if (table.columns_[i].rank != rank) continue;
+            const auto place = static_cast<std::ptrdiff_t>(i);
+            titles.insert(titles.begin(), table.columns_[i].title);
+            table.columns_.erase(table.columns_.begin() + place);
+            for (auto& row : table.rows_) row.erase(row.begin() + place);
+        }
+        return table;
+    };
+    Table table = *this;
+    while (true) {
+        std::uint8_t rank = 0;
+        for (const Column& column : table.columns_) rank = std::max(rank, column.rank);
+        const std::size_t lines = line_count(table);
+        if (rank == 0 || lines <= 1) return table;
+        std::vector<std::string> titles;
+        Table narrower = without(table, rank, titles);
+        // Columns that go first are not worth a second line; the others are.
+        const std::size_t most_lines = left_out.empty() ? std::min<std::size_t>(2, line_count(narrower)) : 2;
+        if (lines <= most_lines) return table;
+        left_out.insert(left_out.begin(), titles.begin(), titles.end());
+        table = std::move(narrower);
+    }
+}
+
+std::string Table::text(int stream) const {
+    const std::size_t limit = terminal_width(stream);
+    if (limit == 0) return lines_text(0, stream);
+    std::vector<std::string> left_out;
+    std::string text = fitted(limit, left_out).lines_text(limit, stream);
+    if (left_out.empty()) return text;
+    return text + coloured(fmt::format("(no room for: {})", fmt::join(left_out, ", ")), Colour::faint, stream) + "\n";
+}
+
+std::string Table::lines_text(std::size_t limit, int stream) const {
+    std::vector<std::size_t> widths = natural_widths();
+    const std::vector<Line> lines = fit(limit, widths);
     const auto add = [&](std::string& text, Colour colour, const auto& cell_of) {
         for (const Line& line : lines) {
             std::string cells = line.begin == 0 ? "" : std::string(continuation_indent, ' ');
@@ -212,6 +241,14 @@ std::string count_text(std::uint64_t count) {
         digits.insert(static_cast<std::size_t>(i), 1, ',');
     }
     return digits;
+}
+
+std::string share_text(std::uint64_t part, std::uint64_t whole) {
+    if (whole == 0) return {};
+    const double percent = 100 * static_cast<double>(part) / static_cast<double>(whole);
+    if (part > 0 && percent < 0.05) return "<0.1%";
+    if (part < whole && percent >= 99.95) return ">99.9%";
+    return fmt::format("{:.1f}%", percent);
 }
 
 std::string counted(std::uint64_t count, std::string_view noun) {

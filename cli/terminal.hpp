@@ -19,11 +19,11 @@ std::size_t terminal_width(int stream);
 /// `text` in that colour where stream 1 or 2 takes colours, else as it is.
 std::string coloured(std::string_view text, Colour colour, int stream = 1);
 
-/// Writes `fp32shim COMMAND: MESSAGE` to stderr, as one line: control characters are written as \xNN.
+/// Writes `fp32shim COMMAND: MESSAGE` to stderr, as one printable() line.
 void say(std::string_view command, std::string_view message);
 
-/// `text` with control characters, and bytes that are not UTF-8, as \xNN, so that names from files and other
-/// processes cannot steer a terminal.
+/// `text` with control characters, those that nobody sees, and bytes that are not UTF-8, as \xNN: names from files
+/// and other processes cannot steer a terminal, nor change the order of what it shows.
 std::string printable(std::string_view text);
 
 /// Columns of text, aligned when written.
@@ -33,6 +33,8 @@ class Table {
         std::string title;
         bool is_number = false;      ///< aligned to the right
         std::size_t shrinks_to = 0;  ///< on a terminal that is too narrow, cells may be shortened to this; 0: never
+        /// On a terminal that has no room for it even then, columns of the highest rank are left out first; 0: never.
+        std::uint8_t rank = 0;
     };
 
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -43,7 +45,7 @@ class Table {
 
     /// The title line in bold where `stream` takes colours, then the rows; each ends in a line feed. A terminal gets
     /// what fits into its width: long names lose their middles, and what then still has no room goes on in a second
-    /// line. Everything else gets all of it in one.
+    /// line. What would need a third is left out, by rank, and a last line names it. Everything else gets all in one.
     std::string text(int stream = 1) const;
 
   private:
@@ -52,6 +54,10 @@ class Table {
         std::size_t begin, end;
     };
     std::vector<Line> fit(std::size_t limit, std::vector<std::size_t>& widths) const;
+    std::vector<std::size_t> natural_widths() const;
+    /// The table without columns that have no room, whose titles are added to `left_out`.
+    Table fitted(std::size_t limit, std::vector<std::string>& left_out) const;
+    std::string lines_text(std::size_t limit, int stream) const;
 
     std::vector<Column> columns_;
     std::vector<std::vector<std::string>> rows_;
@@ -63,6 +69,9 @@ std::string duration_text(double nanoseconds, bool is_estimate = false);
 
 /// `1234567` as `1,234,567`.
 std::string count_text(std::uint64_t count);
+
+/// `12.3%`; `<0.1%` and `>99.9%` where rounding would make it none or all; empty where `whole` is 0.
+std::string share_text(std::uint64_t part, std::uint64_t whole);
 
 /// `1 call`, `1,234 calls`.
 std::string counted(std::uint64_t count, std::string_view noun);

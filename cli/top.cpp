@@ -19,6 +19,7 @@
 #include "cli/settings_in_force.hpp"
 #include "cli/terminal.hpp"
 #include "record/recording_control.hpp"
+#include "record/recording_processes.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -34,7 +35,7 @@ struct TopOptions {
 struct Seen {
     std::int32_t pid = 0;
     std::string recording;
-    record::RecordingFacts facts;
+    record::RecordingFacts facts;  ///< command and executable as the kernel says them: a recording can say anything
     std::uint64_t calls = 0, host_ns = 0;
     bool is_estimate = false;       ///< of host_ns
     double calls_per_second = 0;    ///< since the look before; at the first look since the recording began
@@ -75,6 +76,8 @@ std::optional<Seen> look_at(const record::LiveRecording& live, bool with_rows,
     seen.pid = live.pid;
     seen.recording = live.name;
     seen.facts = opened.reader->facts();
+    seen.facts.process.command = record::command_of(live.pid);
+    seen.facts.process.executable = record::executable_of(live.pid);
     count_calls(*opened.reader, seen);
     seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
@@ -115,7 +118,7 @@ std::string word_or(const std::optional<Word>& word, std::string_view unknown) {
 }
 
 /// 0% is none, and 100% is all: one call below FP32 among a million is not to be rounded away.
-std::string share_text(std::uint64_t count, std::uint64_t calls) {
+std::string whole_share_text(std::uint64_t count, std::uint64_t calls) {
     if (calls == 0) return "-";
     const double percent = 100.0 * static_cast<double>(count) / static_cast<double>(calls);
     if (count > 0 && percent < 1) return "<1%";
@@ -135,7 +138,7 @@ std::string process_table(const std::vector<Seen>& all) {
                  {"policy"},
                  {"command", false, 20}});
     for (const Seen& seen : all) {
-        const auto share = [&](std::uint64_t count) { return share_text(count, seen.calls); };
+        const auto share = [&](std::uint64_t count) { return whole_share_text(count, seen.calls); };
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
                    count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns), seen.is_estimate),
                    share(seen.fp32_calls), share(seen.lower_calls), word_or(seen.settings.precision, "?"),
@@ -181,20 +184,17 @@ Json json_of(const std::vector<Seen>& all) {
 
 /// All recording processes, or the one that was asked for; `error` where that one has no recording.
 std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>& before, std::string& error) {
-    std::vector<record::LiveRecording> recordings;
-    if (options.pid == 0) {
-        recordings = record::find_live_recordings();
-    } else {
-        record::FoundRecording found = record::find_live_recording(options.pid);
-        if (found.recording)
-            recordings.push_back(std::move(*found.recording));
-        else
-            error = found.error;
-    }
     std::vector<Seen> all;
-    for (const record::LiveRecording& recording : recordings) {
-        if (auto seen = look_at(recording, options.pid != 0 || options.format == "json", before))
-            all.push_back(std::move(*seen));
+    const bool with_rows = options.pid != 0 || options.format == "json";
+    const auto look_at_one = [&](const record::LiveRecording& recording) {
+        if (auto seen = look_at(recording, with_rows, before)) all.push_back(std::move(*seen));
+    };
+    if (options.pid == 0) {
+        record::visit_live_recordings(look_at_one);
+    } else if (const record::FoundRecording found = record::find_live_recording(options.pid); found.recording) {
+        look_at_one(*found.recording);
+    } else {
+        error = found.error;
     }
     sort_by(options.sort, all);
     return all;

@@ -14,15 +14,18 @@
 #include "cli/recordings.hpp"
 #include "cli/report_formats.hpp"
 #include "cli/row_columns.hpp"
+#include "cli/row_consistency.hpp"
 #include "cli/terminal.hpp"
+#include "cli/verify_evidence.hpp"
 #include "cli/verify_roads.hpp"
+#include "policy/messages.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
 struct VerifyOptions {
     std::vector<std::string> recordings;
-    std::vector<std::string> assumed_unused;  ///< words of roads
+    std::vector<std::string> assumed_unused;  ///< words of roads, several separated by commas
     std::string at_least, format;
     bool allow_bf16x9 = false;
 };
@@ -65,7 +68,12 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     const auto strictness = strictness_of(row.ran_at(), allow_bf16x9);
     const std::string what =
         fmt::format("{} calls of {} {} ({})", count, row.function, row.size_text(), row.route_text());
-    if (strictness) {
+    const std::string contradiction = contradiction_in(row);
+    if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
+        verified.doubts.push_back(
+            {"", fmt::format("{}: the recording contradicts itself, it was damaged or changed: {}", what,
+                             contradiction)});
+    } else if (strictness) {
         if (*strictness >= at_least)
             verified.shown_calls += count;
         else
@@ -93,6 +101,44 @@ void judge_process(const MergedProcess& process, bool is_continued, Verified& ve
     }
 }
 
+/// One of the words, as it is written there; a child's is taken as it is. Empty: there is no such road.
+std::string known_road(const std::string& word) {
+    if (is_child_word(word)) return word;
+    for (const std::string_view known : unseen_road_words()) {
+        if (policy::equal_ignoring_case(known, word)) return std::string(known);
+    }
+    return {};
+}
+
+std::vector<std::string> split_at_commas(const std::string& list) {
+    std::vector<std::string> words;
+    for (std::size_t begin = 0; begin <= list.size();) {
+        const std::size_t end = std::min(list.find(',', begin), list.size());
+        words.push_back(list.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return words;
+}
+
+std::string problem_of_roads(const std::string& list) {
+    for (const std::string& word : split_at_commas(list)) {
+        if (!known_road(word).empty()) continue;
+        std::vector<std::string_view> words = unseen_road_words();
+        words.push_back("child:NAME");
+        return policy::not_one_of(word, words);
+    }
+    return {};
+}
+
+/// A child's name may have commas in it.
+bool is_among(const std::vector<std::string>& lists, const std::string& word) {
+    return std::any_of(lists.begin(), lists.end(), [&](const std::string& list) {
+        const std::vector<std::string> words = split_at_commas(list);
+        return list == word || std::any_of(words.begin(), words.end(),
+                                           [&](const std::string& one) { return known_road(one) == word; });
+    });
+}
+
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
                       const VerifyOptions& options) {
     const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
@@ -106,8 +152,7 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     if (calls.total().calls == 0 && !calls.processes().empty())
         verified.doubts.push_back({"", "no calls were recorded"});
     for (UnseenRoad& road : find_unseen_roads(calls.processes())) {
-        const auto& words = options.assumed_unused;
-        const bool is_assumed = std::find(words.begin(), words.end(), road.word) != words.end();
+        const bool is_assumed = is_among(options.assumed_unused, road.word);
         (is_assumed ? verified.assumed : verified.roads).push_back(std::move(road));
     }
     return verified;
@@ -131,9 +176,12 @@ int exit_code_of(Verdict verdict) {
 }
 
 constexpr std::string_view scope_note =
-    "What the shim does not see is judged by the files that the processes had loaded. Not judged: code that programs "
-    "make or load at run time themselves (for a GPU, for example), LAPACK routines that multiply inside their own "
-    "library, and linker namespaces of dlmopen.";
+    "What the shim does not see is judged by the files that the processes had loaded, and by the programs that they "
+    "started. Not judged: code that programs make or load at run time themselves (for a GPU, for example), LAPACK "
+    "routines that multiply inside their own library, linker namespaces of dlmopen, programs that were started by "
+    "system calls past the C library, or elsewhere (by ssh, srun or a container service). A recording is no seal: "
+    "who "
+    "can write to it can change it.";
 
 Json json_of(const UnseenRoad& road) {
     return {{"road", road.word},
@@ -143,7 +191,8 @@ Json json_of(const UnseenRoad& road) {
             {"recordings", road.recordings}};
 }
 
-Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+             const std::vector<TimeSpan>& spans) {
     Json json = {{"schema", 1},
                  {"verdict", word_of(verified.verdict())},
                  {"at_least", options.at_least},
@@ -152,11 +201,14 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"calls", calls.total().calls},
                  {"calls_shown", verified.shown_calls},
                  {"lost_changes", calls.lost_changes()},
+                 {"processes", Json::array()},
                  {"violations", Json::array()},
                  {"doubts", Json::array()},
                  {"roads_not_seen", Json::array()},
                  {"assumed_unused", Json::array()},
                  {"scope", scope_note}};
+    for (std::size_t i = 0; i < calls.processes().size(); ++i)
+        json["processes"].push_back(evidence_of(calls.processes()[i], spans[i]));
     for (const MergedRow* row : verified.violations) json["violations"].push_back(cli::json_of(*row));
     for (const Doubt& doubt : verified.doubts) {
         json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
@@ -164,6 +216,15 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
     for (const UnseenRoad& road : verified.roads) json["roads_not_seen"].push_back(json_of(road));
     for (const UnseenRoad& road : verified.assumed) json["assumed_unused"].push_back(json_of(road));
     return json;
+}
+
+/// What the variables of a road keep at float32, and what not: a line each.
+std::string reach_of_pins(std::uint16_t pins) {
+    std::string text;
+    for (const record::Pin& pin : record::all_pins) {
+        if ((pins & pin.bit) != 0) text += fmt::format("     {} {}\n", pin.entry, pin.reach);
+    }
+    return text;
 }
 
 /// `a.fp32rec: `, `a.fp32rec and 3 more: `; nothing where it is about all of them.
@@ -226,7 +287,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                             printable(road.reason));
         const std::string pinned = pins_text(road.pins);
         if (!pinned.empty() || !road.remedy.empty())
-            text += fmt::format("  -> {}\n", pinned.empty() ? road.remedy : pinned);
+            text += fmt::format("  -> {}\n{}", pinned.empty() ? road.remedy : pinned, reach_of_pins(road.pins));
     }
     if (!verified.assumed.empty()) {
         text +=
@@ -242,14 +303,18 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
 }
 
 int verify(const VerifyOptions& options) {
-    const RecordingPaths found = find_recordings(options.recordings);
+    RecordingPaths found = find_recordings(options.recordings);
+    if (found.errors.empty()) add_rest_of_runs(found);
     if (say_errors("verify", found)) return exit_code::usage;
 
     MergedCalls calls;
-    const auto problems =
-        visit_recordings(found.paths, [&](const std::string& path, auto& recording) { calls.add(path, recording); });
+    std::vector<TimeSpan> spans;
+    const auto problems = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
+        calls.add(path, recording);
+        spans.push_back(time_span_of(recording));
+    });
     const Verified verified = verify_calls(calls, problems, options);
-    print(options.format == "json" ? json_text(json_of(verified, calls, options))
+    print(options.format == "json" ? json_text(json_of(verified, calls, options, spans))
                                    : text_of(verified, calls, options));
     return exit_code_of(verified.verdict());
 }
@@ -265,8 +330,12 @@ Action define_verify(CLI::App& app) {
                "The lowest format that is let pass")
         ->required();
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
-    add_choices(app, "--assume-unused", options->assumed_unused, unseen_road_words(),
-                "You know that nothing was multiplied below it on this road past the shim; the verdict says so");
+    add_values(
+        app, "--assume-unused", options->assumed_unused,
+        "You know that nothing was multiplied below it on these roads past the shim, or by a child that was not "
+        "covered (child:NAME), separated by commas; the verdict says so")
+        ->type_name(alternatives(unseen_road_words()))
+        ->check(problem_of_roads);
     add_format(app, options->format, {"table", "json"});
     return [options] { return verify(*options); };
 }

@@ -11,6 +11,7 @@
 #include "cli/doctor_functions.hpp"
 #include "cli/doctor_roads.hpp"
 #include "cli/moment.hpp"
+#include "cli/process_text.hpp"
 #include "cli/progress.hpp"
 #include "record/process_facts.hpp"
 
@@ -18,7 +19,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view bound_past = "bound-past", dlsym_past = "dlsym-past", later_libraries = "later",
-                           unread_libraries = "unread";
+                           unread_libraries = "unread", child_prefix = "child:";
 
 /// What a loaded file says about roads.
 struct Judged {
@@ -68,7 +69,7 @@ class JudgedFiles {
 class UnseenRoads {
   public:
     void add(std::string_view word, std::string reason, std::string remedy, const std::string& recording,
-             std::uint8_t pins = 0) {
+             std::uint16_t pins = 0) {
         const auto [place, is_new] = places_.emplace(std::tuple(std::string(word), reason, pins), all_.size());
         if (is_new) all_.push_back({std::string(word), std::move(reason), std::move(remedy), pins, {}});
         std::vector<std::string>& recordings = all_[place->second].recordings;
@@ -120,19 +121,50 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
                   "", process.path);
     }
     if (objects.are_missing)
-        roads.add(unread_libraries, "not all libraries that were loaded had room in the recording",
-                  "raise [log] max_size", process.path);
+        roads.add(
+            unread_libraries,
+            "not all libraries that were loaded are in the recording: there was no room for them, or the process was "
+            "forked while another thread unloaded one",
+            "raise [log] max_size if it was reached", process.path);
     if (objects.had_lookup_past)
         roads.add(dlsym_past, "a function that multiplies was looked up by dlsym, and given out past the shim", "",
                   process.path);
 }
 
+/// Children that multiply unseen, if they do.
+void add_children(const MergedProcess& process, UnseenRoads& roads) {
+    for (const record::RecordedChild& child : process.children) {
+        const std::string word = std::string(child_prefix) + std::string(record::base_name(child.path));
+        roads.add(word, "not covered: " + unseen_child_text(child), "", process.path);
+    }
+    if (process.missed_children > 0)
+        roads.add(std::string(child_prefix) + "*",
+                  fmt::format("children that were not covered were started {} times more, without room to note which",
+                              process.missed_children),
+                  "", process.path);
+}
+
+/// Without a driver no program reaches a GPU, whatever else it has loaded. Where not all that was loaded is known,
+/// there may have been one.
+bool may_have_a_gpu(const MergedProcess& process) {
+    constexpr std::string_view drivers[] = {"libcuda.so", "libamdhip64.so", "libhsa-runtime64.so", "libze_loader.so"};
+    const record::RecordedObjects& objects = process.objects;
+    if (objects.looked_at_ns == 0 || objects.are_missing) return true;
+    return std::any_of(objects.all.begin(), objects.all.end(), [&](const record::RecordedObject& object) {
+        const std::string_view name = record::base_name(object.path);
+        return std::any_of(std::begin(drivers), std::end(drivers),
+                           [&](std::string_view driver) { return name.starts_with(driver); });
+    });
+}
+
 void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
                  UnseenRoads& roads) {
     std::map<std::string, std::vector<std::string>> unread;
+    const bool has_gpu = may_have_a_gpu(process);
     for (const record::RecordedObject& object : process.objects.all) {
         const Judged& judged = files.of(object);
         for (const Road& road : judged.roads) {
+            if (road.device == "gpu" && !has_gpu) continue;
             const std::string name = road.name == road.word ? "" : road.name + " ";  // the word stands before it
             const bool is_pinned = (process.facts.process.pins & road.pins) == road.pins;
             roads.add(road.word, fmt::format("{}in {}: {}", name, object.path, road.message), road.remedy,
@@ -149,6 +181,8 @@ void add_process(const MergedProcess& process, const std::vector<MergedProcess>&
                 "", process.path);
     }
     add_unread(unread, process.path, roads);
+    add_children(process, roads);
+    if (process.is_children_only()) return;
     add_gaps(process, processes, is_continued(process, processes), roads);
 }
 
@@ -171,6 +205,10 @@ std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& proc
         add_process(processes[i], processes, files, roads);
     }
     return roads.take();
+}
+
+bool is_child_word(std::string_view word) {
+    return word.size() > child_prefix.size() && word.starts_with(child_prefix);
 }
 
 std::vector<std::string_view> unseen_road_words() {

@@ -12,10 +12,10 @@
 namespace fp32shim::cli {
 
 struct UnseenRoad {
-    std::string word;    ///< for --assume-unused
+    std::string word;    ///< for --assume-unused; of a child that was not seen: `child:NAME`
     std::string reason;  ///< what may have multiplied, and why that is not known: to follow the word
     std::string remedy;  ///< what governs it; empty: nothing
-    std::uint8_t pins;   ///< record::pin_…, where the environment had all that keep it at float32; else 0
+    std::uint16_t pins;  ///< record::pin_…, where the environment had all that keep it at float32; else 0
     std::vector<std::string> recordings;  ///< whose processes had it
 };
 
@@ -27,7 +27,10 @@ bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>
 /// names, and they are a road of their own.
 std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& processes);
 
-/// The words of all roads there are.
+/// Whether a word is one of a child: there are as many as there are programs.
+bool is_child_word(std::string_view word);
+
+/// The words of all other roads there are.
 std::vector<std::string_view> unseen_road_words();
 
 }  // namespace fp32shim::cli

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <string>
 
 #include "policy/decide.hpp"
@@ -15,7 +16,31 @@ bool hold(const Conditions& conditions, const MatmulCall& call, const Process& p
                             [](std::string_view, const auto&, const auto&, bool holds) { return holds; });
 }
 
+/// Whether a condition is on something that is the same in all calls of a site.
+bool is_of_site(std::string_view key, const SiteFacts& site) {
+    constexpr std::string_view always[] = {"device", "function", "caller", "executable", "host", "command"};
+    return (key == "dtype" && site.dtype) || std::find(std::begin(always), std::end(always), key) != std::end(always);
+}
+
 }  // namespace
+
+bool may_match(const Rule& rule, const SiteFacts& site, const Process& process) {
+    MatmulCall call;
+    call.function = site.function;
+    call.caller = site.caller;
+    call.device = site.device;
+    call.dtype = site.dtype.value_or(Dtype::float32);
+    const bool may_hold = judge_conditions(
+        rule.when, call, process,
+        [&](std::string_view key, const auto&, const auto&, bool holds) { return holds || !is_of_site(key, site); });
+    if (!may_hold || rule.unless.empty()) return may_hold;
+    // An exception that holds for every call of the site: all that it asks for is known, and so.
+    const bool always_excepted = judge_conditions(
+        rule.unless, call, process, [&](std::string_view key, const auto& asked, const auto&, bool holds) {
+            return asked.empty() || (holds && is_of_site(key, site));
+        });
+    return !always_excepted;
+}
 
 bool any_scope(const std::vector<std::string>& globs, std::string_view path) {
     if (any_glob(globs, path)) return true;

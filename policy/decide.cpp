@@ -11,18 +11,22 @@ struct Outcome {
     Reason reason;
 };
 
-Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides) {
+/// `rule_at(i)`: the index of the i-th of the rules that may match, of which there are `rule_count`.
+template <class RuleAt>
+Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
+                std::size_t rule_count, const RuleAt& rule_at) {
     Decision decision;
     if (overrides.pinned) {
         decision.requested = Precision::highest;
         decision.source = Source::guard_pin;
         return decision;
     }
-    for (std::size_t i = 0; i < policy.rules.size(); ++i) {
-        if (!matches(policy.rules[i], call, process)) continue;
-        decision.requested = policy.rules[i].precision;
+    for (std::size_t i = 0; i < rule_count; ++i) {
+        const std::size_t index = rule_at(i);
+        if (!matches(policy.rules[index], call, process)) continue;
+        decision.requested = policy.rules[index].precision;
         decision.source = Source::rule;
-        decision.rule = static_cast<std::int32_t>(i);
+        decision.rule = static_cast<std::int32_t>(index);
         return decision;
     }
     if (overrides.thread) {
@@ -128,9 +132,9 @@ Outcome on_cpu(Precision wanted, CpuMode mode) {
     return {Precision::native, Reason::as_requested};
 }
 
-}  // namespace
-
-Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides) {
+template <class RuleAt>
+Decision decide_by(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
+                   std::size_t rule_count, const RuleAt& rule_at) {
     // Settings are about float32 products: narrower ones are counted, and nothing asks anything of them.
     if (call.dtype != Dtype::float32 && call.dtype != Dtype::complex64) {
         Decision observed;
@@ -138,7 +142,7 @@ Decision decide(const MatmulCall& call, const Process& process, const Policy& po
         return observed;
     }
 
-    Decision decision = choose(call, process, policy, overrides);
+    Decision decision = choose(call, process, policy, overrides, rule_count, rule_at);
     const Precision wanted =
         decision.requested == Precision::automatic ? resolve_automatic(call, policy) : decision.requested;
     const Precision allowed = clamp(wanted, std::max(policy.floor, overrides.floor), policy.allow_bf16x9);
@@ -154,6 +158,17 @@ Decision decide(const MatmulCall& call, const Process& process, const Policy& po
         decision.reason = outcome.reason;
     }
     return decision;
+}
+
+}  // namespace
+
+Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides) {
+    return decide_by(call, process, policy, overrides, policy.rules.size(), [](std::size_t i) { return i; });
+}
+
+Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
+                std::span<const std::uint16_t> rules) {
+    return decide_by(call, process, policy, overrides, rules.size(), [rules](std::size_t i) { return rules[i]; });
 }
 
 }  // namespace fp32shim::policy

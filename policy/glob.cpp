@@ -1,79 +1,133 @@
 #include "policy/glob.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "policy/glob_elements.hpp"
+
 namespace fp32shim::policy {
 namespace {
 
-/// Position after the set that opens at `begin`, or npos where it has no end. A `]` that comes first is a member.
-std::size_t end_of_set(std::string_view pattern, std::size_t begin) {
-    std::size_t first = begin + 1;
-    if (first < pattern.size() && (pattern[first] == '!' || pattern[first] == '^')) ++first;
-    const std::size_t close = pattern.find(']', first + 1);
-    return close == std::string_view::npos ? close : close + 1;
+constexpr std::size_t none = std::string_view::npos;
+
+/// What stands between two `*`, and before the first and behind the last: elements that match one byte each.
+struct Piece {
+    std::string_view pattern;
+    std::size_t length = 0;  ///< elements, which is how many bytes it matches
+    bool is_literal = true;
+};
+
+/// The piece at the begin of `pattern`, up to a `*` or its end.
+Piece first_piece(std::string_view pattern) {
+    Piece piece;
+    std::size_t at = 0;
+    while (at < pattern.size()) {
+        const GlobElement element = glob_element(pattern, at);
+        if (element.kind == GlobElement::Kind::run) break;
+        piece.is_literal = piece.is_literal && element.kind == GlobElement::Kind::literal;
+        ++piece.length;
+        at += element.text.size();
+    }
+    piece.pattern = pattern.substr(0, at);
+    return piece;
 }
 
-bool set_contains(std::string_view members, char c) {
-    const auto byte = [](char x) { return static_cast<unsigned char>(x); };
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        if (i + 2 < members.size() && members[i + 1] == '-') {
-            if (byte(members[i]) <= byte(c) && byte(c) <= byte(members[i + 2])) return true;
-            i += 2;
-        } else if (members[i] == c) {
-            return true;
-        }
+/// Whether `piece` matches the begin of `text`, which is no shorter.
+bool begins_with(std::string_view text, const Piece& piece) {
+    if (piece.is_literal) return text.starts_with(piece.pattern);
+    std::size_t at = 0;
+    for (const char c : text.substr(0, piece.length)) {
+        const GlobElement element = glob_element(piece.pattern, at);
+        if (!element.matches(c)) return false;
+        at += element.text.size();
     }
-    return false;
+    return true;
 }
 
-/// Matches one character against the element at `at`, which it moves on; `*` is the caller's business.
-bool element_matches(std::string_view pattern, std::size_t& at, char c) {
-    if (pattern[at] == '[') {
-        const std::size_t end = end_of_set(pattern, at);
-        if (end != std::string_view::npos) {
-            std::string_view members = pattern.substr(at + 1, end - at - 2);
-            const bool negated = members.front() == '!' || members.front() == '^';
-            if (negated) members.remove_prefix(1);
-            at = end;
-            return set_contains(members, c) != negated;
-        }
+/// Bit i: `c` is the i-th of the 8 bytes at `text`.
+std::uint64_t places_of_8(const char* text, std::uint64_t eight_times_c) {
+    constexpr std::uint64_t low_bits = 0x7f7f'7f7f'7f7f'7f7f;
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, text, sizeof bytes);
+    const std::uint64_t difference = bytes ^ eight_times_c;
+    const std::uint64_t high_bit_if_zero = ~(((difference & low_bits) + low_bits) | difference | low_bits);
+    return (high_bit_if_zero >> 7) * 0x0102'0408'1020'4080 >> 56;  // gathers the lowest bit of each byte
+}
+static_assert(std::endian::native == std::endian::little);
+
+/// Of the places of `text` that are set in `asked`, at most 64, those whose byte `element` matches.
+std::uint64_t places_of(const GlobElement& element, std::string_view text, std::uint64_t asked) {
+    std::uint64_t places = 0;
+    if (element.kind == GlobElement::Kind::any) return asked;
+    if (element.kind == GlobElement::Kind::literal && text.size() >= 64) {
+        const std::uint64_t eight_times = 0x0101'0101'0101'0101 * static_cast<unsigned char>(element.text[0]);
+        for (std::size_t i = 0; i < 64; i += 8) places |= places_of_8(text.data() + i, eight_times) << i;
+        return places & asked;
     }
-    const char element = pattern[at++];
-    return element == '?' || element == c;
+    const GlobElement::Members members(element);
+    for (std::uint64_t left = asked; left != 0; left &= left - 1) {
+        const int place = std::countr_zero(left);
+        if (members.contain(text[static_cast<std::size_t>(place)])) places |= std::uint64_t{1} << place;
+    }
+    return places;
+}
+
+/// Where `piece` first matches in `text`; none: nowhere.
+std::size_t find(std::string_view text, const Piece& piece) {
+    if (piece.length > text.size()) return none;
+    if (piece.is_literal) {
+        const void* found = memmem(text.data(), text.size(), piece.pattern.data(), piece.pattern.size());
+        return found == nullptr ? none : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+    }
+    const std::size_t places = text.size() - piece.length + 1;
+    for (std::size_t begin = 0; begin < places; begin += 64) {
+        std::uint64_t alive = ~std::uint64_t{0} >> (64 - std::min<std::size_t>(64, places - begin));
+        std::size_t at = 0;
+        for (std::size_t i = begin; at < piece.pattern.size() && alive != 0; ++i) {
+            const GlobElement element = glob_element(piece.pattern, at);
+            alive &= places_of(element, text.substr(i), alive);
+            at += element.text.size();
+        }
+        if (alive != 0) return begin + static_cast<std::size_t>(std::countr_zero(alive));
+    }
+    return none;
 }
 
 }  // namespace
 
 bool glob_matches(std::string_view pattern, std::string_view text) {
-    constexpr std::size_t none = std::string_view::npos;
-    std::size_t at = 0;             // in pattern
-    std::size_t position = 0;       // in text
-    std::size_t after_star = none;  // pattern position after the last `*` that was met
-    std::size_t star_end = 0;       // text position up to which that `*` reaches
-    // Only the last `*` ever has to reach further: what came before it has matched as early as it can.
-    while (position < text.size()) {
-        if (at < pattern.size() && pattern[at] == '*') {
-            after_star = ++at;
-            star_end = position;
-        } else if (at < pattern.size() && element_matches(pattern, at, text[position])) {
-            ++position;
-        } else if (after_star != none) {
-            at = after_star;
-            position = ++star_end;
-        } else {
-            return false;
-        }
+    // Most globs are told from most texts by what stands before the first `*`.
+    std::size_t at = 0, begin = 0;
+    for (; at < pattern.size() && pattern[at] != '*'; ++begin) {
+        const GlobElement element = glob_element(pattern, at);
+        if (begin == text.size() || !element.matches(text[begin])) return false;
+        at += element.text.size();
     }
-    while (at < pattern.size() && pattern[at] == '*') ++at;
-    return at == pattern.size();
+    if (at == pattern.size()) return begin == text.size();
+    pattern.remove_prefix(at);
+    text.remove_prefix(begin);
+
+    Piece piece;
+    for (;;) {
+        // What a piece matches as early as it can leaves the most for those behind it.
+        pattern.remove_prefix(1);  // the `*`
+        piece = first_piece(pattern);
+        pattern.remove_prefix(piece.pattern.size());
+        if (pattern.empty()) break;
+        const std::size_t found = find(text, piece);
+        if (found == none) return false;
+        text.remove_prefix(found + piece.length);
+    }
+    return piece.length <= text.size() && begins_with(text.substr(text.size() - piece.length), piece);
 }
 
 bool glob_is_well_formed(std::string_view pattern) {
     for (std::size_t at = 0; at < pattern.size();) {
-        if (pattern[at] != '[') {
-            ++at;
-            continue;
-        }
-        at = end_of_set(pattern, at);
-        if (at == std::string_view::npos) return false;
+        const GlobElement element = glob_element(pattern, at);
+        if (element.kind == GlobElement::Kind::literal && element.text == "[") return false;
+        at += element.text.size();
     }
     return true;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "policy/plain_text.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::policy {
@@ -47,7 +48,7 @@ bool ends_in_name(std::string_view path, std::string_view extension) {
     return !path.empty() && path.back() != '/';
 }
 
-/// With control characters as \xNN, and cut between characters behind so many bytes.
+/// As plain_text(), and cut between characters behind so many bytes.
 std::string printable_to(std::string_view text, std::size_t longest) {
     const bool cut = text.size() > longest;
     if (cut) {
@@ -55,18 +56,7 @@ std::string printable_to(std::string_view text, std::size_t longest) {
         while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;  // inside UTF-8
         text = text.substr(0, length);
     }
-    std::string result;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte >= 0x20 && byte != 0x7f) {
-            result += c;
-        } else {
-            result += "\\x";
-            result += "0123456789abcdef"[byte >> 4];
-            result += "0123456789abcdef"[byte & 0xf];
-        }
-    }
-    return cut ? result + "…" : result;
+    return plain_text(text) + (cut ? "…" : "");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class Report {
     std::vector<Diagnostic>& errors_;
 };
 
-/// `text` with control characters as \xNN, cut where it is longer than a message should be.
+/// plain_text(text), cut where it is longer than a message should be.
 std::string printable(std::string_view text);
 
 /// printable(text) in double quotes.

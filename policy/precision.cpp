@@ -37,6 +37,7 @@ constexpr Word<Reason> reason_words[] = {
     {"unknown_handle", Reason::unknown_handle},
     {"library_refused", Reason::library_refused},
     {"no_algorithm", Reason::no_algorithm},
+    {"protected_call", Reason::protected_call},
 };
 
 }  // namespace

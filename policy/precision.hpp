@@ -34,8 +34,8 @@ enum class Floor : std::uint8_t { none, fp16, bf16, tf32, bf16x9, fp32 };
 /// What a product on the CPU does with a lower precision.
 enum class CpuMode : std::uint8_t { off, emulate, accelerate };
 
-/// How emulation rounds a tie to TF32.
-enum class Tf32Rounding : std::uint8_t { away, even };
+/// How emulation rounds to TF32: to nearest, a tie away from zero or to even, or towards zero.
+enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 
 /// Where a setting came from, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
@@ -65,6 +65,7 @@ enum class Reason : std::uint8_t {
     unknown_handle,            ///< NULL, destroyed or never seen: as called
     library_refused,           ///< the library refused the changed call: as called
     no_algorithm,              ///< cublasLt has no algorithm for the changed call: as called
+    protected_call,            ///< a solve, or a caller that relies on FP32: lowered only by a rule that names it
 };
 
 std::optional<Precision> parse_precision(std::string_view text);

@@ -35,10 +35,6 @@ struct Settings {
 /// What a text says, or nullopt where anything is wrong with it.
 std::optional<Settings> read_settings(std::string_view text, Report& report);
 
-/// What a file says; nullopt with errors, or, if `may_be_absent`, without where there is no such file.
-std::optional<Settings> read_settings_file(const std::string& path, bool may_be_absent,
-                                           std::vector<Diagnostic>& errors);
-
 /// One policy from up to three sources; null for one that is absent or broken. The environment's scalars win over the
 /// user's, those over the site's; rules are tried in the order user, site; the strictest floor holds.
 Policy join(const Settings* site, const Settings* user, const Settings* environment);

@@ -41,8 +41,8 @@ inline constexpr Word<Floor> floor_words[] = {
 inline constexpr Word<CpuMode> cpu_mode_words[] = {
     {"off", CpuMode::off}, {"emulate", CpuMode::emulate}, {"accelerate", CpuMode::accelerate}};
 
-inline constexpr Word<Tf32Rounding> tf32_rounding_words[] = {{"away", Tf32Rounding::away},
-                                                             {"even", Tf32Rounding::even}};
+inline constexpr Word<Tf32Rounding> tf32_rounding_words[] = {
+    {"away", Tf32Rounding::away}, {"even", Tf32Rounding::even}, {"truncate", Tf32Rounding::truncate}};
 
 inline constexpr Word<Device> device_words[] = {{"cpu", Device::cpu}, {"cuda", Device::cuda}};
 

@@ -8,6 +8,7 @@
 #include "record/line_writer.hpp"
 #include "record/raw_syscall.hpp"
 #include "record/signal_hold.hpp"
+#include "record/this_process.hpp"
 
 namespace fp32shim::record {
 
@@ -18,11 +19,15 @@ std::span<char> line_of(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
 
 int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
-    int descriptor = 0;
-    do {
-        descriptor = raw::open(path, flags, mode);
-    } while (descriptor == -EINTR);
-    return descriptor;
+    return raw::uninterrupted([&] { return raw::open(path, flags, mode); });
+}
+
+/// In a folder that everybody may write to, somebody may have made the file first, to read what is written or to choose
+/// where it goes.
+bool is_own_or_roots(int descriptor) {
+    struct stat status {};
+    if (raw::fstat(descriptor, status) < 0) return false;
+    return status.st_uid == 0 || status.st_uid == static_cast<uid_t>(raw::syscall6(SYS_geteuid));
 }
 
 }  // namespace
@@ -47,7 +52,7 @@ std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, 
         return "log " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                "; nothing is logged; " + std::string(description.remedy);
     }
-    process_.store(raw::getpid(), std::memory_order_release);
+    owner_.store(this_process(), std::memory_order_release);
     settle(put(buffer, format_start(start_, facts_, this_moment(), line_of(buffer))), buffer);
     return {};
 }
@@ -62,9 +67,9 @@ void DecisionLog::write(const ErrorEvent& event, LogBuffer buffer) {
 
 template <class Format>
 void DecisionLog::write_line(Format format, LogBuffer buffer) {
-    const std::int32_t process = process_.load(std::memory_order_acquire);
-    if (process == 0) return;
-    const bool in_child = process != raw::getpid();
+    const std::uint32_t owner = owner_.load(std::memory_order_acquire);
+    if (owner == 0) return;
+    const bool in_child = owner != this_process();
     if (!in_child && gave_up_.load(std::memory_order_relaxed)) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
         return;
@@ -84,9 +89,8 @@ bool DecisionLog::recover(LogBuffer buffer) {
     const SignalHold hold(SignalHold::all);
     if (!lock_.acquire()) return false;
     bool usable = true;
-    const std::int32_t self = raw::getpid();
-    if (process_.load(std::memory_order_acquire) != self) {
-        usable = enter_child(self, buffer);
+    if (owner_.load(std::memory_order_acquire) != this_process()) {
+        usable = enter_child(buffer);
     } else if (gave_up_.load(std::memory_order_relaxed)) {
         usable = false;
     } else if (!descriptor_.is_ours()) {  // else another thread was here first
@@ -99,12 +103,12 @@ bool DecisionLog::recover(LogBuffer buffer) {
 }
 
 /// The first line of a forked child. Under the lock.
-bool DecisionLog::enter_child(std::int32_t self, LogBuffer buffer) {
-    facts_.forked_from = process_.load(std::memory_order_relaxed);
+bool DecisionLog::enter_child(LogBuffer buffer) {
+    facts_.forked_from = facts_.pid;
     dropped_.store(0, std::memory_order_relaxed);
     reopened_.store(false, std::memory_order_relaxed);
     gave_up_.store(false, std::memory_order_relaxed);
-    facts_.pid = self;
+    facts_.pid = raw::getpid();
 
     int error = 0;
     if (has_placeholder(name_, 'p')) {
@@ -120,7 +124,7 @@ bool DecisionLog::enter_child(std::int32_t self, LogBuffer buffer) {
         const StartEvent& start = in_force_ != nullptr ? in_force_() : start_;
         settle(put(buffer, format_start(start, facts_, this_moment(), line_of(buffer))), buffer);
     }
-    process_.store(self, std::memory_order_release);
+    owner_.store(this_process(), std::memory_order_release);
     return error == 0;
 }
 
@@ -130,8 +134,15 @@ int DecisionLog::open_file() {
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     // With O_EXCL first, to know whether the file is new and its mode ours to choose. It never follows a link.
     int descriptor = open_uninterrupted(path_, flags | O_EXCL, mode_);
-    if (descriptor >= 0) raw::fchmod(descriptor, mode_);
-    if (descriptor == -EEXIST) descriptor = open_uninterrupted(path_, flags, mode_);
+    if (descriptor >= 0) {
+        raw::fchmod(descriptor, mode_);
+    } else if (descriptor == -EEXIST) {
+        descriptor = open_uninterrupted(path_, flags | O_NOFOLLOW, mode_);
+        if (descriptor >= 0 && !is_own_or_roots(descriptor)) {
+            raw::close(descriptor);
+            return foreign_file;
+        }
+    }
     if (descriptor < 0) return -descriptor;
     return descriptor_.keep(descriptor);
 }
@@ -148,8 +159,8 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const SignalHold hold(SignalHold::by_writing);
     std::size_t position = begin;
     while (position < end) {
-        const long result = raw::write(descriptor, buffer.data() + position, end - position);
-        if (result == -EINTR) continue;
+        const long result =
+            raw::uninterrupted([&] { return raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
             position += static_cast<std::size_t>(result);  // a short write: what stopped it shows in the next one
             continue;

@@ -27,9 +27,9 @@ using LogBuffer = std::span<char, log_buffer_size>;
 
 /// An open log. Make one on the heap and keep it: threads may write until the process ends.
 ///
-/// The file is opened with O_APPEND, so that several processes may share it, and never truncated; a symbolic link is
-/// followed, a new file is private unless open() is told otherwise. Writes never wait for a reader: what a full pipe
-/// does not take is dropped.
+/// The file is opened with O_APPEND, so that several processes may share it, and never truncated; a new one is private
+/// unless open() is told otherwise. A symbolic link in its place is refused, and so is a file of another user who is
+/// not root. Writes never wait for a reader: what a full pipe does not take is dropped.
 class DecisionLog {
   public:
     DecisionLog() = default;
@@ -53,7 +53,7 @@ class DecisionLog {
     void write(const DecisionEvent& event, LogBuffer buffer);
     void write(const ErrorEvent& event, LogBuffer buffer);
 
-    bool is_open() const { return process_.load(std::memory_order_relaxed) != 0; }
+    bool is_open() const { return owner_.load(std::memory_order_relaxed) != 0; }
     /// Lines of this process that were lost and are not yet reported in the file.
     std::int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
@@ -61,15 +61,16 @@ class DecisionLog {
     template <class Format>
     void write_line(Format format, LogBuffer buffer);
     bool recover(LogBuffer buffer);
-    bool enter_child(std::int32_t self, LogBuffer buffer);
+    bool enter_child(LogBuffer buffer);
     int open_file();
     int put(LogBuffer buffer, std::size_t size);
     void settle(int error, LogBuffer buffer);
     void give_up(int error, LogBuffer buffer);
     void complain(int error, std::string_view consequence, LogBuffer buffer);
 
-    // Which process the state below belongs to; 0 until open() succeeds. Stored last when a child has taken over.
-    std::atomic<std::int32_t> process_{0};
+    // this_process() that the state below belongs to; 0 until open() succeeds. Stored last when a child has taken
+    // over.
+    std::atomic<std::uint32_t> owner_{0};
     OwnDescriptor descriptor_;  // what is written between two files is looked at again by recover(), under the lock
     std::atomic<bool> reopened_{false};  // once per process: a program that keeps closing it does not want it
     std::atomic<bool> gave_up_{false};
@@ -78,10 +79,10 @@ class DecisionLog {
     OncePerProcess complained_;
     ForkSafeLock lock_;
 
-    // After open() only enter_child() changes these, under the lock and before `process_` names the child: path_,
+    // After open() only enter_child() changes these, under the lock and before `owner_` names the child: path_,
     // facts_.pid (for expand_path: lines take their process id from the kernel) and facts_.forked_from.
     char name_[path_capacity] = {};  // absolute, placeholders not yet expanded
-    char path_[path_capacity] = {};  // expanded for `process_`
+    char path_[path_capacity] = {};  // expanded for `owner_`
     ProcessFacts facts_;
     StartEvent start_;
     const StartEvent& (*in_force_)() = nullptr;

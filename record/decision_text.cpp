@@ -54,6 +54,8 @@ std::string_view explain(policy::Reason reason) {
             return "the library refused the changed call";
         case Reason::no_algorithm:
             return "cublasLt has no algorithm for the changed product";
+        case Reason::protected_call:
+            return "solves, and libraries that rely on full precision, are lowered only by a rule that names them";
     }
     return {};
 }

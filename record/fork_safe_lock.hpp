@@ -7,27 +7,33 @@
 #include <cstdint>
 
 #include "record/raw_syscall.hpp"
+#include "record/this_process.hpp"
 
 namespace fp32shim::record {
 
-/// Invariant: `holder_` is 0 (free) or the process id of the holder. A value that is not ours was copied by fork
+/// Invariant: `holder_` is 0 (free) or this_process() of the holder. A value that is not ours was copied by fork
 /// from a process whose memory is no longer this one: it is free too.
 /// Not recursive; hold SignalHold::all around it, or a handler that calls BLAS waits for itself.
 class ForkSafeLock {
   public:
-    /// Waits at most about five seconds (a log on a file server that hangs must not hang the program for good).
-    /// False: not acquired.
+    /// Waits at most about five seconds (a log on a file server that hangs must not hang the program for good). Once
+    /// somebody has waited in vain, nobody waits until the lock was free again. False: not acquired.
     bool acquire() {
-        const std::int32_t self = raw::getpid();
+        const std::uint32_t self = this_process();
+        const bool may_wait = waited_in_vain_.load(std::memory_order_relaxed) != self;
         for (int attempt = 0; attempt < 500; ++attempt) {
-            std::int32_t holder = holder_.load(std::memory_order_relaxed);
+            std::uint32_t holder = holder_.load(std::memory_order_relaxed);
             if (holder != self &&
-                holder_.compare_exchange_strong(holder, self, std::memory_order_acquire, std::memory_order_relaxed))
+                holder_.compare_exchange_strong(holder, self, std::memory_order_acquire, std::memory_order_relaxed)) {
+                if (!may_wait) waited_in_vain_.store(0, std::memory_order_relaxed);
                 return true;
+            }
+            if (!may_wait) return false;
             const timespec ten_milliseconds{0, 10'000'000};
             raw::syscall6(SYS_futex, raw::address(&holder_), FUTEX_WAIT_PRIVATE, self,
                           raw::address(&ten_milliseconds));
         }
+        waited_in_vain_.store(self, std::memory_order_relaxed);
         return false;
     }
 
@@ -37,7 +43,8 @@ class ForkSafeLock {
     }
 
   private:
-    std::atomic<std::int32_t> holder_{0};
+    std::atomic<std::uint32_t> holder_{0};
+    std::atomic<std::uint32_t> waited_in_vain_{0};  ///< the process in which somebody did
 };
 
 }  // namespace fp32shim::record

@@ -19,7 +19,9 @@ IoError describe_io_error(int error) {
         case EISDIR:
             return {"it is a directory (EISDIR)", "name a file in it"};
         case ELOOP:
-            return {"too many symbolic links (ELOOP)", "correct the links"};
+            return {"it is a symbolic link, or there are too many on its path (ELOOP)", "name the file itself"};
+        case foreign_file:
+            return {"it belongs to another user (who is not root)", "remove it, or name another file"};
         case ENAMETOOLONG:
             return {"the name is too long (ENAMETOOLONG)", "name a shorter path"};
         case ENXIO:

@@ -10,7 +10,11 @@ struct IoError {
     std::string_view remedy;   ///< `free some space`; begins with a verb
 };
 
-/// Unlike strerror: the same in every locale, thread-safe, allocates nothing. `error`: a positive errno.
+/// In place of an errno: the file is there, and belongs to another user who is not root.
+inline constexpr int foreign_file = 0x10000;
+
+/// Unlike strerror: the same in every locale, thread-safe, allocates nothing. `error`: a positive errno,
+/// or foreign_file.
 IoError describe_io_error(int error);
 
 }  // namespace fp32shim::record

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "policy/plain_text.hpp"
 #include "record/utf8.hpp"
 
 namespace fp32shim::record {
@@ -13,14 +14,31 @@ namespace {
 constexpr std::string_view ellipsis = "\xE2\x80\xA6";
 
 /// One character of the value and what stands for it in JSON.
-struct Character {
+struct Shown {
     std::size_t length;     ///< bytes of the value
     std::string_view json;  ///< either the value's own bytes or an escape in `escape`
 };
 
-Character next_character(std::string_view rest, char (&escape)[6]) {
-    const auto lead = static_cast<unsigned char>(rest[0]);
-    switch (lead) {
+/// Writes `\uNNNN`, or two of those for a character beyond U+FFFF.
+std::string_view unicode_escape(char32_t code, char (&escape)[12]) {
+    constexpr char hex[] = "0123456789abcdef";
+    std::size_t size = 0;
+    const auto add = [&](char32_t unit) {
+        escape[size++] = '\\';
+        escape[size++] = 'u';
+        for (int shift = 12; shift >= 0; shift -= 4) escape[size++] = hex[unit >> shift & 15];
+    };
+    if (code > 0xffff) {
+        add(0xd800 + ((code - 0x10000) >> 10));
+        add(0xdc00 + ((code - 0x10000) & 0x3ff));
+    } else {
+        add(code);
+    }
+    return {escape, size};
+}
+
+Shown next_character(std::string_view rest, char (&escape)[12]) {
+    switch (rest[0]) {
         case '"':
             return {1, "\\\""};
         case '\\':
@@ -34,19 +52,11 @@ Character next_character(std::string_view rest, char (&escape)[6]) {
         default:
             break;
     }
-    // DEL and the C1 controls need no escape in JSON, but these lines are also read on terminals.
-    const bool c1 = lead == 0xC2 && rest.size() > 1 && static_cast<unsigned char>(rest[1]) - 0x80U < 0x20U;
-    if (lead < 0x20 || lead == 0x7F || c1) {
-        const unsigned code = c1 ? static_cast<unsigned char>(rest[1]) : lead;
-        constexpr char hex[] = "0123456789abcdef";
-        std::memcpy(escape, "\\u00", 4);
-        escape[4] = hex[code >> 4];
-        escape[5] = hex[code & 15];
-        return {c1 ? 2U : 1U, {escape, 6}};
-    }
-    const std::size_t length = utf8_length(rest);
-    if (length == 0) return {1, utf8_replacement};
-    return {length, rest.substr(0, length)};
+    const policy::Character character = policy::first_character(rest);
+    if (!character.is_utf8) return {1, utf8_replacement};
+    // Of those that are not plain, JSON asks for an escape of some only; but these lines are also read on terminals.
+    if (!character.is_plain) return {character.length, unicode_escape(character.code, escape)};
+    return {character.length, rest.substr(0, character.length)};
 }
 
 struct CivilTime {
@@ -108,8 +118,8 @@ LineWriter& LineWriter::escaped(std::string_view value, std::size_t limit) {
     const std::size_t begin = size_;
     std::size_t cut = size_;  // the last end of a character that leaves room for the ellipsis
     while (!value.empty() && !overflowed_) {
-        char escape[6];
-        const Character character = next_character(value, escape);
+        char escape[12];
+        const Shown character = next_character(value, escape);
         if (size_ - begin + character.json.size() > limit) {
             size_ = cut;
             return text(ellipsis);

@@ -32,8 +32,7 @@ std::string read_command() {
     std::string command;
     char chunk[512];
     for (;;) {
-        const long size = raw::read(descriptor, chunk, sizeof chunk);
-        if (size == -EINTR) continue;
+        const long size = raw::uninterrupted([&] { return raw::read(descriptor, chunk, sizeof chunk); });
         if (size <= 0) break;
         command.append(chunk, static_cast<std::size_t>(size));
     }
@@ -85,17 +84,28 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
         const std::string_view value = value_of(environment, pin.entry.substr(0, equals));
         if (value == pin.entry.substr(equals + 1)) facts.pins |= pin.bit;
     }
+    facts.run = parse_run_note(value_of(environment, run_variable)).number;
     facts.executable = read_executable();
     facts.command = read_command();
     return facts;
 }
 
-std::vector<std::string_view> entries_of(std::uint8_t pins) {
+std::vector<std::string_view> entries_of(std::uint16_t pins) {
     std::vector<std::string_view> entries;
     for (const Pin& pin : all_pins) {
         if ((pins & pin.bit) != 0) entries.push_back(pin.entry);
     }
     return entries;
+}
+
+RunNote parse_run_note(std::string_view value) {
+    constexpr std::size_t digits = 16;
+    RunNote note;
+    if (value.size() < digits + 2 || value[digits] != ' ' || value[digits + 1] != '/') return {};
+    const auto [end, error] = std::from_chars(value.data(), value.data() + digits, note.number, 16);
+    if (error != std::errc{} || end != value.data() + digits) return {};
+    note.children_path = value.substr(digits + 1);
+    return note;
 }
 
 std::string_view base_name(std::string_view path) {

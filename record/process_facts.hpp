@@ -23,26 +23,56 @@ struct ProcessFacts {
     std::string executable;        ///< the path behind /proc/self/exe
     std::string command;           ///< the whole argument line, joined by single spaces
     std::int64_t start_ns = 0;     ///< when the facts were gathered: nanoseconds since 1970, UTC
-    std::uint8_t pins = 0;         ///< pin_…; 0: not known which of them its environment had
+    std::uint64_t run = 0;         ///< which `fp32shim run` it belongs to, a random number; 0: none that recorded
+    std::uint16_t pins = 0;        ///< pin_…; 0: not known which of them its environment had
 };
 
-/// Variables that keep libraries which the shim does not govern at float32, with the values that `fp32shim run --pin`
-/// sets. Bits as recordings have them.
-inline constexpr std::uint8_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8;
+/// Variables that keep what the shim does not govern at float32, with the values that `fp32shim run --pin` sets. Bits
+/// as recordings have them.
+inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
+                               pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256;
 struct Pin {
-    std::uint8_t bit;
+    std::uint16_t bit;
     std::string_view entry;  ///< `NAME=value`
+    /// What it keeps at float32, and what not: a sentence without its subject, the variable.
+    std::string_view reach;
 };
-inline constexpr Pin all_pins[] = {{pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"},
-                                   {pin_nvidia, "NVIDIA_TF32_OVERRIDE=0"},
-                                   {pin_cublas_emulation, "CUBLAS_EMULATE_SINGLE_PRECISION=0"}};
+inline constexpr Pin all_pins[] = {
+    {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
+     "keeps oneDNN's float32 operations at float32, but for those to which a program gives a mode of its own"},
+    {pin_nvidia, "NVIDIA_TF32_OVERRIDE=0",
+     "switches TF32 off in NVIDIA's libraries, whatever programs ask of them; not in kernels that others compile"},
+    {pin_cublas_emulation, "CUBLAS_EMULATE_SINGLE_PRECISION=0",
+     "keeps cuBLAS from computing float32 products from BF16 ones by itself; not where a program asks it to"},
+    {pin_torch, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0",
+     "keeps torch from asking cuBLAS for TF32 at its start; not where the program sets it later, and not cuDNN, "
+     "whose TF32 torch allows by default"},
+    {pin_triton, "TRITON_F32_DEFAULT=ieee",
+     "is the precision of Triton's tl.dot where a kernel names none; not of kernels that name one, or that XLA or "
+     "another compiler generates"},
+    {pin_cupy, "CUPY_TF32=0",
+     "keeps CuPy from asking cuBLAS and cuTENSOR for TF32; not in kernels that a program wrote"},
+    {pin_jax, "JAX_DEFAULT_MATMUL_PRECISION=highest",
+     "is the precision of JAX's products where the program names none; not of those that name one, and not of "
+     "operands that are narrower than float32"},
+    {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; not those of operands that are narrower"},
+};
 /// The entries of these bits.
-std::vector<std::string_view> entries_of(std::uint8_t pins);
+std::vector<std::string_view> entries_of(std::uint16_t pins);
+
+/// The variable by which `fp32shim run` tells the processes of a run where to note children that are not seen:
+/// `NUMBER PATH`, the run's own number in 16 hexadecimal digits.
+inline constexpr std::string_view run_variable = "FP32SHIM_RUN";
+struct RunNote {
+    std::uint64_t number = 0;  ///< 0: there is none
+    std::string_view children_path{};
+};
+RunNote parse_run_note(std::string_view value);
 
 /// Asks the kernel, and `environment` (entries `NAME=value`, as in `environ`) for
 /// the job: SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, JOB_ID, the first that is set and not empty;
 /// the rank: SLURM_PROCID, PMIX_RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, RANK, the first that is a number;
-/// and for all_pins.
+/// for all_pins; and for run_variable.
 /// Never fails: what cannot be found out stays unknown. Keeps errno. Allocates; needs little stack.
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment);
 

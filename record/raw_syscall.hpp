@@ -4,6 +4,7 @@
 // None of these is a cancellation point.
 #pragma once
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -41,6 +42,14 @@ inline long syscall6(long number, long a = 0, long b = 0, long c = 0, long d = 0
 #else
 #error "fp32shim supports x86-64 and aarch64"
 #endif
+}
+
+/// Makes a call again while signals interrupt it; not for ever, since a sandbox may answer just so.
+template <class Call>
+auto uninterrupted(Call call) {
+    auto result = call();
+    for (int attempt = 1; result == -EINTR && attempt < 1000; ++attempt) result = call();
+    return result;
 }
 
 inline long address(const void* pointer) { return reinterpret_cast<long>(pointer); }

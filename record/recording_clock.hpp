@@ -35,8 +35,9 @@ ClockPoint read_clocks();
 /// The counter's rate between two points, in ticks per second; 0 where they are no microsecond apart.
 std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to);
 
-/// The counter's rate: known to the processor (aarch64), else measured from `since` on, for which it waits until
-/// a millisecond has passed. To some 50 millionths.
+/// The counter's rate: known to the processor (aarch64), else measured from `since` on, and so the better the longer
+/// ago that is: to some 50 ns of it. Waits where it is no 20 microseconds ago. Where the clock cannot be read, a guess,
+/// and one line says so.
 std::uint64_t measure_ticks_per_second(const ClockPoint& since);
 
 }  // namespace fp32shim::record

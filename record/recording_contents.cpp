@@ -61,10 +61,22 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.timed += more.timed;
 }
 
-/// Of one call, in ticks. `total` does not know the untimed calls since the last timed one.
-double mean_duration(const CounterRecord& counters) {
-    const std::uint64_t known = counters.calls > counters.untimed ? counters.calls - counters.untimed : 1;
-    return static_cast<double>(counters.total) / static_cast<double>(known);
+/// Adds the calls since the last timed one, which `total` does not know yet: each as long as the mean of the others,
+/// in which the longest counts as at most outlier_factor times the mean of the rest.
+void complete_total(CounterRecord& counters) {
+    const auto untimed = static_cast<double>(counters.untimed);
+    const double known = static_cast<double>(counters.calls) - untimed;
+    if (untimed == 0 || known < 1) return;
+    const auto total = static_cast<double>(counters.total);
+    const double longest = std::min(static_cast<double>(counters.longest), total);
+    const double rest = known > 1 ? (total - longest) / (known - 1) : longest;
+    const double typical = (total - longest + std::min(longest, format::outlier_factor * rest)) / known;
+    counters.total = to_integer(total + untimed * typical);
+    counters.untimed = 0;
+}
+
+std::uint64_t mean_duration(const CounterRecord& counters) {
+    return counters.calls == 0 ? 0 : counters.total / counters.calls;
 }
 
 /// How many events at the begin of a segment are of its own round: fewer than it says where writing it was cut short.
@@ -144,6 +156,7 @@ void RecordingContents::read_segments(const format::Header& header) {
     index = index_segments(bytes, next_segment(), problems);
     decisions.start(std::move(rows), std::move(index.strings), counters.size());
     read_changes(header);
+    read_children(header);
 }
 
 std::uint32_t RecordingContents::next_segment() const {
@@ -197,7 +210,8 @@ void RecordingContents::read_facts(const format::Header& header, std::size_t hea
     facts.process.rank_from = variable_name(header, Text::rank_from, header_bytes);
     facts.process.executable = text(header, Text::executable, header_bytes);
     facts.process.command = text(header, Text::command, header_bytes);
-    facts.process.pins = header.pins;
+    facts.process.pins = static_cast<std::uint16_t>(header.pins | header.more_pins << 8);
+    facts.process.run = header.run;
     facts.process.start_ns = clamped_time(header.facts_ns);
     facts.start.version = text(header, Text::version, header_bytes);
     facts.start.policy_name = text(header, Text::policy_name, header_bytes);
@@ -251,10 +265,8 @@ std::uint64_t RecordingContents::duration_ns(std::uint64_t ticks) const {
 }
 
 RecordedCounters RecordingContents::to_counters(const CounterRecord& record) const {
-    const bool is_whole = record.untimed == 0;
-    const double estimate = mean_duration(record) * static_cast<double>(record.calls);
     return {record.calls,
-            duration_ns(is_whole ? record.total : to_integer(estimate)),
+            duration_ns(record.total),
             duration_ns(record.shortest),
             duration_ns(record.longest),
             realtime_of(record.first),
@@ -274,7 +286,7 @@ RecordedEvent RecordingContents::to_event(const EventCursor::Event& recorded, st
     if (event.is_timed) {
         event.duration_ns = duration_ns(duration);
     } else if (const CounterRecord* counted = counters_of(event.row)) {
-        event.duration_ns = duration_ns(to_integer(mean_duration(*counted)));
+        event.duration_ns = duration_ns(mean_duration(*counted));
         const auto most = static_cast<std::uint64_t>(farthest_time_ns - event.end_ns);
         event.end_ns += static_cast<std::int64_t>(std::min(event.duration_ns, most));
     }
@@ -317,10 +329,11 @@ bool RecordingContents::add_counters(const SegmentPlace& place, std::size_t firs
     const std::size_t read = bytes.read(offset, piece, count * sizeof(CounterRecord)) / sizeof(CounterRecord);
     bool is_in_use = false;
     for (std::size_t i = 0; i < read; ++i) {
-        const CounterRecord& record = piece[i];
+        CounterRecord& record = piece[i];
         if (record.row_plus_one == 0) continue;
         is_in_use = true;
         if (record.calls == 0) continue;
+        complete_total(record);
         const std::uint32_t row = record.row_plus_one - 1;
         if (row >= format::row_limit) {
             problems.add(offset + i * sizeof(CounterRecord),
@@ -501,6 +514,27 @@ void RecordingContents::read_changes(const format::Header& header) {
     }
     // Also the one in whose place a writer is at the moment, or was when it was killed.
     lost_changes = count - static_cast<std::uint32_t>(changes.size());
+}
+
+void RecordingContents::read_children(const format::Header& header) {
+    missed_children = header.children_missed;
+    for (const format::ChildRecord& record : header.children) {
+        const bool is_whole = record.state == format::child_is_whole &&
+                              record.path_size + record.detail_size <= static_cast<int>(sizeof record.text);
+        if (!is_whole || record.count == 0) continue;
+        RecordedChild child;
+        child.path.assign(record.text, record.path_size);
+        const std::string detail(record.text + record.path_size, record.detail_size);
+        const auto kind = static_cast<format::ChildDetail>(record.detail_kind);
+        if (kind == format::ChildDetail::folder) child.folder = detail;
+        if (kind == format::ChildDetail::interpreter) child.interpreter = detail;
+        child.why = static_cast<WhyUnseen>(record.why);
+        child.count = record.count;
+        child.pid = record.pid;
+        child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
+        child.last_ns = std::clamp(record.last_ns, -farthest_time_ns, farthest_time_ns);
+        children.push_back(std::move(child));
+    }
 }
 
 RecordedChange RecordingContents::make_change(const format::ChangeRecord& record, std::uint64_t offset) {

@@ -49,6 +49,8 @@ class RecordingContents {
     std::vector<RecordedLane> lanes;
     std::vector<RecordedChange> changes;
     std::uint32_t lost_changes = 0;
+    std::vector<RecordedChild> children;
+    std::uint32_t missed_children = 0;
     std::map<std::uint32_t, LaneEvents> lane_events;
     std::uint64_t total_calls = 0, uncounted_calls = 0, uncounted_events = 0;
 
@@ -66,6 +68,7 @@ class RecordingContents {
     void look_at_ring(const SegmentPlace& place, LaneEvents& events);
     LaneEvents& events_of(std::uint32_t lane);
     void read_changes(const format::Header& header);
+    void read_children(const format::Header& header);
     void check_completeness(const SegmentIndex& index, std::uint32_t in_use);
     void arrange_events(const SegmentIndex& index);
     void keep_rising_segments(LaneEvents& events);

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
+#include <deque>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -23,8 +23,6 @@ namespace {
 
 using format::CommandKind;
 
-constexpr std::string_view deleted_mark = " (deleted)";
-constexpr std::string_view extension = ".fp32rec";
 /// Also that of a forked child that has not multiplied yet: it has its parent's header mapped.
 constexpr std::string_view of_another_process = "belongs to another process";
 constexpr std::string_view left =
@@ -59,67 +57,22 @@ std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
 }
 
-/// `name` without the mark of a deleted file, if it is called like a recording; else empty.
-std::string_view recording_name(std::string_view name) {
-    if (name.ends_with(deleted_mark)) name.remove_suffix(deleted_mark.size());
-    return name.ends_with(extension) ? name : std::string_view();
-}
-
-std::string with_line_feeds(std::string name) {
-    constexpr std::string_view shown = "\\012";
-    for (std::size_t at = name.find(shown); at != std::string::npos; at = name.find(shown, at + 1))
-        name.replace(at, shown.size(), 1, '\n');
-    return name;
-}
-
-/// The names of the recordings that a process has mapped, some of which may be none.
-std::vector<std::string> mapped_recordings(std::int32_t pid) {
-    std::vector<std::string> names;
-    std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-    for (std::string line; std::getline(maps, line);) {
-        const std::size_t begin = line.find('/');
-        if (begin == std::string::npos || recording_name(std::string_view(line).substr(begin)).empty()) continue;
-        // The kernel writes a line feed as \012, and a name that has a backslash and these digits as it is.
-        const std::string shown = line.substr(begin);
-        for (const std::string& name : {with_line_feeds(shown), shown})
-            if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-    return names;
-}
-
-/// A path at which the recording called `name` of a process can be opened; empty: there is none, and `why` says why.
-std::string find_open_path(std::int32_t pid, const std::string& name, const ProcessIdentity& process,
-                           std::string& why) {
-    why = "cannot be opened any more: it was deleted or replaced, and the process has closed it";
-    const auto is_it = [&](const std::string& path) {
-        const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-        if (descriptor.number() < 0) return false;
-        why = why_not_of(descriptor.number(), process);
-        return why.empty();
-    };
-    const std::string folder = "/proc/" + std::to_string(pid);
-    if (std::string path = folder + "/root" + name; is_it(path)) return path;
-    // Deleted: the process still has its descriptor.
-    std::error_code error;
-    for (auto entry = std::filesystem::directory_iterator(folder + "/fd", error);
-         !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-        std::string path = entry->path().string();
-        char target[4096];
-        const ssize_t size = readlink(path.c_str(), target, sizeof target);
-        if (size > 0 && name == std::string_view(target, static_cast<std::size_t>(size)) && is_it(path)) return path;
-    }
-    return {};
-}
-
 /// Nothing, and `why` where the process has mapped one that cannot be used.
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
-    const std::vector<std::string> names = mapped_recordings(pid);
-    if (names.empty()) return std::nullopt;
+    const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
+    if (all_mapped.empty()) return std::nullopt;
     const ProcessIdentity process = identify(pid);
-    for (const std::string& name : names) {
-        if (std::string path = find_open_path(pid, name, process, why); !path.empty())
-            return LiveRecording{pid, name, std::move(path)};
-        why.insert(0, name + " ");
+    for (const MappedRecording& mapped : all_mapped) {
+        FoundFile found = find_mapped_file(pid, mapped);
+        if (found.file == nullptr) {
+            why =
+                mapped.name + " cannot be opened any more: it was deleted or replaced, and the process has closed it";
+            continue;
+        }
+        const Descriptor descriptor(open(found.file->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+        why = descriptor.number() < 0 ? "cannot be read by this user" : why_not_of(descriptor.number(), process);
+        if (why.empty()) return LiveRecording{pid, std::move(found.name), found.file->path(), found.file};
+        why.insert(0, mapped.name + " ");
     }
     return std::nullopt;
 }
@@ -179,45 +132,90 @@ std::optional<CommandAnswer> answer_to(const format::CommandWord& sent, const Li
     return CommandAnswer{is_done ? CommandOutcome::done : CommandOutcome::refused, std::string(text.bytes, size)};
 }
 
-CommandAnswer send(const LiveRecording& recording, CommandKind kind, std::uint8_t precision,
-                   std::chrono::milliseconds timeout) {
-    const LiveHeader header(recording);
-    if (!header.error().empty()) return {CommandOutcome::failed, header.error()};
-    const auto command = [&] { return header.read<std::uint64_t>(offsetof(format::Header, command)); };
+/// A command that stands in the header of a recording, and its answer.
+class SentCommand {
+  public:
+    SentCommand(const LiveRecording& recording, CommandKind kind, std::uint8_t precision)
+        : pid_(recording.pid), header_(recording) {
+        if (!header_.error().empty()) {
+            answer_ = {CommandOutcome::failed, header_.error()};
+            return;
+        }
+        // Of two commands at once the later one stands: their words differ in who sent them.
+        std::uint32_t sequence = (format::CommandWord{command()}.sequence() + 1) & 0xffffff;
+        if (sequence == 0) sequence = 1;  // a word is never 0
+        sent_ = format::make_command(sequence, kind, precision, getpid());
+        if (!header_.write_command(sent_.value))
+            answer_ = {CommandOutcome::failed, recording.name + ": cannot be written, or was truncated"};
+    }
 
-    // Of two commands at once the later one stands: their words differ in who sent them.
-    std::uint32_t sequence = (format::CommandWord{command()}.sequence() + 1) & 0xffffff;
-    if (sequence == 0) sequence = 1;  // a word is never 0
-    const format::CommandWord sent = format::make_command(sequence, kind, precision, getpid());
-    if (!header.write_command(sent.value))
-        return {CommandOutcome::failed, recording.name + ": cannot be written, or was truncated"};
+    /// Whether there is nothing left to wait for.
+    bool is_over() {
+        if (!answer_) answer_ = look();
+        return answer_.has_value();
+    }
 
+    /// Once it is over, or nobody wants to wait any longer.
+    CommandAnswer answer() const {
+        if (answer_) return *answer_;
+        if ((header_.read<std::uint32_t>(offsetof(format::Header, flags)) & format::flag_left) != 0)
+            return {CommandOutcome::not_answered,
+                    process() + " records elsewhere since, or no more; give the command again"};
+        return {CommandOutcome::not_answered,
+                process() + " has multiplied nothing since; it will act at its next product"};
+    }
+
+  private:
+    std::string process() const { return "process " + std::to_string(pid_); }
+    std::uint64_t command() const { return header_.read<std::uint64_t>(offsetof(format::Header, command)); }
+
+    std::optional<CommandAnswer> look() const {
+        if (auto answer = answer_to(sent_, header_)) return answer;
+        if (identify(pid_).start == 0)
+            return CommandAnswer{CommandOutcome::failed, process() + " has ended meanwhile"};
+        if (command() != sent_.value)
+            return CommandAnswer{CommandOutcome::not_answered,
+                                 "another command took this one's place before the process had seen it"};
+        return std::nullopt;
+    }
+
+    std::int32_t pid_;
+    LiveHeader header_;
+    format::CommandWord sent_{};
+    std::optional<CommandAnswer> answer_;
+};
+
+std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, CommandKind kind, std::uint8_t precision,
+                                std::chrono::milliseconds timeout) {
+    std::deque<SentCommand> commands;
+    for (const LiveRecording& recording : recordings) commands.emplace_back(recording, kind, precision);
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     for (;;) {
-        if (const auto answer = answer_to(sent, header)) return *answer;
-        if (identify(recording.pid).start == 0)
-            return {CommandOutcome::failed, "process " + std::to_string(recording.pid) + " has ended meanwhile"};
-        if (command() != sent.value)
-            return {CommandOutcome::not_answered,
-                    "another command took this one's place before the process had seen it"};
-        if (std::chrono::steady_clock::now() >= deadline) break;
+        bool all_are_over = true;
+        for (SentCommand& command : commands) all_are_over = command.is_over() && all_are_over;
+        if (all_are_over || std::chrono::steady_clock::now() >= deadline) break;
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    const std::string process = "process " + std::to_string(recording.pid);
-    if ((header.read<std::uint32_t>(offsetof(format::Header, flags)) & format::flag_left) != 0)
-        return {CommandOutcome::not_answered,
-                process + " records elsewhere since, or no more; give the command again"};
-    return {CommandOutcome::not_answered, process + " has multiplied nothing since; it will act at its next product"};
+    std::vector<CommandAnswer> answers;
+    answers.reserve(commands.size());
+    for (const SentCommand& command : commands) answers.push_back(command.answer());
+    return answers;
+}
+
+/// `status`: of the process's folder in /proc.
+std::string why_not_looked_into(const struct stat& status) {
+    if (geteuid() == 0 || geteuid() == status.st_uid)
+        return " may not be looked into from here: it has rights that this command lacks, or is outside of its "
+               "container";
+    return " is another user's; only its own user and root may look into it";
 }
 
 }  // namespace
 
-std::vector<LiveRecording> find_live_recordings() {
-    std::vector<LiveRecording> found;
+void visit_live_recordings(const std::function<void(const LiveRecording&)>& visit) {
     std::string why;
     for (const std::int32_t pid : list_processes())
-        if (auto recording = recording_of(pid, why)) found.push_back(std::move(*recording));
-    return found;
+        if (const auto recording = recording_of(pid, why)) visit(*recording);
 }
 
 FoundRecording find_live_recording(std::int32_t pid) {
@@ -230,22 +228,22 @@ FoundRecording find_live_recording(std::int32_t pid) {
     std::string why;
     if (auto recording = recording_of(pid, why)) return {std::move(recording), {}};
     if (!why.empty() && !why.ends_with(of_another_process)) return {std::nullopt, process + ": " + why};
-    if (!std::ifstream(folder + "/maps").is_open())
-        return {std::nullopt, process + " is another user's; only its own user and root may look into it"};
+    if (!std::ifstream(folder + "/maps").is_open()) return {std::nullopt, process + why_not_looked_into(status)};
     return {std::nullopt,
             process +
                 " records nothing: it runs without fp32shim, without FP32_MATMUL_LOG=NAME.fp32rec, or has not "
                 "multiplied yet"};
 }
 
-CommandAnswer send_set_precision(const LiveRecording& recording, std::optional<policy::Precision> precision,
-                                 std::chrono::milliseconds timeout) {
-    return send(recording, CommandKind::set_precision,
+std::vector<CommandAnswer> send_set_precision(std::span<const LiveRecording> recordings,
+                                              std::optional<policy::Precision> precision,
+                                              std::chrono::milliseconds timeout) {
+    return send(recordings, CommandKind::set_precision,
                 precision ? static_cast<std::uint8_t>(*precision) : format::no_precision, timeout);
 }
 
-CommandAnswer send_reload(const LiveRecording& recording, std::chrono::milliseconds timeout) {
-    return send(recording, CommandKind::reload, format::no_precision, timeout);
+std::vector<CommandAnswer> send_reload(std::span<const LiveRecording> recordings, std::chrono::milliseconds timeout) {
+    return send(recordings, CommandKind::reload, format::no_precision, timeout);
 }
 
 }  // namespace fp32shim::record

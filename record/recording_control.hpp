@@ -3,11 +3,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "policy/precision.hpp"
+#include "record/mapped_recordings.hpp"
 #include "record/recording_format.hpp"
 
 namespace fp32shim::record {
@@ -16,11 +20,13 @@ namespace fp32shim::record {
 struct LiveRecording {
     std::int32_t pid = 0;   ///< as seen from here; the header has it as the process sees itself
     std::string name;       ///< where the file was made, for people; ends in ` (deleted)` where it is gone
-    std::string open_path;  ///< what to open: works for deleted files, and in other mount namespaces
+    std::string open_path;  ///< what to open, as long as `file` is there: leads to no other file, whatever its name
+    std::shared_ptr<const HeldFile> file;
 };
 
-/// The recordings of all processes that this user may look into, by rising pid.
-std::vector<LiveRecording> find_live_recordings();
+/// Calls `visit` for the recording of each process that this user may look into, by rising pid. Each is a descriptor
+/// as long as it is kept.
+void visit_live_recordings(const std::function<void(const LiveRecording&)>& visit);
 
 struct FoundRecording {
     std::optional<LiveRecording> recording;
@@ -39,10 +45,12 @@ struct CommandAnswer {
     std::string message;  ///< one line for the user; may be empty where it is done
 };
 
-/// Writes a command into the header of the process's recording and waits for the answer. A command that the process
-/// has not answered yet is replaced by the next one. An absent precision: back to what environment and files say.
-CommandAnswer send_set_precision(const LiveRecording& recording, std::optional<policy::Precision> precision,
-                                 std::chrono::milliseconds timeout);
-CommandAnswer send_reload(const LiveRecording& recording, std::chrono::milliseconds timeout);
+/// Writes a command into the headers of processes' recordings and waits until all have answered, or so long. Returns
+/// an answer for each. A command that a process has not answered yet is replaced by the next one. An absent
+/// precision: back to what environment and files say.
+std::vector<CommandAnswer> send_set_precision(std::span<const LiveRecording> recordings,
+                                              std::optional<policy::Precision> precision,
+                                              std::chrono::milliseconds timeout);
+std::vector<CommandAnswer> send_reload(std::span<const LiveRecording> recordings, std::chrono::milliseconds timeout);
 
 }  // namespace fp32shim::record

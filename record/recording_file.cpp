@@ -3,15 +3,18 @@
 #include <errno.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/statfs.h>
 
 #include <algorithm>
 #include <charconv>
 
+#include "record/hash.hpp"
 #include "record/io_error.hpp"
 #include "record/line_writer.hpp"
 #include "record/raw_syscall.hpp"
+#include "record/recording_clock.hpp"
 #include "record/recording_memory.hpp"
 #include "record/signal_hold.hpp"
 
@@ -21,7 +24,16 @@ using format::segment_size;
 
 namespace {
 
-constexpr int longest_suffix = 9999;
+/// The first segments of a file: its size is theirs from the begin, its space is not. Strings, rows, loaded objects
+/// and the counters of one thread: all that most recordings have.
+constexpr std::uint32_t sparse_segments = 4;
+/// The least that they get at once; where pages are larger, a page.
+constexpr std::uint32_t least_space = 4096;
+
+std::uint32_t space_unit() {
+    return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(getauxval(AT_PAGESZ)), least_space, segment_size);
+}
+
 /// What events may use of the file. An eighth is kept for counters, rows and rings: 1 to 64 MiB, of a small file
 /// half.
 constexpr std::uint32_t events_limit(std::uint32_t segments) {
@@ -29,14 +41,14 @@ constexpr std::uint32_t events_limit(std::uint32_t segments) {
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
 }
 
-/// `run.fp32rec` and 2: `run.2.fp32rec`. Where `path` is not so called, the suffix goes to its end.
-bool with_suffix(std::string_view path, int suffix, std::span<char> out) {
+/// `run.fp32rec` and 2: `run.2.fp32rec`. Where `path` is not so called, the number goes to its end. 0: as it is.
+bool with_number(std::string_view path, std::uint64_t number, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
     LineWriter writer(out);
     const bool has_extension = path.ends_with(extension);
     if (has_extension) path.remove_suffix(extension.size());
     writer.text(path);
-    if (suffix > 0) writer.text(".").number(suffix);
+    if (number > 0) writer.text(".").number(static_cast<std::int64_t>(number));
     if (has_extension) writer.text(extension);
     writer.text({"\0", 1});
     return !writer.overflowed();
@@ -51,10 +63,7 @@ long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t of
 template <class Call>
 long without_signals(Call call) {
     const SignalHold hold(SignalHold::by_writing);
-    long result = 0;
-    do {
-        result = call();
-    } while (result == -EINTR);
+    const long result = raw::uninterrupted(call);
     if (result == -EFBIG) hold.take_back(SIGXFSZ);
     return result;
 }
@@ -76,7 +85,7 @@ RecordingFile::~RecordingFile() {
     if (descriptor_.is_ours()) raw::close(descriptor_.number());
 }
 
-int RecordingFile::create(std::string_view path, const Limits& limits, std::uint32_t segments,
+int RecordingFile::create(std::string_view path, const Limits& limits, std::size_t text_size,
                           format::Header*& header) {
     is_open_.store(false, std::memory_order_relaxed);
     if (const int inherited = descriptor_.take(); descriptor_.is_ours(inherited)) raw::close(inherited);
@@ -92,18 +101,34 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::uint
 
     int error = open_new(path);
     if (error != 0) return error;
-    error = allocate(0, 1 + segments);
+    error = make_space_for_header(text_size);
     if (error == 0) {
         const long mapped = map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), 0);
         if (mapped > 0) {
             header = reinterpret_cast<format::Header*>(mapped);
-            header->next_segment = 1 + segments;
+            header->next_segment = 1 + first_segments;
             return 0;
         }
         error = static_cast<int>(-mapped);
     }
     discard();
     return error;
+}
+
+/// All of the header where the file cannot have the size of its first segments at once: there is little room then
+/// (RLIMIT_FSIZE), and every segment gets its whole space.
+int RecordingFile::make_space_for_header(std::size_t text_size) {
+    const int descriptor = descriptor_.number();
+    constexpr std::uint32_t size = (1 + sparse_segments) * segment_size;
+    const bool is_sparse =
+        without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, static_cast<long>(size)); }) == 0;
+    sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
+    if (!is_sparse) return allocate(0, segment_size);
+    const auto in_units = [unit = space_unit()](std::uint64_t size) { return (size + unit - 1) / unit * unit; };
+    const std::uint64_t begin = in_units(offsetof(format::Header, changes) + sizeof(format::Header::changes));
+    const int error = allocate(0, begin);
+    if (error != 0 || begin == segment_size) return error;
+    return allocate(offsetof(format::Header, text), in_units(std::max<std::size_t>(text_size, 1)));
 }
 
 void RecordingFile::discard() {
@@ -129,7 +154,7 @@ void RecordingFile::abandon() {
     map(header(), segment_size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-void* RecordingFile::map_segment(std::uint32_t number) {
+void* RecordingFile::map_segment(std::uint32_t number) const {
     const long mapped =
         map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), std::uint64_t{number} * segment_size);
     if (mapped < 0) return nullptr;
@@ -145,20 +170,46 @@ void RecordingFile::publish(format::Header& header, format::SegmentHeader& segme
     std::atomic_ref(header.segments_in_use).fetch_add(1, std::memory_order_release);
 }
 
-void* RecordingFile::map_new_segment() {
-    if (!has_descriptor()) return nullptr;
+int RecordingFile::map_first_segment(std::uint32_t number, Segment& segment) const {
+    segment = {nullptr, number, space_of(number, Space::as_needed)};
+    const int error = allocate(std::uint64_t{number} * segment_size, segment.room);
+    if (error != 0) return error;
+    segment.address = map_segment(number);
+    return segment.address == nullptr ? ENOMEM : 0;
+}
+
+std::uint32_t RecordingFile::space_of(std::uint32_t number, Space space) const {
+    return space == Space::as_needed && number < sparse_until_ ? space_unit() : segment_size;
+}
+
+RecordingFile::Segment RecordingFile::map_new_segment(Space space) {
+    if (!has_descriptor()) return {};
     int error = 0;
-    const std::uint32_t number = reserve(limits_.segments, error);
-    if (number != 0) {
-        error = allocate(number, 1);
+    if (const std::uint32_t number = reserve(limits_.segments, error); number != 0) {
+        const std::uint32_t room = space_of(number, space);
+        error = allocate(std::uint64_t{number} * segment_size, room);
         if (error == 0) {
-            if (void* segment = map_segment(number)) return segment;
+            if (void* address = map_segment(number)) return {address, number, room};
             error = ENOMEM;
         }
         give_back(number);
     }
     complain(error);
-    return nullptr;
+    return {};
+}
+
+bool RecordingFile::grow(std::uint32_t number, std::uint32_t size, std::uint32_t& room) {
+    if (size <= room) return true;
+    if (!has_descriptor()) return false;
+    std::uint32_t larger = 2 * room;
+    while (larger < size) larger *= 2;
+    const int error = allocate(std::uint64_t{number} * segment_size + room, larger - room);
+    if (error == 0) {
+        room = larger;
+        return true;
+    }
+    complain(error);
+    return false;
 }
 
 RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader& segment,
@@ -203,10 +254,8 @@ void RecordingFile::give_back(std::uint32_t number) {
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }
 
-int RecordingFile::allocate(std::uint32_t first, std::uint32_t count) const {
+int RecordingFile::allocate(std::uint64_t offset, std::uint64_t size) const {
     const int descriptor = descriptor_.number();
-    const std::uint64_t offset = std::uint64_t{first} * segment_size;
-    const std::uint64_t size = std::uint64_t{count} * segment_size;
     const long result = without_signals([&] {
         return raw::syscall6(SYS_fallocate, descriptor, 0, static_cast<long>(offset), static_cast<long>(size));
     });
@@ -304,11 +353,11 @@ bool RecordingFile::has_descriptor() {
 /// Makes the file and keeps its descriptor. 0 or an errno, with no file left behind.
 int RecordingFile::open_new(std::string_view path) {
     int descriptor = -EEXIST;
-    for (int suffix = 0; descriptor == -EEXIST && suffix <= longest_suffix; ++suffix) {
-        if (!with_suffix(path, suffix, path_)) return ENAMETOOLONG;
-        do {
-            descriptor = raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
-        } while (descriptor == -EINTR);
+    const std::int32_t self = raw::getpid();
+    for (int attempt = 0; descriptor == -EEXIST && attempt < attempt_limit; ++attempt) {
+        if (!with_number(path, number_of_attempt(attempt, self), path_)) return ENAMETOOLONG;
+        descriptor = raw::uninterrupted(
+            [&] { return raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600); });
     }
     if (descriptor < 0) return -descriptor;
     overwrite_in_place(descriptor);
@@ -348,6 +397,16 @@ void RecordingFile::complain(int error) {
     out.text("; what has room is still counted, the rest is dropped, and how much that is stands in the recording; ");
     out.text(error == 0 ? "raise [log] max_size, or record with the level summary" : describe_io_error(error).remedy);
     stderr_line(out.view());
+}
+
+std::uint64_t number_of_attempt(int attempt, std::int32_t process) {
+    constexpr int counted = 16;
+    if (attempt < counted) return static_cast<std::uint64_t>(attempt);
+    if (attempt == counted) return static_cast<std::uint64_t>(process);
+    // Ten digits, more than a process id has. In another PID namespace there may be a process of the same id.
+    constexpr std::uint64_t smallest = 1'000'000'000, numbers = 9 * smallest;
+    const std::uint64_t random = Hash().add(ticks()).add(static_cast<std::uint64_t>(process)).value();
+    return smallest + random % numbers;
 }
 
 std::int64_t find_group(std::string_view text) {

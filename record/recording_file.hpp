@@ -35,11 +35,18 @@ class RecordingFile {
         std::int64_t group = -1;     ///< -1: not changed
     };
 
-    /// Makes the file at `path`, or, where there is one, at the first of `path` with `.1`, `.2`, … before its
-    /// extension that is free; with room for the header and `segments` more. 0 or an errno, with no file left behind.
-    /// `header`: the header, mapped and zeroed, not yet this file's. By the only thread that knows this object, or in
-    /// a forked child, where the parent's descriptor is closed first.
-    int create(std::string_view path, const Limits& limits, std::uint32_t segments, format::Header*& header);
+    /// A mapped segment. Only so much of it may be stored to as the file has space for: grow() gets more.
+    struct Segment {
+        void* address = nullptr;  ///< nullptr: there is none
+        std::uint32_t number = 0;
+        std::uint32_t room = 0;  ///< bytes, from its begin
+    };
+
+    /// Makes the file at `path`, or, where there is one, under a number before its extension (number_of_attempt);
+    /// with a header that has space for `text_size` bytes of texts. 0 or an errno, with no file left behind.
+    /// `header`: mapped and zeroed, not yet this file's. By the only thread that knows this object, or in a forked
+    /// child, where the parent's descriptor is closed first.
+    int create(std::string_view path, const Limits& limits, std::size_t text_size, format::Header*& header);
     /// Undoes create(): nothing is left of the file.
     void discard();
     /// Makes `filled` the header, at the address of the one before where there is one, so that threads may go on
@@ -53,13 +60,22 @@ class RecordingFile {
     format::Header* header() const { return header_.load(std::memory_order_relaxed); }
     std::string_view path() const { return path_; }
 
-    /// Segment `number` of those that create() made room for. nullptr: the kernel maps no more.
-    void* map_segment(std::uint32_t number);
+    /// One of the first segments, 1 or 2, with space for its begin, before install(). 0 or an errno.
+    int map_first_segment(std::uint32_t number, Segment& segment) const;
     /// Declares a mapped segment, whose other fields are filled in, to be in use.
     static void publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
     void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
-    /// A further segment, zeroed. nullptr: there is no room; that is said once per process.
-    void* map_new_segment();
+    static constexpr std::uint32_t first_segments = 2;  ///< strings and rows: not map_new_segment()'s
+
+    enum class Space : std::uint8_t {
+        whole,      ///< for the whole segment
+        as_needed,  ///< for its begin, where it is one of the first of the file: most recordings are small
+    };
+    /// A further segment, zeroed. No address: there is no room; that is said once per process.
+    Segment map_new_segment(Space space);
+    /// Sees that there is space for the first `size` bytes of a segment, and for some more. `room`: what it has and
+    /// then has. False: there is none now; that is said once per process. For one thread at a time.
+    bool grow(std::uint32_t number, std::uint32_t size, std::uint32_t& room);
 
     enum class Appended : std::uint8_t {
         yes,
@@ -72,7 +88,10 @@ class RecordingFile {
   private:
     std::uint32_t reserve(std::uint32_t limit, int& error);
     void give_back(std::uint32_t number);
-    int allocate(std::uint32_t first, std::uint32_t count) const;
+    int make_space_for_header(std::size_t text_size);
+    void* map_segment(std::uint32_t number) const;
+    std::uint32_t space_of(std::uint32_t number, Space space) const;
+    int allocate(std::uint64_t offset, std::uint64_t size) const;
     int write_zeros(std::uint64_t offset, std::uint64_t size) const;
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;
@@ -94,9 +113,16 @@ class RecordingFile {
     std::uint64_t queue_end_ = 0;
 
     Limits limits_;
+    std::uint32_t sparse_until_ = 0;  // segments before this one get their space as they need it
     char path_[path_capacity] = {};
     OncePerProcess said_full_, said_error_, said_closed_;
 };
+
+/// The number that stands before the extension of a recording's name when it is made at the `attempt`th try; 0: none.
+/// First the name itself, then 1, 2, … up to 15, then the process id, then random numbers: thousands of processes
+/// that were given one name must not go through each other's.
+std::uint64_t number_of_attempt(int attempt, std::int32_t process);
+inline constexpr int attempt_limit = 64;
 
 /// The number of a group: `text` itself where it is one, else from /etc/group. -1: there is no such group. Allocates
 /// nothing.

@@ -23,8 +23,8 @@
 //
 // Whatever a process shares through the file is published by one store with release order, after everything that
 // belongs to it: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
-// `EventRecord::time`, `ObjectRecord::published`. Before that store it reads as zero, or as what it was before. So
-// the file of a running or killed process holds whole entries only.
+// `EventRecord::time`, `ObjectRecord::published`, `ChildRecord::state`. Before that store it reads as zero, or as
+// what it was before. So the file of a running or killed process holds whole entries only.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +35,7 @@
 #include "policy/policy.hpp"
 #include "policy/precision.hpp"
 #include "record/events.hpp"
+#include "record/program_look.hpp"
 
 namespace fp32shim::record::format {
 
@@ -136,6 +137,10 @@ static_assert(sizeof(RowRecord) == 96);
 
 // ---- counters -----------------------------------------------------------------------------------------------------
 
+/// A timed call stands for the untimed ones before it, each of them as long as it was, but at most this many times
+/// the mean of the others. So a call that was interrupted counts once.
+inline constexpr std::uint64_t outlier_factor = 8;
+
 /// What one lane did under one row. `calls` is stored after the others: they may be one call ahead of it.
 /// Where short calls are not all timed, a timed one counts for those before it too: `total` is an estimate then.
 struct CounterRecord {
@@ -198,6 +203,11 @@ struct Segment {
     SegmentHeader header;
     Entry entries[capacity];
 };
+/// Where entry `place` of a segment begins.
+template <class Entry>
+constexpr std::uint32_t offset_of_entry(std::uint32_t place) {
+    return static_cast<std::uint32_t>(sizeof(SegmentHeader) + place * sizeof(Entry));
+}
 using RowSegment = Segment<RowRecord>;
 using CounterSegment = Segment<CounterRecord>;
 using EventSegment = Segment<EventRecord>;
@@ -218,8 +228,10 @@ inline constexpr std::uint32_t flag_rows_folded = 4;      ///< there are rows wi
 inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< overflow_row was used
 inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the recording's descriptor for good
 inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym had to answer with an address past the shim
-inline constexpr std::uint32_t flag_objects_missed = 64;  ///< there are loaded objects that found no room
+inline constexpr std::uint32_t flag_objects_missed = 64;  ///< there are loaded objects that are not in the file
 inline constexpr std::uint32_t flag_left = 128;           ///< a reload had the process record elsewhere, or no more
+inline constexpr std::uint32_t flag_children_only =
+    256;  ///< of no process: it only says which children were not seen
 
 /// A text of the header: bytes from its begin.
 struct TextRange {
@@ -304,6 +316,29 @@ static_assert(sizeof(ChangeRecord) == 64 && offsetof(ChangeRecord, has_settings)
 /// Change number i, from 0, is in place i % change_limit: the oldest go first.
 inline constexpr std::size_t change_limit = 256;
 
+// ---- children -----------------------------------------------------------------------------------------------------
+
+enum class ChildDetail : std::uint8_t { none, folder, interpreter };
+inline constexpr std::size_t child_text_limit = 224;
+inline constexpr std::size_t child_limit = 40;
+inline constexpr std::uint32_t child_is_whole = 2;
+
+/// A program that the process, or one without a recording that it or its run started, has started although it would
+/// not be seen. One each, by all but times, count and process.
+struct ChildRecord {
+    std::uint32_t state;       ///< 0 unused, 1 being written, child_is_whole; stored last
+    std::uint32_t count;       ///< how often; 0: it could not be started after all
+    std::int64_t first_ns;     ///< since 1970, UTC
+    std::int64_t last_ns;      ///< the same, of the last time
+    std::int32_t pid;          ///< of the process that became it, or started it, for the first time
+    std::uint8_t why;          ///< record::WhyUnseen
+    std::uint8_t detail_kind;  ///< ChildDetail
+    std::uint8_t path_size;    ///< bytes of `text`; where it begins with `…`, its begin was cut
+    std::uint8_t detail_size;  ///< bytes of `text` behind those
+    char text[child_text_limit];
+};
+static_assert(sizeof(ChildRecord) == 256);
+
 /// The first segment. What different parties write is on cache lines of their own.
 struct Header {
     // 0: what it is; written once, by the writer
@@ -317,7 +352,7 @@ struct Header {
     std::int64_t start_realtime_ns;   ///< since 1970, UTC
     std::int64_t start_monotonic_ns;  ///< CLOCK_MONOTONIC, at the same time
     std::uint64_t start_ticks;        ///< at the same time
-    std::uint64_t reserved_line0;
+    std::uint64_t run;                ///< ProcessFacts::run: which `fp32shim run` it belongs to; 0: none
     // 64
     std::uint64_t process_start;     ///< field 22 of /proc/PID/stat: clock ticks after boot
     std::uint64_t pid_namespace;     ///< inode of /proc/PID/ns/pid
@@ -330,9 +365,10 @@ struct Header {
     std::uint8_t tf32_rounding;      ///< policy::Tf32Rounding
     std::uint8_t level;              ///< policy::LogLevel
     std::uint8_t on_full;            ///< policy::OnFull
-    std::uint8_t pins;               ///< ProcessFacts::pins; 0: the writer did not note them
+    std::uint8_t pins;               ///< the low bits of ProcessFacts::pins; 0: the writer did not note them
     std::int64_t facts_ns;           ///< ProcessFacts::start_ns: what %t stands for
-    std::uint64_t reserved_line1;
+    std::uint8_t more_pins;          ///< their next 8 bits
+    std::uint8_t reserved_line1[7];
     // 128
     TextRange texts[text_count];
     std::uint8_t reserved2[48];
@@ -359,11 +395,15 @@ struct Header {
     std::uint64_t objects_looked_at;  ///< ticks: what was loaded then is known; 0: nobody looked
     std::uint64_t exited_at;          ///< ticks: when the program ended by `exit`, and objects were looked at; 0: not
     std::uint64_t went_on_at;  ///< where it was left: `start_ticks` of the recording that goes on; 0: none does
-    // 920
-    std::uint8_t reserved6[4096 - 920];
+    // 920: children (ChildRecord), by whatever process starts them
+    std::uint32_t children_missed;  ///< notes of children that found no room
+    // 924
+    std::uint8_t reserved6[4096 - 924];
     // 4096
     ChangeRecord changes[change_limit];
-    std::uint8_t reserved7[32768 - 4096 - sizeof(ChangeRecord) * change_limit];
+    // 20480
+    ChildRecord children[child_limit];
+    std::uint8_t reserved7[32768 - 20480 - sizeof(ChildRecord) * child_limit];
     // 32768: the texts
     char text[32768];
 };
@@ -371,7 +411,8 @@ static_assert(sizeof(Header) == segment_size && std::is_standard_layout_v<Header
 static_assert(offsetof(Header, process_start) == 64 && offsetof(Header, texts) == 128);
 static_assert(offsetof(Header, next_segment) == 256 && offsetof(Header, command) == 320);
 static_assert(offsetof(Header, answered) == 384 && offsetof(Header, objects_looked_at) == 896);
-static_assert(offsetof(Header, changes) == 4096 && offsetof(Header, text) == 32768);
+static_assert(offsetof(Header, changes) == 4096 && offsetof(Header, children) == 20480 &&
+              offsetof(Header, text) == 32768);
 
 // ---- the values of enumerations that are in files: a new one goes to the end -------------------------------------
 
@@ -394,15 +435,20 @@ static_assert(are_numbered_from_0(Reason::as_requested, Reason::cpu_mode_off, Re
                                   Reason::width_unknown, Reason::scratch_limit, Reason::bf16x9_unavailable,
                                   Reason::tf32_override, Reason::alignment, Reason::solver, Reason::no_such_format,
                                   Reason::no_entry_point, Reason::unknown_value, Reason::unknown_handle,
-                                  Reason::library_refused, Reason::no_algorithm));
+                                  Reason::library_refused, Reason::no_algorithm, Reason::protected_call));
 static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by_one, How::compute_type,
                                   How::math_mode));
 static_assert(are_numbered_from_0(policy::Device::cpu, policy::Device::cuda));
 static_assert(are_numbered_from_0(policy::Dtype::float32, policy::Dtype::complex64, policy::Dtype::float16,
                                   policy::Dtype::bfloat16, policy::Dtype::float8));
 static_assert(are_numbered_from_0(policy::CpuMode::off, policy::CpuMode::emulate, policy::CpuMode::accelerate));
-static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even));
+static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even,
+                                  policy::Tf32Rounding::truncate));
 static_assert(are_numbered_from_0(policy::LogLevel::unset, policy::LogLevel::summary, policy::LogLevel::calls));
 static_assert(are_numbered_from_0(policy::OnFull::drop, policy::OnFull::overwrite));
+static_assert(are_numbered_from_0(WhyUnseen::seen, WhyUnseen::statically_linked, WhyUnseen::other_machine,
+                                  WhyUnseen::musl, WhyUnseen::other_user, WhyUnseen::capabilities,
+                                  WhyUnseen::not_readable, WhyUnseen::no_preload, WhyUnseen::library_out_of_reach,
+                                  WhyUnseen::log_out_of_reach, WhyUnseen::other_log, WhyUnseen::switched_off));
 
 }  // namespace fp32shim::record::format

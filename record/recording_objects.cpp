@@ -55,12 +55,17 @@ void Recording::add_object(const LoadedFile& file, format::StringId path) {
     const std::uint32_t place = object_count_ % ObjectSegment::capacity;
     ObjectSegment* segment = nullptr;
     if (path != 0 && sequence < format::object_segment_limit) {
-        if (place != 0) {
+        if (place == 0) {
+            newest_objects_ = file_.map_new_segment(RecordingFile::Space::as_needed);
+            segment = static_cast<ObjectSegment*>(newest_objects_.address);
+            if (segment != nullptr) {
+                segment->header.sequence = sequence;
+                file_.publish(segment->header, SegmentKind::objects);
+                object_segments_[sequence] = segment;
+            }
+        } else if (file_.grow(newest_objects_.number, format::offset_of_entry<format::ObjectRecord>(place + 1),
+                              newest_objects_.room)) {
             segment = object_segments_[sequence];
-        } else if (segment = static_cast<ObjectSegment*>(file_.map_new_segment()); segment != nullptr) {
-            segment->header.sequence = sequence;
-            file_.publish(segment->header, SegmentKind::objects);
-            object_segments_[sequence] = segment;
         }
     }
     if (segment == nullptr) {
@@ -83,11 +88,19 @@ void Recording::note_objects_complete(std::uint64_t stamp) {
     objects_stamp_.store(stamp, std::memory_order_release);
 }
 
+void Recording::note_objects_missed() {
+    if (!is_own_process()) return;
+    std::atomic_ref(header()->flags).fetch_or(format::flag_objects_missed, std::memory_order_relaxed);
+}
+
 void Recording::note_lookup_past() {
     if (!is_own_process()) return;
     std::atomic_ref(header()->flags).fetch_or(format::flag_lookup_past, std::memory_order_relaxed);
 }
 
-void Recording::note_exit() { std::atomic_ref(header()->exited_at).store(ticks(), std::memory_order_release); }
+void Recording::note_exit() {
+    measure_rate();
+    std::atomic_ref(header()->exited_at).store(ticks(), std::memory_order_release);
+}
 
 }  // namespace fp32shim::record

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
+#include <system_error>
 
 namespace fp32shim::record {
 
@@ -21,6 +24,22 @@ std::vector<std::int32_t> list_processes() {
     closedir(folder);
     std::sort(processes.begin(), processes.end());
     return processes;
+}
+
+std::string command_of(std::int32_t pid) {
+    std::string command(1 << 16, '\0');
+    std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
+    file.read(command.data(), static_cast<std::streamsize>(command.size()));
+    command.resize(static_cast<std::size_t>(file.gcount()));
+    // Arguments end in NUL, the last one too; programs that rewrite their title leave many at the end.
+    command.resize(command.find_last_not_of('\0') + 1);
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    return command;
+}
+
+std::string executable_of(std::int32_t pid) {
+    std::error_code error;
+    return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error).string();
 }
 
 }  // namespace fp32shim::record

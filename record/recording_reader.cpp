@@ -113,6 +113,9 @@ const std::vector<RecordedLane>& RecordingReader::lanes() const { return content
 const std::vector<RecordedChange>& RecordingReader::changes() const { return contents_->changes; }
 std::uint32_t RecordingReader::lost_changes() const { return contents_->lost_changes; }
 const RecordedObjects& RecordingReader::objects() const { return contents_->objects(); }
+const std::vector<RecordedChild>& RecordingReader::children() const { return contents_->children; }
+std::uint32_t RecordingReader::missed_children() const { return contents_->missed_children; }
+
 std::uint64_t RecordingReader::total_calls() const { return contents_->total_calls; }
 std::uint64_t RecordingReader::uncounted_calls() const { return contents_->uncounted_calls; }
 std::int64_t RecordingReader::realtime_of(std::uint64_t ticks) const { return contents_->realtime_of(ticks); }

@@ -143,6 +143,18 @@ struct RecordedObjects {
     bool had_lookup_past = false;  ///< dlsym gave the program a product's address past the shim
 };
 
+/// A program that was started although it would not be seen.
+struct RecordedChild {
+    std::string path;         ///< as it was started; where it begins with `…`, its begin is missing
+    std::string folder;       ///< in which it was, where the path is relative; empty: not known
+    std::string interpreter;  ///< of a script; empty: it is none
+    WhyUnseen why = WhyUnseen::seen;
+    std::uint32_t count = 0;
+    std::int32_t pid = 0;       ///< of the process that became it, or started it, for the first time
+    std::int64_t first_ns = 0;  ///< since 1970, UTC
+    std::int64_t last_ns = 0;
+};
+
 class EventCursor;
 class RecordingBytes;
 class RecordingContents;
@@ -246,6 +258,9 @@ class RecordingReader {
     /// Changes before those: a recording has room for format::change_limit.
     std::uint32_t lost_changes() const;
     const RecordedObjects& objects() const;
+    /// Children that were not seen, and how many more there were for which there was no room.
+    const std::vector<RecordedChild>& children() const;
+    std::uint32_t missed_children() const;
 
     /// Calls that are counted, also those under no row.
     std::uint64_t total_calls() const;

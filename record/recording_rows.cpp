@@ -1,5 +1,7 @@
 #include "record/recording_rows.hpp"
 
+#include <errno.h>
+
 #include <bit>
 #include <cstring>
 #include <new>
@@ -35,11 +37,13 @@ struct RecordingRows::RowNode {
     bool is(const RowContent& other) const { return std::memcmp(&record->content, &other, sizeof other) == 0; }
 };
 
-/// How far a strings segment is filled.
+/// How far a strings segment is filled, and how far there is space for it.
 struct RecordingRows::StringsFill {
     char* segment;
+    std::uint32_t number;
     std::uint32_t sequence;
     std::atomic<std::uint32_t> used;
+    std::atomic<std::uint32_t> room;
 };
 
 namespace {
@@ -96,7 +100,7 @@ std::string_view limited(std::string_view text, std::span<char, format::string_l
 
 }  // namespace
 
-bool RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
+int RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
     arena_.forget();
     strings_.store(nullptr, std::memory_order_relaxed);
     rows_.store(nullptr, std::memory_order_relaxed);
@@ -104,12 +108,17 @@ bool RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
     for (auto& segment : segments_) segment.store(nullptr, std::memory_order_relaxed);
     row_limit_ = row_limit;
 
-    auto* strings = static_cast<char*>(file_.map_segment(1));
-    auto* rows = static_cast<format::RowSegment*>(file_.map_segment(2));
+    RecordingFile::Segment first_strings, first_rows;
+    if (const int error = file_.map_first_segment(1, first_strings); error != 0) return error;
+    if (const int error = file_.map_first_segment(2, first_rows); error != 0) return error;
     void* fill = arena_.allocate(sizeof(StringsFill));
-    if (strings == nullptr || rows == nullptr || fill == nullptr) return false;
-    fill_.store(new (fill) StringsFill{strings, 0, sizeof(format::SegmentHeader)}, std::memory_order_relaxed);
+    if (fill == nullptr) return ENOMEM;
+    auto* strings = static_cast<char*>(first_strings.address);
+    fill_.store(new (fill) StringsFill{strings, 1, 0, sizeof(format::SegmentHeader), first_strings.room},
+                std::memory_order_relaxed);
+    auto* rows = static_cast<format::RowSegment*>(first_rows.address);
     segments_[0].store(rows, std::memory_order_relaxed);
+    first_rows_room_.store(first_rows.room, std::memory_order_relaxed);
     RecordingFile::publish(header, *reinterpret_cast<format::SegmentHeader*>(strings), format::SegmentKind::strings);
 
     RowRecord& overflow = rows->entries[format::overflow_row];
@@ -121,7 +130,7 @@ bool RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
     overflow.published = 1;
     row_count_.store(1, std::memory_order_relaxed);
     RecordingFile::publish(header, rows->header, format::SegmentKind::rows);
-    return true;
+    return 0;
 }
 
 RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
@@ -171,7 +180,7 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowContent& content) 
     format::RowSegment* segment = nullptr;
     do {
         if (row >= row_limit_) return nullptr;
-        segment = row_segment(row / format::RowSegment::capacity);
+        segment = segment_of_row(row);
         if (segment == nullptr) return nullptr;
     } while (!row_count_.compare_exchange_weak(row, row + 1, std::memory_order_relaxed));
     void* memory = arena_.allocate(sizeof(RowNode));
@@ -187,16 +196,27 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowContent& content) 
     return kept;
 }
 
-format::RowSegment* RecordingRows::row_segment(std::uint32_t sequence) {
-    std::atomic<format::RowSegment*>& place = segments_[sequence];
-    format::RowSegment* segment = place.load(std::memory_order_acquire);
-    if (segment != nullptr) return segment;
+/// The segment of a row that is to be made, with space for it. nullptr: there is none now.
+format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
+    const std::uint32_t sequence = row / format::RowSegment::capacity;
+    format::RowSegment* segment = segments_[sequence].load(std::memory_order_acquire);
+    if (sequence == 0) {
+        const std::uint32_t end = format::offset_of_entry<RowRecord>(row + 1);
+        const bool has_room =
+            end <= first_rows_room_.load(std::memory_order_acquire) || grow(2, end, first_rows_room_);
+        return has_room ? segment : nullptr;
+    }
+    return segment != nullptr ? segment : add_row_segment(sequence);
+}
+
+format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     if (!may_grow()) return nullptr;
     const SignalHold hold(SignalHold::all);
     if (!growth_.acquire()) return nullptr;
-    segment = place.load(std::memory_order_acquire);
+    std::atomic<format::RowSegment*>& place = segments_[sequence];
+    format::RowSegment* segment = place.load(std::memory_order_acquire);  // another thread may have made it
     if (segment == nullptr) {
-        segment = static_cast<format::RowSegment*>(file_.map_new_segment());
+        segment = static_cast<format::RowSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
         if (segment == nullptr) {
             note_no_room();
         } else {
@@ -207,6 +227,21 @@ format::RowSegment* RecordingRows::row_segment(std::uint32_t sequence) {
     }
     growth_.release();
     return segment;
+}
+
+/// Gets space for the first `size` bytes of a segment; for one thread at a time. False: there is none now.
+bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
+    if (!may_grow()) return false;
+    const SignalHold hold(SignalHold::all);
+    if (!growth_.acquire()) return false;
+    std::uint32_t bytes = room.load(std::memory_order_acquire);
+    const bool has_room = file_.grow(number, size, bytes);
+    if (has_room)
+        room.store(bytes, std::memory_order_release);
+    else
+        note_no_room();
+    growth_.release();
+    return has_room;
 }
 
 StringId RecordingRows::string_id(std::string_view text) {
@@ -250,6 +285,9 @@ char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
         StringsFill* fill = fill_.load(std::memory_order_acquire);
         std::uint32_t used = fill->used.load(std::memory_order_relaxed);
         while (used + needed <= format::segment_size) {
+            if (used + needed > fill->room.load(std::memory_order_acquire) &&
+                !grow(fill->number, used + needed, fill->room))
+                return nullptr;
             if (!fill->used.compare_exchange_weak(used, used + needed, std::memory_order_relaxed)) continue;
             id = format::make_string_id(fill->sequence, used);
             return fill->segment + used;
@@ -265,14 +303,17 @@ bool RecordingRows::add_strings_segment(const StringsFill* full) {
     bool is_added = fill_.load(std::memory_order_acquire) != full;  // by another thread
     if (const std::uint32_t sequence = full->sequence + 1; !is_added && sequence < strings_segment_limit) {
         void* memory = arena_.allocate(sizeof(StringsFill));
-        auto* segment = memory == nullptr ? nullptr : static_cast<char*>(file_.map_new_segment());
-        if (segment == nullptr) {
+        const auto got =
+            memory == nullptr ? RecordingFile::Segment{} : file_.map_new_segment(RecordingFile::Space::whole);
+        if (got.address == nullptr) {
             note_no_room();
         } else {
+            auto* segment = static_cast<char*>(got.address);
             auto& header = *reinterpret_cast<format::SegmentHeader*>(segment);
             header.sequence = sequence;
             file_.publish(header, format::SegmentKind::strings);
-            fill_.store(new (memory) StringsFill{segment, sequence, sizeof(format::SegmentHeader)},
+            fill_.store(new (memory)
+                            StringsFill{segment, got.number, sequence, sizeof(format::SegmentHeader), got.room},
                         std::memory_order_release);
             is_added = true;
         }

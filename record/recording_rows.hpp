@@ -20,10 +20,10 @@ class RecordingRows {
   public:
     explicit RecordingRows(RecordingFile& file) : file_(file) {}
 
-    /// Segments 1 and 2 of a new file become those of the first strings and rows; row 0 is made. False: the kernel
-    /// maps no more. `header`: of that file, which need not be installed yet. Before any other thread knows the file;
-    /// again in a forked child, for its own.
-    bool start(format::Header& header, std::uint32_t row_limit);
+    /// Segments 1 and 2 of a new file become those of the first strings and rows; row 0 is made. 0 or an errno.
+    /// `header`: of that file, which need not be installed yet. Before any other thread knows the file; again in a
+    /// forked child, for its own.
+    int start(format::Header& header, std::uint32_t row_limit);
 
     struct Found {
         std::uint32_t row = format::overflow_row;
@@ -51,7 +51,9 @@ class RecordingRows {
     bool intern_begin(std::string_view text, format::StringId& id);
     char* reserve_string(std::size_t size, format::StringId& id);
     bool add_strings_segment(const StringsFill* full);
-    format::RowSegment* row_segment(std::uint32_t sequence);
+    format::RowSegment* segment_of_row(std::uint32_t row);
+    format::RowSegment* add_row_segment(std::uint32_t sequence);
+    bool grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room);
     bool may_grow() const;
     void note_no_room();
 
@@ -62,7 +64,8 @@ class RecordingRows {
     std::atomic<StringsFill*> fill_{nullptr};
     std::atomic<std::uint32_t> row_count_{0};
     std::atomic<format::RowSegment*> segments_[segment_count] = {};
-    std::atomic<std::uint64_t> retry_at_{0};  // ticks: no attempt to get a segment before
+    std::atomic<std::uint32_t> first_rows_room_{0};  // bytes of the first of them; the others have their whole space
+    std::atomic<std::uint64_t> retry_at_{0};         // ticks: no attempt to get a segment before
     ForkSafeLock growth_;
     std::uint32_t row_limit_ = format::row_limit;
 };

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -15,6 +16,7 @@
 #include "record/recording_memory.hpp"
 #include "record/signal_hold.hpp"
 #include "record/stderr_line.hpp"
+#include "record/this_process.hpp"
 
 namespace fp32shim::record {
 
@@ -28,7 +30,6 @@ static_assert(std::is_standard_layout_v<ThreadWriter>, "all zeros is a state of 
 
 namespace {
 
-constexpr std::uint32_t first_segments = 2;  // strings and rows, which RecordingRows::start() takes
 constexpr std::size_t first_by_row_capacity = 512;
 
 void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
@@ -51,13 +52,43 @@ IoError describe_error(int error, std::int64_t group) {
     return describe_io_error(error);
 }
 
-/// Puts a text behind the others; what does not fit is cut.
-void put_text(format::Header& header, Text which, std::string_view text, std::size_t limit, std::size_t& used) {
-    const std::size_t size = std::min({text.size(), limit, sizeof header.text - used});
-    header.texts[static_cast<std::size_t>(which)] = {
-        static_cast<std::uint32_t>(offsetof(format::Header, text) + used), static_cast<std::uint32_t>(size)};
-    std::memcpy(header.text + used, text.data(), size);
-    used += size;
+using HeaderTexts = std::array<std::string_view, format::text_count>;
+
+/// The texts of a header, cut so that together they fit.
+HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
+    static constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
+    static_assert((format::text_count - 2) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
+    HeaderTexts texts;
+    const auto set = [&](Text which, std::string_view text, std::size_t limit) {
+        texts[static_cast<std::size_t>(which)] = text.substr(0, limit);
+    };
+    set(Text::version, start.version, name_limit);
+    set(Text::host, facts.host, name_limit);
+    set(Text::job_id, facts.job_id, name_limit);
+    set(Text::job_id_from, facts.job_id_from, name_limit);
+    set(Text::rank_from, facts.rank_from, name_limit);
+    set(Text::executable, facts.executable, path_limit);
+    set(Text::command, facts.command, command_limit);
+    set(Text::policy_name, start.policy_name, name_limit);
+    set(Text::policy_revision, start.policy_revision, name_limit);
+    set(Text::policy_sha256, start.policy_sha256, name_limit);
+    return texts;
+}
+
+std::size_t size_of(const HeaderTexts& texts) {
+    std::size_t size = 0;
+    for (const std::string_view text : texts) size += text.size();
+    return size;
+}
+
+void put_texts(format::Header& header, const HeaderTexts& texts) {
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        header.texts[i] = {static_cast<std::uint32_t>(offsetof(format::Header, text) + used),
+                           static_cast<std::uint32_t>(texts[i].size())};
+        std::memcpy(header.text + used, texts[i].data(), texts[i].size());
+        used += texts[i].size();
+    }
 }
 
 }  // namespace
@@ -65,22 +96,15 @@ void put_text(format::Header& header, Text which, std::string_view text, std::si
 // ---- open, fork --------------------------------------------------------------------------------------------------
 
 Recording::Recording(std::string name, const ProcessFacts& facts, const StartEvent& start,
-                     const RecordingSettings& settings, std::int64_t group, std::atomic<bool>* is_taken_over)
-    : is_taken_over_(is_taken_over),
-      rows_(file_),
-      name_(std::move(name)),
-      facts_(facts),
-      start_(start),
-      settings_(settings),
-      group_(group) {}
-
-Recording::~Recording() { unmap_pages(is_taken_over_, sizeof *is_taken_over_); }
+                     const RecordingSettings& settings, std::int64_t group)
+    : rows_(file_), name_(std::move(name)), facts_(facts), start_(start), settings_(settings), group_(group) {}
 
 Recording::Opened Recording::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                                   const RecordingSettings& settings) {
     const auto refuse = [&](std::string_view why) {
         return Opened{nullptr, "recording " + std::string(name) + ": " + std::string(why)};
     };
+    const ClockPoint begun = read_clocks();
     if (settings.max_size < smallest_recording)
         return refuse("max_size is " + std::to_string(settings.max_size) + " bytes; a recording needs at least " +
                       std::to_string(smallest_recording) + ": raise [log] max_size");
@@ -93,24 +117,19 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     const std::string_view absolute = make_absolute(name, room.first(path_capacity), room.subspan(path_capacity));
     if (absolute.empty()) return refuse(describe_problem({{}, PathProblem::too_long, 0}));
     // Without this a forked child would go on in its parent's file.
-    auto* is_taken_over =
-        static_cast<std::atomic<bool>*>(map_private_pages(sizeof(std::atomic<bool>), InChild::zeros));
-    if (is_taken_over == nullptr)
+    if (!knows_forked_children())
         return refuse(
             "this kernel has no MADV_WIPEONFORK; nothing is recorded; use Linux 4.14 or newer, or a .jsonl log");
-    auto* recording =
-        new (std::nothrow) Recording(std::string(absolute), facts, start, settings, group, is_taken_over);
-    if (recording == nullptr) {
-        unmap_pages(is_taken_over, sizeof *is_taken_over);
-        return refuse("out of memory; nothing is recorded");
-    }
+    auto* recording = new (std::nothrow) Recording(std::string(absolute), facts, start, settings, group);
+    if (recording == nullptr) return refuse("out of memory; nothing is recorded");
     const std::int32_t self = raw::getpid();
     recording->facts_.pid = self;  // the facts may have been gathered before a fork
     const ExpandedPath expanded = expand_path(recording->name_, recording->facts_, recording->expanded_);
     std::string error;
     if (expanded.problem != PathProblem::none) {
         error = "recording " + std::string(name) + ": " + describe_problem(expanded);
-    } else if (const int number = recording->start_file(self, 0, expanded.path, {&start, {}, {}}); number != 0) {
+    } else if (const int number = recording->start_file(self, 0, expanded.path, {&start, {}, {}}, begun);
+               number != 0) {
         const IoError description = describe_error(number, group);
         error = "recording " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                 "; nothing is recorded; " + std::string(description.remedy);
@@ -119,15 +138,15 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
         delete recording;
         return {nullptr, error};
     }
-    recording->process_.store(self, std::memory_order_relaxed);
-    recording->is_taken_over_->store(true, std::memory_order_release);
+    recording->owner_.store(this_process(), std::memory_order_release);
     recording->look_at_objects();
+    recording->measure_rate();
     return {recording, {}};
 }
 
 /// Makes the file of this process. 0 or an errno.
-int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path,
-                          const InForce& settings) {
+int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
+                          const ClockPoint& begun) {
     RecordingFile::Limits limits;
     limits.segments = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(settings_.max_size / format::segment_size, format::segment_limit));
@@ -135,12 +154,13 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     limits.mode = settings_.mode;
     limits.group = group_;
     format::Header* fresh = nullptr;
-    if (const int error = file_.create(path, limits, first_segments, fresh); error != 0) return error;
-    if (!rows_.start(*fresh, settings_.row_limit)) {
+    const std::size_t text_size = size_of(header_texts(facts_, *settings.start));
+    if (const int error = file_.create(path, limits, text_size, fresh); error != 0) return error;
+    if (const int error = rows_.start(*fresh, settings_.row_limit); error != 0) {
         file_.discard();
-        return ENOMEM;
+        return error;
     }
-    fill_header(*fresh, self, forked_from, *settings.start);
+    fill_header(*fresh, self, forked_from, *settings.start, begun);
     put_carried_over(*fresh, settings.precision, settings.floor);
     command_taken_.store(0, std::memory_order_relaxed);
     objects_stamp_.store(0, std::memory_order_relaxed);
@@ -151,17 +171,16 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
 }
 
 void Recording::fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from,
-                            const StartEvent& start) {
-    const ClockPoint now = read_clocks();
+                            const StartEvent& start, const ClockPoint& begun) {
     header.version = format::version;
     header.byte_order = format::byte_order;
     header.segment_size = format::segment_size;
     header.pid = self;
     header.forked_from = forked_from;
     header.rank = facts_.rank;
-    header.start_realtime_ns = now.realtime_ns;
-    header.start_monotonic_ns = now.monotonic_ns;
-    header.start_ticks = now.ticks;
+    header.start_realtime_ns = begun.realtime_ns;
+    header.start_monotonic_ns = begun.monotonic_ns;
+    header.start_ticks = begun.ticks;
     const ProcessIdentity identity = identify_self();
     header.process_start = identity.start;
     header.pid_namespace = identity.pid_namespace;
@@ -174,68 +193,66 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
     header.level = static_cast<std::uint8_t>(start.log_level);
     header.on_full = static_cast<std::uint8_t>(settings_.on_full);
-    header.pins = facts_.pins;
+    header.pins = static_cast<std::uint8_t>(facts_.pins);
+    header.more_pins = static_cast<std::uint8_t>(facts_.pins >> 8);
+    header.run = facts_.run;
     header.facts_ns = facts_.start_ns;
 
-    // Together they always fit.
-    constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
-    static_assert(8 * name_limit + path_limit + command_limit <= sizeof header.text);
-    std::size_t used = 0;
-    put_text(header, Text::version, start.version, name_limit, used);
-    put_text(header, Text::host, facts_.host, name_limit, used);
-    put_text(header, Text::job_id, facts_.job_id, name_limit, used);
-    put_text(header, Text::job_id_from, facts_.job_id_from, name_limit, used);
-    put_text(header, Text::rank_from, facts_.rank_from, name_limit, used);
-    put_text(header, Text::executable, facts_.executable, path_limit, used);
-    put_text(header, Text::command, facts_.command, command_limit, used);
-    put_text(header, Text::policy_name, start.policy_name, name_limit, used);
-    put_text(header, Text::policy_revision, start.policy_revision, name_limit, used);
-    put_text(header, Text::policy_sha256, start.policy_sha256, name_limit, used);
+    put_texts(header, header_texts(facts_, start));
 
-    if (ticks_per_second_ == 0) ticks_per_second_ = measure_ticks_per_second(now);
-    short_ticks_ = ticks_per_second_ / short_calls_per_second;
-    header.ticks_per_second = ticks_per_second_;
-    started_ = now;
-    refine_at_.store(now.ticks + ticks_per_second_ / 100, std::memory_order_relaxed);
+    // From when the file began to be made, and so not yet exact.
+    if (ticks_per_second_.load(std::memory_order_relaxed) == 0)
+        ticks_per_second_.store(measure_ticks_per_second(begun), std::memory_order_relaxed);
+    const std::uint64_t rate = ticks_per_second_.load(std::memory_order_relaxed);
+    header.ticks_per_second = rate;
+    short_ticks_ = rate / short_calls_per_second;
+    started_ = begun;
+    refine_at_.store(begun.ticks + rate / 1000, std::memory_order_relaxed);
 }
 
-/// The rate of the counter is the better known the longer it was watched: here, whenever that has doubled.
-void Recording::refine_ticks_per_second(std::uint64_t now) {
+/// The rate of the counter is the better known the longer it was watched.
+void Recording::measure_rate() {
+    const std::uint64_t measured = ticks_per_second(started_, read_clocks());
+    if (measured == 0) return;
+    ticks_per_second_.store(measured, std::memory_order_relaxed);
+    std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
+}
+
+/// Measures the rate whenever the time that it was watched for has doubled.
+[[gnu::noinline, gnu::cold]] void Recording::refine_ticks_per_second(std::uint64_t now) {
     std::uint64_t due = refine_at_.load(std::memory_order_relaxed);
     if (now < due) return;
     const std::uint64_t next = now + (now - started_.ticks);
-    if (!refine_at_.compare_exchange_strong(due, next, std::memory_order_relaxed)) return;
-    const std::uint64_t measured = ticks_per_second(started_, read_clocks());
-    if (measured != 0) std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
+    if (refine_at_.compare_exchange_strong(due, next, std::memory_order_relaxed)) measure_rate();
 }
 
-bool Recording::is_of(std::int32_t process) const {
-    return is_taken_over_->load(std::memory_order_acquire) && process_.load(std::memory_order_acquire) == process;
-}
+bool Recording::is_of(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
 
 /// Whether this process has a file; a forked child makes its own here.
 bool Recording::is_own_process() {
-    const std::int32_t self = raw::getpid();
+    const std::uint32_t self = this_process();
     if (!is_of(self)) {
         const SignalHold hold(SignalHold::all);
         if (!lock_.acquire()) return false;
-        if (!is_of(self)) enter_child(self);
+        if (!is_of(self)) enter_child();
         lock_.release();
     }
     return file_.is_open();
 }
 
 /// The first call of a forked child. Under the lock.
-void Recording::enter_child(std::int32_t self) {
+void Recording::enter_child() {
+    const ClockPoint begun = read_clocks();
     writers_.store(nullptr, std::memory_order_relaxed);
     lane_count_.store(0, std::memory_order_relaxed);
+    const std::int32_t self = raw::getpid();
+    const std::int32_t parent = facts_.pid;
     facts_.pid = self;
-    const std::int32_t parent = process_.load(std::memory_order_relaxed);
     const ExpandedPath expanded = expand_path(name_, facts_, expanded_);
     const InForce settings =
         settings_.settings_in_force != nullptr ? settings_.settings_in_force() : InForce{&start_, {}, {}};
-    const int error =
-        expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings) : ENAMETOOLONG;
+    const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings, begun)
+                                                            : ENAMETOOLONG;
     if (error != 0) {
         command_taken_.store(0, std::memory_order_relaxed);
         file_.abandon();
@@ -246,8 +263,7 @@ void Recording::enter_child(std::int32_t self) {
         out.text("; this forked process records nothing; ").text(description.remedy);
         stderr_line(out.view());
     }
-    process_.store(self, std::memory_order_release);
-    is_taken_over_->store(true, std::memory_order_release);
+    owner_.store(this_process(), std::memory_order_release);
 }
 
 void Recording::note_left(const Recording* next) {
@@ -257,7 +273,7 @@ void Recording::note_left(const Recording* next) {
     std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
 }
 
-bool Recording::is_of_this_process() const { return is_of(raw::getpid()) && file_.is_open(); }
+bool Recording::is_of_this_process() const { return is_of(this_process()) && file_.is_open(); }
 
 std::string Recording::path() { return is_own_process() ? std::string(file_.path()) : std::string(); }
 
@@ -283,6 +299,7 @@ void Recording::detach(ThreadWriter* writer) {
     if (writer->first_counters_ == nullptr) {
         unmap_pages(writer, sizeof(ThreadWriter));
     } else {
+        refine_ticks_per_second(ticks());
         writer->is_taken_.store(0, std::memory_order_release);
     }
 }
@@ -303,19 +320,14 @@ void Recording::change_thread(ThreadWriter& writer) {
 /// Gives a zeroed writer its lane, and returns the first counters of that. nullptr: there is no room now.
 CounterSegment* Recording::make_ready(ThreadWriter& writer) {
     if (!is_own_process() || ticks() < writer.retry_at_) return nullptr;
-    auto* segment = static_cast<CounterSegment*>(file_.map_new_segment());
-    if (segment == nullptr) {
-        wait_with_growth(writer);
+    const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::as_needed);
+    if (got.address == nullptr) {
+        writer.retry_at_ = in_a_second();
         return nullptr;
     }
     writer.thread_ = raw::gettid();
     writer.lane_ = lane_count_.fetch_add(1, std::memory_order_relaxed);
-    segment->header.lane = writer.lane_;
-    segment->header.thread = writer.thread_;
-    file_.publish(segment->header, SegmentKind::counters);
-    writer.counters_ = segment;
-    writer.counters_used_ = 0;
-    writer.counter_segments_ = 1;
+    CounterSegment* const segment = begin_counters(writer, got);
     use_counters(writer, format::overflow_row);
     writer.first_counters_ = segment;
 
@@ -327,8 +339,8 @@ CounterSegment* Recording::make_ready(ThreadWriter& writer) {
     return segment;
 }
 
-void Recording::wait_with_growth(ThreadWriter& writer) const {
-    writer.retry_at_ = ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
+std::uint64_t Recording::in_a_second() const {
+    return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
 }
 
 // ---- counting, the slow way --------------------------------------------------------------------------------------
@@ -359,7 +371,7 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     }
     if (found.row == format::overflow_row)
         std::atomic_ref(header()->flags).fetch_or(format::flag_rows_overflowed, std::memory_order_relaxed);
-    if (found.is_final) writer.cache_[ThreadWriter::place_of(key)] = {key, counters};
+    if (found.is_final) writer.keys_.add(key, counters);
     if (counters->calls == 0) std::atomic_ref(counters->first).store(end, std::memory_order_relaxed);
     add_call(*counters, begin, end);
     if (with_event) add_event(writer, *counters, begin, end);
@@ -399,23 +411,42 @@ CounterRecord* Recording::use_counters(ThreadWriter& writer, std::uint32_t row) 
 /// nullptr: there is no room.
 CounterRecord* Recording::make_counters(ThreadWriter& writer, std::uint32_t row) {
     if (2 * (writer.by_row_used_ + 1) > writer.by_row_capacity_ && !enlarge_by_row(writer)) return nullptr;
-    if (writer.counters_used_ == CounterSegment::capacity) {
-        if (ticks() < writer.retry_at_) return nullptr;
-        auto* segment = static_cast<CounterSegment*>(file_.map_new_segment());
-        if (segment == nullptr) {
-            wait_with_growth(writer);
-            return nullptr;
-        }
-        segment->header.lane = writer.lane_;
-        segment->header.sequence = writer.counter_segments_++;
-        segment->header.thread = writer.thread_;
-        file_.publish(segment->header, SegmentKind::counters);
-        writer.counters_ = segment;
-        writer.counters_used_ = 0;
-    }
+    if (!has_room_for_counters(writer)) return nullptr;
     CounterRecord* counters = use_counters(writer, row);
     insert_by_row(writer, counters);
     return counters;
+}
+
+/// Whether there is a place for one more in the lane's newest segment, which may be a new one.
+bool Recording::has_room_for_counters(ThreadWriter& writer) {
+    const bool is_full = writer.counters_used_ == CounterSegment::capacity;
+    const std::uint32_t end = format::offset_of_entry<CounterRecord>(writer.counters_used_ + 1);
+    if (!is_full && end <= writer.counters_room_) return true;
+    if (ticks() < writer.counters_retry_at_) return false;
+    bool has_room = false;
+    if (is_full) {
+        const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::whole);
+        has_room = got.address != nullptr;
+        if (has_room) begin_counters(writer, got);
+    } else {
+        has_room = file_.grow(writer.counters_number_, end, writer.counters_room_);
+    }
+    if (!has_room) writer.counters_retry_at_ = in_a_second();
+    return has_room;
+}
+
+/// The lane goes on in this segment.
+CounterSegment* Recording::begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got) {
+    auto* segment = static_cast<CounterSegment*>(got.address);
+    segment->header.lane = writer.lane_;
+    segment->header.sequence = writer.counter_segments_++;
+    segment->header.thread = writer.thread_;
+    file_.publish(segment->header, SegmentKind::counters);
+    writer.counters_ = segment;
+    writer.counters_number_ = got.number;
+    writer.counters_room_ = got.room;
+    writer.counters_used_ = 0;
+    return segment;
 }
 
 void Recording::insert_by_row(ThreadWriter& writer, CounterRecord* counters) {
@@ -448,7 +479,7 @@ bool Recording::enlarge_by_row(ThreadWriter& writer) {
 bool Recording::find_room_for_events(ThreadWriter& writer) {
     if (ticks() < writer.retry_at_) return false;
     if (writer.ring_ == nullptr ? make_ring(writer) : append_ring(writer)) return true;
-    wait_with_growth(writer);
+    writer.retry_at_ = in_a_second();
     return false;
 }
 
@@ -464,7 +495,7 @@ bool Recording::make_room_for_events(ThreadWriter& writer) {
 }
 
 bool Recording::make_ring(ThreadWriter& writer) {
-    auto* ring = static_cast<EventSegment*>(file_.map_new_segment());
+    auto* ring = static_cast<EventSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
     if (ring == nullptr) return false;
     ring->header.lane = writer.lane_;
     ring->header.thread = writer.thread_;

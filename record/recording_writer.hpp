@@ -36,9 +36,11 @@
 #include "record/hash.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
+#include "record/recording_children.hpp"
 #include "record/recording_clock.hpp"
 #include "record/recording_file.hpp"
 #include "record/recording_format.hpp"
+#include "record/recording_keys.hpp"
 #include "record/recording_rows.hpp"
 #include "record/signal_hold.hpp"
 
@@ -79,9 +81,9 @@ constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(timed * 0x9e3779b97f4a7c15U >> 58);
 }
 
-/// One timed call stands for the untimed ones before it, but not with more than this times the length of a short one:
-/// the few that were interrupted would count most.
-inline constexpr std::uint64_t outlier_factor = 8;
+/// Untimed calls never count as shorter than a timed one that took less than this part of a short one (250 ns):
+/// there the counter's own steps and jitter are as large as what is measured.
+inline constexpr std::uint64_t jitter_part = 8;
 
 /// What one thread writes with. Made by attach(). A forked child sees all of it as zeros.
 class alignas(64) ThreadWriter {
@@ -92,16 +94,9 @@ class alignas(64) ThreadWriter {
   private:
     friend class Recording;
 
-    /// Entries of the row cache, each under the first bits of its key.
-    static constexpr int cache_bits = 11;
-    static constexpr std::size_t cache_size = std::size_t{1} << cache_bits;
-    struct CachedRow {
-        std::uint64_t key;
-        format::CounterRecord* counters;
-    };
-
     // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
-    std::atomic<bool> is_busy_;  // inside count(): what a signal handler must not do as well
+    std::atomic<bool> is_busy_;  // what follows is in use: a signal handler must leave it alone
+    KnownKeys keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
     std::uint64_t last_time_;  // of the last event
@@ -114,18 +109,17 @@ class alignas(64) ThreadWriter {
     format::CounterSegment* first_counters_;
     format::CounterSegment* counters_;  // the newest segment, which is filled
     std::uint32_t counters_used_;       // entries of it
+    std::uint32_t counters_room_;       // bytes of it that there is space for
+    std::uint32_t counters_number_;     // its number in the file
     std::uint32_t counter_segments_;    // how many there are
     format::EventSegment* ring_;
-    std::uint32_t event_segments_;  // how often the ring was full
-    std::uint64_t retry_at_;        // ticks: no attempt to get more room before
+    std::uint32_t event_segments_;     // how often the ring was full
+    std::uint64_t retry_at_;           // ticks: no attempt to get room for events, or for a lane, before
+    std::uint64_t counters_retry_at_;  // the same for counters
     // The lane's counters by row: open addressing, by the last bits of the row's hash.
     format::CounterRecord** by_row_;
     std::size_t by_row_capacity_;  // a power of two, or 0
     std::size_t by_row_used_;
-
-    static std::size_t place_of(std::uint64_t key) { return key >> (64 - cache_bits); }
-
-    CachedRow cache_[cache_size];
 };
 
 /// The policy in force after a change; empty texts: none.
@@ -145,12 +139,12 @@ class Recording {
         std::string error;               ///< one line: what is wrong, and what to do
     };
     /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL: where there is one of that name, with `.1`,
-    /// `.2`, … before the extension. Takes a millisecond, in which the processor's counter is measured. Allocates.
+    /// `.2`, … before the extension. Allocates.
     static Opened open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                        const RecordingSettings& settings);
 
     /// For tests: closes the file; what is mapped stays mapped. No thread uses the recording any more.
-    ~Recording();
+    ~Recording() = default;
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
@@ -164,9 +158,9 @@ class Recording {
     /// done); never 0. Two decisions of one key are counted as one, so everything that is in a row has to go in, or
     /// has to follow from what does. `begin`, `end`: ticks() before
     /// and after it, or not_timed and some time close to it. `with_event`: one event as well.
-    /// `describe(DecisionEvent&)` fills in the decision; it is asked only where the thread has not seen the key
-    /// lately, and `host_ns` is not looked at. Never fails: what finds no room is counted as that. `writer` is the
-    /// calling thread's own. Async-signal-safe if `describe` is; leaves errno alone.
+    /// `describe(DecisionEvent&)` fills in the decision; it is asked only where the thread does not know the key, and
+    /// `host_ns` is not looked at. Never fails: what finds no room is counted as that. `writer` is the calling
+    /// thread's own. Async-signal-safe if `describe` is; leaves errno alone.
     static constexpr std::uint64_t not_timed = 0;
     template <class Describe>
     void count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end, bool with_event,
@@ -181,9 +175,9 @@ class Recording {
     /// Counts a call of which nothing else can be known, for want of memory.
     void note_uncounted(bool with_event);
     /// Whether count() will not ask for the decision.
-    static bool knows(const ThreadWriter& writer, std::uint64_t key);
+    static bool knows(ThreadWriter& writer, std::uint64_t key);
     /// Whether a call of a key that the thread knows has to be timed.
-    bool times_next(const ThreadWriter& writer, std::uint64_t key) const;
+    bool times_next(ThreadWriter& writer, std::uint64_t key) const;
 
     /// Whether `fp32shim set` or `reload` have written a command that nobody has taken yet. Two loads that nobody
     /// stores to but for that.
@@ -239,8 +233,13 @@ class Recording {
     void note_objects_complete(std::uint64_t stamp);
     /// Of the last note_objects_complete(); 0: nothing was noted yet. Thread-safe.
     std::uint64_t objects_stamp() const { return objects_stamp_.load(std::memory_order_acquire); }
+    /// Notes that there are, or were, loaded objects that could not be noted. Thread-safe.
+    void note_objects_missed();
     /// Notes that a function was handed out past the shim, so that calls of it are not seen. Thread-safe.
     void note_lookup_past();
+    /// Notes a program that is about to be started and will not be seen: also in a forked child, which then notes it
+    /// in its parent's file as long as it has none. False: there is no file. Async-signal-safe, also after vfork.
+    bool note_child(const UnseenChild& child, ChildEvent event) const;
     /// Notes that the process records elsewhere from now on, or no more (nullptr): commands that come through this
     /// recording would not be seen. Of no effect in a forked child that has no file yet. Thread-safe.
     void note_left(const Recording* next);
@@ -254,10 +253,12 @@ class Recording {
 
   private:
     Recording(std::string name, const ProcessFacts& facts, const StartEvent& start, const RecordingSettings& settings,
-              std::int64_t group, std::atomic<bool>* is_taken_over);
+              std::int64_t group);
     format::Header* header() const { return file_.header(); }
 
+    static format::CounterRecord* counters_of(ThreadWriter& writer, std::uint64_t key);
     [[gnu::always_inline]] bool has_to_be_timed(format::CounterRecord& counters) const;
+    std::uint64_t longest_for_others(const format::CounterRecord& counters) const;
     void add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end) const;
     void add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                    std::uint64_t end);
@@ -266,21 +267,26 @@ class Recording {
     [[gnu::always_inline]] static bool drops_events(const ThreadWriter& writer);
     [[gnu::always_inline]] static void drop_event(ThreadWriter& writer);
 
-    int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings);
-    void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from, const StartEvent& start);
+    int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
+                   const ClockPoint& begun);
+    void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from, const StartEvent& start,
+                     const ClockPoint& begun);
+    void measure_rate();
     void refine_ticks_per_second(std::uint64_t now);
-    bool is_of(std::int32_t process) const;
+    bool is_of(std::uint32_t process) const;
     bool is_own_process();
-    void enter_child(std::int32_t self);
+    void enter_child();
 
     static void insert_by_row(ThreadWriter& writer, format::CounterRecord* counters);
     static bool enlarge_by_row(ThreadWriter& writer);
     static format::CounterRecord* find_counters(const ThreadWriter& writer, std::uint32_t row);
     static format::CounterRecord* use_counters(ThreadWriter& writer, std::uint32_t row);
     format::CounterRecord* make_counters(ThreadWriter& writer, std::uint32_t row);
+    format::CounterSegment* begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got);
+    bool has_room_for_counters(ThreadWriter& writer);
     format::CounterSegment* make_ready(ThreadWriter& writer);
     void change_thread(ThreadWriter& writer);
-    void wait_with_growth(ThreadWriter& writer) const;
+    std::uint64_t in_a_second() const;
     void count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, const DecisionEvent& decision);
     void count_beside(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
@@ -301,10 +307,7 @@ class Recording {
     RecordingFile file_;
     std::atomic<std::uint64_t> command_taken_{0};
 
-    // Whose all this is. Process ids alone do not tell: a forked child can have that of its parent (in a PID
-    // namespace of its own), or of an ancestor that has ended.
-    std::atomic<std::int32_t> process_{0};
-    std::atomic<bool>* const is_taken_over_;  // on a page that a forked child sees zeroed; stored last
+    std::atomic<std::uint32_t> owner_{0};  // this_process() that all this belongs to; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
     std::atomic<std::uint32_t> lane_count_{0};
     RecordingRows rows_;
@@ -315,10 +318,11 @@ class Recording {
     ForkSafeLock objects_lock_;
     std::uint32_t object_count_ = 0;
     format::ObjectSegment* object_segments_[format::object_segment_limit] = {};
+    RecordingFile::Segment newest_objects_;
 
     ClockPoint started_;
-    std::uint64_t ticks_per_second_ = 0;  // as it was measured at first: a forked child need not do it again
-    std::uint64_t short_ticks_ = 0;       // calls that last less are short
+    std::atomic<std::uint64_t> ticks_per_second_{0};  // as far as it is known: a forked child begins with it
+    std::uint64_t short_ticks_ = 0;                   // calls that last less are short
     std::atomic<std::uint64_t> refine_at_{0};
 
     // After open() only enter_child() changes these, under the lock: facts_.pid and expanded_.
@@ -332,6 +336,15 @@ class Recording {
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
+/// As how long the untimed calls before a timed one may count. The mean that it depends on is without the longest
+/// call; beyond one interruption it still follows the calls where they become longer for good.
+inline std::uint64_t Recording::longest_for_others(const format::CounterRecord& counters) const {
+    const std::uint64_t known = counters.calls - counters.untimed;
+    const std::uint64_t others = counters.total - counters.longest;
+    const std::uint64_t most = known > 1 ? format::outlier_factor * others / (known - 1) : 0;
+    return most > short_ticks_ / jitter_part ? most : short_ticks_ / jitter_part;
+}
+
 inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end) const {
     constexpr auto relaxed = std::memory_order_relaxed;
     const std::atomic_ref calls(counters.calls), total(counters.total), shortest(counters.shortest),
@@ -341,10 +354,13 @@ inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t b
         untimed.store(untimed.load(relaxed) + 1, relaxed);
     } else {
         const std::uint64_t duration = end > begin ? end - begin : 0;
-        const std::uint64_t most = outlier_factor * short_ticks_;
-        total.store(total.load(relaxed) + duration + untimed.load(relaxed) * (duration < most ? duration : most),
-                    relaxed);
-        untimed.store(0, relaxed);
+        std::uint64_t sum = total.load(relaxed) + duration;
+        if (const std::uint64_t before = untimed.load(relaxed); before != 0) {
+            const std::uint64_t most = longest_for_others(counters);
+            sum += before * (duration < most ? duration : most);
+            untimed.store(0, relaxed);
+        }
+        total.store(sum, relaxed);
         timed.store(timed.load(relaxed) + 1, relaxed);
         if (duration < shortest.load(relaxed)) shortest.store(duration, relaxed);
         if (duration > longest.load(relaxed)) longest.store(duration, relaxed);
@@ -384,10 +400,11 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
         return count_described(&Recording::count_beside);
     writer.is_busy_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    const ThreadWriter::CachedRow& cached = writer.cache_[ThreadWriter::place_of(key)];
-    if (cached.key == key) [[likely]] {
-        add_call(*cached.counters, begin, end);
-        if (with_event) add_event(writer, *cached.counters, begin, end);
+    if (format::CounterRecord* counters = writer.keys_.find(key)) [[likely]] {
+        add_call(*counters, begin, end);
+        if (with_event) add_event(writer, *counters, begin, end);
+        if (end >= refine_at_.load(std::memory_order_relaxed)) [[unlikely]]
+            refine_ticks_per_second(end);
     } else {
         count_described(&Recording::count_slowly);
     }
@@ -395,9 +412,18 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.is_busy_.store(false, std::memory_order_relaxed);
 }
 
-inline bool Recording::knows(const ThreadWriter& writer, std::uint64_t key) {
-    return writer.cache_[ThreadWriter::place_of(key)].key == key && !writer.is_busy_.load(std::memory_order_relaxed);
+/// The counters of a key; nullptr: it is not known, or a signal handler asks that has interrupted somebody who looks.
+inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
+    if (writer.is_busy_.load(std::memory_order_relaxed)) return nullptr;
+    writer.is_busy_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    format::CounterRecord* const counters = writer.keys_.find(key);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    writer.is_busy_.store(false, std::memory_order_relaxed);
+    return counters;
 }
+
+inline bool Recording::knows(ThreadWriter& writer, std::uint64_t key) { return counters_of(writer, key) != nullptr; }
 
 [[gnu::always_inline]] inline bool Recording::has_to_be_timed(format::CounterRecord& counters) const {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -410,9 +436,9 @@ inline bool Recording::knows(const ThreadWriter& writer, std::uint64_t key) {
            short_ticks_ * std::atomic_ref(counters.calls).load(relaxed);
 }
 
-inline bool Recording::times_next(const ThreadWriter& writer, std::uint64_t key) const {
-    const ThreadWriter::CachedRow& cached = writer.cache_[ThreadWriter::place_of(key)];
-    return cached.key != key || has_to_be_timed(*cached.counters);
+inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const {
+    format::CounterRecord* const counters = counters_of(writer, key);
+    return counters == nullptr || has_to_be_timed(*counters);
 }
 
 /// Whether there was no room for events a moment ago: then none is looked for.
@@ -431,10 +457,9 @@ inline bool Recording::times_next(const ThreadWriter& writer, std::uint64_t key)
     if (writer.is_busy_.load(relaxed)) return false;
     writer.is_busy_.store(true, relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    const ThreadWriter::CachedRow& cached = writer.cache_[ThreadWriter::place_of(key)];
     bool is_counted = false;
-    if (cached.key == key) {
-        format::CounterRecord& counters = *cached.counters;
+    if (format::CounterRecord* const known = writer.keys_.find(key)) {
+        format::CounterRecord& counters = *known;
         const std::atomic_ref calls(counters.calls);
         const std::atomic_ref untimed(counters.untimed);
         const bool has_room = !with_event || writer.next_event_ != writer.events_end_;

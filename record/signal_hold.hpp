@@ -40,11 +40,10 @@ class SignalHold {
         const SignalSet wanted = signal_bit(number);
         if (pending_before_ & wanted) return;
         const timespec at_once{};
-        long result = 0;
-        do {
-            result = raw::syscall6(SYS_rt_sigtimedwait, raw::address(&wanted), 0, raw::address(&at_once),
-                                   sizeof(SignalSet));
-        } while (result == -EINTR);
+        raw::uninterrupted([&] {
+            return raw::syscall6(SYS_rt_sigtimedwait, raw::address(&wanted), 0, raw::address(&at_once),
+                                 sizeof(SignalSet));
+        });
     }
 
   private:

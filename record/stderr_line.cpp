@@ -3,8 +3,12 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <iterator>
+
+#include "policy/plain_text.hpp"
 #include "record/raw_syscall.hpp"
 #include "record/signal_hold.hpp"
+#include "record/this_process.hpp"
 
 namespace fp32shim::record {
 
@@ -12,21 +16,56 @@ namespace {
 
 iovec part(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
 
+/// A line in pieces: plain text where it is, and escapes of our own. On the stack of a thread that may have 16 KB.
+class Pieces {
+  public:
+    void add(std::string_view text) {
+        if (!text.empty() && count_ < std::size(parts_)) parts_[count_++] = part(text);
+    }
+
+    /// Characters that are not plain as \xNN; where there are too many of them, the rest is left out.
+    void add_escaped(std::string_view text) {
+        for (std::size_t escapes = 0; !text.empty(); ++escapes) {
+            const std::size_t plain = policy::plain_length(text);
+            add(text.substr(0, plain));
+            text.remove_prefix(plain);
+            if (text.empty()) return;
+            if (escapes == most_escapes) return add("…");
+            char* const begin = escapes_ + escapes * longest_escape;
+            char* end = begin;
+            const std::size_t length = policy::first_character(text).length;
+            for (const char c : text.substr(0, length))
+                end = policy::write_escaped_byte(static_cast<unsigned char>(c), end);
+            add({begin, static_cast<std::size_t>(end - begin)});
+            text.remove_prefix(length);
+        }
+    }
+
+    const iovec* parts() const { return parts_; }
+    int count() const { return static_cast<int>(count_); }
+
+  private:
+    static constexpr std::size_t most_escapes = 16, longest_escape = 16;
+    iovec parts_[2 * most_escapes + 4];
+    std::size_t count_ = 0;
+    char escapes_[most_escapes * longest_escape];
+};
+
 }  // namespace
 
 void stderr_line(std::string_view text) {
-    const iovec parts[] = {part("fp32shim: "), part(text), part("\n")};
+    Pieces line;
+    line.add("fp32shim: ");
+    line.add_escaped(text);
+    line.add("\n");
     const SignalHold hold(SignalHold::by_writing);
-    long result = 0;
-    do {
-        result = raw::writev(STDERR_FILENO, parts, 3);
-    } while (result == -EINTR);
+    const long result = raw::uninterrupted([&] { return raw::writev(STDERR_FILENO, line.parts(), line.count()); });
     if (result == -EPIPE) hold.take_back(SIGPIPE);
     if (result == -EFBIG) hold.take_back(SIGXFSZ);
 }
 
 bool OncePerProcess::first() {
-    const std::int32_t self = raw::getpid();
+    const std::uint32_t self = this_process();
     return process_.exchange(self, std::memory_order_relaxed) != self;
 }
 

@@ -8,8 +8,9 @@
 namespace fp32shim::record {
 
 /// Writes `fp32shim: TEXT` and a line feed to descriptor 2 in one system call, so that lines of several threads and
-/// processes do not mix. Precondition: TEXT has no line feed. Errors are ignored, errno and pending signals stay as
-/// they are. Thread-safe, allocates nothing; blocks where a blocking pipe is full, as any program's own line would.
+/// processes do not mix. Names in TEXT may come from anywhere: what is not plain (policy/plain_text.hpp) is written
+/// as \xNN. Errors are ignored, errno and pending signals stay as they are. Thread-safe, allocates nothing; blocks
+/// where a blocking pipe is full, as any program's own line would.
 void stderr_line(std::string_view text);
 
 /// `static constinit OncePerProcess said; if (said.first()) stderr_line(…)`: a forked child may say it once more.
@@ -19,7 +20,7 @@ class OncePerProcess {
     bool first();
 
   private:
-    std::atomic<std::int32_t> process_{0};
+    std::atomic<std::uint32_t> process_{0};  // this_process()
 };
 
 }  // namespace fp32shim::record

@@ -25,7 +25,7 @@ struct ChunkOf : Chunk {
     char contents[size - alignment];
 };
 
-constinit ChunkOf<(1 << 17)> first{};
+constinit ChunkOf<(1 << 18)> first{};
 constinit std::atomic<Chunk*> current{&first};
 
 std::size_t size_of(const Chunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }

@@ -1,8 +1,7 @@
 #include "shim/call.hpp"
 
 #include <cerrno>
-#include <string>
-
+#include "record/line_writer.hpp"
 #include "record/stderr_line.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
@@ -50,9 +49,11 @@ bool run_rounded(void* context, const blas::Level3& single) {
 void say_unreadable(const Site& site) {
     static constinit record::OncePerProcess said;
     if (!said.first()) return;
-    std::string text(site.function->name);
-    text += ": invalid arguments, and no library that provides it to report them; nothing was computed";
-    record::stderr_line(text);
+    char buffer[256];
+    record::LineWriter line(buffer);
+    line.text(site.function->name);
+    line.text(": invalid arguments, and no library that provides it to report them; nothing was computed");
+    record::stderr_line(line.view());
 }
 
 /// Runs the plan; what could not be done as planned is corrected in it.
@@ -125,7 +126,7 @@ std::uint64_t express_word(const Site& site, const Settings& in_force, const pol
         return 0;
     // Bits 0 to 4 the reason, 5 to 7 the source, 8 to 10 what was requested, 11 to 13 the precision, 14 to 21 the
     // settings, 22 to 30 the rule, from 1.
-    static_assert(static_cast<unsigned>(policy::Reason::no_algorithm) < 1U << 5);
+    static_assert(static_cast<unsigned>(policy::Reason::protected_call) < 1U << 5);
     static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
     static_assert(static_cast<unsigned>(policy::Precision::bf16x9) < 1U << 3);
     constexpr std::int32_t rule_limit = (1 << 9) - 1;

@@ -10,13 +10,14 @@
 
 namespace fp32shim {
 
-/// Judges a call. The answer is kept in its site where neither sizes nor scopes matter.
-/// `describe` fills in a call of this site; it is asked only where nothing is kept. Thread-safe.
+/// Judges a call. The answer is kept in its site where neither sizes nor scopes matter; where sizes do, by its
+/// thread. `describe` fills in a call of this site; it is asked only where nothing is kept. Thread-safe.
 template <class Describe>
 policy::Decision decide_call(Site& site, const Settings& in_force, const Describe& describe);
 
-/// Judges a call, adding the thread's scope to it; keeps nothing.
-policy::Decision decide_call(const Settings& in_force, policy::MatmulCall& call);
+/// Judges a call of a site, adding the thread's scope to it. Kept by the thread where sizes matter and many rules are
+/// to be tried. Thread-safe.
+policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call);
 
 /// The strictest floor in force for this thread: file, environment, API and scopes.
 policy::Floor floor_in_force(const Settings& in_force);
@@ -90,7 +91,7 @@ policy::Decision decide_call(Site& site, const Settings& in_force, const Describ
         return {kept.requested, kept.precision, kept.source, kept.rule, kept.reason};
     policy::MatmulCall call;
     describe(call);
-    const policy::Decision decision = decide_call(in_force, call);
+    const policy::Decision decision = decide_call(site, in_force, call);
     if (holds_for_all_calls) {
         const Verdict fresh{in_force.id,        override_count,     static_cast<std::int16_t>(decision.rule),
                             decision.requested, decision.precision, decision.source,

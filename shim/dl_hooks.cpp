@@ -7,8 +7,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <string>
-
+#include "record/line_writer.hpp"
 #include "record/stderr_line.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
@@ -16,6 +15,7 @@
 #include "shim/functions.hpp"
 #include "shim/loaded_files.hpp"
 #include "shim/loaded_object.hpp"
+#include "shim/next_definition.hpp"
 #include "shim/provider.hpp"
 #include "shim/site.hpp"
 #include "shim/slots.hpp"
@@ -35,10 +35,9 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 }
 
 namespace fp32shim {
-namespace {
 
-/// The next definition after ours in load order: another preload's where there is one (GPU-sharing layers hook dlsym
-/// too), else the C library's. Where we were opened later than the C library, the search goes on from the start.
+/// GPU-sharing layers hook dlsym too. Where we were opened later than the C library, the search goes on from the
+/// start.
 ElfW(Addr) next_definition(std::string_view name) {
     const link_map* own = elf::own_object();
     const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
@@ -56,6 +55,8 @@ ElfW(Addr) next_definition(std::string_view name) {
     return search(elf::first_object(), own);
 }
 
+namespace {
+
 void find_real_functions() {
     // Who sees dlsym must see dlvsym too: aarch64 may make one store visible before the other.
     if (__atomic_load_n(&fp32shim_real_dlsym, __ATOMIC_ACQUIRE) != nullptr) return;
@@ -68,10 +69,11 @@ void find_real_functions() {
 void say_no_slot_left(const char* name) {
     static constinit record::OncePerProcess said;
     if (!said.first()) return;
-    std::string text = "more functions were asked for by name than there are entry points; not seen: ";
-    text += name;
-    text += " and later ones";
-    record::stderr_line(text);
+    char buffer[256];
+    record::LineWriter line(buffer);
+    line.text("more functions were asked for by name than there are entry points; not seen: ");
+    line.text(elf::view(name)).text(" and later ones");
+    record::stderr_line(line.view());
 }
 
 /// What the program gets for what the lookup found: the address itself where it is not code of an object that we know

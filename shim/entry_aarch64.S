@@ -4,31 +4,37 @@
 
 #include "shim/entry_layout.h"
 
-#define CACHE_BYTES (FP32SHIM_CACHE_WAYS * 8)
-
-    .section .bss.fp32shim_site_caches, "aw", @nobits
+    .section .bss.fp32shim_site_tables, "aw", @nobits
     .balign 64
-    .hidden fp32shim_site_caches
-    .globl fp32shim_site_caches
-fp32shim_site_caches:
-    .set caches_size, 0
-#define ROW(symbol, family, convention, width) .set caches_size, caches_size + CACHE_BYTES
+    .hidden fp32shim_site_tables
+    .globl fp32shim_site_tables
+fp32shim_site_tables:
+    .set tables_size, 0
+#define ROW(symbol, family, convention, width) .set tables_size, tables_size + 8
 #include "shim/functions.def"
 #undef ROW
-    .skip caches_size + FP32SHIM_SLOT_COUNT * CACHE_BYTES
+    .skip tables_size + FP32SHIM_SLOT_COUNT * 8
 
     .text
     .set entry_index, 0
 
+// shim/site_table.hpp: multiplier at 0, mask at 8, ways from 16 on, none of them null. For want of registers the
+// table is loaded twice: if it was replaced meanwhile, the new one has more ways, and another site in this one at most.
 // The site's return address is loaded with acquire order: its target must not be read before it.
 .macro entry
     .cfi_startproc
     hint    #34                     // bti c
-    adrp    x16, fp32shim_site_caches + entry_index * CACHE_BYTES
-    add     x16, x16, :lo12:fp32shim_site_caches + entry_index * CACHE_BYTES
-    ubfx    x17, x30, #2, #4        // calls are 4 bytes apart at least
-    ldr     x16, [x16, x17, lsl #3]
+    adrp    x16, fp32shim_site_tables + entry_index * 8
+    ldr     x16, [x16, :lo12:fp32shim_site_tables + entry_index * 8]
     cbz     x16, 1f
+    ldr     x17, [x16]
+    mul     x17, x17, x30
+    ldr     x16, [x16, #8]
+    and     x17, x16, x17, lsr #FP32SHIM_TABLE_SHIFT
+    adrp    x16, fp32shim_site_tables + entry_index * 8
+    ldr     x16, [x16, :lo12:fp32shim_site_tables + entry_index * 8]
+    add     x16, x16, x17, lsl #3
+    ldr     x16, [x16, #16]
     ldar    x17, [x16]
     cmp     x17, x30
     b.ne    1f
@@ -53,7 +59,7 @@ fp32shim_site_caches:
 #include "shim/functions.def"
 #undef ROW
 
-    .balign 64
+    .balign FP32SHIM_SLOT_SPACING
     .hidden fp32shim_slots
     .globl  fp32shim_slots
 fp32shim_slots:

@@ -7,31 +7,32 @@
 
 #include "shim/entry_layout.h"
 
-#define CACHE_WAYS FP32SHIM_CACHE_WAYS
-
-    .section .bss.fp32shim_site_caches, "aw", @nobits
+    .section .bss.fp32shim_site_tables, "aw", @nobits
     .balign 64
-    .hidden fp32shim_site_caches
-    .globl fp32shim_site_caches
-fp32shim_site_caches:
-    .set caches_size, 0
-#define ROW(symbol, family, convention, width) .set caches_size, caches_size + CACHE_WAYS * 8
+    .hidden fp32shim_site_tables
+    .globl fp32shim_site_tables
+fp32shim_site_tables:
+    .set tables_size, 0
+#define ROW(symbol, family, convention, width) .set tables_size, tables_size + 8
 #include "shim/functions.def"
 #undef ROW
-    .skip caches_size + FP32SHIM_SLOT_COUNT * CACHE_WAYS * 8
+    .skip tables_size + FP32SHIM_SLOT_COUNT * 8
 
     .text
     .set entry_index, 0
 
+// shim/site_table.hpp: multiplier at 0, mask at 8, ways from 16 on, none of them null.
 .macro entry
     .cfi_startproc
     endbr64
-    movl    (%rsp), %r11d
-    andl    $(CACHE_WAYS - 1), %r11d
-    leaq    fp32shim_site_caches + entry_index * CACHE_WAYS * 8(%rip), %r10
-    movq    (%r10, %r11, 8), %r11
-    testq   %r11, %r11
+    movq    fp32shim_site_tables + entry_index * 8(%rip), %r10
+    testq   %r10, %r10
     je      1f
+    movq    (%rsp), %r11
+    imulq   (%r10), %r11
+    shrq    $FP32SHIM_TABLE_SHIFT, %r11
+    andl    8(%r10), %r11d
+    movq    16(%r10, %r11, 8), %r11
     movq    (%rsp), %r10
     cmpq    (%r11), %r10
     jne     1f
@@ -56,7 +57,7 @@ fp32shim_site_caches:
 #undef ROW
 
 // Slots for dlsym: equally spaced, so that a slot's address is first + number * spacing.
-    .balign 64
+    .balign FP32SHIM_SLOT_SPACING
     .hidden fp32shim_slots
     .globl  fp32shim_slots
 fp32shim_slots:
@@ -125,18 +126,29 @@ fp32shim_slots_end:
     .cfi_adjust_cfa_offset -8
 .endm
 
-// Finding a site calls the C library, whose vector code clears the upper halves of ymm and zmm registers. A function
-// under a bare name may take its arguments there, so this gate keeps them whole.
-.macro for_each_vector instruction, kind
+// Finding a site calls the C library, whose vector code clears the upper parts of ymm and zmm registers. A function
+// under a bare name may take its arguments there, so this gate keeps them whole. It puts back no more than was in use:
+// a register that was written whole, be it with zeros, makes each later SSE instruction of the thread slower, until
+// somebody executes vzeroupper. What was in use is told by what was saved; XINUSE (XGETBV) may say more.
+.macro for_each_vector instruction, arguments:vararg
     .irp    number, 0, 1, 2, 3, 4, 5, 6, 7
-    \instruction \kind, \number
+    \instruction \number, \arguments
     .endr
 .endm
-.macro save_vector kind, number
+.macro save_vector number, kind
     vmovups %\kind\number, 64 * \number(%rsp)
 .endm
-.macro restore_vector kind, number
+.macro restore_vector number, kind
     vmovups 64 * \number(%rsp), %\kind\number
+.endm
+.macro add_saved number, offset, kind
+    vorps   64 * \number + \offset(%rsp), %\kind\()0, %\kind\()0
+.endm
+// Clears the zero flag if anything was saved at this offset of any register.
+.macro look_at_saved offset, kind
+    vxorps  %xmm0, %xmm0, %xmm0
+    for_each_vector add_saved \offset, \kind
+    vptest  %\kind\()0, %\kind\()0
 .endm
 
 // r11: entry index. Finds the site (the slow way) and goes on as the entry point would have.
@@ -162,12 +174,18 @@ fp32shim_find_site_gate:
     movq    %rax, %r11
     movl    8 * 64(%rsp), %eax
     cmpl    $32, %eax
-    jb      4f
-    ja      3f
+    jb      5f
+    je      3f
+    look_at_saved 32, ymm
+    je      3f
+    for_each_vector restore_vector zmm
+    jmp     5f
+3:  look_at_saved 16, xmm
+    je      4f
     for_each_vector restore_vector ymm
-    jmp     4f
-3:  for_each_vector restore_vector zmm
-4:  addq    $(8 * 64), %rsp
+    jmp     5f
+4:  vzeroupper
+5:  addq    $(8 * 64), %rsp
     .cfi_adjust_cfa_offset -(8 * 64)
     restore_arguments               // lower halves, by SSE instructions, which leave the upper ones
     jmpq    *8(%r11)

@@ -8,6 +8,8 @@
 
 namespace fp32shim {
 
+struct SiteTable;
+
 /// What a governed call comes to.
 struct Outcome {
     std::int64_t value;  ///< the function's result where it has one
@@ -37,7 +39,7 @@ void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top);
 
-extern std::atomic<fp32shim::Site*> fp32shim_site_caches[];  ///< cache_ways per entry index
+extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< by entry index; nullptr: no call was seen
 extern const char fp32shim_slots[];
 extern const char fp32shim_slots_end[];
 }

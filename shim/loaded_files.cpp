@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "shim/child_watch.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
 #include "shim/elf/text.hpp"
@@ -99,11 +100,14 @@ void note_all(record::Recording& recording, Bindings bindings) {
     record::Recording::ObjectNotes notes(recording);
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(notes, map, bindings);
     if (has_lookup_past.load(std::memory_order_relaxed)) recording.note_lookup_past();
+    // What was unloaded while this process was forked cannot be named any more.
+    if (!elf::list_is_whole()) recording.note_objects_missed();
 }
 
 /// Reads, but changes nothing of what others use: products may still be called after it. All that it needs is there
 /// until the process is gone.
 __attribute__((destructor)) void note_exit() {
+    if (has_to_leave_a_recording()) settings();
     record::Recording* recording = own_recording();
     if (recording == nullptr) return;
     const elf::Reading reading;

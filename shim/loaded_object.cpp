@@ -1,5 +1,7 @@
 #include "shim/loaded_object.hpp"
 
+#include <iterator>
+
 #include "shim/arena.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/text.hpp"
@@ -29,13 +31,27 @@ std::atomic<LoadedObject*>& bucket_of(const link_map* map) {
     return buckets[(reinterpret_cast<std::uintptr_t>(map) * 0x9e3779b97f4a7c15U >> 32) % bucket_count];
 }
 
-LoadedObject* find_record(const link_map* map) {
-    for (LoadedObject* known = bucket_of(map).load(std::memory_order_acquire); known != nullptr; known = known->next)
+LoadedObject* find_record(LoadedObject* head, const link_map* map) {
+    for (LoadedObject* known = head; known != nullptr; known = known->next)
         if (is_same(*known, map) && known->loaded.load(std::memory_order_acquire)) return known;
     return nullptr;
 }
 
 constinit std::atomic<std::uint32_t> walks{0};  ///< of the loader's list, to find out what is gone
+
+/// The record of an object of that name that was gone, and is there again.
+LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::string_view name) {
+    for (LoadedObject* gone = head; gone != nullptr; gone = gone->next) {
+        if (!is_same(*gone, map) || !elf::equal(gone->name, name)) continue;
+        gone->stamp.store(walks.load(std::memory_order_acquire), std::memory_order_release);
+        gone->imports_are_old.store(true, std::memory_order_release);
+        gone->width.store(IntegerWidth::not_probed, std::memory_order_release);
+        gone->loads.fetch_add(1, std::memory_order_acq_rel);
+        gone->loaded.store(true, std::memory_order_release);
+        return gone;
+    }
+    return nullptr;
+}
 
 /// Calls `visit(function, symbol)` for every product that the object has relocations against, once for those in a
 /// row.
@@ -76,6 +92,8 @@ std::uint64_t mix(std::uint64_t hash, const link_map* map) {
     return hash;
 }
 
+std::uint64_t unload_stamp();
+
 /// Differs, but for a chance of one in 2^64, when an object came or went; names, since another file can be loaded at
 /// the place of one that is gone.
 std::uint64_t fingerprint_of_list() {
@@ -88,30 +106,45 @@ std::uint64_t fingerprint_of_list() {
 }  // namespace
 
 LoadedObject* loaded_object(const link_map* map) {
-    if (LoadedObject* known = find_record(map)) return known;
-    const std::string_view name = elf::read_object(map).name();
     std::atomic<LoadedObject*>& bucket = bucket_of(map);
-    for (LoadedObject* gone = bucket.load(std::memory_order_acquire); gone != nullptr; gone = gone->next) {
-        if (!is_same(*gone, map) || !elf::equal(gone->name, name)) continue;
-        gone->stamp.store(walks.load(std::memory_order_acquire), std::memory_order_release);
-        gone->imports_are_old.store(true, std::memory_order_release);
-        gone->width.store(IntegerWidth::not_probed, std::memory_order_release);
-        gone->loads.fetch_add(1, std::memory_order_acq_rel);
-        gone->loaded.store(true, std::memory_order_release);
-        return gone;
+    LoadedObject* head = bucket.load(std::memory_order_acquire);
+    if (LoadedObject* known = find_record(head, map)) return known;
+    const std::string_view name = elf::name_of(map);
+    LoadedObject* fresh = nullptr;
+    // Looked for again whenever another thread was faster: an object that had two records would not be recognised as
+    // the one that a call comes from.
+    for (;;) {
+        if (LoadedObject* known = find_record(head, map)) return known;
+        if (LoadedObject* known = take_over_record(head, map, name)) return known;
+        if (fresh == nullptr) fresh = arena_new<LoadedObject>(map, map->l_addr, map->l_ld, arena_copy(name));
+        fresh->stamp.store(walks.load(std::memory_order_acquire), std::memory_order_relaxed);
+        fresh->next = head;
+        if (bucket.compare_exchange_strong(head, fresh, std::memory_order_acq_rel, std::memory_order_acquire))
+            return fresh;
     }
-    auto* object = arena_new<LoadedObject>(map, map->l_addr, map->l_ld, arena_copy(name));
-    object->stamp.store(walks.load(std::memory_order_acquire), std::memory_order_relaxed);
-    object->next = bucket.load(std::memory_order_relaxed);
-    while (
-        !bucket.compare_exchange_weak(object->next, object, std::memory_order_release, std::memory_order_relaxed)) {
-    }
-    return object;
 }
 
+namespace {
+
+// The objects that call sites lay in lately, by address. An entry holds while all that was unloaded is noticed.
+constexpr std::size_t region_size = 1 << 16;
+constinit std::atomic<LoadedObject*> recent_objects[64]{};
+
+constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< the unload_stamp() up to which records are right
+
+}  // namespace
+
 LoadedObject* object_containing(std::uintptr_t address) {
+    std::atomic<LoadedObject*>& recent = recent_objects[address / region_size % std::size(recent_objects)];
+    LoadedObject* known = recent.load(std::memory_order_acquire);
+    if (known != nullptr && noticed_unloads.load(std::memory_order_acquire) == unload_stamp() &&
+        known->loaded.load(std::memory_order_acquire) && elf::contains(known->map, address))
+        return known;
     const link_map* map = elf::object_at(address);
-    return map == nullptr ? nullptr : loaded_object(map);
+    if (map == nullptr) return nullptr;
+    known = loaded_object(map);
+    recent.store(known, std::memory_order_release);
+    return known;
 }
 
 std::int32_t import_of(LoadedObject& object, FunctionIndex function) {
@@ -127,13 +160,16 @@ std::int32_t import_of(LoadedObject& object, FunctionIndex function) {
 }
 
 bool notice_unloaded_objects() {
-    static constinit std::atomic<std::uint64_t> seen{0};
-    const std::uint64_t fingerprint = fingerprint_of_list();
-    if (seen.exchange(fingerprint, std::memory_order_acq_rel) == fingerprint) return false;
+    const std::uint64_t stamp = unload_stamp();
+    if (noticed_unloads.load(std::memory_order_acquire) == stamp) return false;
     // Stamp the records that the list still has; those that keep an older stamp are gone.
     const std::uint32_t walk = walks.fetch_add(1, std::memory_order_acq_rel) + 1;
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
-        if (LoadedObject* known = find_record(map)) known->stamp.store(walk, std::memory_order_release);
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
+        LoadedObject* known = find_record(bucket_of(map).load(std::memory_order_acquire), map);
+        // Another file may lie at the very place of one that is gone.
+        if (known != nullptr && elf::equal(known->name, elf::name_of(map)))
+            known->stamp.store(walk, std::memory_order_release);
+    }
     bool any = false;
     for (std::atomic<LoadedObject*>& bucket : buckets) {
         for (LoadedObject* known = bucket.load(std::memory_order_acquire); known != nullptr; known = known->next) {
@@ -141,17 +177,40 @@ bool notice_unloaded_objects() {
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }
     }
+    // Stored last: until then other threads, too, find out for themselves.
+    noticed_unloads.store(stamp, std::memory_order_release);
     return any;
 }
 
 constinit std::atomic<const std::uint64_t*> loader_adds{nullptr};
 
-std::uint64_t objects_stamp() {
+namespace {
+
+constinit std::atomic<const std::uint32_t*> loader_count{nullptr};
+
+void search_loader_counts() {
     static constinit std::atomic<bool> was_searched{false};
-    if (!was_searched.load(std::memory_order_acquire)) {
-        loader_adds.store(elf::find_loader_adds(), std::memory_order_release);
-        was_searched.store(true, std::memory_order_release);
-    }
+    if (was_searched.load(std::memory_order_acquire)) return;
+    const elf::LoaderCounts found = elf::find_loader_counts();
+    loader_count.store(found.loaded, std::memory_order_release);
+    loader_adds.store(found.adds, std::memory_order_release);
+    was_searched.store(true, std::memory_order_release);
+}
+
+/// Another number than before when objects were unloaded since; never 0. Two loads where the loader's counts are
+/// known: what it ever added, less what is there. A walk over its list else, and then additions count too.
+std::uint64_t unload_stamp() {
+    search_loader_counts();
+    const std::uint64_t adds = quick_objects_stamp();
+    const std::uint32_t* loaded = loader_count.load(std::memory_order_acquire);
+    if (adds == 0 || loaded == nullptr) return fingerprint_of_list() | 1;
+    return (adds - __atomic_load_n(loaded, __ATOMIC_ACQUIRE)) | std::uint64_t{1} << 63;
+}
+
+}  // namespace
+
+std::uint64_t objects_stamp() {
+    search_loader_counts();
     const std::uint64_t stamp = quick_objects_stamp();
     return stamp != 0 ? stamp : fingerprint_of_list() | 1;
 }

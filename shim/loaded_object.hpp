@@ -61,15 +61,15 @@ void for_each_product_relocation(const elf::Object& object, Visit visit) {
     });
 }
 
-/// Marks the records of objects that are no longer in the loader's list. Returns whether there were any. Cheap where
-/// the list has not changed since the last time.
+/// Marks the records of objects that are no longer in the loader's list. Returns whether there were any. Two loads
+/// where nothing was unloaded since the last time, past our dlclose either.
 bool notice_unloaded_objects();
 
 /// Another number than before when objects were added since; never 0. Cheap, but where the loader's count could not
 /// be found: then it differs also where objects were unloaded. Precondition: a Reading is held.
 std::uint64_t objects_stamp();
 
-extern std::atomic<const std::uint64_t*> loader_adds;  ///< elf::find_loader_adds(), once that was asked for
+extern std::atomic<const std::uint64_t*> loader_adds;  ///< of elf::find_loader_counts(), once that was asked for
 
 /// The same number, without precondition and from two loads; 0: it is not known.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {

@@ -20,6 +20,18 @@ bool any_multiplies(const Site& site, const Frame& frame, const blas::Product& p
     return !none_does;
 }
 
+blas::OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
+    switch (rounding) {
+        case policy::Tf32Rounding::even:
+            return blas::OperandRounding::tf32_even;
+        case policy::Tf32Rounding::truncate:
+            return blas::OperandRounding::tf32_truncate;
+        case policy::Tf32Rounding::away:
+            break;
+    }
+    return blas::OperandRounding::tf32_away;
+}
+
 }  // namespace
 
 Plan make_plan(const Site& site, const Frame& frame, const blas::Product& product, const policy::Decision& decision,
@@ -48,9 +60,8 @@ Plan make_plan(const Site& site, const Frame& frame, const blas::Product& produc
         return plan;
     }
     plan.rounds = true;
-    plan.rounding = treated.applied == Applied::bf16              ? blas::OperandRounding::bf16_even
-                    : tf32_rounding == policy::Tf32Rounding::even ? blas::OperandRounding::tf32_even
-                                                                  : blas::OperandRounding::tf32_away;
+    plan.rounding =
+        treated.applied == Applied::bf16 ? blas::OperandRounding::bf16_even : rounding_to_tf32(tf32_rounding);
     if (!site.runs_one_by_one()) plan.how = record::How::round_operands;
     return plan;
 }

@@ -19,10 +19,15 @@ Binding bind_to(const link_map* map, std::string_view name, std::string_view ver
     return {loaded_object(map), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
 }
 
-/// Whether `earlier` comes before `later` in load order.
+/// Whether `earlier` comes before `later` in load order, or is the same. Goes on from both at once: a plugin is near
+/// the end of a list that may have thousands.
 bool is_loaded_before(const link_map* earlier, const link_map* later) {
-    for (const link_map* map = earlier; map != nullptr; map = map->l_next)
-        if (map == later) return true;
+    const link_map* behind_later = later;
+    for (const link_map* map = earlier; map != nullptr; map = map->l_next) {
+        if (map == later || behind_later == nullptr) return true;
+        if (behind_later == earlier) return false;
+        behind_later = behind_later->l_next;
+    }
     return false;
 }
 

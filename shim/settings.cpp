@@ -17,11 +17,14 @@
 
 #include "policy/load.hpp"
 #include "record/fork_safe_lock.hpp"
+#include "record/line_writer.hpp"
 #include "record/raw_syscall.hpp"
 #include "record/stderr_line.hpp"
+#include "record/this_process.hpp"
 #include "shim/arena.hpp"
 #include "shim/gate.hpp"
 #include "shim/loaded_files.hpp"
+#include "shim/own_memory.hpp"
 #include "shim/thread_context.hpp"
 
 // A program built with the thread sanitizer sees what we do through the C library's functions (malloc, memcmp), but
@@ -44,8 +47,8 @@ namespace {
 // Who reads them; 0: nobody. In one word: a signal handler that multiplies must know at any time whether it has
 // interrupted the reader.
 //
-//     63           32 31          0
-//     | process id    | thread id |
+//     63             32 31        0
+//     | this_process() | thread id |
 constinit std::atomic<std::uint64_t> reader{0};
 constinit std::atomic<std::uint8_t> override_count{0};
 constinit std::atomic<int> process_precision_value{-1};
@@ -61,11 +64,14 @@ void put_in_force(const Settings* settings) {
 // have 16 KB in all.
 constexpr std::size_t reading_stack_size = 2 << 20;
 
+// Where there is no memory for that: enough for all but the worst, and nobody else reads at the same time.
+alignas(64) constinit char spare_stack[128 << 10]{};
+
 void on_own_stack(void (*function)(void*), void* argument) {
     void* stack = mmap(nullptr, reading_stack_size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
-        function(argument);
+        fp32shim_call_on_stack(function, argument, spare_stack + sizeof spare_stack);
     } else {
         fp32shim_call_on_stack(function, argument, static_cast<char*>(stack) + reading_stack_size);
         munmap(stack, reading_stack_size);
@@ -174,7 +180,9 @@ struct SettingsReading {
     Settings* settings = nullptr;  ///< stays nullptr where a reload found errors
 };
 
-bool is_setting(std::string_view entry) { return entry.starts_with("FP32_MATMUL_"); }
+bool is_setting(std::string_view entry) {
+    return entry.starts_with("FP32_MATMUL_") || entry.starts_with(record::run_variable);
+}
 
 struct StartVariable {
     std::string_view entry;
@@ -196,7 +204,7 @@ char** start_environment() {
 /// A daemon may clear its environment, or write over its bytes, long before it multiplies: a floor has to outlast
 /// that.
 __attribute__((constructor)) void keep_start_variables() {
-    if (start_is_kept.exchange(true, std::memory_order_acq_rel)) return;
+    if (start_is_kept.load(std::memory_order_acquire)) return;
     char** const begin = start_environment();
     char** entry = begin;
     while (*entry != nullptr) ++entry;
@@ -204,7 +212,9 @@ __attribute__((constructor)) void keep_start_variables() {
     while (entry != begin) {
         if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
     }
+    // Complete before they are said to be: of two threads that come here at once, both find the same.
     start_variables.store(first, std::memory_order_release);
+    start_is_kept.store(true, std::memory_order_release);
 }
 
 /// The environment as it was at the first call: it is read once, also for reloads. Where none of our variables is
@@ -274,14 +284,28 @@ void read_settings(SettingsReading& reading) {
     reading.settings = settings.release();
 }
 
-void read_settings_or_forward(void* argument) {
+void say_unread(const SettingsReading& reading, std::string_view why) {
+    char buffer[256];
+    record::LineWriter line(buffer);
+    line.text("the settings could not be read: ").escaped(why, 100);
+    line.text(reading.is_reload ? "; they stay as they were" : "; the program runs as without fp32shim");
+    record::stderr_line(line.view());
+}
+
+void read_and_catch(void* argument) {
     auto& reading = *static_cast<SettingsReading*>(argument);
     try {
         read_settings(reading);
     } catch (const std::exception& problem) {
-        record::stderr_line(std::string("reading the settings failed (") + problem.what() +
-                            "); the program runs as without fp32shim");
+        say_unread(reading, problem.what());
+    } catch (...) {
+        say_unread(reading, "an exception of unknown kind");
     }
+}
+
+void read_settings_or_forward(void* argument) {
+    if (!run_while_memory_lasts(read_and_catch, argument))
+        say_unread(*static_cast<const SettingsReading*>(argument), "out of memory");
 }
 
 /// Where nothing could be read, or a signal handler multiplies while its own thread reads.
@@ -296,14 +320,14 @@ const Settings* untouched_settings() {
     return known;
 }
 
-std::int32_t process_of(std::uint64_t reading) { return static_cast<std::int32_t>(reading >> 32); }
+std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32_t>(reading >> 32); }
 
 /// Waits until another thread has read the settings. False: that thread is not of this process (we were forked
 /// while it read) and somebody else has to.
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::uint64_t waited_for = reader.load(std::memory_order_acquire);
-        if (process_of(waited_for) != record::raw::getpid()) return false;
+        if (process_of(waited_for) != record::this_process()) return false;
         const timespec ten_milliseconds{0, 10'000'000};
         // Waits on the lower half, the thread: both architectures are little-endian.
         record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAIT_PRIVATE,
@@ -313,8 +337,8 @@ bool wait_for_reader() {
 }
 
 const Settings* read_first_settings() {
-    const std::int32_t process = record::raw::getpid();
-    const auto self = static_cast<std::uint64_t>(process) << 32 | static_cast<std::uint32_t>(record::raw::gettid());
+    const std::uint32_t process = record::this_process();
+    const auto self = std::uint64_t{process} << 32 | static_cast<std::uint32_t>(record::raw::gettid());
     for (;;) {
         std::uint64_t known_reader = reader.load(std::memory_order_acquire);
         if (process_of(known_reader) != process && reader.compare_exchange_strong(known_reader, self)) {

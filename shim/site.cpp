@@ -3,20 +3,20 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string>
 
+#include "record/line_writer.hpp"
 #include "record/stderr_line.hpp"
 #include "shim/arena.hpp"
 #include "shim/call.hpp"
 #include "shim/cublas/govern.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
-#include "shim/entry_layout.h"
 #include "shim/express_lane.hpp"
 #include "shim/gate.hpp"
 #include "shim/provider.hpp"
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
+#include "shim/site_table.hpp"
 #include "shim/slots.hpp"
 
 namespace fp32shim {
@@ -31,9 +31,12 @@ std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     return buckets[(key >> 40) % bucket_count];
 }
 
-Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of) {
-    for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
-         site = site->next) {
+/// Sites of code outside every object have one chain per entry point: their return addresses can change.
+std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
+
+Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
+              const LoadedObject* on_behalf_of) {
+    for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next) {
         if (site->entry == entry && site->on_behalf_of == on_behalf_of &&
             site->return_address.load(std::memory_order_acquire) == return_address)
             return site;
@@ -41,39 +44,71 @@ Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedOb
     return nullptr;
 }
 
+Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of) {
+    Site* site = site_in(bucket_of(entry, return_address), entry, return_address, on_behalf_of);
+    return site != nullptr ? site : site_in(bucket_of_outside(entry), entry, return_address, on_behalf_of);
+}
+
 /// Makes a complete site alive and known; one that was made anew is in its chain already.
 void remember(Site* site, std::uintptr_t return_address) {
     site->return_address.store(return_address, std::memory_order_release);
     if (site->is_in_chain) return;
     site->is_in_chain = true;
-    std::atomic<Site*>& bucket = bucket_of(site->entry, return_address);
+    std::atomic<Site*>& bucket =
+        site->caller == nullptr ? bucket_of_outside(site->entry) : bucket_of(site->entry, return_address);
     site->next = bucket.load(std::memory_order_relaxed);
     while (!bucket.compare_exchange_weak(site->next, site, std::memory_order_release, std::memory_order_relaxed)) {
     }
 }
 
-/// Puts the site where the entry point looks: see entry_*.S for the place.
-void cache(Site* site) {
-    const std::uintptr_t address = site->return_address.load(std::memory_order_relaxed);
-#if defined(__x86_64__)
-    const std::size_t way = address % FP32SHIM_CACHE_WAYS;
-#else
-    const std::size_t way = (address >> 2) % FP32SHIM_CACHE_WAYS;
-#endif
-    fp32shim_site_caches[static_cast<std::size_t>(site->entry) * FP32SHIM_CACHE_WAYS + way].store(
-        site, std::memory_order_release);
+// Code that is made at run time may call from ever new places. Sites of one entry point whose callers are outside
+// every object differ in nothing but the return address. So beyond this many, a new place takes over the site of an
+// older one: a thread that is using it meanwhile finds in it what it would find in its own.
+constexpr std::size_t outside_limit = 256;
+constinit std::atomic<std::size_t> next_to_take_over{0};
+
+bool can_be_taken_over(const Site& site, EntryIndex entry) {
+    return is_return_address(site.return_address.load(std::memory_order_acquire)) && site.entry == entry &&
+           site.caller == nullptr && site.provider != nullptr;
+}
+
+/// A site of the same entry point, taken over from a caller outside every object; nullptr: there are not too many
+/// yet, or this caller is in an object.
+Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
+    Site* const newest = bucket_of_outside(entry).load(std::memory_order_acquire);
+    std::size_t count = 0;
+    for (Site* site = newest; site != nullptr; site = site->next) count += can_be_taken_over(*site, entry);
+    if (count < outside_limit) return nullptr;
+    {
+        const elf::Reading reading;
+        if (object_containing(return_address - 1) != nullptr) return nullptr;
+    }
+    std::size_t to_skip = next_to_take_over.fetch_add(1, std::memory_order_relaxed) % count;
+    for (Site* site = newest; site != nullptr; site = site->next) {
+        if (!can_be_taken_over(*site, entry)) continue;
+        if (to_skip > 0) {
+            --to_skip;
+            continue;
+        }
+        std::uintptr_t old = site->return_address.load(std::memory_order_relaxed);
+        if (!is_return_address(old) ||
+            !site->return_address.compare_exchange_strong(old, return_address, std::memory_order_acq_rel))
+            continue;  // another thread was first
+        site->called_from.store(return_address, std::memory_order_relaxed);
+        return site;
+    }
+    return nullptr;
 }
 
 void say_ambiguous(const Site& site, const LoadedObject& provider) {
     static constinit record::OncePerProcess said;
     if (!said.first()) return;
-    std::string text = "several libraries provide ";
-    text += site.function->name;
-    text += " and its caller ";
-    text += site.caller == nullptr ? "(unknown code)" : site.caller_name();
-    text += " imports it from none of them; using ";
-    text += provider.name;
-    record::stderr_line(text);
+    char buffer[1024];
+    record::LineWriter line(buffer);
+    line.text("several libraries provide ").text(site.function->name).text(" and its caller ");
+    line.escaped(site.caller == nullptr ? "(unknown code)" : site.caller_name(), 300);
+    line.text(" imports it from none of them; using ").escaped(provider.name, 300);
+    record::stderr_line(line.view());
 }
 
 bool any_library_multiplies() {
@@ -85,15 +120,16 @@ bool any_library_multiplies() {
 /// Without the shim the loader would have refused to start the program or to resolve the call, or the program would
 /// have found its weak reference NULL.
 [[noreturn]] void end_without_provider(const Function& function, std::string_view caller) {
-    std::string text = "no loaded library provides ";
-    text += function.name;
-    text += ", called from ";
-    text += caller.empty() ? "unknown code" : caller;
-    text += any_library_multiplies() ? "; if that is a weak reference, which is never NULL under fp32shim, run this "
-                                       "program without it"
-                                     : "; if the program was linked with -lfp32shim, link its BLAS behind it with "
-                                       "-Wl,--no-as-needed (-lfp32shim -Wl,--no-as-needed -lopenblas)";
-    record::stderr_line(text);
+    char buffer[1024];
+    record::LineWriter line(buffer);
+    line.text("no loaded library provides ").text(function.name).text(", called from ");
+    line.escaped(caller.empty() ? "unknown code" : caller, 300);
+    line.text(any_library_multiplies()
+                  ? "; if that is a weak reference, which is never NULL under fp32shim, run this "
+                    "program without it"
+                  : "; if the program was linked with -lfp32shim, link its BLAS behind it with "
+                    "-Wl,--no-as-needed (-lfp32shim -Wl,--no-as-needed -lopenblas)");
+    record::stderr_line(line.view());
     _exit(127);
 }
 
@@ -126,9 +162,6 @@ void* find_gemm(const Site& site) {
     const FunctionIndex row = row_beside(*site.function, is_complex ? "cgemm" : "sgemm");
     return row < 0 ? nullptr : find_in(*site.provider, functions[row].name);
 }
-
-/// The return address of a dead site that is being made anew; no code returns there.
-constexpr std::uintptr_t taken = 1;
 
 /// Memory for a site: a dead one of the same place that nobody can be in the middle of using, else fresh. Its caller
 /// is gone; or its provider is, which the caller itself imported, and whoever still calls that has lost anyway. A
@@ -167,18 +200,18 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     LoadedObject* caller = object_containing(return_address - 1);  // inside the call, also where it ends a function
     Site* site = allocate_site(entry, return_address, caller);
     site->entry = entry;
-    site->called_from = return_address;
+    site->called_from.store(return_address, std::memory_order_relaxed);
     site->function = &function;
     site->caller = caller;
     site->gemm = nullptr;
     site->route = nullptr;
     site->library = nullptr;
     site->with_compute_type = nullptr;
-    site->is_of_solver = false;
     site->is_blas = false;
     site->number = next_number.fetch_add(1, std::memory_order_relaxed);
     site->keyed = keyed_arguments(function);
     site->express.store(0, std::memory_order_relaxed);
+    site->rules.store(nullptr, std::memory_order_relaxed);
     site->forwards_while_bound.store(false, std::memory_order_relaxed);
     site->width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
     Routine found{{}, &function};
@@ -230,7 +263,7 @@ void refresh(Site& site) {
     } while (count != settings_change_count());
 }
 
-bool is_alive(const Site& site) { return site.return_address.load(std::memory_order_acquire) > taken; }
+bool is_alive(const Site& site) { return is_return_address(site.return_address.load(std::memory_order_acquire)); }
 
 template <class Visit>
 void for_each_site(Visit visit) {
@@ -250,13 +283,16 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     if (site == nullptr) {
         // Also catches what was unloaded past our dlclose: by the C library, or by a library that binds its own.
         forget_unloaded();
+        site = from_ourselves ? nullptr : take_over_site(entry, return_address);
+    }
+    if (site == nullptr) {
         site = make_site(entry, return_address, on_behalf_of);
         // Complete before others can see it; then once more, for settings that changed before they could see it.
         refresh(*site);
         remember(site, return_address);
         refresh(*site);
     }
-    if (!from_ourselves) cache(site);
+    if (!from_ourselves) cache(*site);
     errno = saved_errno;
     return site;
 }
@@ -284,7 +320,7 @@ Site* rebound_site(Site* site) {
     while (!is_bound(*site) && !stays_bound(*site)) {
         site->was_rebound = true;  // other threads may be in the middle of using it
         site->return_address.store(0, std::memory_order_release);
-        site = find_site(site->entry, site->called_from);
+        site = find_site(site->entry, site->called_from.load(std::memory_order_relaxed));
     }
     return site;
 }

@@ -18,11 +18,14 @@ struct Route;
 struct Library;
 }  // namespace cublas
 
+struct SiteRules;
+
 /// The number of an entry point: a row of the table, or `function_count` + a slot handed out by dlsym.
 using EntryIndex = std::int32_t;
 
-/// Never freed; a dead one may be made anew for the same entry point. The first two members are read by assembly
-/// without a lock: a site whose caller or provider was unloaded gets return_address 0, which matches no call.
+/// Never freed; a dead one may be made anew for the same entry point, and one whose caller is outside every object
+/// may go on with another such caller's return address. The first two members are read by assembly without a lock: a
+/// site whose caller or provider was unloaded gets return_address 0, which matches no call.
 struct Site {
     std::atomic<std::uintptr_t> return_address;  ///< where the call returns to; 0: dead
     std::atomic<void*> target;                   ///< the real function, or the gate of governed calls
@@ -36,19 +39,19 @@ struct Site {
     const cublas::Route* route;      ///< cuBLAS: how this function is called and changed
     const cublas::Library* library;  ///< cuBLAS: what else of the provider the shim calls
     void* with_compute_type;         ///< cuBLAS: the provider's function that does the same with a compute type
-    std::uintptr_t called_from;      ///< the return address, also when dead
+    std::atomic<std::uintptr_t> called_from;  ///< the return address, also when dead
     EntryIndex entry;
     std::atomic<IntegerWidth> width;         ///< probed at the first governed call
     bool is_blas;                            ///< false: a bare name of a library that is no BLAS; never governed
     bool ambiguous;                          ///< see Binding
     bool by_importers;                       ///< see Binding: to be asked again when objects were added
     std::atomic<bool> forwards_while_bound;  ///< not governed, gated only for `by_importers`
-    bool is_of_solver;                       ///< cuBLAS: the caller is cuSOLVER
     bool was_rebound;                        ///< dead for good
     bool is_in_chain;
     std::atomic<std::uint64_t> bound_at;  ///< the objects_stamp() that it was bound under
     std::atomic<std::uint64_t> verdict;   ///< CPU: decision for all calls of this site, see decision.hpp; 0: none
     std::atomic<std::uint64_t> plan;      ///< cuBLAS: the same, see cublas/plan.hpp
+    std::atomic<const SiteRules*> rules;  ///< see site_rules.hpp; nullptr: no call was judged by its sizes
     std::uint64_t number;                 ///< no other site has it, nor one made anew of the same memory
     KeyedArguments keyed;                 ///< CPU
     std::atomic<std::uint64_t> express;   ///< CPU: see express_lane.hpp; 0: closed
@@ -60,6 +63,12 @@ struct Site {
 };
 
 static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry_*.S");
+
+/// What a site's return address is while it is made anew; no code returns there.
+constexpr std::uintptr_t taken = 1;
+
+/// Whether a site with this return address is alive.
+inline bool is_return_address(std::uintptr_t address) { return address > taken; }
 
 /// The site of a call that entered at `entry` and returns to `return_address`, made on first use: finds caller and
 /// provider and decides whether its calls need the gate. Called by the entry points on a miss.

@@ -13,10 +13,17 @@ constinit thread_local ThreadContext* current_thread_context = nullptr;
 
 namespace {
 
+/// Zeroed; nullptr: the kernel has none.
+void* map_pages(std::size_t size) {
+    void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? nullptr : pages;
+}
+
 void unmap(void* context) {
     current_thread_context = nullptr;
     auto* ending = static_cast<ThreadContext*>(context);
     if (ending->writer != nullptr) ending->recording->detach(ending->writer);
+    if (ending->decisions != nullptr) munmap(ending->decisions, sizeof(KeptDecisions));
     munmap(context, sizeof(ThreadContext));
 }
 
@@ -35,11 +42,24 @@ int thread_exit_key() {
 
 }  // namespace
 
+KeptDecisions* kept_decisions() {
+    ThreadContext* const context = thread_context();
+    if (context == nullptr || context->decisions != nullptr) return context == nullptr ? nullptr : context->decisions;
+    void* pages = map_pages(sizeof(KeptDecisions));
+    return context->decisions = static_cast<KeptDecisions*>(pages);  // zeros are an empty one
+}
+
 ThreadContext* thread_context() {
     if (current_thread_context != nullptr) return current_thread_context;
-    void* pages = mmap(nullptr, sizeof(ThreadContext), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) return nullptr;
-    current_thread_context = new (pages) ThreadContext;
+    void* pages = map_pages(sizeof(ThreadContext));
+    if (pages == nullptr) return nullptr;
+    auto* const fresh = new (pages) ThreadContext;
+    ThreadContext* first = nullptr;
+    if (!__atomic_compare_exchange_n(&current_thread_context, &first, fresh, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) {
+        munmap(pages, sizeof(ThreadContext));
+        return first;  // a signal handler multiplied since we looked: its context is the thread's
+    }
     const int key = thread_exit_key();
     if (key >= 0) pthread_setspecific(static_cast<pthread_key_t>(key), current_thread_context);
     return current_thread_context;

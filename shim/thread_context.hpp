@@ -9,6 +9,7 @@
 #include "policy/precision.hpp"
 #include "record/decision_log.hpp"
 #include "record/recording_writer.hpp"
+#include "shim/kept_decisions.hpp"
 
 namespace fp32shim {
 
@@ -29,6 +30,7 @@ struct ThreadContext {
     record::ThreadWriter* writer = nullptr;
     std::uint32_t writer_change_count = 0;  ///< settings_change_count() under which the recording was in force
     bool writes_every_call = false;         ///< and wanted an event of every call
+    KeptDecisions* decisions = nullptr;     ///< made where rules look at sizes; see kept_decisions()
     std::array<char, scope_label_limit> labels{};
     std::array<char, record::log_buffer_size> log_buffer{};
 
@@ -38,6 +40,9 @@ struct ThreadContext {
 
 /// This thread's context, made on first use; nullptr where there is no memory.
 ThreadContext* thread_context();
+
+/// This thread's decisions, made on first use; nullptr where there is no memory.
+KeptDecisions* kept_decisions();
 
 /// This thread's context, if it has one.
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadContext* current_thread_context;

@@ -1,8 +1,12 @@
 // Draws the page from the JSON in it. Names in that JSON are anybody's: they become text, never markup.
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
+
+  // Characters that nobody sees, or that turn the text around them: names shall look like what they are.
+  const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+  const shown = (text) => text.replace(unseen, (character) => `\\u{${character.codePointAt(0).toString(16)}}`);
+  const data = JSON.parse($("data").textContent, (key, value) => typeof value === "string" ? shown(value) : value);
 
   // --- Words and numbers
 
@@ -27,7 +31,14 @@
     return `${three(value / 1000 ** power)} ${prefixes[power]}`.trimEnd();
   }
   const flops = (value) => value > 0 ? `${prefixed(value)}${/[A-Z]$/i.test(prefixed(value)) ? "" : " "}flop` : "–";
-  const percent = (part, whole) => whole > 0 ? `${(100 * part / whole).toFixed(1)} %` : "";
+  // What there is does not become nothing by rounding, nor what is missing.
+  function percent(part, whole) {
+    const share = 100 * part / whole;
+    if (!(whole > 0)) return "";
+    if (part > 0 && share < 0.05) return "<0.1 %";
+    if (part < whole && share >= 99.95) return ">99.9 %";
+    return `${share.toFixed(1)} %`;
+  }
 
   function element(tag, properties = {}, ...children) {
     const result = document.createElement(tag);
@@ -48,60 +59,109 @@
     return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
   }
 
-  // --- A row's columns: `value` sorts, `cell` is shown
+  // --- Decisions: those of the page one by one, and groups that sum up the others
+
+  const listed = data.decisions.listed.rows.map((values) => {
+    const row = {decisions: 1};
+    for (const [i, [name, isText]] of data.decisions.listed.columns.entries()) {
+      if (values[i] !== null) row[name] = isText ? data.decisions.listed.texts[values[i]] : values[i];
+    }
+    return row;
+  });
+  const summed = data.decisions.groups.map((group) => ({...group, isGroup: true}));
+  const rest = data.decisions.rest;
 
   const sizes = (row) => [row.m, row.n, row.k].filter((size) => size > 0);
   const elements = (row) => sizes(row).reduce((product, size) => product * size, sizes(row).length ? row.batch ?? 1 : 0);
-  const work = (row) => (row.flops ?? 0) * row.calls;
+  const work = (row) => row.flops_total ?? (row.flops ?? 0) * row.calls;
+  const mean = (row) => row.host_ns / Math.max(row.calls, 1);
+  // Of short calls, only some are timed.
+  const isEstimated = (row) => row.timed_calls < row.calls;
+  const route = (row) => `${row.caller ?? "?"} → ${row.provider ?? "?"}`;
+  const source = (row) => row.rule ? `rule “${row.rule}”` : row.source ?? "";
+  const transposes = (row) => (row.trans_a ?? "") + (row.trans_b ?? "");
 
   function size(row) {
     if (!row.function) return "?";
     const text = [row.m, row.n, row.k].map((length) => length ?? "?").join("×");
     return (row.sizes_folded ? "≤ " : "") + text;
   }
-  function route(row) {
-    return `${row.caller ?? "?"} → ${row.provider ?? "?"}`;
+  // Of the largest of m, n and k: above one power of two, up to the next.
+  function sizeClass(row) {
+    if (row.isGroup) return row.max_dim_to ?? -1;
+    const largest = Math.max(row.m ?? -1, row.n ?? -1, row.k ?? -1);
+    return largest < 1 ? largest : 2 ** Math.ceil(Math.log2(largest));
   }
-  // Of short calls, only some are timed.
-  const isEstimated = (row) => row.timed_calls < row.calls;
-  function source(row) {
-    return row.rule ? `rule “${row.rule}”` : row.source ?? "";
+  function classText(highest) {
+    if (highest < 0) return "?";
+    return highest <= 2 ? String(highest) : `${highest / 2 + 1}–${highest}`;
   }
 
-  const columns = [
-    {title: "Call site", value: route, cell: (row) =>
-      [breakable(row.caller ?? "?"), element("span", {class: "to"}, "→ ", breakable(row.provider ?? "?")), row.scope && second(`in ${row.scope}`)]},
-    {title: "Function", value: (row) => row.function ?? "", cell: (row) =>
-      row.function ? [row.function, second(`${row.dtype}, ${row.device}${row.device_index === undefined ? "" : " " + row.device_index}`)]
-                   : ["found no room"]},
-    {title: "Size m×n×k", value: elements, class: "size", cell: (row) => [size(row), row.batch > 1 && second(`batch ${row.batch}`)]},
-    {title: "Trans", value: (row) => (row.trans_a ?? "") + (row.trans_b ?? ""), cell: (row) => [(row.trans_a ?? "") + (row.trans_b ?? "") || "–"]},
-    {title: "Requested", value: (row) => row.requested ?? "", cell: (row) => [row.requested ?? "?", second(source(row))]},
-    {title: "Applied", value: (row) => row.format, class: "format", cell: (row) =>
-      [swatch(row.format), row.format, row.actual && second("as the library says")]},
-    {title: "How", value: (row) => row.how ?? "", cell: (row) => [row.how ?? "?"]},
-    {title: "Reason", value: (row) => row.reason ?? "", cell: (row) =>
-      [row.reason ?? "?", row.detail && second(row.detail), row.status > 0 && second(`status ${row.status}`)]},
+  // --- Columns: `value` sorts, `cell` is shown; a narrow page leaves out those that are `wide`
+
+  const functionText = (row) => row.function ?? (row.isGroup && row.requested ? "all" : "found no room");
+  const place = (row) => `${row.dtype}, ${row.device}${row.device_index === undefined ? "" : " " + row.device_index}`;
+  const narrow = (text) => element("span", {class: "second narrow"}, text);
+  const hasSpread = (row) => row.timed_calls > 1;
+  const hasMedian = (row) => hasSpread(row) && row.host_ns_median !== undefined;
+  const amounts = [
     {id: "calls", title: "Calls", value: (row) => row.calls, number: true, cell: (row) => [count(row.calls)]},
     {id: "host_ns", title: "Host time", value: (row) => row.host_ns, number: true, cell: (row) =>
-      [(isEstimated(row) ? "≈ " : "") + duration(row.host_ns), second(`${duration(row.host_ns / Math.max(row.calls, 1))} each`)]},
-    {id: "work", title: "Work", value: work, number: true, cell: (row) => [flops(work(row))]},
-    {title: "Share", value: (row) => row.host_ns, number: true, cell: (row) =>
+      [(isEstimated(row) ? "≈ " : "") + duration(row.host_ns),
+       element("span", {class: "second tight"}, percent(row.host_ns, data.totals.host_ns))]},
+    {title: "Mean", value: mean, number: true, wide: true, cell: (row) =>
+      [(isEstimated(row) ? "≈ " : "") + duration(mean(row)),
+       hasSpread(row) && row.host_ns_min < row.host_ns_max && second(`${duration(row.host_ns_min)} – ${duration(row.host_ns_max)}`)]},
+    {title: "Median", value: (row) => row.host_ns_median ?? -1, number: true, wide: true,
+     isNeeded: () => !grouping().any && listed.some(hasMedian), cell: (row) => [hasMedian(row) ? duration(row.host_ns_median) : "–"]},
+    {id: "work", title: "Work", value: work, number: true, wide: true, cell: (row) => [flops(work(row))]},
+    {title: "Share", value: (row) => row.host_ns, number: true, class: "roomy", wide: true, cell: (row) =>
       [percent(row.host_ns, data.totals.host_ns), element("progress", {max: Math.max(data.totals.host_ns, 1), value: row.host_ns, "aria-hidden": "true"})]},
   ];
+  const applied = {title: "Applied", value: (row) => row.format, class: "format", cell: (row) =>
+    [swatch(row.format), row.format, row.actual && second("as the library says"),
+     row.how && row.how !== "forward" && element("span", {class: "second wide"}, row.how),
+     row.refused && element("span", {class: "second narrow warning"}, `not ${row.requested}`)]};
+  const reason = {title: "Reason", value: (row) => row.reason ?? "", wide: true, cell: (row) =>
+    [row.reason ?? "?", row.detail && second(row.detail), row.status > 0 && second(`status ${row.status}`)]};
+  const decisionColumns = [
+    {title: "Call site", value: route, wide: true, class: "site", cell: (row) => row.isGroup
+      ? [`${counted(row.decisions, "decision")}, summed up`]
+      : [breakable(row.caller ?? "?"), element("span", {class: "to"}, "→ ", breakable(row.provider ?? "?"))]},
+    {title: "Scope", value: (row) => row.scope ?? "", wide: true, class: "scope", isNeeded: () => listed.some((row) => row.scope),
+     cell: (row) => [row.scope ? breakable(row.scope) : row.isGroup ? "" : "–"]},
+    {title: "Function", value: (row) => row.function ?? "", cell: (row) =>
+      [functionText(row), row.dtype && element("span", {class: "second wide"}, place(row)),
+       element("span", {class: "second narrow size"}, row.isGroup ? `${counted(row.decisions, "size")} of ${classText(sizeClass(row))}` : size(row)),
+       row.scope && element("span", {class: "second narrow"}, "in ", breakable(row.scope))]},
+    {title: "Size m×n×k", value: (row) => row.isGroup ? row.size ?? 0 : elements(row) ** (1 / 3), class: "size", wide: true, cell: (row) => row.isGroup
+      ? [classText(sizeClass(row)), second("largest of m, n, k")]
+      : [size(row), (row.batch > 1 || transposes(row)) && second([transposes(row), row.batch > 1 && `batch ${row.batch}`].filter(Boolean).join(", "))]},
+    {title: "Requested", value: (row) => row.requested ?? "", wide: true, cell: (row) => [row.requested ?? "?", second(source(row))]},
+    applied, reason, ...amounts];
+  const groupColumns = [
+    {title: "Function", value: (row) => row.function ?? "", isNeeded: () => grouping().function, cell: (row) => [functionText(row)]},
+    {title: "Largest of m, n, k", value: sizeClass, class: "size", isNeeded: () => grouping().size, cell: (row) => [classText(sizeClass(row))]},
+    {title: "Requested", value: (row) => row.requested ?? "", wide: true, cell: (row) => [row.requested ?? "?"]},
+    applied, reason,
+    {title: "Decisions", value: (row) => row.decisions, number: true, wide: true, cell: (row) => [count(row.decisions)]},
+    ...amounts];
 
   // --- Head, warnings, totals
 
   function showHead() {
-    const names = data.programs.values.map((value) => value.text);
-    const more = data.programs.more ? ` and ${data.programs.more} more` : "";
-    const title = names.join(", ") + more;
+    const all = data.commands.values.length ? data.commands : data.programs;
+    const names = (all.values.length === 1 && !all.more ? all : data.programs);
+    const title = names.values.map((value) => value.text).join(", ") + (names.more ? ` and ${names.more} more` : "");
     $("programs").textContent = title || "Unknown program";
+    $("programs").title = title;
+    $("programs").classList.toggle("long", title.length > 60);
     document.title = `${title || "unknown program"} – fp32shim report`;
     const facts = Object.fromEntries(data.facts.map((fact) => [fact.name, fact]));
     const list = (fact, separator = ", ") => fact.values.map((value) => value.text).join(separator) + (fact.more ? ` and ${fact.more} more` : "");
-    $("command").hidden = facts.Command?.values.length !== 1;
-    $("command").textContent = facts.Command?.values[0].text;
+    const command = facts.Command?.values.length === 1 ? facts.Command.values[0].text : "";
+    $("command").hidden = !command || command === title;
+    $("command").textContent = command;
     const parts = [];
     if (facts.Host) parts.push(`on ${list(facts.Host)}`);
     if (facts.Process) parts.push(`${data.totals.recordings === 1 ? "process" : "processes"} ${list(facts.Process)}`);
@@ -157,14 +217,15 @@
 
   function showFormats() {
     const head = ["Applied", "Calls", "", "Host time", "", "Work", ""];
-    $("formats").tHead.append(element("tr", {}, ...head.map((text, i) => text || i === 0
-      ? element("th", {scope: "col", class: i ? "number" : ""}, text) : element("th", {class: "number"}, element("span", {class: "unseen"}, "share")))));
+    const kind = (i) => i === 0 ? "" : i > 4 ? "number wide" : "number";
+    $("formats").tHead.append(element("tr", {}, ...head.map((text, i) =>
+      element("th", {scope: "col", class: kind(i)}, text || element("span", {class: "unseen"}, "share")))));
     for (const row of data.formats) {
       const cells = [count(row.calls), percent(row.calls, data.totals.calls), (row.estimated ? "≈ " : "") + duration(row.host_ns),
                      percent(row.host_ns, data.totals.host_ns), flops(row.work), percent(row.work, data.totals.work)];
       $("formats").tBodies[0].append(element("tr", {},
         element("th", {scope: "row", class: "format"}, swatch(row.format), row.format),
-        ...cells.map((text) => element("td", {class: "number"}, text))));
+        ...cells.map((text, i) => element("td", {class: kind(i + 1)}, text))));
     }
     const isUnchanged = data.formats.some((row) => row.format === "unchanged");
     $("formats-note").hidden = !isUnchanged;
@@ -210,71 +271,150 @@
 
   // --- The table of decisions
 
-  const rows = data.rows.map((row) => ({row, element: null,
-    text: Object.entries(row).map(([key, value]) => typeof value === "string" && key !== "first" && key !== "last" ? value : "")
-      .concat(size(row), route(row)).join("\n").toLowerCase()}));
-  let shown = rows;
-  let order = {column: columns.find((column) => column.id === data.sort), descending: true};
+  // 128x512 and 128×512 are the same words.
+  const withTimes = (text) => text.replace(/(?<=[\d?])\s*[x×*]\s*(?=[\d?]|$)|^[x×*](?=\d)/g, "×");
+  const searched = ["function", "dtype", "device", "compute_capability", "trans_a", "trans_b", "caller", "scope", "provider",
+                    "requested", "source", "rule", "applied", "actual", "how", "reason", "detail", "format"];
+  const entries = [...listed, ...summed].map((row) => ({row, element: null,
+    text: searched.map((key) => row[key] ?? "").concat(row.isGroup ? "" : `${size(row)}\n${route(row)}`).join("\n").toLowerCase()}));
+  const chunk = 1000;  // rows that are drawn at once
+  let chosen = entries;
+  let order = {title: decisionColumns.find((column) => column.id === data.sort).title, descending: true};
+  let drawn = chunk;
 
-  function elementOf(entry) {
+  function grouping() {
+    const words = $("filter-by").value.split(" ");
+    return {function: words.includes("function"), size: words.includes("size"), any: words[0] !== ""};
+  }
+  function columnsNow() {
+    return (grouping().any ? groupColumns : decisionColumns).filter((column) => column.isNeeded?.() ?? true);
+  }
+  const classOf = (column) => [column.number && "number", column.class, column.wide && "wide"].filter(Boolean).join(" ");
+
+  function elementOf(entry, columns) {
     entry.element ??= element("tr", {}, ...columns.map((column) =>
-      element("td", {class: column.number ? "number" : column.class ?? ""}, ...column.cell(entry.row).filter(Boolean))));
+      element("td", {class: classOf(column)}, ...column.cell(entry.row).filter(Boolean))));
     return entry.element;
   }
 
-  function showRows() {
-    const {column, descending} = order;
-    const compare = column.number || typeof column.value(shown[0]?.row ?? {}) === "number"
-      ? (a, b) => a - b : (a, b) => a.localeCompare(b, "en", {numeric: true});
-    const keyed = shown.map((entry) => [column.value(entry.row), entry]);
-    keyed.sort((a, b) => descending ? compare(b[0], a[0]) : compare(a[0], b[0]));
-    const body = $("decisions").tBodies[0];
-    body.replaceChildren(...keyed.map(([, entry]) => elementOf(entry)));
-    if (keyed.length === 0) {
-      const text = rows.length ? "No decision matches the filter." : "No calls were recorded.";
-      body.append(element("tr", {class: "none"}, element("td", {colSpan: columns.length}, text)));
+  // The rows merged as fp32shim report --by merges them.
+  function groupedEntries() {
+    const by = grouping();
+    const groups = new Map();
+    for (const {row} of chosen) {
+      const key = [by.function && row.function, by.size && sizeClass(row), row.requested, row.format, row.reason].join("\n");
+      let group = groups.get(key);
+      if (!group) {
+        group = {isGroup: true, function: by.function ? row.function : undefined, max_dim_to: sizeClass(row), requested: row.requested,
+                 format: row.format, reason: row.reason, refused: row.refused, decisions: 0, calls: 0, host_ns: 0, timed_calls: 0,
+                 flops_total: 0, host_ns_min: Infinity, host_ns_max: 0};
+        groups.set(key, group);
+      }
+      for (const sum of ["decisions", "calls", "host_ns", "timed_calls"]) group[sum] += row[sum];
+      group.flops_total += work(row);
+      group.host_ns_min = Math.min(group.host_ns_min, row.host_ns_min);
+      group.host_ns_max = Math.max(group.host_ns_max, row.host_ns_max);
     }
-    for (const [i, cell] of [...$("decisions").tHead.rows[0].cells].entries()) {
-      cell.setAttribute("aria-sort", columns[i] !== column ? "none" : descending ? "descending" : "ascending");
-    }
-    const sum = (value) => shown.reduce((total, {row}) => total + value(row), 0);
-    $("shown").textContent = `Showing ${count(shown.length)} of ${counted(data.totals.decisions, "decision")}: ` +
-      `${counted(sum((row) => row.calls), "call")}, ${duration(sum((row) => row.host_ns))} host time.`;
+    return [...groups.values()].map((row) => ({row, element: null}));
   }
 
-  function filterRows() {
-    const words = $("filter-text").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const applied = $("filter-applied").value, name = $("filter-function").value, refused = $("filter-refused").checked;
-    shown = rows.filter(({row, text}) => (!applied || row.format === applied) && (!name || row.function === name) &&
-      (!refused || row.refused) && words.every((word) => text.includes(word)));
-    showRows();
-  }
-
-  function setUpTable() {
-    for (const column of columns) {
+  function showHeads(columns) {
+    $("decisions").tHead.rows[0].replaceChildren(...columns.map((column) => {
       const button = element("button", {type: "button"}, column.title);
       button.addEventListener("click", () => {
         const isNumber = column.number || column.class === "size";
-        order = {column, descending: order.column === column ? !order.descending : isNumber};
+        order = {title: column.title, descending: order.title === column.title ? !order.descending : isNumber};
         showRows();
+        [...$("decisions").tHead.querySelectorAll("button")].find((other) => other.textContent === column.title).focus();
       });
-      $("decisions").tHead.rows[0].append(element("th", {scope: "col", class: column.number ? "number" : ""}, button));
+      const direction = order.title !== column.title ? "none" : order.descending ? "descending" : "ascending";
+      return element("th", {scope: "col", class: classOf(column), "aria-sort": direction}, button);
+    }));
+  }
+
+  function showRows() {
+    const columns = columnsNow();
+    const column = columns.find((one) => one.title === order.title) ?? columns.find((one) => one.id === "host_ns");
+    order.title = column.title;
+    const compare = column.number || column.class === "size"
+      ? (a, b) => a - b : (a, b) => String(a).localeCompare(String(b), "en", {numeric: true});
+    const keyed = (grouping().any ? groupedEntries() : chosen).map((entry) => [column.value(entry.row), entry]);
+    keyed.sort((a, b) => order.descending ? compare(b[0], a[0]) : compare(a[0], b[0]));
+    showHeads(columns);
+    const body = $("decisions").tBodies[0];
+    body.replaceChildren(...keyed.slice(0, drawn).map(([, entry]) => elementOf(entry, columns)));
+    if (keyed.length === 0) {
+      const text = entries.length ? "No decision matches the filter." : "No calls were recorded.";
+      body.append(element("tr", {class: "none"}, element("td", {colSpan: columns.length}, text)));
     }
+    $("more").hidden = keyed.length <= drawn;
+    $("more-rows").textContent = `${counted(keyed.length - drawn, "more row")} of this table`;
+  }
+
+  // The answer to the filters, and what about it cannot be told.
+  function showAnswer(uncertain) {
+    const sum = (value) => chosen.reduce((total, {row}) => total + value(row), 0);
+    const decisions = sum((row) => row.decisions);
+    const inGroups = chosen.reduce((total, {row}) => total + (row.isGroup ? row.decisions : 0), 0);
+    $("shown").textContent = `Showing ${count(decisions)} of ${counted(data.totals.decisions, "decision")}: ` +
+      `${counted(sum((row) => row.calls), "call")}, ${duration(sum((row) => row.host_ns))} host time.`;
+    const notes = [];
+    if (inGroups && !grouping().any)
+      notes.push(`${counted(inGroups, "decision")} of them ${inGroups === 1 ? "is" : "are"} not listed one by one, but summed up by function and size.`);
+    if (uncertain.decisions) {
+      notes.push(`Not certain: ${counted(uncertain.decisions, "further decision")} (${counted(uncertain.calls, "call")}) ` +
+        `${uncertain.decisions === 1 ? "is" : "are"} summed up, and this page does not know ${uncertain.decisions === 1 ? "its size, call site, scope and rule" : "their sizes, call sites, scopes and rules"}.`);
+    }
+    if (rest.decisions) {
+      notes.push(`${counted(rest.decisions, "further decision")} (${counted(rest.calls, "call")}, ${duration(rest.host_ns)}) ` +
+        "are not on this page; no filter finds them.");
+    }
+    if (uncertain.decisions || rest.decisions) notes.push("fp32shim report --format csv has all, one by one.");
+    $("answer-note").textContent = notes.join(" ");
+    $("answer-note").hidden = notes.length === 0;
+    $("answer-note").classList.toggle("warning", uncertain.decisions > 0 || rest.decisions > 0);
+  }
+
+  function filterRows() {
+    const words = $("filter-text").value.toLowerCase().replace(/(\d)\s+[x×*]\s+(?=\d)/g, "$1x").split(/\s+/).filter(Boolean)
+      .map((word) => [word, withTimes(word)]);
+    const format = $("filter-applied").value, name = $("filter-function").value, refused = $("filter-refused").checked;
+    const uncertain = {decisions: 0, calls: 0};
+    chosen = entries.filter(({row, text}) => {
+      if ((format && row.format !== format) || (name && row.function !== name) || (refused && !row.refused)) return false;
+      if (words.every(([word, size]) => text.includes(word) || text.includes(size))) return true;
+      if (row.isGroup) {
+        uncertain.decisions += row.decisions;
+        uncertain.calls += row.calls;
+      }
+      return false;
+    });
+    drawn = chunk;
+    showRows();
+    showAnswer(uncertain);
+  }
+
+  function setUpTable() {
     const options = (id, values) => $(id).append(...values.map((value) => element("option", {value}, value)));
     options("filter-applied", data.formats.map((row) => row.format));
-    options("filter-function", [...new Set(data.rows.map((row) => row.function).filter(Boolean))].sort());
-    for (const event of ["input", "change"]) $("filters").addEventListener(event, filterRows);
+    options("filter-function", [...new Set(entries.map(({row}) => row.function).filter(Boolean))].sort());
+    $("filter-by").value = [data.by.function && "function", data.by.size && "size"].filter(Boolean).join(" ");
+    for (const option of $("filter-by").options) option.defaultSelected = option.selected;
+    for (const event of ["input", "change"]) {
+      $("filters").addEventListener(event, (change) => {
+        if (change.target.id === "filter-by") for (const entry of entries) entry.element = null;
+        filterRows();
+      });
+    }
     $("filters").addEventListener("submit", (event) => event.preventDefault());
     $("filters").addEventListener("reset", () => setTimeout(filterRows));
-    if (data.rest.decisions) {
-      const foot = $("decisions").tFoot;
-      foot.hidden = false;
-      foot.append(element("tr", {}, element("td", {colSpan: columns.length},
-        `Not listed: ${counted(data.rest.decisions, "further decision")} with less host time than any of these, ` +
-        `${counted(data.rest.calls, "call")} and ${duration(data.rest.host_ns)} together. ` +
-        "fp32shim report --format csv lists all.")));
-    }
-    $("estimated").hidden = !data.rows.some(isEstimated);
+    $("more").querySelector("button").addEventListener("click", () => {
+      drawn = Infinity;
+      showRows();
+    });
+    $("all-columns").addEventListener("change", () => $("decisions").classList.toggle("all", $("all-columns").checked));
+    $("estimated").hidden = !entries.some(({row}) => isEstimated(row));
+    $("spread").hidden = !entries.some(({row}) => hasSpread(row));
     filterRows();
   }
 
@@ -312,7 +452,7 @@
           x: {stacked: true, min: 0, max: 100, grid: {color: colour("faint")}, ticks: {callback: (value) => `${value} %`}},
           y: {stacked: true, grid: {display: false}},
         },
-        plugins: {tooltip: {callbacks: {label: (item) => `${item.dataset.label}: ${item.parsed.x.toFixed(1)} %`}}},
+        plugins: {tooltip: {callbacks: {label: (item) => `${item.dataset.label}: ${percent(item.parsed.x, 100)}`}}},
       },
     });
   }
@@ -414,32 +554,137 @@
       work: ["work of all calls", work, flops],
       host_ns: ["host time of all calls", (row) => row.host_ns, duration],
       calls: ["number of calls", (row) => row.calls, prefixed],
-      mean_ns: ["host time of one call", (row) => row.host_ns / row.calls, duration],
+      mean_ns: ["host time of one call", mean, duration],
     };
     const [title, height, text] = heights[$("map-height").value];
-    const points = data.rows.filter((row) => sizes(row).length && row.calls > 0 && height(row) > 0).map((row) => ({
-      x: Math.pow(sizes(row).reduce((product, length) => product * length, 1), 1 / sizes(row).length), y: height(row), row}));
-    const missing = data.totals.decisions - points.length;
-    $("map-note").textContent = "A point is one decision. Size is the geometric mean of m, n and k." +
-      (missing ? ` ${counted(missing, "decision")} ${missing === 1 ? "is" : "are"} not drawn: not in the table below, or without a known size.` : "");
+    const points = entries.map(({row}) => row).filter((row) => (row.size ?? sizes(row).length) && row.calls > 0 && height(row) > 0).map((row) => ({
+      x: row.size ?? Math.pow(sizes(row).reduce((product, length) => product * length, 1), 1 / sizes(row).length),
+      y: height(row) / (row.isGroup && height !== mean ? row.decisions : 1), decisions: row.sized ?? row.decisions, row}));
+    const missing = data.totals.decisions - points.reduce((sum, point) => sum + point.decisions, 0);
+    const averaged = points.reduce((sum, point) => sum + (point.row.isGroup ? point.decisions : 0), 0);
+    $("map-note").textContent = "A point is one decision; a point with a number is so many, at their mean, that would hide each other. " +
+      "Size is the geometric mean of m, n and k." +
+      (averaged ? ` ${counted(averaged, "decision")} that the table sums up ${averaged === 1 ? "is" : "are"} drawn at the mean of function and size.` : "") +
+      (missing ? ` ${counted(missing, "decision")} ${missing === 1 ? "is" : "are"} not drawn: without a known size or height${rest.decisions ? ", or not on this page" : ""}.` : "");
+    const ranges = {x: rangeOf(points.map((point) => point.x)), y: rangeOf(points.map((point) => point.y))};
+    const clusters = clustersOf(points, ranges, $("map-chart").parentElement.clientWidth - 90, 250);
+    const label = ({row}) => `${functionText(row)} ${row.isGroup ? classText(sizeClass(row)) : size(row)}${row.batch > 1 ? ` batch ${row.batch}` : ""}`;
+    const sum = (cluster, value) => cluster.points.reduce((total, {row}) => total + value(row), 0);
     draw("map-chart", `Size map: ${title} against size, by applied precision; the table of decisions has the numbers.`, {
       type: "scatter",
       data: {
-        datasets: formats.filter((format) => points.some(({row}) => row.format === format)).map((format) => ({
-          label: format, data: points.filter(({row}) => row.format === format), pointStyle: shapes[format],
-          backgroundColor: colour(format) + "b0", borderColor: colour(format), borderWidth: 1.2, radius: 5.5, hoverRadius: 7.5, clip: 8})),
+        datasets: formats.filter((format) => clusters.some((cluster) => cluster.format === format)).map((format) => {
+          const own = clusters.filter((cluster) => cluster.format === format);
+          const radii = own.map((cluster) => cluster.decisions === 1 ? 5.5 : 9);
+          return {label: format, data: own, pointStyle: own.map((cluster) => cluster.decisions === 1 ? shapes[format] : countShape(format)),
+                  backgroundColor: colour(format) + "c0", borderColor: colour(format), borderWidth: 1.2, radius: radii,
+                  hoverRadius: radii.map((radius) => radius + 2), clip: 10};
+        }),
       },
+      plugins: [clusterCounts],
       options: {
-        scales: {x: logarithmic("size", prefixed), y: logarithmic(title, text)},
-        layout: {padding: {right: 12, top: 4}},
-        plugins: {tooltip: {callbacks: {
-          title: (items) => items.map(({raw: {row}}) => `${row.function} ${size(row)}${row.batch > 1 ? ` batch ${row.batch}` : ""}`),
-          label: ({raw: {row}}) => [route(row), ...(row.scope ? [`in ${row.scope}`] : []),
-            `${row.requested} by ${source(row)}, ran at ${row.format} (${row.reason})`,
-            `${counted(row.calls, "call")}, ${duration(row.host_ns)}, ${flops(work(row))}`]}}},
+        scales: {x: {...logarithmic("size", prefixed), min: ranges.x[0], max: ranges.x[1]},
+                 y: {...logarithmic(title, text), min: ranges.y[0], max: ranges.y[1]}},
+        layout: {padding: {right: 12, top: 10}},
+        plugins: {
+          legend: {labels: {generateLabels: (chart) => Chart.defaults.plugins.legend.labels.generateLabels(chart).map((item) =>
+            ({...item, pointStyle: shapes[item.text]}))}},
+          tooltip: {callbacks: {
+            title: (items) => items.map(({raw}) => raw.decisions === 1 ? label(raw.points[0]) : `${counted(raw.decisions, "decision")}, ${raw.format}`),
+            label: ({raw}) => {
+              const {row} = raw.points[0];
+              if (raw.decisions > 1) {
+                const names = raw.points.slice(0, 6).map(label);
+                return [...names, ...(raw.points.length > 6 ? [`and ${count(raw.points.length - 6)} more`] : []),
+                        `${counted(sum(raw, (one) => one.calls), "call")}, ${duration(sum(raw, (one) => one.host_ns))}, ${flops(sum(raw, work))}`];
+              }
+              return [route(row), ...(row.scope ? [`in ${row.scope}`] : []),
+                `${row.requested} by ${source(row)}, ran at ${row.format} (${row.reason})`,
+                `${counted(row.calls, "call")}, ${duration(row.host_ns)}, ${flops(work(row))}`];
+            }}},
+        },
       },
     });
   }
+
+  // The numbers 1, 2, 5, 10, … around these values.
+  function rangeOf(values) {
+    const round = (value, direction) => {
+      const power = 10 ** Math.floor(Math.log10(value) + 1e-9);
+      const steps = [1, 2, 5, 10].map((step) => step * power);
+      return direction < 0 ? steps.findLast((step) => step <= value * 1.0001) ?? power : steps.find((step) => step >= value * 0.9999);
+    };
+    const lowest = values.reduce((a, b) => Math.min(a, b), Infinity), highest = values.reduce((a, b) => Math.max(a, b), 0);
+    return values.length ? [round(lowest * 0.9, -1), round(highest * 1.1, 1)] : [1, 10];
+  }
+
+  // Points of one format that would hide each other become one; the more there are, the farther around.
+  function merged(points, perX, perY, reach) {
+    const clusters = [];
+    for (const point of points) {
+      const x = Math.log(point.x) * perX, y = Math.log(point.y) * perY;
+      const near = clusters.find((cluster) => cluster.format === point.row.format && Math.hypot(cluster.left - x, cluster.up - y) < reach);
+      const cluster = near ?? {format: point.row.format, left: x, up: y, sumX: 0, sumY: 0, decisions: 0, points: []};
+      if (!near) clusters.push(cluster);
+      cluster.sumX += Math.log(point.x) * point.decisions;
+      cluster.sumY += Math.log(point.y) * point.decisions;
+      cluster.decisions += point.decisions;
+      cluster.points.push(point);
+    }
+    return clusters;
+  }
+
+  // What the map draws: those of several formats that would hide each other stand side by side.
+  function clustersOf(points, ranges, width, height) {
+    const apart = 19;  // pixels
+    const scale = ([lowest, highest], length) => length / Math.log(highest / lowest);
+    const perX = scale(ranges.x, Math.max(width, 100)), perY = scale(ranges.y, height);
+    const sorted = [...points].sort((a, b) => b.y - a.y);
+    let reach = apart, clusters = merged(sorted, perX, perY, reach);
+    while (clusters.length > width * height / 2000) clusters = merged(sorted, perX, perY, reach *= 1.3);
+    const steps = [0, 1, -1, 2, -2, 3, -3].flatMap((x) => [0, 1, -1].map((y) => [x, y])).sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
+    const floor = Math.log(ranges.y[0]) * perY;
+    const placed = [];
+    for (const cluster of clusters) {
+      const left = cluster.sumX / cluster.decisions * perX, up = cluster.sumY / cluster.decisions * perY;
+      const isFree = ([x, y]) => up + y * apart >= floor && placed.every((other) => Math.hypot(other.x - left - x * apart, other.y - up - y * apart) >= apart * 0.95);
+      const [x, y] = steps.find(isFree) ?? [0, 0];
+      placed.push({x: left + x * apart, y: up + y * apart});
+      const isOne = cluster.points.length === 1;
+      cluster.x = (isOne ? cluster.points[0].x : Math.exp(cluster.sumX / cluster.decisions)) * Math.exp(x * apart / perX);
+      cluster.y = (isOne ? cluster.points[0].y : Math.exp(cluster.sumY / cluster.decisions)) * Math.exp(y * apart / perY);
+    }
+    return clusters;
+  }
+  // Shapes that have room for a number.
+  const countShape = (format) => ["circle", "rect", "rectRounded", "rectRot", "triangle"].includes(shapes[format]) ? shapes[format] : "circle";
+
+  // How many decisions a point stands for.
+  const clusterCounts = {
+    id: "counts",
+    afterDatasetsDraw(chart) {
+      const context = chart.ctx;
+      context.save();
+      context.font = `600 9.5px ${Chart.defaults.font.family}`;
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      context.lineWidth = 2.5;
+      context.lineJoin = "round";
+      for (const [i, dataset] of chart.data.datasets.entries()) {
+        if (!chart.isDatasetVisible(i)) continue;
+        for (const [k, cluster] of dataset.data.entries()) {
+          if (cluster.decisions === 1) continue;
+          const point = chart.getDatasetMeta(i).data[k];
+          context.strokeStyle = colour("page");
+          context.fillStyle = colour("text");
+          const words = prefixed(cluster.decisions).replace(" ", "");
+          context.strokeText(words, point.x, point.y + 0.5);
+          context.fillText(words, point.x, point.y + 0.5);
+        }
+      }
+      context.restore();
+    },
+  };
 
   function drawCharts() {
     for (const chart of charts) chart.destroy();
@@ -472,6 +717,13 @@
   drawCharts();
   $("timeline-height").addEventListener("change", drawCharts);
   $("map-height").addEventListener("change", drawCharts);
+  let width = innerWidth, later = 0;
+  addEventListener("resize", () => {  // points that hid each other may have room now
+    if (innerWidth === width) return;
+    width = innerWidth;
+    clearTimeout(later);
+    later = setTimeout(drawCharts, 150);
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
   // Paper is light.
   addEventListener("beforeprint", () => { document.documentElement.dataset.printing = ""; drawCharts(); });

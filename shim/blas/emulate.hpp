@@ -10,10 +10,10 @@
 
 namespace fp32shim::blas {
 
-enum class OperandRounding : std::uint8_t { tf32_away, tf32_even, bf16_even };
+enum class OperandRounding : std::uint8_t { tf32_away, tf32_even, tf32_truncate, bf16_even };
 
 /// Rounds `count` floats from `from` to `to`; the two may be the same. NaN stays NaN, infinities stay, finite
-/// values beyond the largest finite one of the format become infinite, as on the GPU.
+/// values beyond the largest finite one of the format become infinite, as on the GPU; cut off, they stay finite.
 /// Dispatches at run time to AVX-512, AVX2, NEON or plain code. Thread-safe, allocates nothing, no libc call.
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding);
 

@@ -19,12 +19,14 @@ namespace {
 //
 // Add half of the last kept bit, cut the rest off; a carry moves into the exponent, and from the largest exponent to
 // infinity, which is what rounding up means there. Ties go to even when the addend is one less than half and the last
-// kept bit itself is added. Only NaN must be left out: a carry would make it a zero, the cut an infinity.
+// kept bit itself is added; to truncate is to add nothing. Only NaN must be left out: a carry would make it a zero,
+// the cut an infinity.
 template <OperandRounding rounding>
 struct Format {
     static constexpr int cut_bits = rounding == OperandRounding::bf16_even ? 16 : 13;
-    static constexpr bool ties_to_even = rounding != OperandRounding::tf32_away;
-    static constexpr std::uint32_t addend = (1U << (cut_bits - 1)) - (ties_to_even ? 1 : 0);
+    static constexpr bool truncates = rounding == OperandRounding::tf32_truncate;
+    static constexpr bool ties_to_even = rounding != OperandRounding::tf32_away && !truncates;
+    static constexpr std::uint32_t addend = truncates ? 0 : (1U << (cut_bits - 1)) - (ties_to_even ? 1 : 0);
     static constexpr std::uint32_t kept = ~((1U << cut_bits) - 1);
 };
 constexpr std::uint32_t magnitude = 0x7fffffff;
@@ -151,6 +153,8 @@ RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set) {
             return kernel_for<OperandRounding::tf32_away>(set);
         case OperandRounding::tf32_even:
             return kernel_for<OperandRounding::tf32_even>(set);
+        case OperandRounding::tf32_truncate:
+            return kernel_for<OperandRounding::tf32_truncate>(set);
         case OperandRounding::bf16_even:
             break;
     }

@@ -9,6 +9,7 @@ namespace fp32shim::cublas {
 /// cublasStatus_t, as far as the shim tells them apart.
 enum Status : std::int32_t {
     status_success = 0,
+    status_alloc_failed = 3,
     status_invalid_value = 7,
     status_arch_mismatch = 8,
     status_not_supported = 15,

@@ -40,23 +40,32 @@ Format format_of_environment(const Asked& asked, const Environment& environment)
     return Format::fp32;
 }
 
-/// What a call without a compute type, or with the plain one, is left to by the handle's math mode.
-Format format_of_math_mode(const Asked& asked, const Environment& environment) {
+Format lower_of(Format a, Format b) { return a < b ? a : b; }
+
+/// What the handle's math mode allows, PEDANTIC aside. A mode that the header does not list is taken as the bits that
+/// it consists of, and a bit that nobody knows as one that allows anything.
+Format format_of_mode_bits(const Asked& asked) {
+    if (!has_known_mode(asked)) return Format::fp16;
     switch (asked.math_mode & math_choice) {
-        case math_tensor_op:
-            return where_there_is(Format::fp16, asked.compute_capability);
         case math_tf32_tensor_op:
             return where_there_is(Format::tf32, asked.compute_capability);
+        case math_tensor_op:
+        case math_tensor_op | math_fp32_emulated_bf16x9:
+        case math_tf32_tensor_op | math_fp32_emulated_bf16x9:
+            return where_there_is(Format::fp16, asked.compute_capability);
         case math_fp32_emulated_bf16x9:
+        case math_pedantic | math_fp32_emulated_bf16x9:
             return where_there_is(Format::bf16x9, asked.compute_capability);
-        case math_pedantic:
-            return Format::fp32;
         default:
-            return format_of_environment(asked, environment);
+            return Format::fp32;
     }
 }
 
-Format format_of_compute_type(const Asked& asked, const Environment& environment) {
+bool has_pedantic_mode(const Asked& asked) { return (asked.math_mode & ~math_flags) == math_pedantic; }
+
+/// What compute type, math mode and environment allow, the algorithm aside.
+Format format_without_algorithm(const Asked& asked, const Environment& environment) {
+    const Format of_environment = format_of_environment(asked, environment);
     switch (asked.compute_type) {
         case compute_32f_fast_16f:
             return where_there_is(Format::fp16, asked.compute_capability);
@@ -65,18 +74,30 @@ Format format_of_compute_type(const Asked& asked, const Environment& environment
         case compute_32f_fast_tf32:
             return where_there_is(Format::tf32, asked.compute_capability);
         case compute_32f_emulated_16bfx9:
-            return where_there_is(Format::bf16x9, asked.compute_capability);
+            return lower_of(where_there_is(Format::bf16x9, asked.compute_capability), of_environment);
         case compute_32f_pedantic:
             return Format::fp32;
-        default:
-            return format_of_math_mode(asked, environment);
+        case 0:
+            if (has_pedantic_mode(asked)) return Format::fp32;
+            break;
+        default:  // PEDANTIC mode governs only functions without a compute type (cublas_api.h, cublasMath_t)
+            break;
     }
+    return lower_of(format_of_mode_bits(asked), of_environment);
+}
+
+/// What an algorithm allows beside the rest. From compute capability 8.0 on, cublasGemmAlgo_t has no effect (manual,
+/// section 2.2.9).
+Format format_of_algorithm(const Asked& asked) {
+    if (!is_tensor_op(asked.algorithm) || asked.compute_capability >= 80) return asked.of_algorithm;
+    return lower_of(where_there_is(Format::fp16, asked.compute_capability), asked.of_algorithm);
 }
 
 /// The format that the decision wishes; `asked` where it has no wish.
 struct Wish {
     Format format;
     Reason reason;
+    bool only_without_algorithm = false;  ///< compute type and math mode say it already
 };
 
 Format lowest_allowed(Floor floor, bool allow_bf16x9) {
@@ -96,7 +117,9 @@ Format lowest_allowed(Floor floor, bool allow_bf16x9) {
     return allow_bf16x9 ? Format::bf16x9 : Format::fp32;
 }
 
-Wish wish_of(const Decision& decision, Format asked, Floor floor, const policy::Policy& policy) {
+/// `without_algorithm`: what the call permits with the default algorithm.
+Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
+             const policy::Policy& policy) {
     switch (decision.precision) {
         case Precision::highest:
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
@@ -112,13 +135,15 @@ Wish wish_of(const Decision& decision, Format asked, Floor floor, const policy::
     }
     const Format lowest = lowest_allowed(floor, policy.allow_bf16x9);
     if (asked >= lowest) return {asked, decision.reason};
+    if (without_algorithm >= lowest) return {without_algorithm, Reason::floor, true};
     // A floor of BF16x9 asks for no emulation: what is below it runs in FP32, which every device has.
     return {lowest == Format::bf16x9 ? Format::fp32 : lowest, Reason::floor};
 }
 
 /// What the road has no way to say becomes the next stricter format that it has.
-Wish within_reach(const Asked& asked, Wish wish) {
-    if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped))
+Wish within_reach(const Asked& asked, const Environment& environment, Wish wish) {
+    const bool may_be_tf32 = format_of_environment(asked, environment) == Format::tf32;
+    if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped || may_be_tf32))
         return {Format::fp32, Reason::bf16x9_unavailable};
     const Reason reason = wish.reason == Reason::floor ? Reason::floor : Reason::no_such_format;
     const bool has_bf16 = asked.road != Road::math_mode && asked.has_compute_type_form && !asked.is_grouped;
@@ -159,9 +184,7 @@ std::int32_t math_mode_for(Format format, bool pedantic) {
 }
 
 bool is_pedantic(const Asked& asked) {
-    return asked.compute_type == compute_32f_pedantic ||
-           ((asked.compute_type == 0 || asked.compute_type == compute_32f) &&
-            (asked.math_mode & math_choice) == math_pedantic);
+    return asked.compute_type == compute_32f_pedantic || (asked.compute_type == 0 && has_pedantic_mode(asked));
 }
 
 /// Of `NAME=`; empty: there is none. Of two entries of one name, getenv() finds the first.
@@ -203,9 +226,9 @@ policy::Applied applied_of(Format format) {
     return policy::Applied::fp32;
 }
 
+bool has_known_mode(const Asked& asked) { return (asked.math_mode & ~(math_choice | math_flags)) == 0; }
+
 bool is_known(const Asked& asked) {
-    const std::int32_t choice = asked.math_mode & math_choice;
-    if (choice > math_fp32_emulated_bf16x9 || (asked.math_mode & ~(math_choice | math_flags)) != 0) return false;
     switch (asked.compute_type) {
         case 0:
         case compute_32f:
@@ -221,36 +244,42 @@ bool is_known(const Asked& asked) {
     return is_known_algorithm(asked.algorithm);
 }
 
+bool depends_on_mode(const Asked& asked) { return asked.compute_type == 0 || asked.compute_type == compute_32f; }
+
 bool is_known_algorithm(std::int32_t algorithm) {
     return (algorithm >= gemm_default && algorithm <= gemm_algo23) || is_tensor_op(algorithm) ||
            algorithm == gemm_autotune;
 }
 
 Format asked_format(const Asked& asked, const Environment& environment) {
-    const Format format = asked.compute_type == 0 ? format_of_math_mode(asked, environment)
-                                                  : format_of_compute_type(asked, environment);
-    // Also where the compute type or mode is PEDANTIC: which of them cuBLAS obeys is not documented.
-    const Format of_algorithm =
-        is_tensor_op(asked.algorithm) ? where_there_is(Format::fp16, asked.compute_capability) : asked.of_algorithm;
-    return of_algorithm < format ? of_algorithm : format;
+    return lower_of(format_without_algorithm(asked, environment), format_of_algorithm(asked));
 }
+
+namespace {
+
+/// Says the wish by the compute type of a call that has one, or gets one.
+void change_compute_type(const Asked& asked, const Wish& wish, bool pedantic, Change& change) {
+    change.how = record::How::compute_type;
+    change.replaces_algorithm = is_tensor_op(asked.algorithm);
+    change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
+    // Whether the plain compute type then follows the handle's mode is not documented: taken to.
+    if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
+        format_of_mode_bits(asked) != Format::fp32)
+        change.math_mode = math_default;
+}
+
+}  // namespace
 
 Change plan_change(const Asked& asked, const Environment& environment, const Restraints& restraints,
                    const Decision& decision, Floor floor, const policy::Policy& policy) {
     const Format as_called = asked_format(asked, environment);
     Change change{.format = as_called, .reason = decision.reason};
-    Wish wish = wish_of(decision, as_called, floor, policy);
-    if (wish.format != as_called) wish = within_reach(asked, wish);
+    Wish wish = wish_of(decision, as_called, format_without_algorithm(asked, environment), floor, policy);
+    if (wish.format != as_called && !wish.only_without_algorithm) wish = within_reach(asked, environment, wish);
     change.reason = wish.reason;
-    if (wish.format < as_called) {
-        if (restraints.is_of_solver) {
-            change.reason = Reason::solver;
-            return change;
-        }
-        if (restraints.pointers_may_be_unaligned) {
-            change.reason = Reason::alignment;
-            return change;
-        }
+    if (wish.format < as_called && restraints.forbid_lowering != Reason::as_requested) {
+        change.reason = restraints.forbid_lowering;
+        return change;
     }
     // Only PEDANTIC keeps the environment away.
     const bool pedantic =
@@ -260,22 +289,17 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
     const bool has_the_wish = wish.format == as_called && (!pedantic || is_pedantic(asked));
     if (has_the_wish) return change;
 
-    const bool by_compute_type = asked.road == Road::compute_type && asked.has_compute_type_form;
-    const bool by_descriptor = asked.road == Road::lt_matmul;
     if (asked.road == Road::compute_type && !asked.has_compute_type_form &&
         (wish.format < as_called || asked.compute_type != 0)) {
         change.reason = Reason::no_entry_point;
         return change;
     }
     change.format = wish.format;
-    if (by_compute_type || by_descriptor) {
-        change.how = record::How::compute_type;
-        change.compute_type = compute_type_for(wish.format, pedantic);
-        change.replaces_algorithm = is_tensor_op(asked.algorithm);
-        // Whether the plain compute type then follows the handle's mode is not documented: taken to.
-        const std::int32_t choice = asked.math_mode & math_choice;
-        if (change.compute_type == compute_32f && choice != math_default && choice != math_pedantic)
-            change.math_mode = math_default;
+    // In DEFAULT mode a function without a compute type is FP32 by construction, whatever its other form does.
+    const bool is_fp32_by_default = wish.format == Format::fp32 && !pedantic && asked.compute_type == 0;
+    const bool by_compute_type = asked.road == Road::compute_type && asked.has_compute_type_form;
+    if ((by_compute_type && !is_fp32_by_default) || asked.road == Road::lt_matmul) {
+        change_compute_type(asked, wish, pedantic, change);
     } else {
         change.how = record::How::math_mode;
         change.math_mode = math_mode_for(wish.format, pedantic);

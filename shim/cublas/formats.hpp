@@ -31,10 +31,18 @@ struct Asked {
     bool has_compute_type_form = true;    ///< the library has the function that takes a compute type
     bool has_bf16x9 = false;              ///< the library is of cuBLAS 12.9 or newer
     Format of_algorithm = Format::fp32;   ///< cublasLt: what the program's algorithm says that it rounds to
+
+    bool operator==(const Asked&) const = default;
 };
 
-/// Whether every value is one that this version knows; what it does not know is forwarded as it is.
+/// Whether compute type and algorithm are ones that this version knows; what it does not know is forwarded as it is.
 bool is_known(const Asked& asked);
+
+/// Returns false where the math mode has bits that this version does not know: they are taken to allow anything.
+bool has_known_mode(const Asked& asked);
+
+/// Whether the math mode counts beside the compute type.
+bool depends_on_mode(const Asked& asked);
 
 /// The lowest format that the call permits as the program made it. Where the documentation leaves it open, the lower
 /// one. Precondition: is_known.
@@ -42,8 +50,7 @@ Format asked_format(const Asked& asked, const Environment& environment);
 
 /// What speaks against rounding more than the program asked for.
 struct Restraints {
-    bool pointers_may_be_unaligned = false;  ///< an array of pointers, and no rule that vouches for them
-    bool is_of_solver = false;               ///< from cuSOLVER, and no rule that names it
+    policy::Reason forbid_lowering = policy::Reason::as_requested;  ///< as_requested: nothing does
 };
 
 /// What to change about a call.

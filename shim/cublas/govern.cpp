@@ -67,7 +67,8 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
         }
     }
     status = call_as_called(site, frame);
-    done = done_unchanged(site, plan, is_refusal(status) ? Reason::invalid_arguments : Reason::library_refused);
+    const bool is_invalid = is_refusal(status) && status != status_alloc_failed;
+    done = done_unchanged(site, plan, is_invalid ? Reason::invalid_arguments : Reason::library_refused);
     return status;
 }
 
@@ -85,7 +86,8 @@ void write_down(const Site& site, const Settings& in_force, const Plan& plan, co
 std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle) {
     constexpr std::uint64_t random[] = {0xd1342543de82ef95, 0x2127599bf4325c37, 0x880355f21e6d1965};
     const std::uint64_t salt =
-        site.number * random[0] + kept * random[1] + static_cast<std::uint32_t>(handle.device_index) * random[2];
+        site.number * random[0] + kept * random[1] +
+        static_cast<std::uint32_t>(handle.device.load(std::memory_order_relaxed).index) * random[2];
     return argument_key(site.keyed, frame, site.function->width == Width::ilp64, salt);
 }
 
@@ -136,7 +138,8 @@ Outcome follow_state(const Site& site, const Frame& frame) {
 }  // namespace
 
 bool is_refusal(std::int32_t status) {
-    return status == status_invalid_value || status == status_arch_mismatch || status == status_not_supported;
+    return status == status_alloc_failed || status == status_invalid_value || status == status_arch_mismatch ||
+           status == status_not_supported;
 }
 
 void bind(Site& site) {
@@ -144,7 +147,6 @@ void bind(Site& site) {
     site.library = library_of(*site.provider);
     site.route = route_of(*site.function->family);
     site.with_compute_type = find_with_compute_type(site);
-    site.is_of_solver = site.caller_name().starts_with(solver_name);
     // libcublas calls cublasLt, also from threads of its own: always inner.
     if (is_cublas_library(site.caller)) site.is_blas = false;
 }

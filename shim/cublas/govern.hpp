@@ -15,7 +15,8 @@ bool needs_gate(const Site& site, const Settings& in_force);
 
 Outcome govern(Site& site, const Frame& frame);
 
-/// Whether cuBLAS returned this before it launched anything.
+/// Whether cuBLAS returned this before it launched anything: the call can be made again as the program made it. That
+/// includes "resource allocation failed", which is of the workspace that a kernel needs, and fast formats need more.
 bool is_refusal(std::int32_t status);
 
 }  // namespace fp32shim::cublas

@@ -13,7 +13,8 @@ namespace {
 
 void note_math_mode(HandleRecord& record, std::int32_t math_mode) {
     const bool is_alive = !record.destroyed.load(std::memory_order_acquire);
-    const std::uint64_t key = is_alive ? handle_key(record.compute_capability, math_mode) : key_unknown;
+    const std::int32_t compute_capability = record.device.load(std::memory_order_relaxed).compute_capability;
+    const std::uint64_t key = is_alive ? handle_key(compute_capability, math_mode) : key_unknown;
     if (record.key.load(std::memory_order_relaxed) != key) record.key.store(key, std::memory_order_release);
 }
 
@@ -27,7 +28,8 @@ HandleLock* allocate_lock() {
     return static_cast<HandleLock*>(page);
 }
 
-/// Of two threads that come here at once for one handle, one finds the record that the other made.
+/// Of two threads that come here at once for one handle, one finds the record that the other made. A new one is of a
+/// live handle.
 HandleRecord* find_or_make_record(Handle handle) {
     std::atomic<HandleRecord*>& bucket = handle_buckets[handle_bucket(handle)];
     HandleRecord* fresh = nullptr;
@@ -38,22 +40,15 @@ HandleRecord* find_or_make_record(Handle handle) {
             fresh = static_cast<HandleRecord*>(arena_allocate(sizeof(HandleRecord)));
             fresh->lock = allocate_lock();
             fresh->handle.store(handle, std::memory_order_relaxed);
-            fresh->destroyed.store(true, std::memory_order_relaxed);
+            fresh->destroyed.store(false, std::memory_order_relaxed);
+            fresh->device.store(current_device(), std::memory_order_relaxed);
+            fresh->questions.store(0, std::memory_order_relaxed);
             fresh->key.store(key_unknown, std::memory_order_relaxed);
         }
         fresh->next = head;
         if (bucket.compare_exchange_strong(head, fresh, std::memory_order_acq_rel, std::memory_order_acquire))
             return fresh;
     }
-}
-
-HandleRecord* make_alive(HandleRecord* record, std::int32_t math_mode) {
-    const Device device = current_device();
-    record->device_index = device.index;
-    record->compute_capability = device.compute_capability;
-    record->destroyed.store(false, std::memory_order_release);
-    note_math_mode(*record, math_mode);
-    return record;
 }
 
 }  // namespace
@@ -85,14 +80,33 @@ void HandleLock::release() {
 
 HandleRecord* find_handle(Handle handle) {
     if (handle == nullptr) return nullptr;
-    if (HandleRecord* known = record_of(handle))
-        return known->destroyed.load(std::memory_order_acquire) ? nullptr : known;
-    return make_alive(find_or_make_record(handle), math_unknown);
+    HandleRecord* record = record_of(handle);
+    if (record == nullptr) record = find_or_make_record(handle);
+    return record->destroyed.load(std::memory_order_acquire) ? nullptr : record;
+}
+
+Device device_of(HandleRecord& record) {
+    Device known = record.device.load(std::memory_order_relaxed);
+    if (known.compute_capability != 0) return known;
+    constexpr std::uint32_t always = 8;
+    const std::uint32_t question = record.questions.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (question > always && (question & (question - 1)) != 0) return known;
+    const Device device = current_device();
+    // Of two threads that ask at once, one answer is taken.
+    if (device.compute_capability == 0 ||
+        !record.device.compare_exchange_strong(known, device, std::memory_order_relaxed))
+        return known;
+    return device;
 }
 
 void note_handle_created(Handle handle) {
     refresh_environment();
-    if (handle != nullptr) make_alive(find_or_make_record(handle), math_default);
+    if (handle == nullptr) return;
+    HandleRecord& record = *find_or_make_record(handle);
+    record.device.store(current_device(), std::memory_order_relaxed);
+    record.questions.store(0, std::memory_order_relaxed);
+    record.destroyed.store(false, std::memory_order_release);
+    note_math_mode(record, math_default);
 }
 
 void note_handle_destroyed(Handle handle) {

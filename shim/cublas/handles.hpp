@@ -25,13 +25,14 @@ class HandleLock {
     std::uint32_t depth_;
 };
 
-/// Never freed; a destroyed handle's record is taken over when another handle gets its address.
+/// Never freed; a destroyed handle's record is taken over when another handle gets its address. It is complete when
+/// others can find it.
 struct HandleRecord {
     std::atomic<Handle> handle;
     std::atomic<bool> destroyed;
-    std::int32_t device_index;
-    std::int32_t compute_capability;
-    std::atomic<std::uint64_t> key;  ///< of compute capability and math mode, as last seen, or key_unknown
+    std::atomic<Device> device;            ///< see device_of
+    std::atomic<std::uint32_t> questions;  ///< how often it was asked for again
+    std::atomic<std::uint64_t> key;        ///< of compute capability and math mode, as last seen, or key_unknown
     HandleLock* lock;
     HandleRecord* next;
 
@@ -59,6 +60,11 @@ inline HandleRecord* record_of(Handle handle) {
 /// taken to be the current one. Thread-safe, lock-free.
 HandleRecord* find_handle(Handle handle);
 
+/// The device of the context that was current when the handle was first seen. A handle can be made before there is a
+/// context: then it is asked for again at the next products, and ever more rarely while the answer is none.
+/// Thread-safe, lock-free.
+Device device_of(HandleRecord& record);
+
 /// To be called when the library's own function has created one, on the thread that did.
 void note_handle_created(Handle handle);
 
@@ -75,8 +81,9 @@ std::int32_t program_math_mode(HandleRecord& record, const Library& library);
 /// The program sets a math mode; returns the library's status. Precondition: the lock is held.
 std::int32_t set_program_math_mode(HandleRecord& record, const Library& library, std::int32_t math_mode);
 
-/// Makes `choice` (bits 0 to 2) the math mode, calls, and puts back what was in force; returns the call's status, or
-/// status_not_supported where the library refuses the mode. Precondition: the lock is held.
+/// Makes `choice` (bits 0 to 2) the math mode, keeps the flags that it knows, calls, and puts back what was in force;
+/// returns the call's status, or status_not_supported where the library refuses the mode. Precondition: the lock is
+/// held.
 template <class Call>
 std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t choice,
                                   const Call& call) {
@@ -86,7 +93,7 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
     std::int32_t outer_mode = program_mode;
     if (program_mode == math_unknown || library.set_math_mode == nullptr ||
         (is_nested && library.get_math_mode(handle, &outer_mode) != status_success) ||
-        library.set_math_mode(handle, (program_mode & ~math_choice) | choice) != status_success)
+        library.set_math_mode(handle, (program_mode & math_flags) | choice) != status_success)
         return status_not_supported;
     record.program_mode = program_mode;
     record.runs_under_other_mode = true;

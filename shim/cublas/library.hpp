@@ -67,9 +67,11 @@ std::size_t desc_size(const Library& library, std::int32_t version);
 std::uint64_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
 
 /// The device that a thread's current context is on, asked of the CUDA driver that the program has loaded.
-struct Device {
+struct alignas(8) Device {                // in one word, so that threads read it whole
     std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
+
+    bool operator==(const Device&) const = default;
 };
 Device current_device();
 

@@ -121,8 +121,9 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, LtPro
     product.asked.road = Road::lt_matmul;
     product.handle = find_handle(parts.handle);
     if (product.handle == nullptr) return true;
-    call.device_index = product.handle->device_index;
-    call.compute_capability = product.handle->compute_capability;
+    product.device = device_of(*product.handle);
+    call.device_index = product.device.index;
+    call.compute_capability = product.device.compute_capability;
 
     if (!has_everything_needed(library) || parts.desc == nullptr || parts.a_layout == nullptr ||
         parts.b_layout == nullptr || parts.d_layout == nullptr)
@@ -135,7 +136,7 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, LtPro
 
     Asked& asked = product.asked;
     asked.has_bf16x9 = library.has_bf16x9();
-    asked.compute_capability = product.handle->compute_capability;
+    asked.compute_capability = product.device.compute_capability;
     if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
     if (asked.compute_type == 0) asked.compute_type = -1;
     // An algorithm of a changed search is no wish of the program's: it will be replaced.
@@ -271,24 +272,30 @@ std::uint64_t shape_of(const Library& library, const void* layout) {
     return key.value();
 }
 
-/// The algorithm to run the changed product with in place of the program's; false: there is none.
+/// Whether the library takes the program's algorithm for the changed product.
+bool fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
+          std::uint64_t workspace_size) {
+    if (library.algo_check == nullptr) return false;
+    HeuristicResult check{};
+    return library.algo_check(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout,
+                              parts.d_layout, algorithm.data(), &check) == status_success &&
+           check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment;
+}
+
+/// The algorithm to run the changed product with in place of the program's; false: there is none. Answers of the
+/// library are kept, so that it is asked once per algorithm and product.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
                        const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
     const std::uint64_t alignment = alignment_of(matrices);
     const auto workspace_size = static_cast<std::uint64_t>(frame.word(argument_workspace_size));
+    const Format of_algorithm = format_of_algorithm(library, algorithm.data()).value_or(format);
+    const bool is_precise_enough = of_algorithm >= format || format == Format::bf16x9;
     FoundAlgorithm original;
     const bool is_known = recall_algorithm(algorithm, original);
-    if (is_known && original.compute_type == compute_type && original.min_alignment <= alignment) return true;
+    if (is_precise_enough && is_known && original.compute_type == compute_type && original.min_alignment <= alignment)
+        return true;
 
-    const Format of_algorithm = format_of_algorithm(library, algorithm.data()).value_or(format);
-    if (library.algo_check != nullptr && (of_algorithm >= format || format == Format::bf16x9)) {
-        HeuristicResult check{};
-        if (library.algo_check(parts.handle, parts.desc, parts.a_layout, parts.b_layout, parts.c_layout,
-                               parts.d_layout, algorithm.data(), &check) == status_success &&
-            check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment)
-            return true;
-    }
     record::Hash key;
     key.add_all(algorithm);
     key.add_all(desc.words());
@@ -300,7 +307,9 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     key.add(static_cast<std::uint64_t>(format));
     Replacement replacement;
     if (!recall_replacement(key.value(), replacement)) {
-        const SearchResult answer = search(library, parts, original, format, matrices, workspace_size);
+        SearchResult answer{.replacement = {true, algorithm}};
+        if (!is_precise_enough || !fits(library, parts, algorithm, alignment, workspace_size))
+            answer = search(library, parts, original, format, matrices, workspace_size);
         replacement = answer.replacement;
         if (replacement.exists || answer.is_final) remember_replacement(key.value(), replacement);
     }
@@ -374,7 +383,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         if (const auto status = run_with_another_algorithm()) return *status;
     }
     const auto status = static_cast<std::int32_t>(site.route->as_called(site.real, frame));
-    if (!is_refusal(status)) {
+    if (!is_refusal(status) || status == status_alloc_failed) {
         if (tells_actual && status == status_success) done.actual = actual_format(*site.library, algorithm);
         return status;
     }

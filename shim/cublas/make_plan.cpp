@@ -1,5 +1,9 @@
 #include "shim/cublas/make_plan.hpp"
 
+#include <algorithm>
+
+#include "policy/words.hpp"
+
 namespace fp32shim::cublas {
 namespace {
 
@@ -14,15 +18,49 @@ void tell(Plan& plan, Format format, Reason reason, const Environment& environme
                                                     (effect == Format::tf32 && environment.tf32_may_be_on));
 }
 
-bool vouches_for_alignment(const policy::Decision& decision, const policy::Policy& policy) {
-    return decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].assume_aligned;
+/// Base names begin with this. cuSOLVER, MAGMA and torch's linear algebra refine what they get, and rely on more
+/// precision than their products seem to need; cuDNN has a setting of its own for TF32, which frameworks set.
+struct ProtectedCaller {
+    std::string_view prefix;
+    Reason reason;
+};
+constexpr ProtectedCaller protected_callers[] = {
+    {"libcusolver", Reason::solver},
+    {"libmagma", Reason::protected_call},
+    {"libtorch_cuda_linalg", Reason::protected_call},
+    {"libcudnn", Reason::protected_call},
+};
+
+const ProtectedCaller* protected_caller(std::string_view caller) {
+    for (const ProtectedCaller& each : protected_callers)
+        if (caller.starts_with(each.prefix)) return &each;
+    return nullptr;
 }
 
-bool names_solver(const policy::Decision& decision, const policy::Policy& policy) {
-    if (decision.rule < 0) return false;
-    for (const std::string& caller : policy.rules[static_cast<std::size_t>(decision.rule)].when.caller)
-        if (caller.starts_with(solver_name)) return true;
+bool contains_trsm(std::string_view glob) {
+    for (std::size_t i = 0; i + 4 <= glob.size(); ++i)
+        if (policy::equal_ignoring_case(glob.substr(i, 4), "trsm")) return true;
     return false;
+}
+
+template <class Names>
+bool names(const std::vector<std::string>& globs, const Names& names_it) {
+    return std::any_of(globs.begin(), globs.end(), names_it);
+}
+
+/// Why this decision must not lower the call; as_requested: it may. What frameworks protect is lowered only by a rule
+/// that names the function or the caller, not by one that happens to match.
+Reason forbids_lowering(const Request& request, const policy::Decision& decision, const policy::Policy& policy) {
+    const policy::Rule* rule = decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
+    const ProtectedCaller* caller = protected_caller(request.caller);
+    const bool caller_is_named =
+        caller != nullptr && rule != nullptr &&
+        names(rule->when.caller, [&](std::string_view glob) { return glob.starts_with(caller->prefix); });
+    if (caller != nullptr && !caller_is_named) return caller->reason;
+    const bool function_is_named = rule != nullptr && names(rule->when.function, contains_trsm);
+    if (request.is_solve && !function_is_named && !caller_is_named) return Reason::protected_call;
+    const bool vouches_for_alignment = rule != nullptr && rule->assume_aligned;
+    return request.pointers_are_in_arrays && !vouches_for_alignment ? Reason::alignment : Reason::as_requested;
 }
 
 }  // namespace
@@ -40,14 +78,17 @@ Plan make_plan(const Request& request, const policy::Decision& decision, policy:
     } else if (!is_known(request.asked)) {
         plan.reason = Reason::unknown_value;
     } else {
-        const Restraints restraints{
-            .pointers_may_be_unaligned = request.pointers_are_in_arrays && !vouches_for_alignment(decision, policy),
-            .is_of_solver = request.is_of_solver && !names_solver(decision, policy)};
         // Every decision but `native` is clamped already.
         if (decision.precision != policy::Precision::native) floor = policy::Floor::none;
         plan.asked = asked_format(request.asked, environment);
-        plan.change = plan_change(request.asked, environment, restraints, decision, floor, policy);
+        plan.change = plan_change(request.asked, environment, {forbids_lowering(request, decision, policy)}, decision,
+                                  floor, policy);
         tell(plan, plan.change.format, plan.change.reason, environment);
+        const bool mode_is_known = has_known_mode(request.asked) || !depends_on_mode(request.asked);
+        if (!mode_is_known && plan.change.how == record::How::forward) {
+            plan.applied = policy::Applied::unchanged;
+            plan.reason = Reason::unknown_value;
+        }
     }
     return plan;
 }

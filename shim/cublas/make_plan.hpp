@@ -22,7 +22,8 @@ struct Request {
     Counted counted = Counted::governed;
     bool handle_is_known = true;
     bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
-    bool is_of_solver = false;            ///< the caller is cuSOLVER
+    bool is_solve = false;                ///< trsm and its batches
+    std::string_view caller{};            ///< base name of the calling object
     Asked asked;
 };
 
@@ -50,8 +51,5 @@ Plan plan_for_nothing(Plan plan);
 
 /// Static text for what a plan's reason leaves out; empty where there is nothing.
 std::string_view detail_of(const Plan& plan);
-
-/// cuSOLVER refines what it gets, and relies on more precision than its products seem to need.
-constexpr std::string_view solver_name = "libcusolver";
 
 }  // namespace fp32shim::cublas

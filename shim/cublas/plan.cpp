@@ -39,9 +39,6 @@ std::uint64_t intern(const Plan& plan) {
     return 0;
 }
 
-/// Whether the handle's math mode decides what a call with this compute type (0: it has none) does.
-bool depends_on_math_mode(std::int32_t compute_type) { return compute_type == 0 || compute_type == compute_32f; }
-
 }  // namespace
 
 void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force) {
@@ -51,7 +48,8 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
     const std::int32_t compute_type = is_forwarded ? product.asked.compute_type : plan.change.compute_type;
     const bool is_simple = product.asked.road == Road::compute_type && plan.applied != policy::Applied::unchanged &&
                            plan.change.how != record::How::math_mode && plan.change.math_mode < 0 &&
-                           !depends_on_math_mode(compute_type);
+                           product.device.compute_capability != 0 &&  // device_of asks for it again
+                           !depends_on_mode({.compute_type = compute_type});
     const bool is_recorded = in_force.recording != nullptr;
     const bool is_watched =
         (in_force.logs() && !is_recorded) || site.by_importers || !is_cublas_library(site.provider);
@@ -65,7 +63,8 @@ Plan make_plan(const Site& site, const Product& product, const policy::Decision&
     const Request request{.counted = product.counted,
                           .handle_is_known = product.handle != nullptr,
                           .pointers_are_in_arrays = product.pointers_are_in_arrays,
-                          .is_of_solver = site.is_of_solver,
+                          .is_solve = site.function->family->operation == blas::Operation::trsm,
+                          .caller = site.caller_name(),
                           .asked = product.asked};
     return make_plan(request, decision, floor_in_force(in_force), environment(), in_force.policy);
 }

@@ -33,7 +33,7 @@ Plan plan_call(Site& site, const Product& product, const Settings& in_force, con
         return interned_plan(kept >> number_shift & number_mask);
     policy::MatmulCall call;
     describe(call);
-    const policy::Decision decision = decide_call(in_force, call);
+    const policy::Decision decision = decide_call(site, in_force, call);
     const Plan plan = make_plan(site, product, decision, in_force);
     if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_in_use())
         keep_plan(site, product, plan, in_force);

@@ -157,6 +157,7 @@ Product describe(const Site& site, const Frame& frame) {
     }
     if (product.counted != Counted::not_at_all && arguments.has(Role::handle) && !is_xt(function))
         product.handle = find_handle(arguments.handle());
+    if (product.handle != nullptr) product.device = device_of(*product.handle);
     return product;
 }
 
@@ -177,7 +178,7 @@ void describe_request(const Site& site, const Frame& frame, std::uint64_t settin
     asked.is_grouped = family.batching == Batching::groups;
     asked.has_compute_type_form = site.with_compute_type != nullptr;
     asked.has_bf16x9 = site.library->has_bf16x9();
-    asked.compute_capability = product.handle->compute_capability;
+    asked.compute_capability = product.device.compute_capability;
     product.key = join(settings, handle_key(asked.compute_capability, asked.math_mode), site.route->key(frame));
 }
 
@@ -189,8 +190,8 @@ void describe_sizes(const Site& site, const Frame& frame, const Product& product
     call.device = policy::Device::cuda;
     call.dtype = product.dtype;
     if (product.handle != nullptr) {
-        call.device_index = product.handle->device_index;
-        call.compute_capability = product.handle->compute_capability;
+        call.device_index = product.device.index;
+        call.compute_capability = product.device.compute_capability;
     }
     if (function.family->batching == Batching::groups) {
         // The library looks at the arrays only where it takes the handle for one.

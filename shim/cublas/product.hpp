@@ -22,6 +22,7 @@ struct Product {
     policy::Dtype dtype = policy::Dtype::float32;
     bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
     HandleRecord* handle = nullptr;       ///< nullptr: unknown
+    Device device;                        ///< of the handle
     std::uint64_t key = key_unknown;      ///< what the plan for it depends on, see plan_key.hpp
     Asked asked;
 };

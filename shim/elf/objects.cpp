@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 
@@ -9,6 +10,7 @@
 #include <cerrno>
 
 #include "record/raw_syscall.hpp"
+#include "record/this_process.hpp"
 #include "shim/elf/text.hpp"
 
 // Our own dynamic section, which link.h declares: the linker defines it in every shared object. Hidden, so that the
@@ -147,7 +149,9 @@ const ElfW(Sym) * find_by_sysv_hash(const Object& object, std::string_view name,
 
 }  // namespace
 
-std::string_view Object::name() const {
+std::string_view Object::name() const { return name_of(map); }
+
+std::string_view name_of(const link_map* map) {
     if (map == nullptr) return {};
     std::string_view path = view(map->l_name);
     if (path.empty() && map == first_object()) {
@@ -161,6 +165,7 @@ Object read_object(const link_map* map) {
     Object object;
     object.map = map;
     object.base = map->l_addr;
+    if (!is_mapped(map)) return object;
     for (const ElfW(Dyn)* entry = map->l_ld; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
         const ElfW(Addr) value = entry->d_un.d_ptr;
         switch (entry->d_tag) {
@@ -231,9 +236,16 @@ bool is_recursive_lock(const pthread_mutex_t& lock) {
     return lock.__data.__kind == PTHREAD_MUTEX_RECURSIVE_NP && lock.__data.__list.__next == nullptr;
 }
 
-const std::uint64_t* find_adds_in(const char* rtld_global, std::size_t size) {
+std::uint32_t count_objects() {
+    std::uint32_t count = 0;
+    for (const link_map* map = first_object(); map != nullptr; map = map->l_next) ++count;
+    return count;
+}
+
+LoaderCounts find_counts_in(const char* rtld_global, std::size_t size) {
     const auto& first = *reinterpret_cast<const Namespace*>(rtld_global);
-    if (first.list != first_object()) return nullptr;
+    if (first.list != first_object()) return {};
+    const std::uint32_t* loaded = first.count == count_objects() ? &first.count : nullptr;
     constexpr std::size_t namespaces = 16, fewest_locks = 2, most_locks = 3;
     constexpr std::size_t longest = sizeof(std::uint64_t) * 2 + most_locks * sizeof(pthread_mutex_t);
     for (std::size_t place = sizeof first; place + longest <= size; place += sizeof(std::uint64_t)) {
@@ -244,22 +256,22 @@ const std::uint64_t* find_adds_in(const char* rtld_global, std::size_t size) {
         while (count < most_locks && is_recursive_lock(locks[count])) ++count;
         const auto* adds = reinterpret_cast<const std::uint64_t*>(locks + count);
         constexpr std::uint64_t absurd = std::uint64_t{1} << 32;
-        if (count >= fewest_locks && *adds >= first.count && *adds < absurd) return adds;
+        if (count >= fewest_locks && *adds >= first.count && *adds < absurd) return {adds, loaded};
     }
-    return nullptr;
+    return {};
 }
 
 }  // namespace
 
-const std::uint64_t* find_loader_adds() {
+LoaderCounts find_loader_counts() {
     for (const link_map* map = first_object(); map != nullptr; map = map->l_next) {
         const Object object = read_object(map);
         const ElfW(Sym)* symbol = find_definition(object, "_rtld_global", {});
         if (symbol == nullptr || symbol->st_size < sizeof(Namespace)) continue;
         const auto* found = reinterpret_cast<const char*>(address_of(object, *symbol));
-        if (const std::uint64_t* adds = find_adds_in(found, symbol->st_size)) return adds;
+        if (const LoaderCounts counts = find_counts_in(found, symbol->st_size); counts.adds != nullptr) return counts;
     }
-    return nullptr;
+    return {};
 }
 
 const link_map* own_object() {
@@ -276,12 +288,27 @@ namespace {
 
 using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
+/// Whether memory can be read: the kernel tries, and takes what is there for signals, which wait for a moment. A way
+/// that no sandbox refuses, and about which valgrind says nothing.
+bool is_readable(ElfW(Addr) address) {
+    std::uint64_t before = 0;
+    const long result =
+        record::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, static_cast<long>(address & ~ElfW(Addr){7}),
+                              record::raw::address(&before), sizeof before);
+    if (result == 0)
+        record::raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, record::raw::address(&before), 0, sizeof before);
+    return result != -EFAULT;
+}
+
+/// Where the object's headers are said to be. Nothing of its own is read.
 ProgramHeaders program_headers(const link_map* map) {
     if (const PrivateFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
     // The file's header is mapped at the base of every shared object that a normal linker made.
     const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
-    if (header == nullptr || header->e_ident[0] != ELFMAG0 || header->e_ident[1] != ELFMAG1) return {};
+    if (header == nullptr || !is_readable(map->l_addr) || header->e_ident[0] != ELFMAG0 ||
+        header->e_ident[1] != ELFMAG1)
+        return {};
     return {reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff), header->e_phnum};
 }
 
@@ -300,19 +327,51 @@ const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
     return nullptr;
 }
 
-}  // namespace
-
-bool is_mapped(const link_map* map) {
-    if (_r_debug.r_state == r_debug::RT_CONSISTENT) return true;  // the loader is not at work, nor was at a fork
-    const std::uintptr_t page_size = getauxval(AT_PAGESZ);
-    unsigned char in_core[1];
-    const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(map->l_ld) / page_size * page_size;
-    return record::raw::syscall6(SYS_mincore, static_cast<long>(page), 1, record::raw::address(in_core)) != -ENOMEM;
+/// Whether what lies at the object's place is the object: its headers lead to the dynamic section that the loader
+/// knows. What was unmapped may be something else's by now.
+bool is_there(const link_map* map) {
+    const ProgramHeaders headers = program_headers(map);
+    const auto dynamic = reinterpret_cast<ElfW(Addr)>(map->l_ld);
+    if (!is_readable(dynamic)) return false;
+    if (headers.empty()) return true;
+    if (!is_readable(reinterpret_cast<ElfW(Addr)>(headers.data())) ||
+        !is_readable(reinterpret_cast<ElfW(Addr)>(headers.data() + headers.size()) - 1))
+        return false;
+    for (const ElfW(Phdr) & segment : headers)
+        if (segment.p_type == PT_DYNAMIC && map->l_addr + segment.p_vaddr == dynamic) return true;
+    return false;
 }
 
-bool contains(const link_map* map, ElfW(Addr) address) { return contains_with(map, address, 0); }
+// Of a forked child: this_process(), and whether the list was whole when it looked first.
+//
+//     63             32 31 1     0
+//     | this_process() | 0 | whole |
+constinit std::atomic<std::uint64_t> looked_at{0};
+
+}  // namespace
+
+bool list_is_whole() {
+    if (!record::is_forked_child()) return true;
+    const std::uint64_t self = std::uint64_t{record::this_process()} << 32;
+    std::uint64_t known = looked_at.load(std::memory_order_relaxed);
+    if (known >> 32 != self >> 32) {
+        known = self | 1;
+        for (const link_map* map = first_object(); map != nullptr; map = map->l_next)
+            if (!is_there(map)) known = self;
+        looked_at.store(known, std::memory_order_relaxed);
+    }
+    return (known & 1) != 0;
+}
+
+bool is_mapped(const link_map* map) {
+    const bool is_loader_at_work = _r_debug.r_state != r_debug::RT_CONSISTENT;
+    return (!is_loader_at_work && list_is_whole()) || is_there(map);
+}
+
+bool contains(const link_map* map, ElfW(Addr) address) { return is_mapped(map) && contains_with(map, address, 0); }
 
 std::span<const std::uint8_t> build_id(const link_map* map) {
+    if (!is_mapped(map)) return {};
     for (const ElfW(Phdr) & segment : program_headers(map)) {
         if (segment.p_type != PT_NOTE) continue;
         const ElfW(Addr) end = map->l_addr + segment.p_vaddr + segment.p_memsz;

@@ -34,19 +34,25 @@ struct Object {
     const ElfW(Rela) * plt_relocations = nullptr;
     std::size_t plt_relocation_count = 0;
 
-    /// Base name of the file; the program's own for the main program.
+    /// name_of(map).
     std::string_view name() const;
 };
 
-/// Reads an object's dynamic section.
+/// Reads an object's dynamic section. Of one that is not there (is_mapped), there are no tables.
 Object read_object(const link_map* map);
+
+/// The base name of an object's file; the program's own for the main program. Reads the loader's record alone.
+std::string_view name_of(const link_map* map);
 
 /// First object of the loader's list: the main program.
 const link_map* first_object();
 
-/// How many objects the loader has ever added to its lists, as it counts them itself: one load tells whether there
-/// are new ones. nullptr: not found (not glibc as known).
-const std::uint64_t* find_loader_adds();
+/// The loader's own counts: one load tells whether there are new objects, two whether any are gone.
+struct LoaderCounts {
+    const std::uint64_t* adds = nullptr;    ///< objects ever added to a list; nullptr: not found (not glibc as known)
+    const std::uint32_t* loaded = nullptr;  ///< objects that are in first_object()'s list; nullptr: not found
+};
+LoaderCounts find_loader_counts();
 
 /// Whether the loader's list has the object; it need not be one at all.
 bool is_in_list(const link_map* wanted);
@@ -57,9 +63,13 @@ const link_map* own_object();
 /// Whether the address lies in this library.
 bool is_own_code(ElfW(Addr) address);
 
-/// Whether the object's pages are there. In a child that was forked while another thread was in dlclose, the list may
-/// have an object for ever whose pages are gone.
+/// Whether the object's pages are there. The loader takes an object off its list only after it has unmapped it, and a
+/// child that was forked in between keeps it there for ever.
 bool is_mapped(const link_map* map);
+
+/// Whether every object of the list was there when this process was forked, so far as it can be known: false in a
+/// child of a process one of whose other threads was in dlclose at the fork.
+bool list_is_whole();
 
 /// Whether the object has segments that contain the address.
 bool contains(const link_map* map, ElfW(Addr) address);

@@ -1,60 +1,101 @@
 #include "shim/elf/readers.hpp"
 
 #include <atomic>
+#include <cstdint>
 
 #include "record/raw_syscall.hpp"
+#include "record/this_process.hpp"
 
 namespace fp32shim::elf {
 namespace {
 
-constinit std::atomic<int> readers{0};
-constinit std::atomic<int> closing{0};
+// Who reads and who closes, in one word with the process that they are threads of: in a forked child, where they are
+// not, the word counts nobody.
+//
+//     63              32 31     17 16              15 14      0
+//     | this_process() | closing | waited in vain    | readers |
+struct Counts {
+    std::uint32_t process;
+    std::uint16_t closing;
+    bool waited_in_vain;  ///< for those who close now: nobody waits for them again
+    std::uint16_t readers;
+};
+
+constexpr std::uint64_t count_mask = (1U << 15) - 1;
+
+constexpr std::uint64_t word_of(const Counts& counts) {
+    return std::uint64_t{counts.process} << 32 | (counts.closing & count_mask) << 17 |
+           std::uint64_t{counts.waited_in_vain} << 16 | (counts.readers & count_mask);
+}
+
+constinit std::atomic<std::uint64_t> word{0};
 constinit std::atomic<int> closing_thread{0};
-constinit std::atomic<int> process{0};  ///< whose counts these are
+
+Counts counts_of(std::uint64_t value, std::uint32_t self) {
+    if (static_cast<std::uint32_t>(value >> 32) != self) return {self, 0, false, 0};
+    return {self, static_cast<std::uint16_t>(value >> 17 & count_mask), (value >> 16 & 1) != 0,
+            static_cast<std::uint16_t>(value & count_mask)};
+}
+
+Counts counts_now() { return counts_of(word.load(), record::this_process()); }
+
+/// Changes the counts as one; returns what they are then.
+template <class Change>
+Counts change_counts(std::uint32_t self, Change change) {
+    std::uint64_t before = word.load();
+    for (;;) {
+        Counts counts = counts_of(before, self);
+        change(counts);
+        if (word.compare_exchange_weak(before, word_of(counts))) return counts;
+    }
+}
 
 // Reading takes microseconds; unmapping, milliseconds. Longer waits mean that the other side waits for us.
 constexpr int attempts = 200;
 
-void wait_until_zero(const std::atomic<int>& count) {
-    for (int attempt = 0; attempt < attempts && count.load() > 0; ++attempt) {
+/// False: waited in vain.
+template <class Condition>
+bool wait_until(Condition condition) {
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+        if (condition()) return true;
         const timespec a_tenth_of_a_millisecond{0, 100'000};
         record::raw::syscall6(SYS_nanosleep, record::raw::address(&a_tenth_of_a_millisecond));
     }
-}
-
-/// A forked child inherits counts of threads that it does not have.
-void forget_the_parents_threads() {
-    const int self = record::raw::getpid();
-    int known = process.load();
-    if (known == self || !process.compare_exchange_strong(known, self)) return;
-    if (known == 0) return;
-    readers.store(0);
-    closing.store(0);
+    return condition();
 }
 
 }  // namespace
 
-Reading::Reading() {
-    forget_the_parents_threads();
-    // Announced first and looked second, as Closing does: one of the two sees the other.
-    readers.fetch_add(1);
-    if (closing.load() == 0) return;
+Reading::Reading() : process_(record::this_process()) {
+    const auto begin = [](Counts& counts) { ++counts.readers; };
+    // Announced first and looked at second, as Closing does: one of the two sees the other.
+    const Counts counts = change_counts(process_, begin);
+    if (counts.closing == 0 || counts.waited_in_vain) return;
     // A destructor that runs inside dlclose and multiplies is its own closer.
     if (closing_thread.load() == record::raw::gettid()) return;
-    readers.fetch_sub(1);
-    wait_until_zero(closing);
-    readers.fetch_add(1);
+    change_counts(process_, [](Counts& now) { --now.readers; });
+    if (!wait_until([] { return counts_now().closing == 0; }))
+        change_counts(process_, [](Counts& now) { now.waited_in_vain = now.closing > 0; });
+    change_counts(process_, begin);
 }
 
-Reading::~Reading() { readers.fetch_sub(1); }
+Reading::~Reading() {
+    // A signal handler may have forked meanwhile: then its child ends what it did not begin.
+    if (record::this_process() != process_) return;
+    change_counts(process_, [](Counts& counts) { --counts.readers; });
+}
 
-Closing::Closing() {
-    forget_the_parents_threads();
-    closing.fetch_add(1);
+Closing::Closing() : process_(record::this_process()) {
+    change_counts(process_, [](Counts& counts) { ++counts.closing; });
     closing_thread.store(record::raw::gettid());
-    wait_until_zero(readers);
+    wait_until([] { return counts_now().readers == 0; });
 }
 
-Closing::~Closing() { closing.fetch_sub(1); }
+Closing::~Closing() {
+    if (record::this_process() != process_) return;
+    change_counts(process_, [](Counts& counts) {
+        if (--counts.closing == 0) counts.waited_in_vain = false;
+    });
+}
 
 }  // namespace fp32shim::elf

@@ -4,6 +4,8 @@
 // thread which multiplies for the first time). So both sides wait a bounded time and then go on.
 #pragma once
 
+#include <cstdint>
+
 namespace fp32shim::elf {
 
 /// Held while the loader's list and the objects' tables are read.
@@ -13,6 +15,9 @@ class Reading {
     ~Reading();
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
+
+  private:
+    std::uint32_t process_;
 };
 
 /// Held around the real dlclose: waits for readers first.
@@ -22,6 +27,9 @@ class Closing {
     ~Closing();
     Closing(const Closing&) = delete;
     Closing& operator=(const Closing&) = delete;
+
+  private:
+    std::uint32_t process_;
 };
 
 }  // namespace fp32shim::elf

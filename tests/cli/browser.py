@@ -26,6 +26,9 @@ setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => setTime
 """
 
 
+ENTER, SPACE = "\ue007", "\ue00d"  # as WebDriver names keys
+
+
 class Page:
     def __init__(self, driver, path):
         self.driver = driver
@@ -46,10 +49,13 @@ class Page:
         """What a reader sees of it: none of what is hidden."""
         return self.find(selector).text
 
+    def titles(self):
+        """Of all columns, also of those that a narrow page does not show."""
+        return self.run("return [...document.querySelectorAll('#decisions thead button')].map(b => b.textContent)")
+
     def column(self, title):
         """The first lines of a column's cells, in the order of the rows that are shown."""
-        titles = self.run("return [...document.querySelectorAll('#decisions thead button')].map(b => b.textContent)")
-        place = titles.index(title)
+        place = self.titles().index(title)
         return self.run("return [...document.querySelectorAll('#decisions tbody tr:not(.none)')]"
                         ".map(row => row.cells[arguments[0]].firstChild.textContent)", place)
 
@@ -80,6 +86,10 @@ class Page:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                     {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True})
         self.settle()
+
+    def press(self, key):
+        """A key, by whatever has the focus."""
+        self.driver.switch_to.active_element.send_keys(key)
 
     def reset_filters(self):
         self.find("#filters button").click()

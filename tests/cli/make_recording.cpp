@@ -1,10 +1,12 @@
 // Writes recordings for the tests of `fp32shim report`, `log` and `verify`: what the shim's writer would write for
 // calls that are described on the command line.
 //
-//   make_recording FILE LEVEL [--stay] [--rows ROWS] [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS]]...
+//   make_recording FILE LEVEL [--stay] [--rows ROWS]
+//                  [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS,...[:SCOPE]]]]...
 //
 // LEVEL is summary or calls. Each description is one distinct decision on the CPU, called CALLS times by each thread,
-// 1000 ticks a call. It then prints the path, and with --stay stays alive until its standard input ends. ROWS: how
+// 1000 ticks a call, or these in turn. SIZE is that of m, n and k, or MxNxK; FROM-TO stands for a decision of each
+// size. It then prints the path, and with --stay stays alive until its standard input ends. ROWS: how
 // many distinct decisions the recording has room for.
 #include <poll.h>
 #include <unistd.h>
@@ -27,12 +29,15 @@ namespace {
 
 struct Description {
     std::string function;
-    long size = 0;
+    long m = 0, n = 0, k = 0;
+    long more_sizes = 0;  ///< further decisions, each one larger in m, n and k
     policy::Precision requested{};
     policy::Applied applied{};
     policy::Reason reason{};
     long calls = 0;
     long threads = 1;
+    std::vector<std::uint64_t> ticks = {1000};
+    std::string scope;
 };
 
 policy::Reason reason_of(const std::string& text) {
@@ -44,34 +49,58 @@ policy::Reason reason_of(const std::string& text) {
     std::exit(2);
 }
 
-Description parsed(const std::string& text) {
+std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts(1);
     for (const char c : text) {
-        if (c == ':')
+        if (c == separator)
             parts.emplace_back();
         else
             parts.back() += c;
     }
+    return parts;
+}
+
+void read_sizes(const std::string& text, Description& description) {
+    const std::vector<std::string> range = split(text, '-'), sizes = split(range[0], 'x');
+    const long first = std::stol(sizes[0]);
+    description.m = first;
+    description.n = sizes.size() == 3 ? std::stol(sizes[1]) : first;
+    description.k = sizes.size() == 3 ? std::stol(sizes[2]) : first;
+    if (range.size() == 2) description.more_sizes = std::stol(range[1]) - first;
+}
+
+Description parsed(const std::string& text) {
+    const std::vector<std::string> parts = split(text, ':');
     if (parts.size() < 6) {
         std::fprintf(stderr, "make_recording: not a description: %s\n", text.c_str());
         std::exit(2);
     }
-    return {parts[0],
-            std::stol(parts[1]),
-            policy::parse_precision(parts[2]).value(),
-            policy::parse_word(policy::applied_words, parts[3]).value(),
-            reason_of(parts[4]),
-            std::stol(parts[5]),
-            parts.size() > 6 ? std::stol(parts[6]) : 1};
+    Description description;
+    description.function = parts[0];
+    read_sizes(parts[1], description);
+    description.requested = policy::parse_precision(parts[2]).value();
+    description.applied = policy::parse_word(policy::applied_words, parts[3]).value();
+    description.reason = reason_of(parts[4]);
+    description.calls = std::stol(parts[5]);
+    if (parts.size() > 6) description.threads = std::stol(parts[6]);
+    if (parts.size() > 7) {
+        description.ticks.clear();
+        for (const std::string& ticks : split(parts[7], ',')) description.ticks.push_back(std::stoul(ticks));
+    }
+    if (parts.size() > 8) description.scope = parts[8];
+    return description;
 }
 
-record::DecisionEvent decision_of(const Description& description) {
+record::DecisionEvent decision_of(const Description& description, long place) {
     record::DecisionEvent decision;
     decision.call.function = description.function;
     decision.call.caller = "libcaller.so";
     decision.call.dtype = policy::Dtype::float32;
     decision.call.trans_a = decision.call.trans_b = 'N';
-    decision.call.m = decision.call.n = decision.call.k = description.size;
+    decision.call.scope = description.scope;
+    decision.call.m = description.m + place;
+    decision.call.n = description.n + place;
+    decision.call.k = description.k + place;
     if (description.reason == policy::Reason::observed) decision.call.dtype = policy::Dtype::bfloat16;
     decision.provider = "libprovider.so.0";
     decision.requested = description.requested;
@@ -84,10 +113,13 @@ record::DecisionEvent decision_of(const Description& description) {
 
 void call(record::Recording& recording, const Description& description, std::uint64_t key, bool with_events) {
     record::ThreadWriter* writer = recording.attach();
-    for (long i = 0; i < description.calls; ++i) {
-        const std::uint64_t end = record::ticks();
-        recording.count(*writer, key, end - 1000, end, with_events,
-                        [&](record::DecisionEvent& decision) { decision = decision_of(description); });
+    for (long place = 0; place <= description.more_sizes; ++place) {
+        for (long i = 0; i < description.calls; ++i) {
+            const std::uint64_t end = record::ticks();
+            const std::uint64_t ticks = description.ticks[static_cast<std::size_t>(i) % description.ticks.size()];
+            recording.count(*writer, key + static_cast<std::uint64_t>(place), end - ticks, end, with_events,
+                            [&](record::DecisionEvent& decision) { decision = decision_of(description, place); });
+        }
     }
     recording.detach(writer);
 }
@@ -135,6 +167,7 @@ int main(int argc, char** argv) {
             threads.emplace_back([&, key] { call(*opened.recording, description, key, with_events); });
         }
         for (std::thread& thread : threads) thread.join();
+        key += static_cast<std::uint64_t>(description.more_sizes);
     }
     std::puts(opened.recording->path().c_str());
     std::fflush(stdout);

@@ -72,9 +72,10 @@ def test_help_fits_a_terminal_of_80_columns(words):
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_each_command_has_a_version(command):
-    result = fp32shim(*filter(None, [command]), "--version")
-    assert (result.returncode, result.stderr) == (0, "")
-    assert re.fullmatch(r"fp32shim \d+\.\d+\.\d+\n", result.stdout)
+    for word in ("--version", "-V"):
+        result = fp32shim(*filter(None, [command]), word)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert re.fullmatch(r"fp32shim \d+\.\d+\.\d+\n", result.stdout)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -107,7 +108,8 @@ def test_no_command_is_a_usage_error_with_the_help():
     ["report", "/no/such.fp32rec"], ["log", "/no/such.fp32rec"], ["verify", "--at-least", "fp32", "/no/such.fp32rec"],
     ["verify", "--at-least", "fp23", "x"], ["report", "--format", "xml", "x"], ["explain"],
     ["explain", "--function", "sgemm_", "--m", "-4"], ["explain", "--function", "sgemm_", "--policy", "/no/such.toml"],
-    ["set", "0", "high"], ["set", "x", "high"], ["set", "1"], ["set", "1", "hihg"], ["set", "999999999", "high"],
+    ["set", "0", "high"], ["set", "x", "high"], ["set", "1"], ["set", "1", "hihg"], ["set", "high"], ["set"], ["set", "--all"],
+    ["set", "1", "x", "high"], ["set", "1", "--all", "high"], ["reload"], ["reload", "1", "--all"], ["reload", "1", "x"], ["set", "999999999", "high"],
     ["reload", "999999999"], ["ps", "999999999"], ["top", "999999999"], ["check"], ["completion"],
     ["explain", "--function", "sgemm_", "--policy", ""], ["report", "x", "--output", ""],
     ["completion", "tcsh"], ["report", "x", "--top", "many"], ["doctor", "--", "no-such-program-here"],

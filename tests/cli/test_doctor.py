@@ -220,6 +220,15 @@ def test_a_preload_with_blas_functions_before_the_shim_is_found(tmp_path):
     assert "before the shim" not in messages(behind["findings"])
 
 
+def test_an_audit_library_that_has_the_loader_call_functions_is_found():
+    library = client("libwatches_returns.so")
+    status, result, _ = doctor(LD_AUDIT=library)
+    assert status == 1
+    found = [finding for finding in result["findings"] if "LD_AUDIT" in finding["about"]]
+    assert len(found) == 1
+    assert "the loader is recorded as their caller" in found[0]["message"]
+
+
 # ---- programs
 
 def test_a_linked_program_is_seen_with_its_provider():

@@ -1,5 +1,7 @@
 """fp32shim check and explain."""
 
+import os
+
 import pytest
 
 import shim
@@ -53,9 +55,46 @@ def test_check_is_content_with_the_policies_that_are_shipped():
 
 def test_check_judges_every_file(tmp_path, policy):
     result = fp32shim("check", "--format", "json", policy, tmp_path / "none.toml")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert [entry["valid"] for entry in result.json["files"]] == [True, False]
     assert result.json["files"][0]["rules"] == 3
+
+
+def test_check_tells_a_file_that_is_not_there_from_one_with_errors(tmp_path, policy):
+    broken = tmp_path / "broken.toml"
+    broken.write_text('schema = 1\ndefault = "hihg"\n')
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    missing = tmp_path / "nope.toml"
+    for files, status in (([policy], 0), ([broken], 1), ([policy, broken], 1), ([missing], 2), ([tmp_path], 2), ([pipe], 2),
+                          (["/proc/self/environ"], 2), ([missing, broken], 2), ([broken, missing, policy], 2)):
+        assert fp32shim("check", *files).returncode == status, files
+    assert "No such file" in fp32shim("check", missing).stdout
+
+
+def test_check_warns_of_rules_that_a_broader_one_hides(tmp_path):
+    file = tmp_path / "policy.toml"
+    file.write_text("""schema = 1
+[[rule]]
+name = "all of torch"
+precision = "high"
+when = { caller = "libtorch_*" }
+
+[[rule]]
+name = "torch on the CPU"
+precision = "highest"
+when = { caller = "libtorch_cpu*", max_dim = "<=128" }
+
+[[rule]]
+name = "others"
+precision = "highest"
+when = { caller = "lib*" }
+""")
+    result = fp32shim("check", file)
+    assert (result.returncode, result.stdout.count("warning: ")) == (0, 1)
+    assert f'{file}:7: rule "torch on the CPU" is never reached: rule "all of torch" of line 2 ' in result.stdout
+    warning, = fp32shim("check", "--format", "json", file).json["files"][0]["warnings"]
+    assert warning["where"] == f"{file}:7"
 
 
 def test_check_warns_of_what_has_no_effect(tmp_path):

@@ -624,7 +624,7 @@ def test_what_is_written_is_utf8_whatever_names_are(tmp_path):
     for words in (["report"], ["log"], ["log", "--rows"]):
         assert "n\\xff\\xc2\\x9bü" in fp32shim(*words, path).stdout
     for words in (["report", "--format", "csv"], ["report", "--format", "prometheus"], ["log", "--format", "csv"]):
-        assert "n\ufffd\x9bü" in fp32shim(*words, path).stdout
+        assert re.search(r"n\ufffd\\{1,2}xc2\\{1,2}x9bü", fp32shim(*words, path).stdout)
 
 
 def test_the_reader_needs_no_right_to_write(folder):

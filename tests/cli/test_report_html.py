@@ -281,7 +281,7 @@ def test_hostile_scopes_and_rules_of_a_real_run_are_shown_and_do_nothing(open_pa
     assert result.returncode == 0, result.stderr
     page = open_page(tmp_path / "a.fp32rec")
     text = page.text("#decisions")
-    assert f"in {HOSTILE}" in text and f"rule “{HOSTILE}”" in text and HOSTILE in page.text("#facts")
+    assert page.column("Scope") == [HOSTILE] and f"rule “{HOSTILE}”" in text and HOSTILE in page.text("#facts")
     assert page.all("img") == [] and page.run("return document.title") != "owned"
 
 
@@ -327,14 +327,219 @@ def test_changes_are_listed_and_drawn(open_page, tmp_path):
     assert "precision highest" in page.text("#changes tbody")
 
 
-def test_a_page_is_bounded_and_says_what_it_leaves_out(open_page, tmp_path):
-    decisions = [f"sgemm_:{size}:high:tf32:as_requested:2" for size in range(1, 2101)]
-    recording = make_recording(tmp_path / "a.fp32rec", "calls", *decisions)
+# Two thousand decisions at FP32 that take longer than whatever else there is.
+MANY = "sgemm_:1-2100:native:fp32:as_requested:1:1:900000"
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_a_filter_finds_what_ran_below_fp32_however_little_time_it_took(open_page, tmp_path, level):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", level, MANY, "cblas_sgemm:8:high:tf32:as_requested:3:1:10"))
+    page.find("#filter-applied option[value=tf32]").click()
+    assert page.column("Function") == ["cblas_sgemm"] and page.column("Calls") == ["3"]
+    assert page.text("#shown").startswith("Showing 1 of 2,101 decisions: 3 calls")
+    assert page.text("#answer-note") == ""
+    page.find("#filter-applied option[value=fp32]").click()
+    assert page.text("#shown").startswith("Showing 2,100 of 2,101 decisions: 2,100 calls")
+
+
+def test_a_filter_finds_what_did_not_run_as_requested_however_little_time_it_took(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", MANY, "cblas_sgemm:8:high:fp32:cpu_mode_off:3:1:10"))
+    page.find("#filter-refused").click()
+    assert page.column("Reason") == ["cpu_mode_off"]
+    assert page.text("#shown").startswith("Showing 1 of 2,101 decisions: 3 calls")
+
+
+def test_an_answer_says_what_it_may_lack(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", MANY,
+                                    "cblas_sgemm:7000-7099:native:fp32:as_requested:2:1:10"))
+    # The hundred shortest are known by function and size class only: so a filter by function is right to the call.
+    assert "101 decisions" not in page.text("#shown") and "100 decisions of them are not listed" not in page.text("#shown")
+    page.find("#filter-function option[value=cblas_sgemm]").click()
+    assert page.text("#shown").startswith("Showing 100 of 2,200 decisions: 200 calls")
+    assert page.column("Size m×n×k") == ["4097–8192"]
+    assert "100 decisions of them are not listed one by one" in page.text("#answer-note")
+    page.find("#filter-text").send_keys("7050x7050")
+    assert page.text("#shown").startswith("Showing 0 of 2,200 decisions")
+    note = page.text("#answer-note")
+    assert "Not certain: 100 further decisions (200 calls)" in note and "fp32shim report --format csv" in note
+    assert "warning" in page.find("#answer-note").get_attribute("class")
+    page.reset_filters()
+    assert page.text("#shown").startswith("Showing 2,200 of 2,200 decisions: 2,300 calls")
+
+
+def test_a_page_is_bounded_and_still_counts_every_call(open_page, tmp_path):
+    recording = make_recording(tmp_path / "a.fp32rec", "calls", "sgemm_:1-22100:high:tf32:as_requested:2")
     page = open_page(recording)
-    assert (tmp_path / "report0.html").stat().st_size < 1_500_000
-    assert len(page.column("Calls")) == 2000
-    assert "Not listed: 100 further decisions" in page.text("#decisions tfoot") and "200 calls" in page.text("#decisions tfoot")
-    assert page.text("#totals dd") == "4,200"
+    assert (tmp_path / "report0.html").stat().st_size < 4_500_000
+    assert page.text("#totals dd") == "44,200"
+    assert len(page.column("Calls")) == 1000 and page.text("#more-rows").startswith("19,00")
+    assert page.text("#shown").startswith("Showing 22,100 of 22,100 decisions: 44,200 calls")
+    assert "2,100 decisions of them are not listed one by one" in page.text("#answer-note")
+    page.find("#filter-applied option[value=tf32]").click()
+    assert page.text("#shown").startswith("Showing 22,100 of 22,100 decisions: 44,200 calls")
+    page.find("#filter-text").send_keys("12345x12345x12345")
+    page.settle()
+    assert len(page.column("Calls")) <= 1
+    assert "2,100 decisions that the table sums up" in page.text("#map-note")
+
+
+def test_all_rows_can_be_had(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:1-1500:high:tf32:as_requested:2"))
+    assert len(page.column("Calls")) == 1000 and page.text("#more-rows") == "500 more rows of this table"
+    page.find("#more button").click()
+    assert len(page.column("Calls")) == 1500 and not page.find("#more").is_displayed()
+
+
+@pytest.mark.parametrize("words", ["128x512", "128×512", "128X512x64", "128 x 512", "x512x", "128*512"])
+def test_a_size_is_found_however_it_is_written(open_page, tmp_path, words):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:128x512x64:high:tf32:as_requested:2",
+                                    "cblas_sgemm:512x128x64:high:tf32:as_requested:2", "lib2x4_:9:high:tf32:as_requested:1"))
+    page.find("#filter-text").send_keys(words)
+    assert page.column("Size m×n×k") == ["128×512×64"]
+    page.reset_filters()
+    page.find("#filter-text").send_keys("2x4")
+    assert page.column("Function") == ["lib2x4_"]
+
+
+def test_decisions_are_grouped_by_function_and_size(open_page, tmp_path):
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:65-128:high:tf32:as_requested:2",
+                               "sgemm_:129:high:tf32:as_requested:3", "cblas_sgemm:100:native:fp32:as_requested:5")
+    page = open_page(recording)
+    assert len(page.column("Calls")) == 66
+    page.find("#filter-by option[value='function size']").click()
+    page.sort_by("Calls")
+    assert list(zip(*map(page.column, ("Function", "Largest of m, n, k", "Applied", "Decisions", "Calls")))) == [
+        ("sgemm_", "65–128", "", "64", "128"), ("cblas_sgemm", "65–128", "", "1", "5"), ("sgemm_", "129–256", "", "1", "3")]
+    page.find("#filter-by option[value='size']").click()
+    page.find("#filter-applied option[value=tf32]").click()
+    assert page.column("Calls") == ["128", "3"] and "Function" not in page.titles()
+    page.reset_filters()
+    assert len(page.column("Calls")) == 66
+    page = open_page("--by", "function", recording)
+    assert sorted(page.column("Calls")) == ["131", "5"] and "Largest of m, n, k" not in page.titles()
+
+
+def test_a_share_that_is_not_nothing_is_not_written_as_nothing(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:high:fp32:as_requested:20000:1:100000",
+                                    "cblas_sgemm:8:high:tf32:as_requested:1:1:10"))
+    assert "<0.1 %" in page.text("#formats") and ">99.9 %" in page.text("#formats") and "0.0 %" not in page.text("body")
+    assert page.column("Share") == [">99.9 %", "<0.1 %"]
+
+
+def test_the_median_the_shortest_and_the_longest_call_stand_beside_the_mean(open_page, tmp_path):
+    # Long calls, which are all timed: 100 of them, every tenth ten times as long.
+    ticks = ",".join(["10000000"] * 9 + ["100000000"])
+    for level in ("calls", "summary"):
+        recording = make_recording(tmp_path / f"{level}.fp32rec", level, f"sgemm_:8:high:tf32:as_requested:100:1:{ticks}")
+        [row] = fp32shim("report", "--format", "json", recording).json["rows"]
+        page = open_page(recording)
+        cell = page.run("return [...document.querySelector('#decisions tbody tr').cells].map(cell => cell.textContent)"
+                        f"[{page.titles().index('Mean')}]")
+        low, high = row["host_ns_min"], row["host_ns_max"]
+        assert 9.5 < high / low < 10.5 and low < row["host_ns"] / row["calls"] < high
+        if level == "calls":
+            assert row["host_ns_median"] == pytest.approx(low, rel=0.01)
+            assert milliseconds(page.column("Median")[0]) == pytest.approx(low / 1e6, rel=0.01)
+        else:
+            assert row["host_ns_median"] is None and "Median" not in page.titles()
+        assert re.search(r"\d ms – \d+(\.\d+)? ms", cell)
+
+
+# Where the points of the map are, how far from each other, in pixels, and how many decisions each stands for.
+POINTS = """
+const chart = Chart.getChart("map-chart");
+return chart.data.datasets.flatMap((set, i) => set.data.map((point, k) => {
+  const drawn = chart.getDatasetMeta(i).data[k];
+  return [drawn.x, drawn.y, point.decisions];
+}));
+"""
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_point_of_the_map_hides_another(open_page, tmp_path, width):
+    same = [f"{name}:{size}:high:{applied}:as_requested:10:1:1000" for name in ("sgemm_", "cblas_sgemm", "ssyrk_")
+            for size in (64, 65, 66, 512) for applied in ("fp32", "tf32", "bf16")]
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", *same))
+    page.use_width(width)
+    points = page.run(POINTS)
+    assert sum(decisions for *_, decisions in points) == len(same) and len(points) >= 6
+    for i, (x, y, _) in enumerate(points):
+        assert all(abs(x - other_x) + abs(y - other_y) > 11 for other_x, other_y, _ in points[:i])
+
+
+def test_the_title_is_what_was_typed(open_page, tmp_path):
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", TF32)
+    page = open_page(recording)
+    words = f"make_recording {recording} summary {TF32}"
+    assert page.text("h1") == words and page.run("return document.title") == f"{words} – fp32shim report"
+    assert page.text("#command").endswith(f"/{words}")
+    make_recording(tmp_path / "b.fp32rec", "summary", EXACT)
+    assert open_page(tmp_path).text("h1") == "make_recording"  # of several, what they have in common
+
+
+def test_a_narrow_page_shows_the_columns_that_matter(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED))
+    page.use_width(400)
+    shown = [head.text.rstrip(" ↕↑↓") for head in page.all("#decisions th") if head.is_displayed()]
+    assert shown == ["Function", "Applied", "Calls", "Host time"]
+    body = page.text("#decisions tbody")
+    assert "128×128×128" in body and "not high" in body
+    assert page.run("const box = document.querySelector('#decisions').parentElement; return box.scrollWidth <= box.clientWidth")
+    page.screenshot(screenshots(tmp_path) / "narrow.png")
+    page.use_width(400)
+    page.find("#all-columns").click()
+    assert "cpu_mode_off" in page.text("#decisions tbody")
+
+
+def test_words_of_a_scope_are_not_broken(open_page, tmp_path):
+    scope = "TransformerEncoder/layers.3/self attention/out_projection"
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", f"sgemm_:64:high:tf32:as_requested:10:1:1000:{scope}",
+                                    "a_function_with_a_rather_long_name_:64:high:tf32:as_requested:10:1:1000"))
+    for width in (1440, 1000, 800):
+        page.use_width(width)
+        lines = page.run("""
+            const cell = [...document.querySelectorAll("#decisions td.scope")].find(cell => cell.textContent.length > 9);
+            const lines = new Map();
+            for (const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT); walker.nextNode();) {
+              const node = walker.currentNode;
+              for (let i = 0; i < node.length; ++i) {
+                const range = new Range();
+                range.setStart(node, i);
+                range.setEnd(node, i + 1);
+                const {top} = range.getBoundingClientRect();
+                lines.set(top, (lines.get(top) ?? "") + node.data[i]);
+              }
+            }
+            return [...lines.values()];""")
+        assert "".join(lines) == scope
+        assert all(re.search("[/._ ]$", line) for line in lines[:-1]), lines
+
+
+def test_characters_that_nobody_sees_are_seen(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", "a\u202eb\u200bc\x1b[31m:8:high:tf32:as_requested:3"))
+    assert page.column("Function") == [r"a\u{202e}b\u{200b}c\u{1b}[31m"]
+
+
+def test_the_table_can_be_used_without_a_mouse(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", TF32, EXACT))
+    page.run("document.querySelector('#decisions thead button').focus()")
+    for key, direction in ((browser.ENTER, "ascending"), (browser.SPACE, "descending")):
+        page.press(key)
+        assert page.sorted_by() == ("Call site", direction)
+        assert page.run("return document.activeElement.textContent") == "Call site"
+
+
+def test_a_million_decisions_are_a_page_too(open_page, tmp_path):
+    """The long form: FP32SHIM_MANY_ROWS=1000000."""
+    rows = int(os.environ.get("FP32SHIM_MANY_ROWS", "30000"))
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", f"sgemm_:1-{rows}:native:fp32:as_requested:2:1:5000",
+                               "cblas_sgemm:8:high:tf32:as_requested:1:1:10")
+    page = open_page(recording)
+    assert (tmp_path / "report0.html").stat().st_size < 1_000_000
+    page.find("#filter-applied option[value=tf32]").click()
+    assert page.column("Function") == ["cblas_sgemm"]
+    page.find("#filter-applied option[value=fp32]").click()
+    assert page.text("#totals dd") == f"{2 * rows + 1:,}" and f": {2 * rows:,} calls" in page.text("#shown")
 
 
 def test_output_goes_to_a_file_in_place_of_what_was_there(tmp_path):

@@ -54,7 +54,9 @@ def test_the_library_is_not_preloaded_twice():
 def test_pin_also_governs_the_libraries_that_the_shim_does_not(temporary):
     lines = run("--pin", "--", "env", env={"TMPDIR": temporary}).stdout.splitlines()
     for line in ("FP32_MATMUL_FLOOR=fp32", "FP32_MATMUL_ON_ERROR=abort", "NVIDIA_TF32_OVERRIDE=0",
-                 "CUBLAS_EMULATE_SINGLE_PRECISION=0", "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"):
+                 "CUBLAS_EMULATE_SINGLE_PRECISION=0", "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
+                 "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0", "TRITON_F32_DEFAULT=ieee", "CUPY_TF32=0",
+                 "JAX_DEFAULT_MATMUL_PRECISION=highest", "MLX_ENABLE_TF32=0"):
         assert line in lines
 
 
@@ -357,6 +359,38 @@ def test_the_command_finds_the_library_beside_itself(tmp_path):
     done = subprocess.run([tmp_path / "bin/fp32shim", "run", "-q", "--", "sh", "-c", "echo $LD_PRELOAD"],
                           env=environment(), text=True, capture_output=True, check=True)
     assert pathlib.Path(done.stdout.strip()).resolve() == (tmp_path / "lib/libfp32shim.so").resolve()
+
+
+def test_a_log_that_the_shim_would_refuse_keeps_the_program_from_starting(tmp_path):
+    """A link in the place of JSON lines, and a file of somebody else."""
+    (tmp_path / "target").touch()
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "target")
+    foreign = tmp_path / "foreign.jsonl"
+    foreign.touch()
+    names = {"link.jsonl": "is a symbolic link"}
+    if os.geteuid() == 0:
+        os.chown(foreign, 54321, 54321)
+        names["foreign.jsonl"] = "belongs to another user (who is not root)"
+    for name, why in names.items():
+        result = run("--log", tmp_path / name, "--", "echo", "started")
+        assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
+        assert f'--log: "{tmp_path / name}" {why}' in result.stderr
+    assert (tmp_path / "target").read_text() == ""
+
+
+def test_a_program_that_uses_musl_is_started_without_the_preload_that_would_end_it(tmp_path):
+    """musl's loader reports symbols that it lacks, and ends the program."""
+    compiler = shim.tool("musl-gcc", "musl-tools")
+    source = tmp_path / "product.c"
+    source.write_text('#include <stdio.h>\n#include <stdlib.h>\n'
+                      'int main(void) { printf("%s\\n", getenv("LD_PRELOAD") ? "preload" : "none"); return 5; }\n')
+    subprocess.run([compiler, source, "-o", tmp_path / "product"], check=True)
+    ended = subprocess.run([tmp_path / "product"], env={"LD_PRELOAD": str(shim.LIBRARY)}, capture_output=True, check=False)
+    assert ended.returncode == 127, "musl has learnt to load libraries for glibc"
+    for words in ([], ["-q"]):
+        result = run(*words, "--", tmp_path / "product")
+        assert (result.returncode, result.stdout) == (5, "none\n")
+        assert "uses musl" in result.lines[0] and "status 127" in result.lines[0]
 
 
 def test_a_static_program_runs_and_is_said_to_be_unseen(tmp_path):

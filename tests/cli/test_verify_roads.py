@@ -1,5 +1,6 @@
 """fp32shim verify: what may have multiplied past the shim makes a recording inconclusive, and is named."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -130,7 +131,8 @@ def test_a_road_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path):
     product = plugin(tmp_path / "libproduct.so")
     road = plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
     cublas = plugin(tmp_path / "libstatic.so", 'const char* mark(void) { return "CUBLASLT_LOG_LEVEL"; } void run(void) {}')
-    words = [f"local={product}", f"run={product}", f"local={road}", f"local={cublas}"]
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", f"local={road}", f"local={driver}", f"local={cublas}"]
     load(tmp_path / "pinned.fp32rec", *words)
     subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "not.fp32rec", "--", shim.client("loader"), *words], check=True,
                    env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), NVIDIA_TF32_OVERRIDE="0"))
@@ -152,6 +154,103 @@ def test_a_road_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path):
     assert assumed.returncode == 0 and f"; pinned by its environment: {onednn}\n" in assumed.stdout
     # Processes with and without them are not one entry.
     assert [len(road["recordings"]) for road in verify(tmp_path).json["roads_not_seen"]] == [1] * 4
+
+
+def test_kernels_for_gpus_count_only_where_a_driver_was_loaded(tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    bypasses = [plugin(tmp_path / name, "void run(void) {}") for name in ("libcudnn.so.9", "libtriton.so", "libmlx.so")]
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", *(f"local={bypass}" for bypass in bypasses)]
+    assert verify(load(tmp_path / "without.fp32rec", *words)).returncode == 0
+    result = verify(load(tmp_path / "with.fp32rec", *words, f"local={driver}"))
+    assert (result.returncode, roads(result)) == (3, ["MLX", "Triton", "cuDNN"])
+    assert all(road["pinned_by"] for road in result.json["roads_not_seen"])
+    text = fp32shim("verify", "--at-least", "fp32", tmp_path / "with.fp32rec").stdout
+    assert "TRITON_F32_DEFAULT=ieee is the precision of Triton's tl.dot where a kernel names none; not of" in text
+    assert verify("--assume-unused", "triton,MLX,cuDNN", tmp_path / "with.fp32rec").returncode == 0
+    refused = fp32shim("verify", "--at-least", "fp32", "--assume-unused", "Triton,MLY", tmp_path / "with.fp32rec")
+    assert refused.returncode == 2 and 'did you mean "MLX"?' in refused.stderr
+
+
+def changed(recording, copy, **bytes_of_row_1):
+    """A copy with bytes of its first row's record changed."""
+    content = bytearray(recording.read_bytes())
+    row = next(segment + 64 + 96 for segment in range(65536, len(content), 65536) if content[segment] == 2)
+    for name, value in bytes_of_row_1.items():
+        content[row + {"dtype": 74, "device": 75, "requested": 76, "applied": 77, "how": 79, "reason": 81}[name]] = value
+    copy.write_bytes(content)
+    return copy
+
+
+def test_a_row_that_contradicts_itself_shows_nothing(tmp_path):
+    numpy = "import numpy; a = numpy.ones((9, 9), numpy.float32); a @ a"
+    shim.need(shim.has_module("numpy"), "no numpy")
+    log = tmp_path / "a.fp32rec"
+    subprocess.run([COMMAND, "run", "-q", "--precision", "high", "--cpu", "emulate", "--log", log, "--",
+                    shim.SYSTEM_PYTHON, "-c", numpy], check=True, env=environment())
+    assert verify(log).returncode == 1
+    (tmp_path / "changed").mkdir()
+    copy = tmp_path / "changed/a.fp32rec"
+    for bytes_of_row in ({"applied": 0}, {"applied": 0, "how": 0}, {"applied": 0, "how": 3}, {"applied": 0, "dtype": 2},
+                         {"applied": 0, "how": 77}, {"applied": 5, "how": 0, "reason": 9}):
+        result = verify(changed(log, copy, **bytes_of_row))
+        assert result.returncode == 3, (bytes_of_row, result.stdout)
+        assert any("contradicts itself" in doubt["reason"] for doubt in result.json["doubts"]), bytes_of_row
+    assert "A recording is no seal" in verify(log).json["scope"]
+
+
+def test_the_json_names_what_was_judged(tmp_path, numpy_product):
+    log = record(tmp_path / "run.fp32rec", *numpy_product)
+    judged, = verify(log).json["processes"]
+    assert judged["recording"] == str(log) and judged["sha256"] == hashlib.sha256(log.read_bytes()).hexdigest()
+    assert judged["program"] == os.path.realpath(shim.SYSTEM_PYTHON) and str(numpy_product[1]) in judged["command"]
+    assert judged["host"] == os.uname().nodename and judged["pid"] > 0 and judged["calls"] == 1
+    assert judged["began"] <= judged["first_call"] <= judged["last_call"]
+    build_ids = {file["path"]: file["build_id"] for file in judged["files"]}
+    assert any("libblas" in path and build_id for path, build_id in build_ids.items())
+
+
+def test_run_sets_what_pins_other_libraries_and_the_recording_says_so(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    product = plugin(tmp_path / "libproduct.so")
+    record(log, shim.client("loader"), f"local={product}", f"run={product}", JAX_DEFAULT_MATMUL_PRECISION="bfloat16")
+    report = fp32shim("report", "--format", "json", log).json
+    assert set(report["processes"][0]["pinned_by"]) == {
+        "ONEDNN_DEFAULT_FPMATH_MODE=STRICT", "NVIDIA_TF32_OVERRIDE=0", "CUBLAS_EMULATE_SINGLE_PRECISION=0",
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0", "TRITON_F32_DEFAULT=ieee", "CUPY_TF32=0",
+        "JAX_DEFAULT_MATMUL_PRECISION=highest", "MLX_ENABLE_TF32=0"}
+
+
+@pytest.mark.parametrize("variable, value, pinned", [
+    ("TRITON_F32_DEFAULT", "tf32x3", "ieee"), ("CUPY_TF32", "1", "0"), ("MLX_ENABLE_TF32", "1", "0"),
+    ("JAX_DEFAULT_MATMUL_PRECISION", "tensorfloat32", "highest")])
+def test_doctor_knows_the_variables_of_libraries_that_compile_kernels(variable, value, pinned):
+    text = fp32shim("doctor", env={variable: value}).stdout
+    assert f"{variable}={value}" in text and f"{variable}={pinned}, which" in text.replace("\n", " ")
+    assert f"{variable}={pinned}" not in fp32shim("doctor", env={variable: pinned}).stdout
+
+
+def test_a_program_without_a_product_leaves_a_recording_that_says_what_was_loaded(tmp_path):
+    road = plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    done = subprocess.run([COMMAND, "run", "--log", tmp_path / "a.fp32rec", "--", shim.client("loader"), f"local={road}"],
+                          capture_output=True, text=True, check=True, env=environment())
+    assert "no float32 matrix product was recorded" in done.stderr
+    assert "oneDNN in libdnnl.so.3" in done.stderr and "float64" not in done.stderr
+    result = verify(tmp_path / "a.fp32rec")
+    assert (result.returncode, roads(result)) == (3, ["oneDNN"])
+    for options, ends in ((["-q"], "raise SystemExit(5)"), ([], "import os; os._exit(5)")):
+        log = tmp_path / f"{len(options)}.fp32rec"
+        done = subprocess.run([COMMAND, "run", *options, "--log", log, "--", shim.SYSTEM_PYTHON, "-c", ends],
+                              capture_output=True, text=True, check=False, env=environment())
+        assert done.returncode == 5 and verify(log).returncode == 3
+
+
+def test_a_summary_names_what_was_loaded_beside_what_was_counted(tmp_path):
+    product, road = plugin(tmp_path / "libproduct.so"), plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    done = subprocess.run([COMMAND, "run", "--", shim.client("loader"), f"local={product}", f"run={product}", f"local={road}"],
+                          capture_output=True, text=True, check=True,
+                          env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
+    assert "Not counted, if it multiplied: oneDNN in libdnnl.so.3\n" in done.stderr
 
 
 def test_a_report_names_the_variables_that_pin_other_libraries(tmp_path):

@@ -1,5 +1,6 @@
 """What a program sees of its handles, and what threads, devices and streams see of each other: as without the shim."""
 
+import os
 import sys
 
 import pytest
@@ -10,6 +11,7 @@ from cublas import (CLIENTS, COMPUTE_CAPABILITIES, HERE, PRECISIONS, STAND_IN, h
 sys.path.insert(0, str(HERE / "real"))
 
 import libraries  # noqa: E402
+from shim import run  # noqa: E402
 
 FLIPPED_MODES = ["compute_32f_on_tf32_handle=no", "syrk_honours_math_mode=no"]
 
@@ -72,6 +74,23 @@ def test_a_thread_that_is_cancelled_within_a_product_leaves_the_handle_to_others
     assert "[       OK ]" in result.stdout
 
 
+@pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
+def test_threads_that_meet_an_unseen_handle_at_once_keep_to_the_floor(settings):
+    """CLIENT_HANDLES=N: how many of them."""
+    result = run_client("counted", expect="fp32", libraries=[CLIENTS / "counting", STAND_IN], **settings,
+                        only="*WhereThreadsMeetAnUnseenHandleAtOnce",
+                        env={"CLIENT_LOG": "", "FP32_MATMUL_LOG": "",
+                             "CLIENT_HANDLES": os.environ.get("CLIENT_HANDLES", "300"), "STAND_IN_DRIVER_DELAY_US": 500})
+    assert "[       OK ]" in result.stdout
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_handle_that_is_first_seen_without_a_context_is_governed_as_any_other(precision):
+    result = run_client("handles", precision=precision, expect=wished_format(precision, "9.0"), exact=True,
+                        only="*FirstSeenWithoutAContext*", env={"CLIENT_UNSEEN": CLIENTS / "libunseen_setter.so"})
+    assert "[       OK ]" in result.stdout
+
+
 @pytest.mark.parametrize("client", ["handles", "handles_dlopen"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_math_mode_that_is_set_past_the_shim_is_the_programs(precision, client):
@@ -130,3 +149,13 @@ def test_threads_are_free_of_races(precision):
     run_client("handles_thread", precision=precision, exact=True, expect=wished_format(precision, "9.0"),
                libraries=[CLIENTS.parent / "stand_in_thread"],
                env={"TSAN_OPTIONS": "exitcode=66", "CLIENT_DEFERRED": "1"})
+
+
+@pytest.mark.parametrize("log", [False, "log.jsonl", "log.fp32rec"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_program_without_avx_goes_on_with_clean_vector_registers(precision, log):
+    program = CLIENTS / "upper_halves_cublas"
+    need(program.exists(), f"{program} was not built")
+    result = run(program, precision=precision, log=log, blas=None, libraries=[CLIENTS / "counting", STAND_IN])
+    need("cannot be seen" not in result.stdout, "this processor does not say whether upper halves are in use")
+    assert result.stdout == "0 failed\n"

@@ -29,6 +29,19 @@ def test_heuristic_and_product_agree(precision, compute_capability):
         assert by_environment <= {"forward"}
 
 
+def test_an_algorithm_that_fits_the_changed_product_is_asked_about_once():
+    result = run_client("lt", precision="high", exact=True, expect="tf32", only="*IsAskedAboutOnce")
+    assert "[       OK ]" in result.stdout
+    assert {decision["how"] for decision in result.decisions} == {"compute_type"}
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_a_product_that_lacks_memory_in_a_fast_format_runs_as_called(precision):
+    result = run_client("lt", precision=precision, fast="no_memory", expect="native", only="*WithoutAnAlgorithmRun")
+    assert {(d["applied"], d["how"], d["reason"], d["status"]) for d in result.decisions} == {
+        ("fp32", "forward", "library_refused", 0)}
+
+
 @pytest.mark.parametrize("client", ["lt", "lt_dlopen"])
 @pytest.mark.parametrize("precision", [None, *PRECISIONS])
 def test_algorithms_that_the_heuristic_just_found_pass_the_check_of_the_library(precision, client):

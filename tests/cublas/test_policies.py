@@ -2,7 +2,8 @@
 
 import pytest
 
-from cublas import CLIENTS, COMPUTE_CAPABILITIES, FAST_16F, FAST_TF32, STAND_IN, TENSOR_OP, products, run_client
+from cublas import (BF16X9_MODE, CLIENTS, COMPUTE_CAPABILITIES, FAST_16F, FAST_TF32, STAND_IN, TENSOR_OP, need, products,
+                    run_client)
 
 GEMM = "*/cublasSgemm_v2__float32"
 BF16X9 = """schema = 1
@@ -63,8 +64,10 @@ def test_tf32_that_the_environment_turned_off_is_named(settings):
 def test_tf32_that_the_environment_turned_off_is_off_in_every_function():
     result = run_client("products", precision="high", exact=True, expect="fp32", env={"NVIDIA_TF32_OVERRIDE": "0"})
     reasons = dict(seen(result, "function", "reason"))
-    for function, (_, _, batching, road) in products().items():
+    for function, (operation, _, batching, road) in products().items():
         expected = "tf32_override" if batching in ("single", "strided") else "alignment"
+        if operation == "trsm":
+            expected = "protected_call"
         assert reasons[function] == ("not_governable" if road == "not_governable" else expected), function
 
 
@@ -85,6 +88,35 @@ def test_products_of_solvers_are_lowered_only_by_rules_that_name_them():
 
     strict = run_client("solver", precision="highest")
     assert {d["applied"] for d in strict.decisions} == {"fp32"}
+
+
+@pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
+def test_emulation_that_cusolver_hands_on_to_cublas_is_held_to_highest_and_floors(settings):
+    """cusolverDnSetMathMode(FP32_EMULATED_BF16X9): libcusolver sets the mode of its cuBLAS handle."""
+    held = run_client("solver", math_mode=BF16X9_MODE, compute_capability="10.0", **settings)
+    assert {(d["caller"], d["applied"], d["how"]) for d in held.decisions} == {
+        ("solver", "fp32", "math_mode"), ("libcusolver_probe.so", "fp32", "math_mode")}
+    free = run_client("solver", math_mode=BF16X9_MODE, compute_capability="10.0", precision="native")
+    assert {d["applied"] for d in free.decisions} == {"bf16x9"}
+
+
+@pytest.mark.parametrize("library", ["magma", "torch_cuda_linalg", "cudnn"])
+def test_products_of_libraries_that_frameworks_protect_are_lowered_only_by_rules_that_name_them(library):
+    probe = CLIENTS / f"lib{library}_probe.so"
+    need(probe.exists(), f"{probe} was not built")
+
+    def applied(**settings):
+        decisions = run_client("solver", probe, **settings).decisions
+        assert [decision["caller"] for decision in decisions] == ["solver", probe.name]
+        return [(decision["applied"], decision["reason"]) for decision in decisions]
+
+    assert applied(precision="high") == [("tf32", "as_requested"), ("fp32", "protected_call")]
+    assert applied(precision="highest") == [("fp32", "as_requested")] * 2
+    for when in ("", 'when = { function = "cublasSgemm*" }', 'when = { caller = ["lib*", "solver"] }'):
+        rule = f'schema = 1\n[[rule]]\nname = "any"\nprecision = "high"\n{when}\n'
+        assert applied(policy=rule) == [("tf32", "as_requested"), ("fp32", "protected_call")]
+    named = f'schema = 1\n[[rule]]\nname = "it"\nprecision = "high"\nwhen = {{ caller = "lib{library}*" }}\n'
+    assert applied(policy=named) == [("fp32", "as_requested"), ("tf32", "as_requested")]
 
 
 def test_rules_see_functions_sizes_and_devices():

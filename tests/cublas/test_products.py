@@ -4,7 +4,7 @@ import collections
 
 import pytest
 
-from cublas import (BF16X9_MODE, COMPUTE_CAPABILITIES, EMULATED_16BFX9, FAST_16BF, FAST_16F, FAST_TF32, PRECISIONS,
+from cublas import (BF16X9_MODE, COMPUTE_32F, COMPUTE_CAPABILITIES, EMULATED_16BFX9, FAST_16BF, FAST_16F, FAST_TF32, PRECISIONS,
                     STAND_IN, TENSOR_OP, TENSOR_OP_ALGORITHM, TF32_MODE, assumed_rows, has_fast_formats, products,
                     run_client, shim, wished_format)
 
@@ -43,13 +43,15 @@ STRICT = {"highest": {"precision": "highest"}, "floor": {"floor": "fp32"}}
 
 
 def expected_reason(function, precision, compute_capability):
-    _, _, batching, road = products()[function]
+    operation, _, batching, road = products()[function]
     if road == "not_governable":
         return "not_governable"
     if precision in ("native", "highest"):
         return "as_requested"
     if not has_fast_formats(compute_capability):
         return "compute_capability"
+    if operation == "trsm":
+        return "protected_call"
     if batching in ("arrays", "groups"):
         return "alignment"
     return "no_such_format" if precision == "medium" and road == "math_mode" else "as_requested"
@@ -82,6 +84,20 @@ def test_products_run_in_the_format_that_the_decision_names(precision, compute_c
     for function, found in seen.items():
         reason = expected_reason(function, precision, compute_capability)
         assert found == {(reason, expected_how(function, precision, reason))}, function
+
+
+def test_solves_are_lowered_by_a_rule_that_names_them():
+    policy = """schema = 1
+[[rule]]
+name = "solves"
+precision = "high"
+assume_aligned = true
+when = { function = "cublas?trsm*" }
+"""
+    result = run_client("products", policy=policy, exact=True, expect="tf32", only="*/cublas?trsm*",
+                        env={"CLIENT_ASSUME_ALIGNED": "1", "CLIENT_LOWERS_SOLVES": "1"})
+    assert {(d["applied"], d["reason"]) for d in result.decisions} == {
+        ("tf32", "as_requested"), ("fp32", "no_product"), ("unchanged", "not_governable")}
 
 
 def test_auto_is_tf32_where_there_is_tf32():
@@ -133,11 +149,42 @@ def test_float32_is_float32_where_a_pedantic_product_has_an_algorithm_for_less(s
 
 @pytest.mark.parametrize("contradiction", CONTRADICTIONS)
 def test_native_names_the_lower_of_a_pedantic_product_and_its_algorithm(contradiction):
-    """As long as nobody knows better."""
+    """As long as nobody knows better; from compute capability 8.0 on, algorithms have no effect."""
     for assumption in (None, "tensor_op_algorithm_under_pedantic=yes"):
-        result = run_client("products", precision="native", assume=assumption, exact=assumption is not None,
+        result = run_client("products", precision="native", assume=assumption,
+                            exact=assumption is not None or contradiction == "math_mode", compute_capability="7.5",
                             only="*/cublasGemmEx__float32", **CONTRADICTIONS[contradiction])
         assert {d["applied"] for d in result.decisions if d["reason"] != "no_product"} == {"fp16"}
+        newer = run_client("products", precision="native", assume=assumption, exact=True, compute_capability="8.0",
+                           only="*/cublasGemmEx__float32", **CONTRADICTIONS[contradiction])
+        assert {d["applied"] for d in newer.decisions if d["reason"] != "no_product"} == {"fp32"}
+
+
+@pytest.mark.parametrize("compute_capability", COMPUTE_CAPABILITIES)
+@pytest.mark.parametrize("compute_type", [COMPUTE_32F, COMPUTE_32F_PEDANTIC])
+@pytest.mark.parametrize("floor", ["bf16", "tf32", "fp32"])
+def test_a_floor_never_lowers_float32_that_is_called_with_algorithm_99(floor, compute_type, compute_capability):
+    """As CuPy and XLA call every float32 product."""
+    result = run_client("products", floor=floor, exact=True, expect="fp32", algo=TENSOR_OP_ALGORITHM,
+                        compute_type=compute_type, compute_capability=compute_capability,
+                        only="*RunsInTheFormat*Ex__float32")
+    hows = {decision["how"] for decision in result.decisions if decision["reason"] != "observed"}
+    assert hows == ({"forward", "compute_type"} if compute_capability == "7.5" else {"forward"})
+
+
+@pytest.mark.parametrize("mode", [5, 6, 7, 7 | 16, 32, 64 | TF32_MODE])
+@pytest.mark.parametrize("strict", STRICT)
+def test_float32_is_float32_under_modes_that_no_header_names(strict, mode):
+    run_client("products", compute_capability="10.0", assume="math_mode_combinations=accepted", math_mode=mode,
+               exact=True, expect="fp32", only=BRIEFLY, **STRICT[strict])
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_a_product_that_lacks_memory_in_a_fast_format_runs_as_called(precision):
+    result = run_client("products", precision=precision, fast="no_memory", only="*RunsInTheFormat*/cublasSgemm_v2__*:"
+                        "*RunsInTheFormat*/cublasGemmEx__float32", expect="native")
+    assert {(d["applied"], d["how"], d["reason"], d["status"]) for d in result.decisions} == {
+        ("fp32", "forward", "library_refused", 0)}
 
 
 @pytest.mark.parametrize("emulation", EMULATIONS)

@@ -150,6 +150,12 @@ def test_recorded_calls_are_counted_each_under_its_own_row(tmp_path, level):
     assert did.total() == 20000 and recorded == did
 
 
+@pytest.mark.parametrize("stride", [256, 272, 1 << 16])
+def test_ten_call_sites_at_any_addresses_take_the_short_way(stride):
+    result = run("runtime_code", "places", 10, stride, 3, log=False)
+    assert result.stdout == "10 deep calls\n0 deep calls\n0 deep calls\n"
+
+
 def test_a_policy_sees_the_sizes():
     policy = 'schema = 1\ncpu.mode = "emulate"\n[[rule]]\nname = "batches"\nprecision = "high"\nwhen = { batch = 3 }\n'
     rules = {decision["function"]: decision["rule"] for decision in run("products", "fp32", policy=policy).decisions}

@@ -114,15 +114,17 @@ def test_edge_cases_are_as_the_library_has_them_while_emulating(number_format, b
     assert empty and {d["reason"] for d in empty} == {"no_product"}
 
 
-def test_ties_go_away_from_zero_or_to_even_as_the_policy_says():
-    """1 + 2**-11 lies between two TF32 numbers."""
+def test_numbers_are_rounded_to_tf32_as_the_policy_says():
+    """1 + 2**-11 lies between two TF32 numbers, 1 + 3 * 2**-12 nearer to the upper one."""
     code = """
 import numpy
-a = numpy.full((9, 9), 1 + 2.0**-11, numpy.float32)
+a = numpy.full((9, 9), {number}, numpy.float32)
 b = numpy.eye(9, dtype=numpy.float32)
 print(float((a @ b)[0, 0]), float((-a @ b)[0, 0]))
 """
     need(has_module("numpy"), "the system's Python has no numpy")
-    for rounding, value in (("away", 1 + 2.0**-10), ("even", 1.0)):
+    tie, above_tie, upper = 1 + 2.0**-11, 1 + 3 * 2.0**-12, 1 + 2.0**-10
+    for rounding, number, value in (("away", tie, upper), ("even", tie, 1.0), ("truncate", tie, 1.0),
+                                    ("even", above_tie, upper), ("truncate", above_tie, 1.0)):
         policy = f'schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\ntf32_rounding = "{rounding}"\n'
-        assert run(SYSTEM_PYTHON, "-c", code, policy=policy).stdout == f"{value} {-value}\n"
+        assert run(SYSTEM_PYTHON, "-c", code.format(number=number), policy=policy).stdout == f"{value} {-value}\n"

@@ -124,6 +124,69 @@ def test_a_process_with_elevated_rights_ignores_the_environment(tmp_path):
             log.unlink(missing_ok=True)
 
 
+# In a mount namespace of its own, where /etc/fp32shim can be made without anybody's noticing.
+WITH_SITE_POLICY = """
+mount -t tmpfs tmpfs "$1" && mkdir "$1/upper" "$1/work" || exit 77
+mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work" /etc || exit 77
+mkdir -p /etc/fp32shim && cp "$2" /etc/fp32shim/policy.toml && chown "$3" /etc/fp32shim/policy.toml || exit 77
+chmod "$4" /etc/fp32shim/policy.toml
+shift 4
+exec "$@"
+"""
+
+
+@pytest.fixture
+def with_site_policy(tmp_path):
+    """Words before a program that then finds this site's policy, of this user and mode."""
+    need(os.geteuid() == 0, "only root can mount something over /etc")
+
+    def words(text, owner=0, mode="644"):
+        policy, place = tmp_path / "site.toml", tmp_path / "etc"
+        policy.write_text(text)
+        place.mkdir(exist_ok=True)
+        prefix = [tool("unshare", "util-linux"), "-m", "sh", "-c", WITH_SITE_POLICY, "sh", place, policy, str(owner), mode]
+        tried = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+        need(tried.returncode == 0, f"nothing can be mounted over /etc here: {tried.stderr!r}")
+        return prefix
+
+    return words
+
+
+def test_a_sites_policy_of_roots_alone_is_applied_and_any_other_refused_in_one_line(with_site_policy):
+    policy = 'schema = 1\nname = "site"\ndefault = "high"\n[cpu]\nmode = "emulate"\n'
+    applied = run("cblas_product", "fp32", blas="reference", cpu=None, prefix=with_site_policy(policy))
+    assert (applied.stderr, [d["applied"] for d in applied.decisions]) == ("", ["tf32"]), explain(applied)
+    for owner, mode, why in ((54321, "644", "belongs to user 54321"), (0, "664", "may be written by its group or by others"),
+                             (0, "646", "may be written by its group or by others")):
+        refused = run("cblas_product", "fp32", blas="reference", cpu=None, prefix=with_site_policy(policy, owner, mode))
+        line, = refused.stderr.splitlines()
+        assert line.startswith(f"fp32shim: /etc/fp32shim/policy.toml: {why}"), line
+        assert [d["applied"] for d in refused.decisions] in ([], ["fp32"])
+
+
+def test_a_process_with_elevated_rights_says_nothing_of_the_sites_policy(with_site_policy):
+    need(LIBRARY.exists(), f"{LIBRARY} was not built")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        os.chmod(place, 0o755)
+        program = pathlib.Path(place, "linked")
+        shutil.copy(client("linked_product"), program)
+        prefix = with_site_policy('schema = 1\ndefualt = "high"\n')
+
+        def as_nobody():
+            return subprocess.run([*prefix, tool("setpriv", "util-linux"), "--reuid=65534", "--regid=65534", "--clear-groups",
+                                   program], capture_output=True, text=True, timeout=60, check=False,
+                                  env=environment(blas=None))
+
+        os.chmod(program, 0o755)
+        ordinary = as_nobody()
+        need(ordinary.returncode == 0, f"nobody cannot run a program of this build: {ordinary.stderr.strip()}")
+        assert "defualt" in ordinary.stderr
+        os.chmod(program, 0o4755)
+        need(not os.statvfs(place).f_flag & os.ST_NOSUID, "/var/tmp is mounted nosuid")
+        elevated = as_nobody()
+        assert (elevated.returncode, elevated.stderr, elevated.stdout) == (0, "", ordinary.stdout)
+
+
 def explain_plain(finished):
     return f"{finished.stdout}{finished.stderr}"
 

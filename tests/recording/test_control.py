@@ -1,6 +1,7 @@
 """fp32shim set, reload, top and report on a process that multiplies under the shim: what changes, from which call on."""
 
 import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -489,3 +490,86 @@ def test_a_command_is_shown_whole_in_a_pipe_and_cut_on_a_terminal(tmp_path):
         lines = on_a_terminal(["ps", asked.pid], width=100, NO_COLOR="1").split("\r\n")
         line = next(line for line in lines if line.split()[:1] == [str(asked.pid)])
         assert len(line) == 100 and "…" in line
+
+
+class Recording:
+    """Some processes that record and answer at once, of one user, in a folder that this user may write to."""
+
+    def __init__(self, user, count):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fp32shim-test-"))
+        self.folder.chmod(0o777)
+        words = [*user, str(shim.client("make_recording"))]
+        self.processes = [subprocess.Popen([*words, str(self.folder / f"{i}.fp32rec"), "summary", "--stay",
+                                            "f:8:native:fp32:as_requested:1"], text=True, env=shim.environment(),
+                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) for i in range(count)]
+        for process in self.processes:
+            assert process.stdout.readline()
+
+    def pids(self):
+        return [process.pid for process in self.processes]
+
+    def precisions(self):
+        return [[change["precision"] for change in report(self.folder / f"{i}.fp32rec")["processes"][0]["changes"]]
+                for i in range(len(self.processes))]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.communicate(timeout=30)
+        shutil.rmtree(self.folder)
+
+
+def test_several_processes_are_told_at_once():
+    with Recording([], 3) as recording:
+        pids = recording.pids()
+        result = fp32shim("set", *pids, "highest")
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.splitlines() == [*(f"process {pid}: precision highest" for pid in pids), "done by 3 of 3 processes"]
+        assert recording.precisions() == [["highest"]] * 3
+        result = fp32shim("set", pids[0], pids[0], "native", "--wait", "10")
+        assert (result.returncode, result.stdout) == (0, f"process {pids[0]}: precision native\n"), "named twice, told once"
+        refused = fp32shim("reload", *pids[:2])
+        assert (refused.returncode, len(refused.lines), refused.stdout) == (1, 2, "done by 0 of 2 processes\n")
+
+
+def test_of_several_answers_the_worst_is_the_exit_status(tmp_path, bits):
+    with Recording([], 1) as recording, Asked(tmp_path / "run.fp32rec", precision="high") as asked:
+        assert asked.ask() == bits["high"]
+        live, = recording.pids()
+        for pids, status in (([live, asked.pid], 3), ([asked.pid, live], 3), ([live, 0x3ffff0], 2),
+                             ([asked.pid, live, 0x3ffff0], 2)):
+            result = fp32shim("set", *pids, "highest", "--wait", "0.3")
+            assert result.returncode == status, result.stderr
+            assert result.stdout.splitlines() == [f"process {live}: precision highest", f"done by 1 of {len(pids)} processes"]
+            assert len(result.lines) == len(pids) - 1
+        result = fp32shim("reload", live, asked.pid, "--wait", "0.3")
+        assert result.returncode == 1, "one refused, one has not answered"
+
+
+def test_all_are_those_of_this_user():
+    owner, stranger = another_user(54331), another_user(54332)
+    with Recording(owner, 2) as recording, Recording(stranger, 1) as other:
+        result = fp32shim("set", "--all", "highest", prefix=owner, cwd="/")
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.splitlines() == [*(f"process {pid}: precision highest" for pid in sorted(recording.pids())),
+                                              "done by 2 of 2 processes"]
+        assert (recording.precisions(), other.precisions()) == ([["highest"]] * 2, [[]])
+        assert fp32shim("reload", "--all", prefix=stranger, cwd="/").stdout == "done by 0 of 1 process\n"
+    nobody = fp32shim("set", "--all", "highest", prefix=owner, cwd="/")
+    assert (nobody.returncode, nobody.stdout, len(nobody.lines)) == (2, "", 1)
+    assert "no process of this user records now" in nobody.stderr
+
+
+def test_root_is_not_told_to_be_root():
+    """Process 1 can have rights that a root in a container lacks."""
+    shim.need(os.geteuid() == 0, "this user is not root")
+    try:
+        pathlib.Path("/proc/1/maps").read_bytes()
+        shim.need(False, "process 1 may be looked into")
+    except PermissionError:
+        pass
+    result = fp32shim("ps", 1)
+    assert (result.returncode, len(result.lines)) == (2, 1)
+    assert "process 1 may not be looked into from here" in result.stderr and "root" not in result.stderr

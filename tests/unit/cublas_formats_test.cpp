@@ -65,22 +65,34 @@ std::vector<Case> all_cases() {
         {"32F", by_compute_type(compute_32f), Format::fp32},
         {"32F, TF32", by_compute_type(compute_32f, math_tf32_tensor_op), Format::tf32},
         {"32F, TENSOR_OP", by_compute_type(compute_32f, math_tensor_op), Format::fp16},
-        {"32F, algorithm 99", by_compute_type(compute_32f, math_default, 99), Format::fp16},
-        {"32F, algorithm 115", by_compute_type(compute_32f, math_default, 115), Format::fp16},
+        {"32F, algorithm 99", by_compute_type(compute_32f, math_default, 99), Format::fp32},
+        {"32F, algorithm 99 on 8.0", on(80, by_compute_type(compute_32f, math_default, 99)), Format::fp32},
+        {"32F, algorithm 99 on 7.5", on(75, by_compute_type(compute_32f, math_default, 99)), Format::fp16},
+        {"32F, algorithm 115 on 7.0", on(70, by_compute_type(compute_32f, math_default, 115)), Format::fp16},
+        {"32F, algorithm 99, who knows where", on(0, by_compute_type(compute_32f, math_default, 99)), Format::fp16},
         {"32F, autotune", by_compute_type(compute_32f, math_default, gemm_autotune), Format::fp32},
         {"PEDANTIC, TF32", by_compute_type(compute_32f_pedantic, math_tf32_tensor_op), Format::fp32},
-        {"PEDANTIC, algorithm 99", by_compute_type(compute_32f_pedantic, math_default, 99), Format::fp16},
+        {"PEDANTIC, algorithm 99", by_compute_type(compute_32f_pedantic, math_default, 99), Format::fp32},
+        {"PEDANTIC, algorithm 99 on 7.5", on(75, by_compute_type(compute_32f_pedantic, math_default, 99)),
+         Format::fp16},
         {"FAST_16F", by_compute_type(compute_32f_fast_16f), Format::fp16},
         {"FAST_16BF", by_compute_type(compute_32f_fast_16bf), Format::bf16},
         {"FAST_TF32", by_compute_type(compute_32f_fast_tf32), Format::tf32},
         {"FAST_TF32, PEDANTIC", by_compute_type(compute_32f_fast_tf32, math_pedantic), Format::tf32},
-        {"FAST_TF32, algorithm 100", by_compute_type(compute_32f_fast_tf32, math_default, 100), Format::fp16},
+        {"FAST_TF32, algorithm 100", by_compute_type(compute_32f_fast_tf32, math_default, 100), Format::tf32},
+        {"FAST_TF32, algorithm 100 on 7.5", on(75, by_compute_type(compute_32f_fast_tf32, math_default, 100)),
+         Format::fp16},
         {"EMULATED", on(100, by_compute_type(compute_32f_emulated_16bfx9)), Format::bf16x9},
         {"EMULATED on 9.0", by_compute_type(compute_32f_emulated_16bfx9), Format::fp32},
         {"ssyrk", by_math_mode(math_default), Format::fp32},
         {"ssyrk, TF32", by_math_mode(math_tf32_tensor_op), Format::tf32},
         {"ssyrk, TENSOR_OP", by_math_mode(math_tensor_op), Format::fp16},
         {"ssyrk, BF16X9", on(103, by_math_mode(math_fp32_emulated_bf16x9)), Format::bf16x9},
+        {"ssyrk, TENSOR_OP and BF16X9", by_math_mode(5), Format::fp16},
+        {"ssyrk, PEDANTIC and BF16X9", on(100, by_math_mode(6)), Format::bf16x9},
+        {"ssyrk, PEDANTIC and BF16X9 on 9.0", by_math_mode(6), Format::fp32},
+        {"ssyrk, all three bits", by_math_mode(7), Format::fp16},
+        {"ssyrk, a bit that nobody knows", on(60, by_math_mode(32)), Format::fp16},
     };
 }
 
@@ -107,6 +119,21 @@ TEST(Formats, OfPlainCallsAreBf16x9WhereTheEnvironmentEmulates) {
     EXPECT_EQ(asked_format(on(90, by_compute_type(0)), emulating), Format::fp32);
 }
 
+TEST(Formats, APedanticHandleKeepsTheEnvironmentFromFunctionsWithoutAComputeTypeOnly) {
+    EXPECT_EQ(asked_format(on(100, by_compute_type(0, math_pedantic)), emulating), Format::fp32);
+    EXPECT_EQ(asked_format(on(100, by_math_mode(math_pedantic | 16)), emulating), Format::fp32);
+    const Asked plain = on(100, by_compute_type(compute_32f, math_pedantic));
+    EXPECT_EQ(asked_format(plain, emulating), Format::bf16x9);
+    EXPECT_EQ(plan(plain, wanting(Precision::highest), Floor::none, {}, emulating).compute_type,
+              compute_32f_pedantic);
+    Policy pedantic;
+    pedantic.pedantic = true;
+    EXPECT_EQ(plan(plain, wanting(Precision::highest), Floor::none, pedantic).compute_type, compute_32f_pedantic);
+    EXPECT_EQ(
+        plan(on(100, by_compute_type(0, math_pedantic)), wanting(Precision::highest), Floor::none, pedantic).how,
+        How::forward);
+}
+
 TEST(Formats, TheOverrideTurnsTf32IntoFp32) {
     EXPECT_EQ(in_effect(Format::tf32, {.tf32_is_off = true}), Format::fp32);
     EXPECT_EQ(in_effect(Format::bf16, {.tf32_is_off = true}), Format::bf16);
@@ -114,8 +141,10 @@ TEST(Formats, TheOverrideTurnsTf32IntoFp32) {
 }
 
 TEST(Formats, UnknownValuesAreToldApart) {
-    EXPECT_FALSE(is_known(by_compute_type(0, 5)));
-    EXPECT_FALSE(is_known(by_compute_type(0, 32)));
+    EXPECT_TRUE(has_known_mode(by_compute_type(0, 5)));
+    EXPECT_TRUE(has_known_mode(by_compute_type(0, 31)));
+    EXPECT_FALSE(has_known_mode(by_compute_type(0, 32)));
+    EXPECT_FALSE(has_known_mode(by_compute_type(0, -1)));
     EXPECT_FALSE(is_known(by_compute_type(compute_32f, math_default, 24)));
     EXPECT_FALSE(is_known(by_compute_type(compute_32f, math_default, 116)));
     EXPECT_FALSE(is_known(by_compute_type(2)));
@@ -169,7 +198,7 @@ TEST(Plan, HighestAndEveryStricterFloorLeaveNothingBelow) {
                 changed.compute_type = change.compute_type;
                 if (change.replaces_algorithm) changed.algorithm = gemm_default;
             }
-            if (change.math_mode >= 0) changed.math_mode = (changed.math_mode & ~math_choice) | change.math_mode;
+            if (change.math_mode >= 0) changed.math_mode = (changed.math_mode & math_flags) | change.math_mode;
             EXPECT_EQ(asked_format(changed, {}), Format::fp32) << each.name;
             EXPECT_EQ(change.how == How::forward, each.allows == Format::fp32) << each.name;
             const Reason expected = by_floor && change.how != How::forward ? Reason::floor : Reason::as_requested;
@@ -203,9 +232,24 @@ TEST(Plan, HighestIsPedanticWhereTf32MayBeSwitchedOn) {
 }
 
 TEST(Plan, APedanticTypeStaysPedantic) {
-    const Change change = plan(by_compute_type(compute_32f_pedantic, math_default, 99), wanting(Precision::highest));
+    const Asked asked = on(75, by_compute_type(compute_32f_pedantic, math_default, 99));
+    const Change change = plan(asked, wanting(Precision::highest));
     EXPECT_EQ(change.compute_type, compute_32f_pedantic);
     EXPECT_TRUE(change.replaces_algorithm);
+}
+
+TEST(Plan, AFloorTakesAnAlgorithmAwayAndKeepsTheComputeType) {
+    for (const std::int32_t type : {compute_32f, compute_32f_pedantic})
+        for (const Floor floor : {Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32}) {
+            const Asked asked = by_compute_type(type, math_default, gemm_default_tensor_op);
+            const Change old = plan(on(75, asked), wanting(Precision::native), floor);
+            EXPECT_EQ(old.compute_type, type);
+            EXPECT_TRUE(old.replaces_algorithm);
+            EXPECT_EQ(old.format, Format::fp32);
+            EXPECT_EQ(old.reason, Reason::floor);
+            EXPECT_EQ(plan(on(80, asked), wanting(Precision::native), floor).how, How::forward)
+                << "the algorithm has no effect there";
+        }
 }
 
 TEST(Plan, AFloorIsKeptWhereTheDeviceLacksTheFormat) {
@@ -223,12 +267,23 @@ TEST(Plan, AnAlgorithmThatRoundsBelowItsComputeTypeCounts) {
         .road = Road::lt_matmul, .compute_type = compute_32f, .compute_capability = 90, .of_algorithm = Format::tf32};
     EXPECT_EQ(asked_format(asked, {}), Format::tf32);
     EXPECT_EQ(plan(asked, wanting(Precision::highest)).compute_type, compute_32f);
+    asked.of_algorithm = Format::fp16;
+    EXPECT_EQ(plan(asked, wanting(Precision::native), Floor::bf16).compute_type, compute_32f);
+}
+
+TEST(Plan, AFunctionWithoutAComputeTypeIsRaisedToFp32ByTheDefaultMode) {
+    const Change raised = plan(by_compute_type(0, math_tf32_tensor_op), wanting(Precision::highest));
+    EXPECT_EQ(raised.how, How::math_mode);
+    EXPECT_EQ(raised.math_mode, math_default);
+    EXPECT_EQ(raised.format, Format::fp32);
 }
 
 TEST(Plan, WhatCannotBeRaisedByComputeTypeIsRaisedByMathMode) {
-    const Change raised = by_math_mode(plan(by_compute_type(0, math_tf32_tensor_op), wanting(Precision::highest)));
+    const Change pedantic =
+        plan(on(100, by_compute_type(0)), wanting(Precision::highest), Floor::none, {}, emulating);
+    const Change raised = by_math_mode(pedantic);
     EXPECT_EQ(raised.how, How::math_mode);
-    EXPECT_EQ(raised.math_mode, math_default);
+    EXPECT_EQ(raised.math_mode, math_pedantic);
 }
 
 TEST(PlanKeys, AreOnesThatTellCallsApart) {
@@ -302,10 +357,8 @@ TEST(Plan, Bf16x9NeedsALibraryAndAFunctionThatHaveIt) {
 }
 
 TEST(Plan, RestraintsForbidLoweringAndNothingElse) {
-    const Restraints unaligned{.pointers_may_be_unaligned = true};
-    const Restraints solver{.is_of_solver = true};
-    for (const auto& [restraints, reason] :
-         {std::pair{unaligned, Reason::alignment}, std::pair{solver, Reason::solver}}) {
+    for (const Reason reason : {Reason::alignment, Reason::solver, Reason::protected_call}) {
+        const Restraints restraints{reason};
         const Change lowered = plan(by_compute_type(0), wanting(Precision::high), Floor::none, {}, {}, restraints);
         EXPECT_EQ(lowered.how, How::forward);
         EXPECT_EQ(lowered.format, Format::fp32);

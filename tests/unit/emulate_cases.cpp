@@ -77,8 +77,10 @@ float rounded(float value, OperandRounding rounding) {
     if (std::isnan(value) || value == 0) return value;
     const double unit = std::ldexp(1.0, std::ilogb(value) - (rounding == OperandRounding::bf16_even ? 7 : 10));
     const double units = value / unit;
-    return static_cast<float>((rounding == OperandRounding::tf32_away ? std::round(units) : std::nearbyint(units)) *
-                              unit);
+    const double whole = rounding == OperandRounding::tf32_truncate ? std::trunc(units)
+                         : rounding == OperandRounding::tf32_away   ? std::round(units)
+                                                                    : std::nearbyint(units);
+    return static_cast<float>(whole * unit);
 }
 
 std::vector<float> rounded(std::vector<float> values, OperandRounding rounding) {

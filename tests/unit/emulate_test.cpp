@@ -104,9 +104,9 @@ TEST_P(EveryProduct, IsTheRoutinesOwnResultOnRoundedOperands) {
         });
 }
 
-TEST_P(EveryProduct, RoundsInEachOfTheThreeWays) {
-    for (const OperandRounding rounding :
-         {OperandRounding::tf32_away, OperandRounding::tf32_even, OperandRounding::bf16_even})
+TEST_P(EveryProduct, RoundsInEachOfTheFourWays) {
+    for (const OperandRounding rounding : {OperandRounding::tf32_away, OperandRounding::tf32_even,
+                                           OperandRounding::tf32_truncate, OperandRounding::bf16_even})
         for_cases(7, 9, 8, [&](const Case& test_case) { check(test_case, unlimited, rounding); });
 }
 

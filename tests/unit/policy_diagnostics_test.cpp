@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"UnknownCpuMode", "[cpu]\nmode = \"emulated\"",
              "p.toml:3:8: mode: found \"emulated\"; allowed: off, emulate, accelerate; did you mean \"emulate\"?"},
         Case{"UnknownRounding", "cpu.tf32_rounding = \"zero\"",
-             "p.toml:2:21: tf32_rounding: found \"zero\"; allowed: away, even"},
+             "p.toml:2:21: tf32_rounding: found \"zero\"; allowed: away, even, truncate"},
         Case{
             "ComputeCapabilityAsNumber", "[cuda]\nmin_compute_capability = 8.0",
             "p.toml:3:26: min_compute_capability: found 8.0; allowed: a string such as \"8.0\", the oldest GPUs with "

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <random>
 #include <string>
+
+#include "policy/glob_elements.hpp"
 
 namespace fp32shim::policy {
 namespace {
@@ -86,6 +90,57 @@ TEST(Glob, SaysWhetherSetsAreClosed) {
     }
     for (const auto* pattern : {"[", "[]", "[!]", "a[b", "[a][b"})
         EXPECT_FALSE(glob_is_well_formed(pattern)) << pattern;
+}
+
+/// The definition.
+bool matches_by_definition(std::string_view pattern, std::string_view text) {
+    if (pattern.empty()) return text.empty();
+    const GlobElement element = glob_element(pattern, 0);
+    const std::string_view rest = pattern.substr(element.text.size());
+    if (element.kind != GlobElement::Kind::run)
+        return !text.empty() && element.matches(text[0]) && matches_by_definition(rest, text.substr(1));
+    return matches_by_definition(rest, text) || (!text.empty() && matches_by_definition(pattern, text.substr(1)));
+}
+
+TEST(Glob, AgreesWithItsDefinition) {
+    std::mt19937 random(1);
+    const auto random_text = [&](std::string_view letters, std::size_t longest) {
+        std::string text(random() % (longest + 1), ' ');
+        for (char& c : text) c = letters[random() % letters.size()];
+        return text;
+    };
+    int matching = 0;
+    for (int i = 0; i < 100'000; ++i) {
+        const std::string pattern = random_text("aab**?[]!-c^", 9), text = random_text("aabc", 11);
+        const bool matches = matches_by_definition(pattern, text);
+        matching += matches ? 1 : 0;
+        ASSERT_EQ(glob_matches(pattern, text), matches) << pattern << " on " << text;
+    }
+    EXPECT_GT(matching, 1000);
+    // Beyond 64 bytes, which are looked at at once.
+    for (int i = 0; i < 300; ++i) {
+        const std::string pattern = "*" + random_text("aab?", 4) + "[bc]*" + random_text("ab?", 2);
+        const std::string text = random_text("aaaaab", 300);
+        ASSERT_EQ(glob_matches(pattern, text), matches_by_definition(pattern, text)) << pattern << " on " << text;
+    }
+}
+
+double seconds_on(std::string_view pattern, std::string_view text) {
+    double fewest = 1e9;
+    for (int i = 0; i < 20; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        EXPECT_FALSE(glob_matches(pattern, text));
+        fewest = std::min(fewest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return fewest;
+}
+
+/// What a search that begins anew at each place would take 100 times as long for.
+TEST(Glob, TakesTenTimesAsLongForTenTimesTheSize) {
+    const auto size = [](std::size_t n) {
+        return seconds_on("*" + std::string(n / 2, 'a') + "b*", std::string(n, 'a'));
+    };
+    EXPECT_LT(size(100'000), 40 * size(10'000));
 }
 
 TEST(Glob, DoesNotBlowUpOnManyStars) {

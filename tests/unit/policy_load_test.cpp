@@ -2,6 +2,10 @@
 #include "policy/load.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -40,7 +44,8 @@ class Load : public testing::Test {
     }
 
     Loaded load(const std::vector<std::string>& variables, bool elevated = false) const {
-        return policy::load(Environment(variables.begin(), variables.end()), {path("site.toml"), elevated});
+        return policy::load(Environment(variables.begin(), variables.end()),
+                            {.site_policy = path("site.toml"), .elevated = elevated, .site_owner = geteuid()});
     }
 
     Policy load_without_errors(const std::vector<std::string>& variables) const {
@@ -154,15 +159,16 @@ TEST_F(Load, WarnsAboutUnknownVariables) {
     EXPECT_EQ(loaded.policy.default_precision, Precision::native);
 }
 
-TEST_F(Load, IgnoresTheEnvironmentOfElevatedProcesses) {
-    site("name = \"site\"\n");
+TEST_F(Load, ReadsNothingAndComplainsOfNothingInElevatedProcesses) {
+    site("name = \"site\"\ntypo = 1\n");
     const Loaded loaded = load({"FP32_MATMUL_PRECISION=high", "FP32_MATMUL_FLOOR=nonsense", "FP32_MATMUL_NOPE=1",
                                 "FP32_MATMUL_DISABLE=1", user("default = \"medium\"\n")},
                                true);
     EXPECT_TRUE(loaded.errors.empty());
     EXPECT_TRUE(loaded.warnings.empty());
-    EXPECT_EQ(loaded.policy.name, "site");
+    EXPECT_EQ(loaded.policy.name, "");
     EXPECT_EQ(loaded.policy.default_precision, Precision::native);
+    EXPECT_EQ(loaded.policy.on_error, OnError::continue_untouched);
     EXPECT_FALSE(loaded.policy.disabled);
 }
 
@@ -323,6 +329,69 @@ TEST(ReadPolicyFile, RefusesWhatIsNotARegularFile) {
         ASSERT_EQ(loaded.errors.size(), 1u);
         EXPECT_EQ(loaded.errors[0].text(), path + ": is not a regular file");
     }
+}
+
+TEST(ReadPolicyFile, RefusesWhatTheKernelMakesUp) {
+    for (const std::string& path : {std::string("/proc/self/environ"), std::string("/proc/kmsg")}) {
+        if (access(path.c_str(), F_OK) != 0) continue;
+        const Loaded loaded = read_policy_file(path);
+        ASSERT_EQ(loaded.errors.size(), 1u);
+        EXPECT_EQ(loaded.errors[0].text(), path + ": is a file of the kernel's own, not one on a disk");
+        EXPECT_FALSE(loaded.is_readable);
+    }
+}
+
+TEST_F(Load, OpensNoPipe) {
+    ASSERT_EQ(mkfifo(path("pipe.toml").c_str(), 0600), 0);
+    const Loaded loaded = load({"FP32_MATMUL_POLICY=" + path("pipe.toml")});
+    ASSERT_EQ(loaded.errors.size(), 1u);
+    EXPECT_EQ(loaded.errors[0].text(), path("pipe.toml") + ": is not a regular file");
+}
+
+TEST_F(Load, ReadsASitesPolicyOfItsOwnerOnly) {
+    site("name = \"site\"\n");
+    EXPECT_EQ(load({}).policy.name, "site");
+    const Loaded loaded = policy::load({}, {.site_policy = path("site.toml"), .site_owner = geteuid() + 1});
+    ASSERT_EQ(loaded.errors.size(), 1u);
+    EXPECT_EQ(loaded.errors[0].where, path("site.toml"));
+    EXPECT_EQ(loaded.errors[0].message.find("belongs to user " + std::to_string(geteuid()) + "; allowed: "), 0u)
+        << loaded.errors[0].message;
+    EXPECT_EQ(loaded.policy.name, "");
+}
+
+TEST_F(Load, RefusesASitesPolicyThatOthersMayWrite) {
+    site("name = \"site\"\n");
+    for (const mode_t mode : {0664, 0646, 0666, 0777}) {
+        ASSERT_EQ(chmod(path("site.toml").c_str(), mode), 0);
+        const Loaded loaded = load({});
+        ASSERT_EQ(loaded.errors.size(), 1u) << mode;
+        EXPECT_NE(loaded.errors[0].message.find("may be written by its group or by others"), std::string::npos);
+        EXPECT_EQ(loaded.policy.name, "");
+    }
+    ASSERT_EQ(chmod(path("site.toml").c_str(), 0644), 0);
+    EXPECT_EQ(load({}).policy.name, "site");
+}
+
+TEST_F(Load, LetsAUsersPolicyBelongToAnybody) {
+    const std::string variable = user("name = \"user\"\n");
+    ASSERT_EQ(chmod(path("user.toml").c_str(), 0666), 0);
+    EXPECT_EQ(load_without_errors({variable}).name, "user");
+}
+
+/// A sandbox without a number for root shows root's files as those of the user 65534, who is nobody there.
+TEST_F(Load, ReadsASitesPolicyWhereRootHasNoNumber) {
+    site("name = \"site\"\n");
+    ASSERT_EQ(chmod(path("site.toml").c_str(), 0644), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWUSER) != 0) _exit(77);
+        const Loaded loaded = policy::load({}, {.site_policy = path("site.toml")});
+        _exit(loaded.errors.empty() && loaded.policy.name == "site" ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no user namespaces here";
+    EXPECT_EQ(status, 0);
 }
 
 TEST_F(Load, RefusesFilesOfMoreThanOneMebibyte) {

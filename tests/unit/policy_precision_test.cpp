@@ -58,7 +58,7 @@ TEST(Vocabulary, PrintsEveryValue) {
         EXPECT_EQ(to_string(*parse_floor(name)), name);
     }
     for (const auto* name : {"off", "emulate", "accelerate"}) EXPECT_EQ(to_string(*parse_cpu_mode(name)), name);
-    for (const auto* name : {"away", "even"}) EXPECT_EQ(to_string(*parse_tf32_rounding(name)), name);
+    for (const auto* name : {"away", "even", "truncate"}) EXPECT_EQ(to_string(*parse_tf32_rounding(name)), name);
     const std::pair<Applied, std::string_view> applied[] = {
         {Applied::fp32, "fp32"}, {Applied::tf32, "tf32"},     {Applied::bf16, "bf16"},
         {Applied::fp16, "fp16"}, {Applied::bf16x9, "bf16x9"}, {Applied::unchanged, "unchanged"}};
@@ -106,6 +106,7 @@ TEST(Reason, IsPrintedAsItsOwnName) {
         {Reason::unknown_handle, "unknown_handle"},
         {Reason::library_refused, "library_refused"},
         {Reason::no_algorithm, "no_algorithm"},
+        {Reason::protected_call, "protected_call"},
     };
     for (const auto& [reason, name] : cases) EXPECT_EQ(to_string(reason), name);
 }

@@ -218,7 +218,7 @@ TEST(Decisions, DistinguishZeroFromUnknown) {
 
 TEST(Decisions, KeepReasonsHowsAndErrorCodesApart) {
     std::set<std::string> reasons;
-    for (int i = 0; i <= static_cast<int>(policy::Reason::no_algorithm); ++i) {
+    for (int i = 0; i <= static_cast<int>(policy::Reason::protected_call); ++i) {
         DecisionEvent event = unknown();
         event.reason = static_cast<policy::Reason>(i);
         reasons.insert(parse(line(event, ProcessFacts{}, format_decision))["reason"]);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cfenv>
@@ -14,6 +15,7 @@
 #include "record/recording_clock.hpp"
 #include "record/signal_hold.hpp"
 #include "record/stderr_line.hpp"
+#include "record/this_process.hpp"
 
 namespace fp32shim::record {
 namespace {
@@ -30,6 +32,52 @@ TEST(ForkSafeLock, IsFreeInAChildWhoseParentHoldsIt) {
               }),
               0);
     lock.release();
+}
+
+TEST(ThisProcess, IsANumberThatNoAncestorHad) {
+    static std::uint32_t parent, child;
+    parent = this_process();
+    EXPECT_NE(parent, 0U);
+    EXPECT_EQ(this_process(), parent);
+    EXPECT_EQ(in_child([] {
+                  child = this_process();
+                  EXPECT_GT(child, parent);
+                  EXPECT_TRUE(is_forked_child());
+                  EXPECT_EQ(in_child([] { EXPECT_GT(this_process(), child); }), 0);
+              }),
+              0);
+    EXPECT_EQ(this_process(), parent);
+}
+
+TEST(ThisProcess, IsThatOfTheParentInAChildThatSharesItsMemory) {
+    static volatile std::uint32_t of_child;
+    const std::uint32_t parent = this_process();
+    const pid_t forked = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+    if (forked == 0) {
+        of_child = this_process();
+        _exit(0);
+    }
+    int status = -1;
+    waitpid(forked, &status, 0);
+    EXPECT_EQ(of_child, parent);
+}
+
+TEST(ForkSafeLock, IsWaitedForInVainOnce) {
+    ForkSafeLock lock;
+    ASSERT_TRUE(lock.acquire());
+    const auto seconds = [] { return raw::realtime_ns() / 1'000'000'000; };
+    EXPECT_FALSE(lock.acquire());
+    const std::int64_t begin = seconds();
+    for (int i = 0; i < 1000; ++i) EXPECT_FALSE(lock.acquire());
+    EXPECT_LE(seconds() - begin, 2);
+    lock.release();
+    EXPECT_TRUE(lock.acquire());
+    std::thread other([&] {
+        usleep(100'000);
+        lock.release();
+    });
+    EXPECT_TRUE(lock.acquire()) << "it was free again: others wait again";
+    other.join();
 }
 
 TEST(ForkSafeLock, AdmitsOneThreadAtATime) {

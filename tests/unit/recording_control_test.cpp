@@ -6,7 +6,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <span>
 #include <thread>
 
 #include "recording_fixture.hpp"
@@ -68,6 +68,14 @@ LiveRecording wait_for_recording(std::int32_t pid) {
     return {};
 }
 
+CommandAnswer set_precision(const LiveRecording& recording, std::optional<policy::Precision> precision,
+                            milliseconds timeout) {
+    return send_set_precision(std::span(&recording, 1), precision, timeout).at(0);
+}
+CommandAnswer reload(const LiveRecording& recording, milliseconds timeout) {
+    return send_reload(std::span(&recording, 1), timeout).at(0);
+}
+
 TEST(RecordingControl, ACommandIsActedOnAtTheNextCallAnsweredAndRecorded) {
     const TemporaryFolder folder;
     const Multiplying process(folder / "run.fp32rec");
@@ -75,14 +83,14 @@ TEST(RecordingControl, ACommandIsActedOnAtTheNextCallAnsweredAndRecorded) {
     EXPECT_EQ(recording.pid, process.pid());
     EXPECT_EQ(recording.name, folder / "run.fp32rec");
 
-    CommandAnswer answer = send_set_precision(recording, policy::Precision::medium, seconds(10));
+    CommandAnswer answer = set_precision(recording, policy::Precision::medium, seconds(10));
     EXPECT_EQ(answer.outcome, CommandOutcome::done) << answer.message;
-    answer = send_set_precision(recording, policy::Precision::high, seconds(10));
+    answer = set_precision(recording, policy::Precision::high, seconds(10));
     EXPECT_EQ(answer.outcome, CommandOutcome::refused);
     EXPECT_EQ(answer.message, "a floor of fp32 is in force");
-    answer = send_reload(recording, seconds(10));
+    answer = reload(recording, seconds(10));
     EXPECT_EQ(answer.outcome, CommandOutcome::done) << answer.message;
-    answer = send_set_precision(recording, std::nullopt, seconds(10));
+    answer = set_precision(recording, std::nullopt, seconds(10));
     EXPECT_EQ(answer.outcome, CommandOutcome::done) << answer.message;
 
     const auto reader = read_recording(recording.open_path);
@@ -117,10 +125,10 @@ TEST(RecordingControl, ADeletedRecordingIsFoundToo) {
     std::filesystem::remove(folder / "run.fp32rec");
     const LiveRecording recording = wait_for_recording(process.pid());
     EXPECT_EQ(recording.name, folder / "run.fp32rec (deleted)");
-    EXPECT_EQ(send_reload(recording, seconds(10)).outcome, CommandOutcome::done);
-    const std::vector<LiveRecording> all = find_live_recordings();
-    EXPECT_TRUE(
-        std::any_of(all.begin(), all.end(), [&](const LiveRecording& one) { return one.pid == process.pid(); }));
+    EXPECT_EQ(reload(recording, seconds(10)).outcome, CommandOutcome::done);
+    bool is_visited = false;
+    visit_live_recordings([&](const LiveRecording& one) { is_visited = is_visited || one.pid == process.pid(); });
+    EXPECT_TRUE(is_visited);
 }
 
 TEST(RecordingControl, AProcessWhoseUserIsInManyGroupsIsFoundToo) {
@@ -148,7 +156,7 @@ TEST(RecordingControl, AProcessThatDoesNotMultiplyIsSaidToActLater) {
     const TemporaryFolder folder;
     const auto own = open_recording(folder / "run.fp32rec");
     const LiveRecording recording = wait_for_recording(getpid());
-    const CommandAnswer answer = send_set_precision(recording, policy::Precision::highest, milliseconds(30));
+    const CommandAnswer answer = set_precision(recording, policy::Precision::highest, milliseconds(30));
     EXPECT_EQ(answer.outcome, CommandOutcome::not_answered);
     EXPECT_NE(answer.message.find("it will act at its next product"), std::string::npos) << answer.message;
     // One thread takes it, once.
@@ -164,7 +172,7 @@ TEST(RecordingControl, AProcessThatDoesNotMultiplyIsSaidToActLater) {
 TEST(RecordingControl, AForkedChildDoesNotObeyItsParentsCommands) {
     const TemporaryFolder folder;
     const auto own = open_recording(folder / "run.fp32rec");
-    send_reload(wait_for_recording(getpid()), milliseconds(0));
+    reload(wait_for_recording(getpid()), milliseconds(0));
     ASSERT_TRUE(own->has_command());
     EXPECT_EQ(in_child([&] { return own->take_command() || own->has_command() ? 1 : 0; }), 0);
     EXPECT_TRUE(own->take_command());
@@ -203,7 +211,7 @@ TEST(RecordingControl, ARecordingThatItsProcessHasLeftIsPassedOver) {
     EXPECT_TRUE(left.goes_on_in(read_recording(folder / "second.fp32rec")->facts()));
     EXPECT_FALSE(left.goes_on_in(left));
     EXPECT_EQ(wait_for_recording(getpid()).name, folder / "second.fp32rec");
-    const CommandAnswer answer = send_reload(found, milliseconds(0));
+    const CommandAnswer answer = reload(found, milliseconds(0));
     EXPECT_EQ(answer.outcome, CommandOutcome::failed);
     EXPECT_FALSE(first->has_command());
 

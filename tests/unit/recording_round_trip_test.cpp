@@ -1,11 +1,15 @@
 // What is counted is what is read: record/recording_writer.hpp and recording_reader.hpp together.
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <fstream>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "recording_fixture.hpp"
@@ -94,7 +98,7 @@ TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
     full.applied = policy::Applied::bf16x9;
     full.actual = policy::Applied::tf32;
     full.how = How::compute_type;
-    full.reason = policy::Reason::no_algorithm;
+    full.reason = policy::Reason::protected_call;
     full.detail = "détail";
     full.status = -7;
     recording->count(*writer, 17, 1000, 5000, true, [&](DecisionEvent& decision) { decision = full; });
@@ -326,6 +330,106 @@ TEST(RecordingRoundTrip, AnExistingFileIsLeftAloneAndTheNameGetsASuffix) {
     EXPECT_EQ(first->path(), folder / "run.fp32rec");
     EXPECT_EQ(second->path(), folder / "run.1.fp32rec");
     EXPECT_EQ(third->path(), folder / "run.2.fp32rec");
+}
+
+TEST(RecordingRoundTrip, TenThousandFilesOfThatNameAreNoReasonToRecordNothing) {
+    const TemporaryFolder folder;
+    const auto occupy = [&](const std::string& name) {
+        const int descriptor = open((folder / name).c_str(), O_CREAT | O_WRONLY | O_EXCL | O_CLOEXEC, 0600);
+        ASSERT_GE(descriptor, 0) << name;
+        close(descriptor);
+    };
+    occupy("run.fp32rec");
+    const int own = getpid();
+    for (int i = 1; i < 10'000; ++i)
+        if (i != own) occupy("run." + std::to_string(i) + ".fp32rec");
+    const auto by_process = open_recording(folder / "run.fp32rec");
+    ASSERT_TRUE(by_process);
+    EXPECT_EQ(by_process->path(), folder / ("run." + std::to_string(own) + ".fp32rec"));
+    // Once more, as a process of another PID namespace with the same id would.
+    const auto by_chance = open_recording(folder / "run.fp32rec");
+    ASSERT_TRUE(by_chance);
+    const std::string name = by_chance->path().substr((folder / "run.").size());
+    EXPECT_EQ(name.size(), std::string("1234567890.fp32rec").size()) << name;
+    EXPECT_EQ(name.find_first_not_of("0123456789"), name.find(".fp32rec"))
+        << "a number, which run and report look for";
+}
+
+TEST(RecordingRoundTrip, AProcessTriesFewNamesHoweverManyAreTaken) {
+    for (int attempt = 0; attempt < 16; ++attempt) EXPECT_EQ(number_of_attempt(attempt, 4711), attempt + 0U);
+    EXPECT_EQ(number_of_attempt(16, 4711), 4711U);
+    std::set<std::uint64_t> random;
+    for (int attempt = 17; attempt < attempt_limit; ++attempt) random.insert(number_of_attempt(attempt, 4711));
+    EXPECT_EQ(random.size(), static_cast<std::size_t>(attempt_limit - 17));
+    EXPECT_GE(*random.begin(), 1'000'000'000U) << "longer than any process id";
+    EXPECT_LT(*random.rbegin(), 10'000'000'000U);
+}
+
+TEST(RecordingRoundTrip, ASmallRecordingTakesLittleSpace) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
+    ThreadWriter* writer = recording->attach();
+    for (int m = 1; m <= 10; ++m) count_square(*recording, *writer, m, false);
+    for (int i = 0; i < 10; ++i) recording->note_object({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
+    struct stat status {};
+    ASSERT_EQ(stat(recording->path().c_str(), &status), 0);
+    EXPECT_LE(status.st_blocks * 512, 16 * std::max(4096L, sysconf(_SC_PAGESIZE)));
+    EXPECT_EQ(status.st_size, 5 * static_cast<off_t>(format::segment_size)) << "the rest of it has no space";
+    expect_no_problems(*read_recording(recording->path()));
+}
+
+TEST(RecordingRoundTrip, FirstSegmentsGetTheirSpaceAsTheyFill) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
+    ThreadWriter* writer = recording->attach();
+    constexpr int count = 2000;  // beyond the first segments of all kinds
+    for (int i = 0; i < count; ++i) {
+        count_square(*recording, *writer, i + 1, false);
+        recording->note_object({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
+        if ((i & (i + 1)) != 0) continue;  // some of the sizes on the way
+        const auto reader = read_recording(recording->path());
+        expect_no_problems(*reader);
+        EXPECT_EQ(reader->total_calls(), i + 1U);
+        EXPECT_EQ(reader->counters().size(), i + 1U);
+        EXPECT_EQ(reader->objects().all.size(), i + 1U);
+        EXPECT_EQ(reader->objects().all.back().path, "/usr/lib/library" + std::to_string(i) + ".so");
+    }
+}
+
+TEST(RecordingRoundTrip, OpeningWaitsForNothing) {
+    // It waited until a millisecond had passed, to measure the processor's counter.
+    const TemporaryFolder folder;
+    long fewest_waits = 1000;
+    for (int i = 0; i < 20; ++i) {
+        struct rusage before {
+        }, after{};
+        getrusage(RUSAGE_THREAD, &before);
+        const auto recording = open_recording(folder / ("run" + std::to_string(i) + ".fp32rec"));
+        getrusage(RUSAGE_THREAD, &after);
+        fewest_waits = std::min(fewest_waits, after.ru_nvcsw - before.ru_nvcsw);
+    }
+    EXPECT_EQ(fewest_waits, 0);
+}
+
+TEST(RecordingRoundTrip, TheRateOfTheClockBecomesExactWhileTheSameCallsGoOn) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
+    ThreadWriter* writer = recording->attach();
+    const auto rate_in_file = [&] {
+        format::Header header{};
+        std::ifstream(recording->path(), std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
+        return static_cast<double>(header.ticks_per_second);
+    };
+    const ClockPoint begun = read_clocks();
+    const double first = rate_in_file();
+    count_square(*recording, *writer, 1, false);
+    for (int i = 0; i < 40; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        count_square(*recording, *writer, 1, false);
+    }
+    const auto exact = static_cast<double>(ticks_per_second(begun, read_clocks()));
+    EXPECT_NEAR(first / exact, 1, 0.02);  // half of what is measured may have been an interruption
+    EXPECT_NEAR(rate_in_file() / exact, 1, 1e-4);
 }
 
 TEST(RecordingRoundTrip, TheFileIsPrivateUnlessAskedForWhateverTheUmask) {

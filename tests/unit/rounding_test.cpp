@@ -15,7 +15,7 @@ namespace fp32shim::blas {
 namespace {
 
 constexpr OperandRounding roundings[] = {OperandRounding::tf32_away, OperandRounding::tf32_even,
-                                         OperandRounding::bf16_even};
+                                         OperandRounding::tf32_truncate, OperandRounding::bf16_even};
 constexpr InstructionSet sets[] = {InstructionSet::plain, InstructionSet::avx2, InstructionSet::avx512,
                                    InstructionSet::neon};
 
@@ -27,14 +27,18 @@ float rounded(float value, OperandRounding rounding) {
     return value;
 }
 
-/// The definition in arithmetic: the nearest multiple of the format's unit at this magnitude.
+double to_integer(double units, OperandRounding rounding) {
+    if (rounding == OperandRounding::tf32_truncate) return std::trunc(units);
+    return rounding == OperandRounding::tf32_away ? std::round(units) : std::nearbyint(units);
+}
+
+/// The definition in arithmetic: the nearest multiple of the format's unit at this magnitude, or the next towards
+/// zero.
 float defined(float value, OperandRounding rounding) {
     if (!std::isfinite(value) || value == 0) return value;
     const int kept_bits = rounding == OperandRounding::bf16_even ? 7 : 10;
     const double unit = std::ldexp(1.0, std::max(std::ilogb(value), -126) - kept_bits);
-    const double units = value / unit;
-    const double nearest =
-        (rounding == OperandRounding::tf32_away ? std::round(units) : std::nearbyint(units)) * unit;
+    const double nearest = to_integer(value / unit, rounding) * unit;
     if (std::fabs(nearest) > FLT_MAX) return std::copysign(std::numeric_limits<float>::infinity(), value);
     return std::copysign(static_cast<float>(nearest), value);
 }
@@ -72,6 +76,16 @@ TEST(Rounding, SendsTiesAwayFromZeroOrToTheEvenNeighbour) {
     EXPECT_EQ(rounded(high_tie, OperandRounding::tf32_even), 1.0F + 0x1p-9F);
     EXPECT_EQ(rounded(1.0F + 0x1p-8F, OperandRounding::bf16_even), 1.0F);
     EXPECT_EQ(rounded(1.0F + 3 * 0x1p-8F, OperandRounding::bf16_even), 1.0F + 0x1p-6F);
+}
+
+TEST(Rounding, TruncatesTowardsZeroAndNeverToInfinity) {
+    const float almost = 1.0F + 0x1p-10F - 0x1p-23F;
+    EXPECT_EQ(rounded(almost, OperandRounding::tf32_truncate), 1.0F);
+    EXPECT_EQ(rounded(-almost, OperandRounding::tf32_truncate), -1.0F);
+    EXPECT_EQ(rounded(FLT_MAX, OperandRounding::tf32_away), std::numeric_limits<float>::infinity());
+    EXPECT_EQ(rounded(FLT_MAX, OperandRounding::tf32_truncate), std::ldexp(2047.0F, 117));
+    const float nan = from_bits(0x7f800001);  // all that makes it a NaN would be cut off
+    EXPECT_EQ(bits_of(rounded(nan, OperandRounding::tf32_truncate)), bits_of(nan));
 }
 
 TEST(Rounding, KeepsNanInfinityAndSignedZeroAndOverflowsToInfinity) {

@@ -1,7 +1,8 @@
 // What reaches the library when calls meet that hardly ever meet: on the counting libcublas, which is fast enough for
-// that. Nothing here is about numbers. settings.hpp says what the environment can ask, and one thing more:
+// that. Nothing here is about numbers. settings.hpp says what the environment can ask, and two things more:
 //
 //   CLIENT_POLICIES=FILE:FILE    policies that take turns at being in force
+//   CLIENT_HANDLES=N             how many handles threads race for
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "counting_cublas.h"
 #include "decision_log.hpp"
@@ -94,6 +96,31 @@ TEST_F(Counted, ProductsAreFloat32WhileAnotherThreadSetsTheMathMode) {
         ASSERT_EQ(below_float32(), 0) << "on one thread, afterwards, round " << round;
     }
     EXPECT_GT(products(), 1000);
+}
+
+TEST_F(Counted, ProductsAreFloat32WhereThreadsMeetAnUnseenHandleAtOnce) {
+    if (settings().expect != "fp32") GTEST_SKIP() << "the policy lets products follow the mode";
+    const char* const variable = std::getenv("CLIENT_HANDLES");
+    const int count = variable == nullptr ? 300 : std::atoi(variable);
+    // To the library they are handles, and nobody has made them.
+    std::vector<CountingHandle> handles(static_cast<std::size_t>(count), {CUBLAS_TF32_TENSOR_OP_MATH});
+    std::atomic<int> arrived = 0;
+    const auto multiply = [&] {
+        device_->make_current();
+        float result[order * order] = {};
+        for (int i = 0; i < count; ++i) {
+            ++arrived;
+            while (arrived.load() < 2 * (i + 1)) std::this_thread::yield();
+            api().cublasSsyrk_v2(reinterpret_cast<cublasHandle_t>(&handles[static_cast<std::size_t>(i)]),
+                                 CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, order, order, &one, matrix, order, &one, result,
+                                 order);
+        }
+    };
+    std::thread other(multiply);
+    multiply();
+    other.join();
+    EXPECT_EQ(products(), 2LL * count);
+    EXPECT_EQ(below_float32(), 0);
 }
 
 TEST_F(Counted, ProductsWhoseComputeTypeIsRefusedAreRaisedByTheMathMode) {

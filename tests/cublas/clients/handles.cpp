@@ -3,7 +3,7 @@
 //
 //   CLIENT_DEFERRED=1    the library runs nothing before something waits for it, as the stand-in does
 //   CLIENT_RULES=1       the policy has syrk in TF32 and everything else in float32
-//   CLIENT_UNSEEN=FILE   a library that sets math modes (unseen_setter.c)
+//   CLIENT_UNSEEN=FILE   a library that makes handles and sets math modes (unseen_setter.c)
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -153,14 +153,53 @@ TEST_F(Handles, RunInFloat32WhileAnotherThreadSetsTheirMathMode) {
     for (int i = 0; i < 3; ++i) multiply();
 }
 
+/// A library whose calls go past the shim; nothing where the environment names none.
+struct Unseen {
+    cublasStatus_t (*create)(cublasHandle_t*) = nullptr;
+    cublasStatus_t (*set_math_mode)(cublasHandle_t, cublasMath_t) = nullptr;
+
+    Unseen() {
+        const char* const file = std::getenv("CLIENT_UNSEEN");
+        if (file == nullptr) return;
+        void* const library = dlopen(file, RTLD_NOW | RTLD_DEEPBIND);
+        if (library == nullptr) {
+            ADD_FAILURE() << dlerror();
+            return;
+        }
+        create = reinterpret_cast<decltype(create)>(dlsym(library, "unseen_create"));
+        set_math_mode = reinterpret_cast<decltype(set_math_mode)>(dlsym(library, "unseen_set_math_mode"));
+    }
+    bool is_there() const { return create != nullptr && set_math_mode != nullptr; }
+};
+
+TEST_F(Handles, FirstSeenWithoutAContextAreOnTheDeviceOfTheirFirstProduct) {
+    const Unseen unseen;
+    if (!unseen.is_there()) GTEST_SKIP() << "nothing is made past the shim";
+    cublasHandle_t handle = nullptr;
+    ASSERT_EQ(unseen.create(&handle), CUBLAS_STATUS_SUCCESS);
+    require(api().cuCtxSetCurrent(nullptr), "cuCtxSetCurrent");
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(math_mode(handle), CUBLAS_DEFAULT_MATH);
+    device().make_current();
+    const SimpleProduct product(Kind::sgemm);
+    const bool is_lowered = has_fast_formats() && settings().expect && settings().expect != "native";
+    for (int i = 0; i < 3; ++i) {
+        product.clear();
+        decision_log().read_new();
+        EXPECT_EQ(product.multiply(handle), CUBLAS_STATUS_SUCCESS);
+        if (is_lowered) {
+            EXPECT_EQ(name_of(product.result().format), *settings().expect);
+        }
+        if (!DecisionLog::is_there()) continue;
+        const auto decisions = decision_log().read_new();
+        ASSERT_EQ(decisions.size(), 1U);
+        EXPECT_EQ(decisions.front()["compute_capability"], device().compute_capability());
+    }
+}
+
 TEST_F(Handles, HaveAMathModeThatWasSetPastTheShim) {
-    const char* const file = std::getenv("CLIENT_UNSEEN");
-    if (file == nullptr) GTEST_SKIP() << "no library sets one";
-    void* const library = dlopen(file, RTLD_NOW | RTLD_DEEPBIND);
-    ASSERT_NE(library, nullptr) << dlerror();
-    const auto set_unseen =
-        reinterpret_cast<cublasStatus_t (*)(cublasHandle_t, cublasMath_t)>(dlsym(library, "unseen_set_math_mode"));
-    ASSERT_NE(set_unseen, nullptr);
+    const Unseen unseen;
+    if (!unseen.is_there()) GTEST_SKIP() << "no library sets one";
+    const auto set_unseen = unseen.set_math_mode;
     const SimpleProduct products[] = {SimpleProduct(Kind::ssyrk), SimpleProduct(Kind::sgemm),
                                       SimpleProduct(Kind::gemm_ex)};
     const bool is_wished = settings().expect && *settings().expect != "native";

@@ -381,6 +381,24 @@ TEST_F(Lt, AlgorithmsByIdRun) {
     for (const auto& algo : algorithms) run(product, &algo);
 }
 
+TEST_F(Lt, AnAlgorithmThatFitsTheChangedProductIsAskedAboutOnce) {
+    device();
+    void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
+    const auto* checks =
+        library == nullptr ? nullptr : static_cast<const long long*>(dlsym(library, "stand_in_algo_checks"));
+    if (checks == nullptr || settings().expect != "tf32") GTEST_SKIP() << "nothing is asked, or nothing counts it";
+    LtProduct product({});
+    // One of the fast type that rounds nothing: as called, the library refuses it, and for the changed product it
+    // fits.
+    cublasLtMatmulAlgo_t fast;
+    ASSERT_EQ(api().cublasLtMatmulAlgoInit(handle_, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
+                                           CUDA_R_32F, CUDA_R_32F, 0, &fast),
+              CUBLAS_STATUS_SUCCESS);
+    const long long before = *checks;
+    for (int i = 0; i < 5; ++i) run(product, &fast);
+    EXPECT_EQ(*checks - before, 1);
+}
+
 TEST_F(Lt, DescriptorsOnTheStackAreAsGood) {
     device();
     LtProduct product({.on_the_stack = true});

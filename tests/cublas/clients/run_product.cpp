@@ -212,7 +212,8 @@ std::optional<std::string> expected_applied(const ProductCase& product) {
     const auto wish = settings().wish();
     if (!wish || *wish == "fp32") return wish;
     const bool is_of_pointers = product.batching == Batching::arrays || product.batching == Batching::groups;
-    if (is_of_pointers && !settings().assume_aligned)
+    const bool is_protected = product.operation == Operation::trsm && !settings().lowers_solves;
+    if (is_protected || (is_of_pointers && !settings().assume_aligned))
         return settings().asks_for_float32() ? std::optional<std::string>("fp32") : std::nullopt;
     const bool has_tf32_only = product.road == Road::math_mode || product.batching == Batching::groups;
     if (has_tf32_only && *wish == "bf16") return "tf32";

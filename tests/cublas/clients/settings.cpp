@@ -24,6 +24,7 @@ const Settings& settings() {
         read.expect = variable("CLIENT_EXPECT");
         read.exact = variable("CLIENT_EXACT").has_value();
         read.assume_aligned = variable("CLIENT_ASSUME_ALIGNED").has_value();
+        read.lowers_solves = variable("CLIENT_LOWERS_SOLVES").has_value();
         read_number("CLIENT_MATH_MODE", read.math_mode);
         read_number("CLIENT_COMPUTE_TYPE", read.compute_type);
         read_number("CLIENT_ALGO", read.algo);

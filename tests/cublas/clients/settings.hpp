@@ -5,6 +5,7 @@
 //   CLIENT_EXPECT=FORMAT         what the policy wishes: fp32, tf32, bf16, bf16x9, or native; unset: nobody knows
 //   CLIENT_EXACT=1               the library uses whatever it is allowed to: measured format and `applied` are equal
 //   CLIENT_ASSUME_ALIGNED=1      the policy lowers batches of pointers too
+//   CLIENT_LOWERS_SOLVES=1       and solves
 //   CLIENT_MATH_MODE=N           cublasMath_t of the handle
 //   CLIENT_COMPUTE_TYPE=N        cublasComputeType_t of the functions that have one
 //   CLIENT_ALGO=N                cublasGemmAlgo_t of the functions that have one
@@ -22,6 +23,7 @@ struct Settings {
     std::optional<std::string> expect;
     bool exact = false;
     bool assume_aligned = false;
+    bool lowers_solves = false;
     cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
     cublasComputeType_t compute_type = CUBLAS_COMPUTE_32F;
     cublasGemmAlgo_t algo = CUBLAS_GEMM_DEFAULT;

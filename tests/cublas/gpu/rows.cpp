@@ -77,7 +77,9 @@ void conclude_math_modes(Conclusions& conclusions) {
                                                        "mode_strsm_batched_tf32", "mode_ctrsm_batched_tf32"});
 }
 
-void conclude_compute_types(Conclusions& conclusions) {
+void conclude_compute_types(Conclusions& conclusions, int compute_capability) {
+    const bool is_ampere_or_newer = compute_capability >= 80;
+    const bool is_hopper_or_newer = compute_capability >= 90;
     conclusions.add_lowered("compute_32f_on_tf32_handle", {"gemm_ex_32f_tf32"});
     conclusions.add_lowered("compute_32f_on_tensor_op_handle", {"gemm_ex_32f_tensor_op"});
     // The row asks whether the mode overrides: the other way round from "was it lowered".
@@ -91,11 +93,23 @@ void conclude_compute_types(Conclusions& conclusions) {
                                                        : "mixed",
                     "32F_FAST_TF32 " + tf32 + ", 32F_FAST_16BF " + bf16);
     conclusions.add_same("tensor_op_mode_is_fast_16f", "mode_sgemm_tensor_op", "gemm_ex_fast_16f_default");
-    conclusions.add_same("tensor_op_algorithm_is_fast_16f", "gemm_ex_32f_algo99_default", "gemm_ex_fast_16f_default");
-    conclusions.add_lowered("tensor_op_algorithm_under_pedantic", {"gemm_ex_32f_pedantic_algo99_default"});
+    if (is_ampere_or_newer) {
+        conclusions.add_lowered("tensor_op_algorithm_from_8_0",
+                                {"gemm_ex_32f_algo99_default", "gemm_ex_32f_pedantic_algo99_default"});
+        for (const char* row : {"tensor_op_algorithm_is_fast_16f", "tensor_op_algorithm_under_pedantic"})
+            conclusions.add(row, "?", "this device is newer");
+    } else {
+        conclusions.add("tensor_op_algorithm_from_8_0", "?", "this device is older");
+        conclusions.add_same("tensor_op_algorithm_is_fast_16f", "gemm_ex_32f_algo99_default",
+                             "gemm_ex_fast_16f_default");
+        conclusions.add_lowered("tensor_op_algorithm_under_pedantic", {"gemm_ex_32f_pedantic_algo99_default"});
+    }
     conclusions.add("fast_16f", conclusions.measured("gemm_ex_fast_16f_default"), "cublasGemmEx, DEFAULT mode");
     conclusions.add("fast_16bf", conclusions.measured("gemm_ex_fast_16bf_default"), "cublasGemmEx, DEFAULT mode");
-    conclusions.add("tf32_ties", conclusions.measured("tf32_ties"), "1 + 2^-11 and 1 + 3*2^-11 times 1");
+    conclusions.add(is_hopper_or_newer ? "tf32_ties_from_9_0" : "tf32_ties", conclusions.measured("tf32_ties"),
+                    "1 + 2^-11 and 1 + 3*2^-11 times 1");
+    conclusions.add(is_hopper_or_newer ? "tf32_ties" : "tf32_ties_from_9_0", "?", "this device is another one");
+    conclusions.add("math_mode_combinations", "?", "not asked: a handle may not survive it");
 }
 
 void conclude_override(Conclusions& conclusions) {
@@ -120,8 +134,9 @@ void conclude_devices(Conclusions& conclusions, int compute_capability) {
                     : Conclusions::is_format(emulated) ? emulated
                                                        : "refused",
                     emulates ? "this device has BF16x9" : "cublasGemmEx: " + emulated);
-    for (const char* row : {"compute_32f_on_bf16x9_handle", "emulation_environment",
-                            "emulation_environment_reaches_lt", "performant_strategy_emulates"}) {
+    for (const char* row :
+         {"compute_32f_on_bf16x9_handle", "pedantic_mode_is_a_pedantic_compute_32f", "emulation_environment",
+          "emulation_environment_reaches_lt", "performant_strategy_emulates"}) {
         conclusions.add(row, "?", "BF16x9 cannot be told from FP32 by a result");
     }
 }
@@ -152,7 +167,7 @@ void conclude_refusals(Conclusions& conclusions) {
 std::vector<Answer> answered_rows(const Session& session) {
     Conclusions conclusions(session);
     conclude_math_modes(conclusions);
-    conclude_compute_types(conclusions);
+    conclude_compute_types(conclusions, session.device.compute_capability);
     conclude_override(conclusions);
     conclude_devices(conclusions, session.device.compute_capability);
     conclude_refusals(conclusions);

@@ -42,7 +42,7 @@ Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format) {
     gemm.a = batched(call.a, call.batch);
     gemm.b = batched(call.b, call.batch);
     gemm.c = gemm.d = batched(call.c, call.batch);
-    gemm.rounding = {format, tf32_ties()};
+    gemm.rounding = {format, tf32_ties(handle->head.compute_capability)};
     if (is_float32(call.a.type) && format != Format::fp32 && format != Format::bf16x9) gemm.alignment = 16;
     return gemm;
 }
@@ -88,6 +88,8 @@ cublasStatus_t through_lt(cublasHandle_t handle, const GemmCall& call, Format fo
 cublasStatus_t run(Caller caller, const GemmCall& call, const Request& request) {
     const std::optional<Format> format = permitted_format(request);
     if (!format) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (environment().fast_lacks_memory && *format < Format::bf16x9 && *format != Format::fp32)
+        return CUBLAS_STATUS_ALLOC_FAILED;
     if (!environment().compute || call.m == 0 || call.n == 0 || call.batch_count == 0) return CUBLAS_STATUS_SUCCESS;
     cublasHandle_t const handle = caller.handle;
     if (!caller.xt && call.batch == Batch::single && is_float32(call.a.type) && call.k > 0)
@@ -145,6 +147,8 @@ cublasStatus_t grouped(cublasHandle_t handle, const Groups<Integer>& groups, Req
     if (handle->pointer_mode.load() == CUBLAS_POINTER_MODE_DEVICE) return CUBLAS_STATUS_NOT_SUPPORTED;
     const std::optional<Format> format = permitted_format(request);
     if (!format) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (environment().fast_lacks_memory && *format < Format::bf16x9 && *format != Format::fp32)
+        return CUBLAS_STATUS_ALLOC_FAILED;
     std::vector<Gemm> gemms;
     std::int64_t first = 0;
     for (Integer i = 0; i < groups.count; ++i) {

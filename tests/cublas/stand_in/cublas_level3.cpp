@@ -21,7 +21,7 @@ Rounding rounding_of(cublasHandle_t handle, Row family) {
     Request request = request_of(handle);
     request.family = family;
     // No function of this file has a compute type, so nothing is refused.
-    return {permitted_format(request).value_or(Format::fp32), tf32_ties()};
+    return {permitted_format(request).value_or(Format::fp32), tf32_ties(request.compute_capability)};
 }
 
 // Runs `operation`, a template on the element type, in complex numbers where C is complex.

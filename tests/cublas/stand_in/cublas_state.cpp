@@ -15,6 +15,7 @@ stand_in::HandlePool<cublasContext>& pool() {
 }
 
 bool valid_math_mode(int mode) {
+    if (answer(stand_in::Row::math_mode_combinations) == "accepted") return true;
     switch (mode & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) {
         case CUBLAS_DEFAULT_MATH:
         case CUBLAS_TENSOR_OP_MATH:

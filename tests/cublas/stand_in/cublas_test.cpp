@@ -37,7 +37,7 @@ TEST_F(StandIn, tf32_mode_rounds_ties_away_from_zero) {
 }
 
 TEST_F(StandIn, tf32_mode_rounds_ties_to_even_where_that_is_assumed) {
-    set("STAND_IN_ASSUME", "tf32_ties=even");
+    set("STAND_IN_ASSUME", "tf32_ties=even,tf32_ties_from_9_0=even");
     start();
     cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
     EXPECT_EQ(through_sgemm(1 + tf32_unit / 2), 1);
@@ -69,7 +69,48 @@ TEST_F(StandIn, compute_types_round_to_the_formats_they_name) {
     EXPECT_EQ(through_gemm_ex(70000, CUBLAS_COMPUTE_32F_FAST_16F), std::numeric_limits<float>::infinity());
     EXPECT_EQ(through_gemm_ex(0x1p-24f, CUBLAS_COMPUTE_32F_FAST_16F), 0x1p-24f);
     EXPECT_EQ(through_gemm_ex(0x1p-26f, CUBLAS_COMPUTE_32F_FAST_16F), 0);
+}
+
+TEST_F(StandIn, an_algorithm_for_tensor_cores_has_no_effect_from_8_0_on) {
+    start();
+    const float value = 1 + 0x1p-20f;
+    EXPECT_EQ(through_gemm_ex(value, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT_TENSOR_OP), value);
+}
+
+TEST_F(StandIn, an_algorithm_for_tensor_cores_allows_half_precision_before_8_0) {
+    set("STAND_IN_COMPUTE_CAPABILITY", "7.5");
+    start();
     EXPECT_EQ(through_gemm_ex(1 + 0x1p-20f, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT_TENSOR_OP), 1);
+}
+
+TEST_F(StandIn, tf32_is_cut_off_where_that_is_assumed) {
+    set("STAND_IN_ASSUME", "tf32_ties_from_9_0=truncate");
+    start();
+    EXPECT_EQ(through_gemm_ex(1 + 3 * tf32_unit / 4, CUBLAS_COMPUTE_32F_FAST_TF32), 1);
+    EXPECT_EQ(through_gemm_ex(-1 - 3 * tf32_unit / 4, CUBLAS_COMPUTE_32F_FAST_TF32), -1);
+}
+
+TEST_F(StandIn, modes_that_no_header_names_are_refused_unless_that_is_assumed) {
+    start();
+    for (int mode : {5, 6, 7, 32})
+        EXPECT_EQ(cublasSetMathMode(handle, cublasMath_t(mode)), CUBLAS_STATUS_INVALID_VALUE);
+}
+
+TEST_F(StandIn, modes_that_no_header_names_allow_what_their_bits_do) {
+    set("STAND_IN_ASSUME", "math_mode_combinations=accepted");
+    start();
+    for (int mode : {5, 7, 32}) {
+        EXPECT_EQ(cublasSetMathMode(handle, cublasMath_t(mode)), CUBLAS_STATUS_SUCCESS);
+        EXPECT_EQ(through_sgemm(1 + 0x1p-20f), 1) << mode;
+        EXPECT_EQ(through_gemm_ex(1 + 0x1p-20f, CUBLAS_COMPUTE_32F), 1) << mode;
+    }
+}
+
+TEST_F(StandIn, fast_products_lack_memory_where_that_is_asked_for) {
+    set("STAND_IN_FAST", "no_memory");
+    start();
+    through_gemm_ex(1, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT, CUBLAS_STATUS_ALLOC_FAILED);
+    EXPECT_EQ(through_gemm_ex(1 + 0x1p-20f, CUBLAS_COMPUTE_32F), 1 + 0x1p-20f);
 }
 
 TEST_F(StandIn, compute_32f_on_a_tf32_handle_follows_its_row) {
@@ -107,7 +148,13 @@ TEST_F(StandIn, emulation_by_environment_reaches_default_math_and_not_pedantic) 
     EXPECT_EQ(through_gemm_ex(tiny, CUBLAS_COMPUTE_32F_PEDANTIC), tiny);
 }
 
-TEST_F(StandIn, bf16x9_is_refused_on_devices_without_it) {
+TEST_F(StandIn, bf16x9_is_fp32_on_devices_without_it) {
+    start();
+    EXPECT_EQ(through_gemm_ex(1 + 0x1p-23f, CUBLAS_COMPUTE_32F_EMULATED_16BFX9), 1 + 0x1p-23f);
+}
+
+TEST_F(StandIn, bf16x9_is_refused_on_devices_without_it_where_that_is_assumed) {
+    set("STAND_IN_ASSUME", "bf16x9_compute_type_elsewhere=refused");
     start();
     through_gemm_ex(1, CUBLAS_COMPUTE_32F_EMULATED_16BFX9, CUBLAS_GEMM_DEFAULT, CUBLAS_STATUS_NOT_SUPPORTED);
 }

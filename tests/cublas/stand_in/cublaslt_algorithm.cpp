@@ -239,11 +239,16 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cubl
     return CUBLAS_STATUS_SUCCESS;
 }
 
+// How often the function after it was called: for tests.
+extern __attribute__((visibility("default"))) long long stand_in_algo_checks;
+long long stand_in_algo_checks = 0;
+
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t descriptor,
                                                     cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                                     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                                     const cublasLtMatmulAlgo_t* algorithm,
                                                     cublasLtMatmulHeuristicResult_t* result) {
+    __atomic_add_fetch(&stand_in_algo_checks, 1, __ATOMIC_RELAXED);
     if (!stand_in::alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     MatmulCall call;

@@ -166,8 +166,8 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     gemm.b = batched(B, *call.b);
     gemm.c = batched(C, *call.c);
     gemm.d = batched(D, *call.d);
-    const Ties ties = answer(Row::tf32_ties) == "even" ? Ties::even : Ties::away;
-    gemm.rounding = {format_of(id, call.types, compute_capability), ties};
+    gemm.rounding = {format_of(id, call.types, compute_capability), tf32_ties(compute_capability)};
+    if (environment().fast_lacks_memory && gemm.rounding.format != Format::fp32) return CUBLAS_STATUS_ALLOC_FAILED;
     gemm.alignment = alignment_of(id);
     if ((operation.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
         gemm.bias = operation.bias;

@@ -1,14 +1,17 @@
 // The stand-in of libcuda.so.1: what a program of the driver API needs to allocate, copy, launch and capture.
 //
 // Devices by environment: STAND_IN_DEVICES (default 1) and STAND_IN_COMPUTE_CAPABILITY, "9.0" or a list per device.
+// STAND_IN_DRIVER_DELAY_US: how long cuCtxGetDevice takes, for threads that are to meet there.
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device_memory.hpp"
@@ -294,6 +297,8 @@ CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext* context) {
 }
 
 CUresult CUDAAPI cuCtxGetDevice(CUdevice* device) {
+    static const char* const delay_us = std::getenv("STAND_IN_DRIVER_DELAY_US");
+    if (delay_us != nullptr) std::this_thread::sleep_for(std::chrono::microseconds(std::atoi(delay_us)));
     if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
     if (current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;

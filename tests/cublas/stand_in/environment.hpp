@@ -11,6 +11,7 @@ struct Environment {
     bool emulate_single = false;     // CUBLAS_EMULATE_SINGLE_PRECISION=1
     bool emulate_eagerly = false;    // CUBLAS_EMULATION_STRATEGY=eager
     bool fast_honoured = true;       // STAND_IN_FAST=honoured|ignored: whether permitted formats are really used
+    bool fast_lacks_memory = false;  // STAND_IN_FAST=no_memory: gemm in less than FP32 is refused with ALLOC_FAILED
     bool compute = true;             // STAND_IN_KERNELS=compute|none
     std::map<std::string, std::string> assume;  // STAND_IN_ASSUME=row=answer,row=answer
 };

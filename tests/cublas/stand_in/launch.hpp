@@ -8,8 +8,6 @@
 
 namespace stand_in {
 
-inline Ties tf32_ties() { return answer(Row::tf32_ties) == "even" ? Ties::even : Ties::away; }
-
 inline Scalar scalar_of(cublasHandle_t handle, const void* address, cudaDataType type) {
     return Scalar(address, type, handle->pointer_mode.load(std::memory_order_relaxed) == CUBLAS_POINTER_MODE_DEVICE);
 }

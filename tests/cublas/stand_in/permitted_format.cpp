@@ -15,6 +15,11 @@ bool emulates_by_default(const Request& request) {
 
 Asked asked_by_mode(int mode) {
     switch (mode) {
+        case CUBLAS_TENSOR_OP_MATH | CUBLAS_FP32_EMULATED_BF16X9_MATH:
+        case CUBLAS_TF32_TENSOR_OP_MATH | CUBLAS_FP32_EMULATED_BF16X9_MATH:
+            return Asked::fast_16f;
+        case CUBLAS_PEDANTIC_MATH | CUBLAS_FP32_EMULATED_BF16X9_MATH:
+            return Asked::bf16x9_mode;
         case CUBLAS_TF32_TENSOR_OP_MATH:
             return Asked::tf32;
         case CUBLAS_TENSOR_OP_MATH:
@@ -36,14 +41,16 @@ bool mode_reaches_compute_32f(int mode) {
         case CUBLAS_FP32_EMULATED_BF16X9_MATH:
             return yes(Row::compute_32f_on_bf16x9_handle);
         default:
-            return false;
+            return mode != CUBLAS_DEFAULT_MATH && mode != CUBLAS_PEDANTIC_MATH;
     }
 }
 
 Asked asked_by(const Request& request) {
-    // The reduction flag and the float64 mode are bits of their own.
-    const int mode = request.math_mode & 7;
-    const bool pedantic_mode = mode == CUBLAS_PEDANTIC_MATH;
+    // The reduction flag and the float64 mode are bits of their own; what a bit does that no header names is the
+    // worst.
+    const int mode = request.math_mode >= 32 ? CUBLAS_TENSOR_OP_MATH : request.math_mode & 7;
+    const bool pedantic_mode =
+        mode == CUBLAS_PEDANTIC_MATH && (!request.compute_type || yes(Row::pedantic_mode_is_a_pedantic_compute_32f));
     Asked asked = Asked::fp32;
     bool pedantic = pedantic_mode;
     if (!request.compute_type) {
@@ -68,13 +75,16 @@ Asked asked_by(const Request& request) {
             default:
                 pedantic = true;
         }
-        if (pedantic_mode && asked != Asked::fp32 && yes(Row::pedantic_mode_overrides_fast_types))
+        if (mode == CUBLAS_PEDANTIC_MATH && asked != Asked::fp32 && yes(Row::pedantic_mode_overrides_fast_types))
             asked = Asked::fp32;
     }
-    if (asked == Asked::fp32 && request.tensor_op_algorithm && yes(Row::tensor_op_algorithm_is_fast_16f) &&
+    const Row algorithms =
+        request.compute_capability < 80 ? Row::tensor_op_algorithm_is_fast_16f : Row::tensor_op_algorithm_from_8_0;
+    if (asked == Asked::fp32 && request.tensor_op_algorithm && yes(algorithms) &&
         (!pedantic || yes(Row::tensor_op_algorithm_under_pedantic)))
         asked = Asked::fast_16f;
-    if (asked == Asked::fp32 && !pedantic && mode == CUBLAS_DEFAULT_MATH && emulates_by_default(request))
+    if (asked == Asked::fp32 && !pedantic && (mode == CUBLAS_DEFAULT_MATH || mode == CUBLAS_PEDANTIC_MATH) &&
+        emulates_by_default(request))
         asked = Asked::bf16x9_mode;
     return asked;
 }

@@ -8,7 +8,7 @@
 namespace stand_in {
 
 enum class Format { fp32, tf32, bf16, fp16, bf16x9 };
-enum class Ties { away, even };
+enum class Ties { away, even, truncate };
 
 namespace rounding {
 
@@ -18,7 +18,7 @@ inline float drop_bits(float value, int bits, Ties ties) {
     const auto word = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t half = 1u << (bits - 1);
     const std::uint32_t odd = (word >> bits) & 1u;
-    const std::uint32_t increment = ties == Ties::away ? half : half - 1 + odd;
+    const std::uint32_t increment = ties == Ties::truncate ? 0 : ties == Ties::away ? half : half - 1 + odd;
     return std::bit_cast<float>((word + increment) & ~((1u << bits) - 1));
 }
 

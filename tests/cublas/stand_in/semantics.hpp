@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "rounding.hpp"
+
 namespace stand_in {
 
 enum class Row {
@@ -25,5 +27,11 @@ inline constexpr RowText row_texts[] = {
 std::string_view answer(Row row);
 
 inline bool yes(Row row) { return answer(row) == "yes"; }
+
+// How a device rounds to TF32.
+inline Ties tf32_ties(int compute_capability) {
+    const std::string_view ties = answer(compute_capability < 90 ? Row::tf32_ties : Row::tf32_ties_from_9_0);
+    return ties == "even" ? Ties::even : ties == "truncate" ? Ties::truncate : Ties::away;
+}
 
 }  // namespace stand_in

@@ -1,0 +1,82 @@
+#include "cli/call_durations.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr unsigned key_shift = 16;
+constexpr std::uint64_t exact = 256;  ///< durations below are kept as they are
+
+/// Numbers durations so that they keep their order.
+std::uint64_t step_of(std::uint64_t duration_ns) {
+    if (duration_ns < exact) return duration_ns;
+    const auto shift = static_cast<unsigned>(std::bit_width(duration_ns)) - 8;
+    return exact / 2 * shift + (duration_ns >> shift);
+}
+
+/// The middle of the durations that have this number.
+std::uint64_t duration_of(std::uint64_t step) {
+    if (step < exact) return step;
+    const std::uint64_t shift = step / (exact / 2) - 1;
+    const std::uint64_t lowest = (step - exact / 2 * shift) << shift;
+    return lowest + (std::uint64_t{1} << (shift - 1));
+}
+
+}  // namespace
+
+void CallDurations::add(std::size_t row, std::uint64_t duration_ns) {
+    if (used_ >= slots_.size() / 2) grow();
+    const std::uint64_t key = (std::uint64_t{row} + 1) << key_shift | step_of(duration_ns);
+    Slot& slot = slot_of(key);
+    if (slot.key == 0) {
+        slot.key = key;
+        ++used_;
+    }
+    ++slot.calls;
+}
+
+CallDurations::Slot& CallDurations::slot_of(std::uint64_t key) {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t place = (key * 0x9e3779b97f4a7c15U) >> 32 & mask;
+    while (slots_[place].key != 0 && slots_[place].key != key) place = (place + 1) & mask;
+    return slots_[place];
+}
+
+void CallDurations::grow() {
+    std::vector<Slot> old(std::max<std::size_t>(1024, slots_.size() * 2));
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+        if (slot.key != 0) slot_of(slot.key) = slot;
+    }
+}
+
+std::vector<std::optional<std::uint64_t>> CallDurations::medians(std::span<const std::size_t> group_of,
+                                                                 std::size_t groups) const {
+    struct Entry {
+        std::size_t group;
+        std::uint64_t step, calls;
+    };
+    std::vector<Entry> entries;
+    std::vector<std::uint64_t> calls(groups);
+    for (const Slot& slot : slots_) {
+        const std::uint64_t row = (slot.key >> key_shift) - 1;
+        if (slot.key == 0 || row >= group_of.size() || group_of[row] >= groups) continue;
+        entries.push_back({group_of[row], slot.key & ((1U << key_shift) - 1), slot.calls});
+        calls[group_of[row]] += slot.calls;
+    }
+    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+        return a.group != b.group ? a.group < b.group : a.step < b.step;
+    });
+    std::vector<std::optional<std::uint64_t>> medians(groups);
+    std::vector<std::uint64_t> seen(groups);
+    for (const Entry& entry : entries) {
+        seen[entry.group] += entry.calls;
+        if (!medians[entry.group] && 2 * seen[entry.group] >= calls[entry.group])
+            medians[entry.group] = duration_of(entry.step);
+    }
+    return medians;
+}
+
+}  // namespace fp32shim::cli

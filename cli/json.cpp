@@ -1,0 +1,41 @@
+#include "cli/json.hpp"
+
+#include <fmt/format.h>
+
+#include "policy/plain_text.hpp"
+
+namespace fp32shim::cli {
+
+std::string dumped(const Json& json, int indent) {
+    std::string text = json.dump(indent, ' ', false, Json::error_handler_t::replace);
+    std::string_view rest = text;
+    std::string result;
+    for (;;) {
+        const std::size_t plain = policy::plain_length(rest);
+        if (plain == text.size()) return text;
+        result += rest.substr(0, plain);
+        rest.remove_prefix(plain);
+        if (rest.empty()) return result;
+        const policy::Character character = policy::first_character(rest);
+        if (rest.front() == '\n') {  // between the values: in a string it is escaped already
+            result += '\n';
+        } else if (character.code > 0xffff) {
+            const std::uint32_t offset = character.code - 0x10000;
+            result += fmt::format("\\u{:04x}\\u{:04x}", 0xd800U + (offset >> 10), 0xdc00U + (offset & 0x3ff));
+        } else {
+            result += fmt::format("\\u{:04x}", std::uint32_t{character.code});
+        }
+        rest.remove_prefix(character.length);
+    }
+}
+
+void make_plain(Json& json) {
+    if (json.is_string()) {
+        auto& text = json.get_ref<std::string&>();
+        if (policy::plain_length(text) < text.size()) text = policy::plain_text(text, "\n\t");
+    } else if (json.is_structured()) {
+        for (Json& value : json) make_plain(value);
+    }
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,43 @@
+#include "cli/report_events.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace fp32shim::cli {
+namespace {
+
+/// What becomes of the calls of one row.
+struct Target {
+    bool is_known = false;
+    bool passes = false;
+    std::optional<std::size_t> row;  ///< in MergedCalls::rows()
+    std::size_t format = 0;          ///< in the timeline
+};
+
+}  // namespace
+
+void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
+                CallDurations& durations, Timeline* timeline) {
+    std::vector<Target> targets;  // by the row's id, which has 20 bits
+    const auto target_of = [&](std::uint32_t id) {
+        const record::RecordedRow* row = recording.row(id);
+        Target target;
+        target.is_known = true;
+        target.passes = filter.is_empty() || (row != nullptr && filter.passes(*row, recording.facts().process));
+        if (!target.passes) return target;
+        target.row = calls.place_of(row);
+        if (timeline != nullptr)
+            target.format = timeline->place_of(row == nullptr ? "unknown" : format_of(to_merged_row(*row)));
+        return target;
+    };
+    recording.visit_events([&](const record::RecordedEvent& event) {
+        if (event.row >= targets.size()) targets.resize(event.row + 1);
+        Target& target = targets[event.row];
+        if (!target.is_known) target = target_of(event.row);
+        if (target.row && event.is_timed) durations.add(*target.row, event.duration_ns);
+        if (target.passes && timeline != nullptr) timeline->add(event.begin_ns(), event.end_ns, target.format);
+        return true;
+    });
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,135 @@
+#include "cli/report_page_rows.hpp"
+
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+#include "cli/report_timeline.hpp"
+#include "cli/row_columns.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+// What bounds the page's size: a listed row has some 150 bytes, a group 400.
+constexpr std::size_t max_first = 2000;
+constexpr std::size_t max_listed = 20000;
+constexpr std::size_t max_groups = 2000;
+
+bool is_listed_anyway(const MergedRow& row) {
+    const std::string_view format = row.ran_at();
+    return row.is_refused() || format == "tf32" || format == "bf16" || format == "fp16";
+}
+
+/// Keeps each text once.
+class Texts {
+  public:
+    std::size_t place_of(const std::string& text) {
+        const auto [place, is_new] = places_.emplace(text, texts_.size());
+        if (is_new) texts_.push_back(text);
+        return place->second;
+    }
+    Json json() const { return texts_; }
+
+  private:
+    std::unordered_map<std::string, std::size_t> places_;
+    std::vector<std::string> texts_;
+};
+
+struct PageColumn {
+    std::string name;
+    FieldValue (*value)(const MergedRow& row);
+};
+
+std::vector<PageColumn> page_columns() {
+    std::vector<PageColumn> columns;
+    const auto add = [&](std::span<const RowColumn> more) {
+        for (const RowColumn& column : more) {
+            if (column.name == "first" || column.name == "last") continue;
+            columns.push_back({std::string(column.name), column.value});
+        }
+    };
+    add(decision_columns());
+    add(count_columns());
+    columns.push_back(
+        {"format", [](const MergedRow& row) { return FieldValue(std::string_view(SharedText(format_of(row)))); }});
+    columns.push_back(
+        {"refused", [](const MergedRow& row) { return row.is_refused() ? FieldValue(1) : FieldValue(); }});
+    return columns;
+}
+
+Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorten)(std::string_view)) {
+    const std::vector<PageColumn> columns = page_columns();
+    Texts texts;
+    Json names = Json::array(), table = Json::array();
+    std::vector<bool> is_text(columns.size());
+    for (const MergedRow* row : rows) {
+        Json values = Json::array();
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            const Json value = columns[i].value(*row).json();
+            is_text[i] = is_text[i] || value.is_string();
+            if (value.is_string())
+                values.push_back(texts.place_of(shorten(value.get_ref<const std::string&>())));
+            else if (value.is_boolean())
+                values.push_back(value.get<bool>() ? 1 : 0);
+            else
+                values.push_back(value);
+        }
+        table.push_back(std::move(values));
+    }
+    for (std::size_t i = 0; i < columns.size(); ++i) names.push_back({columns[i].name, is_text[i] ? 1 : 0});
+    return {{"columns", std::move(names)}, {"texts", texts.json()}, {"rows", std::move(table)}};
+}
+
+Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view)) {
+    Json json;
+    for (const GroupColumn& column : group_columns()) {
+        const Json value = column.value(group).json();
+        if (column.name == "first" || column.name == "last" || value.is_null()) continue;
+        const std::string name(column.name);
+        if (value.is_string())
+            json[name] = shorten(value.get_ref<const std::string&>());
+        else
+            json[name] = value;
+    }
+    json["format"] = group.is_overflow || group.ran_at().empty() ? "unknown" : std::string_view(group.ran_at());
+    if (group.is_refused) json["refused"] = 1;
+    if (group.decisions_with_sizes > 0) {
+        json["sized"] = group.decisions_with_sizes;
+        json["size"] = std::exp(group.sum_of_log_sizes / static_cast<double>(group.decisions_with_sizes));
+    }
+    return json;
+}
+
+}  // namespace
+
+PageRows choose_page_rows(const MergedCalls& calls, RowOrder order) {
+    PageRows result;
+    std::vector<const MergedRow*> others, low;
+    for (const MergedRow* row : sorted(calls.rows(), order)) {
+        if (result.listed.size() < max_first)
+            result.listed.push_back(row);
+        else
+            (is_listed_anyway(*row) ? low : others).push_back(row);
+    }
+    for (const MergedRow* row : low) (result.listed.size() < max_listed ? result.listed : others).push_back(row);
+    result.summed = grouped(others, {.by_function = true, .by_size_class = true}, order);
+    for (; result.summed.size() > max_groups; result.summed.pop_back()) {
+        const RowGroup& last = result.summed.back();
+        result.left_out_decisions += last.decisions;
+        result.left_out_calls += last.counters.calls;
+        result.left_out_ns += last.counters.total_ns;
+    }
+    return result;
+}
+
+Json page_rows_json(const PageRows& rows, std::string (*shorten)(std::string_view)) {
+    Json groups = Json::array();
+    for (const RowGroup& group : rows.summed) groups.push_back(group_json(group, shorten));
+    return {
+        {"listed", listed_json(rows.listed, shorten)},
+        {"groups", std::move(groups)},
+        {"rest",
+         {{"decisions", rows.left_out_decisions}, {"calls", rows.left_out_calls}, {"host_ns", rows.left_out_ns}}}};
+}
+
+}  // namespace fp32shim::cli

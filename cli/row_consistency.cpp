@@ -1,0 +1,54 @@
+#include "cli/row_consistency.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace fp32shim::cli {
+namespace {
+
+/// What `as_requested` comes to; empty: that depends on what the program asked for.
+std::string_view format_of(const std::string& requested) {
+    if (requested == "highest") return "fp32";
+    if (requested == "high") return "tf32";
+    if (requested == "medium") return "bf16";
+    if (requested == "bf16x9") return "bf16x9";
+    return {};
+}
+
+bool is_float32(const MergedRow& row) { return row.dtype == "float32" || row.dtype == "complex64"; }
+
+/// Reasons that are given for float32 products of a CPU only, which then run as called.
+bool is_reason_of_cpu(const std::string& reason) {
+    return reason == "cpu_mode_off" || reason == "cpu_accelerate_not_built" || reason == "scratch_limit";
+}
+
+}  // namespace
+
+std::string contradiction_in(const MergedRow& row) {
+    if (row.how.empty() || row.reason.empty() || row.requested.empty() || row.applied.empty())
+        return "it has a code that this version does not know";
+    const bool is_on_cpu = row.device == "cpu";
+    if (row.how == "round_operands" && row.applied != "tf32" && row.applied != "bf16")
+        return fmt::format("its operands were rounded (how {}), but applied is {}", row.how, row.applied);
+    if (is_on_cpu ? row.how == "compute_type" || row.how == "math_mode"
+                  : row.how == "round_operands" || row.how == "one_by_one")
+        return fmt::format("how {} is not done on {}", row.how, row.device);
+    if (!is_on_cpu && is_reason_of_cpu(row.reason))
+        return fmt::format("reason {} is not given on {}", row.reason, row.device);
+    if (!is_float32(row) && row.applied != "unchanged")
+        return fmt::format("applied is {}, but products of {} are only counted", row.applied, row.dtype);
+    if (is_float32(row) && row.reason == "observed")
+        return fmt::format("reason observed is not given for {}", row.dtype);
+    const bool has_sizes = row.m > 0 && row.n > 0 && row.k > 0 && row.batch > 0;
+    if (row.reason == "no_product" && row.applied == "unchanged" && has_sizes)
+        return "it is said to have multiplied nothing, but has sizes";
+    if (row.reason != "as_requested") return {};
+    const std::string_view expected = format_of(row.requested);
+    if (is_float32(row) && !expected.empty() && row.applied != expected)
+        return fmt::format("it is said to have run as requested, but requested was {} and applied is {}",
+                           row.requested, row.applied);
+    return {};
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,157 @@
+#include "cli/row_groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <unordered_map>
+
+#include "cli/row_columns.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// All that rows of one group have in common. A NUL is in no text.
+std::string key_of(const MergedRow& row, const Grouping& grouping) {
+    std::string key;
+    for (const std::string_view text : {row.requested, row.applied, row.actual, row.reason}) {
+        key += text;
+        key += '\0';
+    }
+    if (grouping.by_function) key += std::string_view(row.function);
+    key += '\0';
+    key += row.is_overflow ? '?' : '.';
+    if (grouping.by_size_class) key += std::to_string(size_class_of(row).highest);
+    return key;
+}
+
+RowGroup group_like(const MergedRow& row, const Grouping& grouping) {
+    RowGroup group;
+    if (grouping.by_function) group.function = row.function;
+    if (grouping.by_size_class) group.sizes = size_class_of(row);
+    group.requested = row.requested;
+    group.applied = row.applied;
+    group.actual = row.actual;
+    group.reason = row.reason;
+    group.is_overflow = row.is_overflow;
+    group.is_refused = row.is_refused();
+    return group;
+}
+
+void add_row(RowGroup& group, const MergedRow& row) {
+    ++group.decisions;
+    add_counters(group.counters, row.counters);
+    if (row.flops < 0)
+        group.calls_without_flops += row.counters.calls;
+    else
+        group.flops += row.flops * static_cast<double>(row.counters.calls);
+    double sum = 0;
+    int sizes = 0;
+    for (const std::int64_t size : {row.m, row.n, row.k}) {
+        if (size <= 0) continue;
+        sum += std::log(static_cast<double>(size));
+        ++sizes;
+    }
+    if (sizes == 0) return;
+    group.sum_of_log_sizes += sum / sizes;
+    ++group.decisions_with_sizes;
+}
+
+struct Grouped {
+    std::vector<RowGroup> groups;
+    std::vector<std::size_t> group_of;  ///< by place of the row among those that were given
+};
+
+template <class Rows, class ToRow>
+Grouped group_rows(const Rows& rows, const Grouping& grouping, const ToRow& to_row) {
+    Grouped result;
+    result.group_of.reserve(rows.size());
+    std::unordered_map<std::string, std::size_t> places;
+    for (const auto& entry : rows) {
+        const MergedRow& row = to_row(entry);
+        const auto [place, is_new] = places.emplace(key_of(row, grouping), result.groups.size());
+        if (is_new) result.groups.push_back(group_like(row, grouping));
+        add_row(result.groups[place->second], row);
+        result.group_of.push_back(place->second);
+    }
+    return result;
+}
+
+double weight(const RowGroup& group, RowOrder order) {
+    switch (order) {
+        case RowOrder::calls:
+            return static_cast<double>(group.counters.calls);
+        case RowOrder::flops:
+            return group.flops;
+        case RowOrder::time:
+            break;
+    }
+    return static_cast<double>(group.counters.total_ns);
+}
+
+void sort_groups(std::vector<RowGroup>& groups, RowOrder order) {
+    std::stable_sort(groups.begin(), groups.end(),
+                     [order](const RowGroup& a, const RowGroup& b) { return weight(a, order) > weight(b, order); });
+}
+
+constexpr GroupColumn columns[] = {
+    {"function", [](const RowGroup& group) { return FieldValue::text_or_null(group.function); }},
+    {"max_dim_from", [](const RowGroup& group) { return FieldValue::size_or_null(group.sizes.lowest); }},
+    {"max_dim_to", [](const RowGroup& group) { return FieldValue::size_or_null(group.sizes.highest); }},
+    {"requested", [](const RowGroup& group) { return FieldValue::text_or_null(group.requested); }},
+    {"applied", [](const RowGroup& group) { return FieldValue::text_or_null(group.applied); }},
+    {"actual", [](const RowGroup& group) { return FieldValue::text_or_null(group.actual); }},
+    {"reason", [](const RowGroup& group) { return FieldValue::text_or_null(group.reason); }},
+    {"decisions", [](const RowGroup& group) { return FieldValue(group.decisions); }},
+    {"flops_total", [](const RowGroup& group) { return FieldValue(group.flops); }},
+    {"calls_without_flops", [](const RowGroup& group) { return FieldValue(group.calls_without_flops); }},
+    {"calls", [](const RowGroup& group) { return FieldValue(group.counters.calls); }},
+    {"host_ns", [](const RowGroup& group) { return FieldValue(group.counters.total_ns); }},
+    {"timed_calls", [](const RowGroup& group) { return FieldValue(group.counters.timed_calls); }},
+    {"host_ns_min", [](const RowGroup& group) { return FieldValue(group.counters.shortest_ns); }},
+    {"host_ns_max", [](const RowGroup& group) { return FieldValue(group.counters.longest_ns); }},
+    {"host_ns_median",
+     [](const RowGroup& group) { return group.median_ns ? FieldValue(*group.median_ns) : FieldValue(); }},
+    {"first", [](const RowGroup& group) { return FieldValue::time_or_null(group.counters.first_ns); }},
+    {"last", [](const RowGroup& group) { return FieldValue::time_or_null(group.counters.last_ns); }},
+};
+
+}  // namespace
+
+std::string SizeClass::text() const {
+    if (!is_known()) return "?";
+    return lowest == highest ? fmt::format("{}", highest) : fmt::format("{}-{}", lowest, highest);
+}
+
+SizeClass size_class_of(const MergedRow& row) {
+    const std::int64_t largest = std::max({row.m, row.n, row.k});
+    if (row.is_overflow || largest < 0) return {};
+    if (largest == 0) return {0, 0};
+    constexpr auto most = std::int64_t{1} << 62;
+    if (largest > most) return {most + 1, std::numeric_limits<std::int64_t>::max()};
+    const auto highest = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(largest)));
+    return {highest / 2 + 1, highest};
+}
+
+std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const Grouping& grouping, RowOrder order) {
+    Grouped result = group_rows(rows, grouping, [](const MergedRow* row) -> const MergedRow& { return *row; });
+    sort_groups(result.groups, order);
+    return std::move(result.groups);
+}
+
+std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const Grouping& grouping,
+                              RowOrder order) {
+    Grouped result = group_rows(calls.rows(), grouping, [](const MergedRow& row) -> const MergedRow& { return row; });
+    const auto medians = durations.medians(result.group_of, result.groups.size());
+    for (std::size_t i = 0; i < medians.size(); ++i) {
+        RowGroup& group = result.groups[i];
+        if (medians[i]) group.median_ns = within(*medians[i], group.counters);
+    }
+    sort_groups(result.groups, order);
+    return std::move(result.groups);
+}
+
+std::span<const GroupColumn> group_columns() { return columns; }
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,93 @@
+#include "cli/run_children.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <random>
+#include <system_error>
+
+#include "cli/log_destination.hpp"
+#include "cli/process_text.hpp"
+#include "cli/terminal.hpp"
+#include "record/log_path.hpp"
+#include "record/recording_children.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+bool is_taken(const std::string& path) {
+    struct stat status {};
+    return lstat(path.c_str(), &status) == 0;
+}
+
+std::uint64_t random_number() {
+    std::random_device device;
+    const std::uint64_t number = std::uint64_t{device()} << 32 | device();
+    return number == 0 ? 1 : number;
+}
+
+/// A free name beside the log; empty where that has none.
+std::string name_beside(const std::string& log_path, const record::ProcessFacts& facts) {
+    std::array<char, record::path_capacity> log;
+    std::array<char, record::path_capacity> children;
+    const record::ExpandedPath expanded = record::expand_path(log_path, facts, log);
+    if (expanded.path.empty()) return {};
+    const std::string name(record::children_path(expanded.path, children));
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(name, error);
+    if (name.empty() || error) return {};
+    std::string path = absolute.string();
+    for (int i = 1; is_taken(path); ++i) {
+        const std::string first = absolute.string();
+        path = fmt::format("{}.{}.fp32rec", first.substr(0, first.size() - std::string_view(".fp32rec").size()), i);
+    }
+    return path;
+}
+
+}  // namespace
+
+RunChildren::RunChildren(const std::string& log_path, bool is_own, ProcessEnvironment& environment,
+                         const record::ProcessFacts& facts) {
+    if (!is_recording_name(log_path)) return;
+    environment.set("FP32SHIM_RUN_PROCESS", std::to_string(getpid()));
+    const std::string before = environment.get(record::run_variable);
+    const record::RunNote outer = record::parse_run_note(before);
+    if (!is_own && outer.number != 0) {
+        run_ = outer.number;
+        path_ = outer.children_path;
+        return;
+    }
+    path_ = name_beside(log_path, facts);
+    if (path_.empty()) return;
+    run_ = random_number();
+    environment.set(record::run_variable, fmt::format("{:016x} {}", run_, path_));
+}
+
+void RunChildren::note(const std::string& program, record::WhyUnseen why) const {
+    if (path_.empty()) return;
+    record::note_child({path_.c_str(), -1, run_}, {program, {}, why}, record::ChildEvent::starts);
+}
+
+std::vector<record::RecordedChild> RunChildren::all() const {
+    if (path_.empty() || !is_taken(path_)) return {};
+    const auto opened = record::RecordingReader::open(path_);
+    return opened.reader ? opened.reader->children() : std::vector<record::RecordedChild>();
+}
+
+std::string children_line(const std::vector<record::RecordedChild>& children) {
+    if (children.empty()) return {};
+    constexpr std::size_t most = 5;
+    std::string text = "not covered, so that nothing is known of what they multiplied: ";
+    for (std::size_t i = 0; i < std::min(most, children.size()); ++i)
+        text +=
+            fmt::format("{}{}, which {}{}", i == 0 ? "" : "; ", children[i].path, record::to_string(children[i].why),
+                        children[i].count > 1 ? fmt::format(" ({} times)", children[i].count) : "");
+    if (children.size() > most) text += fmt::format("; and {} more programs", children.size() - most);
+    return printable(text);
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,74 @@
+// Tables of rows or of groups of rows: their columns, of which some are there only where they tell something.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/terminal.hpp"
+
+namespace fp32shim::cli {
+
+/// Where a table has a column: always, where a row has something in it, or where rows differ in it.
+enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
+
+template <class Row>
+struct TextColumn {
+    Table::Column head;
+    std::string (*text)(const Row&);
+    Shown shown = Shown::always;
+};
+
+/// The table of `rows`, in their order.
+template <class Row>
+Table table_of(std::span<const TextColumn<Row>> columns, std::span<const Row* const> rows) {
+    std::vector<const TextColumn<Row>*> shown;
+    std::vector<Table::Column> heads;
+    for (const TextColumn<Row>& column : columns) {
+        const std::string usual =
+            column.shown == Shown::where_they_differ && !rows.empty() ? column.text(*rows.front()) : "";
+        const auto is_usual = [&](const Row* row) { return column.text(*row) == usual; };
+        if (column.shown != Shown::always && std::all_of(rows.begin(), rows.end(), is_usual)) continue;
+        shown.push_back(&column);
+        heads.push_back(column.head);
+    }
+    Table table(std::move(heads));
+    for (const Row* row : rows) {
+        std::vector<std::string> cells;
+        cells.reserve(shown.size());
+        for (const TextColumn<Row>* column : shown) cells.push_back(column->text(*row));
+        table.add(std::move(cells));
+    }
+    return table;
+}
+
+/// Columns of times that rows and groups have alike. A single call has no spread, and its cells are empty.
+template <class Row>
+std::string total_time_text(const Row& row) {
+    return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
+}
+template <class Row>
+std::string mean_time_text(const Row& row) {
+    const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
+    return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
+}
+template <class Row>
+std::string shortest_time_text(const Row& row) {
+    return row.counters.timed_calls < 2 ? "" : duration_text(static_cast<double>(row.counters.shortest_ns));
+}
+template <class Row>
+std::string median_time_text(const Row& row) {
+    const bool is_known = row.counters.timed_calls >= 2 && row.median_ns;
+    return is_known ? duration_text(static_cast<double>(*row.median_ns)) : "";
+}
+template <class Row>
+std::string longest_time_text(const Row& row) {
+    return row.counters.timed_calls < 2 ? "" : duration_text(static_cast<double>(row.counters.longest_ns));
+}
+
+/// A narrow terminal loses these columns first: what is left still says how much, where, and at which precision.
+inline constexpr std::uint8_t spread_rank = 3, place_rank = 2, detail_rank = 1;
+
+}  // namespace fp32shim::cli

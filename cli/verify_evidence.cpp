@@ -1,0 +1,70 @@
+#include "cli/verify_evidence.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "cli/moment.hpp"
+#include "policy/sha256.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
+
+std::string hex(const std::vector<std::uint8_t>& bytes) {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string text;
+    for (const std::uint8_t byte : bytes) {
+        text += digits[byte >> 4];
+        text += digits[byte & 0xf];
+    }
+    return text;
+}
+
+/// As sha256sum prints it. Empty: the file cannot be read, or is larger than what is held in memory for this.
+std::string sha256_of(const std::string& path) {
+    constexpr off_t largest = off_t{1} << 31;
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > largest) return {};
+    std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (file.gcount() != static_cast<std::streamsize>(bytes.size())) return {};
+    return policy::sha256(bytes);
+}
+
+}  // namespace
+
+TimeSpan time_span_of(const record::RecordingReader& recording) {
+    TimeSpan span;
+    for (const auto& [row, counters] : recording.counters()) {
+        if (counters.calls == 0) continue;
+        span.first_ns = span.first_ns == 0 ? counters.first_ns : std::min(span.first_ns, counters.first_ns);
+        span.last_ns = std::max(span.last_ns, counters.last_ns);
+    }
+    return span;
+}
+
+Json evidence_of(const MergedProcess& process, const TimeSpan& calls) {
+    const record::ProcessFacts& who = process.facts.process;
+    Json json = {{"recording", process.path},
+                 {"sha256", text_or_null(sha256_of(process.path))},
+                 {"program", text_or_null(who.executable)},
+                 {"command", text_or_null(who.command)},
+                 {"host", text_or_null(who.host)},
+                 {"pid", who.pid == 0 ? Json() : Json(who.pid)},
+                 {"fp32shim", text_or_null(process.facts.start.version)},
+                 {"began", time_or_null(process.facts.opened_ns)},
+                 {"first_call", time_or_null(calls.first_ns)},
+                 {"last_call", time_or_null(calls.last_ns)},
+                 {"calls", process.calls},
+                 {"files", Json::array()}};
+    for (const record::RecordedObject& object : process.objects.all)
+        json["files"].push_back({{"path", object.path}, {"build_id", text_or_null(hex(object.build_id))}});
+    return json;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,30 @@
+// Which characters of a foreign text may be shown as they are: on terminals, in logs, in reports.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace fp32shim::policy {
+
+struct Character {
+    std::size_t length = 1;  ///< bytes
+    char32_t code = 0;       ///< 0 where `is_utf8` is false
+    bool is_utf8 = false;    ///< false: the byte is not part of valid UTF-8 (Unicode Standard, table 3-7)
+    bool is_plain = false;   ///< may be shown as it is
+};
+
+/// Returns the first character of `text`, which is not empty. Control characters are not plain, nor are those that
+/// nobody sees: they change the order of a line, or make two names look the same.
+Character first_character(std::string_view text);
+
+/// Returns how many bytes at the begin of `text` are plain characters.
+std::size_t plain_length(std::string_view text);
+
+/// `text` with each byte of other characters as \xNN; but those of `kept`, which are ASCII, stay.
+std::string plain_text(std::string_view text, std::string_view kept = {});
+
+/// Writes a byte as \xNN to `out`. Returns the position behind it.
+char* write_escaped_byte(unsigned char byte, char* out);
+
+}  // namespace fp32shim::policy

@@ -1,0 +1,130 @@
+#include "policy/policy_file.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <iterator>
+#include <system_error>
+
+namespace fp32shim::policy {
+namespace {
+
+using State = PolicyFile::State;
+
+/// One byte more than a policy may have tells read_settings that there is more.
+constexpr std::size_t most_bytes = (1 << 20) + 1;
+
+/// File systems whose files are made up by the kernel as they are read. The last two are not in linux/magic.h.
+constexpr std::uint32_t kernel_file_systems[] = {
+    PROC_SUPER_MAGIC,    SYSFS_MAGIC,        DEBUGFS_MAGIC,  TRACEFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
+    CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC,     EFIVARFS_MAGIC, SELINUX_MAGIC, BPF_FS_MAGIC,     NSFS_MAGIC,
+    BINFMTFS_MAGIC,      DEVPTS_SUPER_MAGIC, 0x62656570,     0x65735543,
+};
+
+PolicyFile with_problem(State state, std::string problem) { return {state, {}, std::move(problem)}; }
+
+PolicyFile unreadable(int error) {
+    return with_problem(State::unreadable,
+                        "cannot be read: " + std::error_code(error, std::generic_category()).message());
+}
+
+class Descriptor {
+  public:
+    explicit Descriptor(int number) : number_(number) {}
+    ~Descriptor() {
+        if (number_ >= 0) close(number_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int number() const { return number_; }
+
+  private:
+    int number_;
+};
+
+/// Appends at most `most` bytes to `bytes`. 0 or an errno.
+int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
+    std::size_t size = 0;
+    bytes.resize(most);
+    while (size < most) {
+        const ssize_t got = read(descriptor, bytes.data() + size, most - size);
+        if (got < 0) return errno;
+        if (got == 0) break;
+        size += static_cast<std::size_t>(got);
+    }
+    bytes.resize(size);
+    return 0;
+}
+
+/// Whether `user` is a number of this user namespace, rather than what the kernel shows for all that it has none for.
+bool has_number_here(uid_t user) {
+    const Descriptor map(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
+    std::string text;
+    if (map.number() < 0 || read_bytes(map.number(), 1 << 14, text) != 0) return true;
+    unsigned long first = 0, outside = 0, count = 0;
+    int used = 0;
+    for (const char* at = text.c_str(); std::sscanf(at, "%lu %lu %lu%n", &first, &outside, &count, &used) == 3;
+         at += used)
+        if (user >= first && user - first < count) return true;
+    return false;
+}
+
+/// In a sandbox that has no number for root, root's files belong to the user 65534. Who made the sandbox chose what
+/// is in its /etc anyway.
+bool belongs_to(const struct stat& status, uid_t owner) {
+    constexpr uid_t overflow_user = 65534;
+    return status.st_uid == owner || (status.st_uid == overflow_user && !has_number_here(overflow_user));
+}
+
+/// Empty: only `owner` can write the file.
+std::string why_not_only_of(const struct stat& status, uid_t owner) {
+    const std::string user = owner == 0 ? "root" : "user " + std::to_string(owner);
+    if (!belongs_to(status, owner))
+        return "belongs to user " + std::to_string(status.st_uid) + "; allowed: a file of " + user + "'s; chown it";
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return "may be written by its group or by others; allowed: by " + user + " only; chmod go-w it";
+    return {};
+}
+
+bool is_kernels(const std::string& path) {
+    struct statfs system {};
+    return statfs(path.c_str(), &system) == 0 &&
+           std::find(std::begin(kernel_file_systems), std::end(kernel_file_systems),
+                     static_cast<std::uint32_t>(system.f_type)) != std::end(kernel_file_systems);
+}
+
+}  // namespace
+
+PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner) {
+    struct stat found {};
+    if (stat(path.c_str(), &found) != 0) {
+        PolicyFile file = unreadable(errno);
+        if (errno == ENOENT || errno == ENOTDIR) file.state = State::absent;
+        return file;
+    }
+    if (!S_ISREG(found.st_mode)) return with_problem(State::unreadable, "is not a regular file");
+    if (is_kernels(path)) return with_problem(State::unreadable, "is a file of the kernel's own, not one on a disk");
+
+    // Should another file have taken its place by now, this does not wait for anybody.
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat opened {};
+    if (file.number() < 0 || fstat(file.number(), &opened) != 0) return unreadable(errno);
+    if (opened.st_dev != found.st_dev || opened.st_ino != found.st_ino)
+        return with_problem(State::unreadable, "was replaced while it was opened");
+    if (owner) {
+        if (std::string problem = why_not_only_of(opened, *owner); !problem.empty())
+            return with_problem(State::refused, std::move(problem));
+    }
+    PolicyFile result;
+    if (const int error = read_bytes(file.number(), most_bytes, result.bytes); error != 0) return unreadable(error);
+    result.state = State::read;
+    return result;
+}
+
+}  // namespace fp32shim::policy

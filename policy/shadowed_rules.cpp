@@ -1,0 +1,148 @@
+#include "policy/shadowed_rules.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "policy/glob_elements.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+/// How many entries of lists may still be compared with one another: each of one with each of the other, in each pair
+/// of rules, is too much for a file that is made for it. Behind that, nothing is certain any more.
+class Budget {
+  public:
+    bool spend(std::size_t count) {
+        const bool is_enough = count <= left_;
+        left_ -= is_enough ? count : left_;
+        return is_enough;
+    }
+
+  private:
+    std::size_t left_ = 4'000'000;
+};
+
+/// Whether whatever satisfies `narrow` satisfies `broad`. An empty list asks for nothing.
+template <class T, class Covers>
+bool covers_list(const std::vector<T>& broad, const std::vector<T>& narrow, Budget& budget, const Covers& covers) {
+    if (broad.empty()) return true;
+    if (narrow.empty() || !budget.spend(broad.size() * narrow.size())) return false;
+    return std::all_of(narrow.begin(), narrow.end(), [&](const T& one) {
+        return std::any_of(broad.begin(), broad.end(), [&](const T& other) { return covers(other, one); });
+    });
+}
+
+bool covers_globs(const std::vector<std::string>& broad, const std::vector<std::string>& narrow, Budget& budget) {
+    return covers_list(broad, narrow, budget, [&](const std::string& one, const std::string& other) {
+        return one == other || (budget.spend(one.size() * other.size() / 64) && glob_covers(one, other));
+    });
+}
+
+bool range_covers(const Range& broad, const Range& narrow) {
+    return broad.lowest <= narrow.lowest && narrow.highest <= broad.highest;
+}
+
+bool covers_ranges(const std::vector<Range>& broad, const std::vector<Range>& narrow, Budget& budget) {
+    return covers_list(broad, narrow, budget, range_covers);
+}
+
+/// Only GPUs have a compute capability.
+std::vector<Device> devices_of(const Conditions& conditions) {
+    const bool is_implied = conditions.device.empty() && !conditions.compute_capability.empty();
+    return is_implied ? std::vector{Device::cuda} : conditions.device;
+}
+
+/// Whether `broad` holds for every call that `narrow` holds for.
+bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
+    const auto same = [](const auto& one, const auto& other) { return one == other; };
+    for (const auto key : {&Conditions::function, &Conditions::caller, &Conditions::executable, &Conditions::command,
+                           &Conditions::host, &Conditions::scope})
+        if (!covers_globs(broad.*key, narrow.*key, budget)) return false;
+    for (const auto key : {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k,
+                           &Conditions::batch, &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops})
+        if (!covers_ranges(broad.*key, narrow.*key, budget)) return false;
+    return covers_list(broad.device, devices_of(narrow), budget, same) &&
+           covers_list(broad.dtype, narrow.dtype, budget, same);
+}
+
+/// Whether no value is in both lists; lists that ask for nothing have all.
+template <class T, class Meets>
+bool exclude(const std::vector<T>& one, const std::vector<T>& other, Budget& budget, const Meets& meets) {
+    if (one.empty() || other.empty() || !budget.spend(one.size() * other.size())) return false;
+    return std::none_of(one.begin(), one.end(), [&](const T& value) {
+        return std::any_of(other.begin(), other.end(), [&](const T& another) { return meets(value, another); });
+    });
+}
+
+/// Whether it is certain that no call satisfies both.
+bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& budget) {
+    const auto same = [](const auto& a, const auto& b) { return a == b; };
+    const auto overlap = [](const Range& a, const Range& b) {
+        return a.lowest <= b.highest && b.lowest <= a.highest;
+    };
+    for (const auto key : {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k,
+                           &Conditions::batch, &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops})
+        if (exclude(one.*key, other.*key, budget, overlap)) return true;
+    return exclude(devices_of(one), devices_of(other), budget, same) || exclude(one.dtype, other.dtype, budget, same);
+}
+
+/// Whether `earlier` applies to every call that `later` applies to.
+bool shadows(const Rule& earlier, const Rule& later, Budget& budget) {
+    if (!covers(earlier.when, later.when, budget)) return false;
+    if (earlier.unless.empty() || exclude_each_other(earlier.unless, later.when, budget)) return true;
+    return !later.unless.empty() && covers(later.unless, earlier.unless, budget);
+}
+
+std::vector<GlobElement> elements_of(std::string_view glob) {
+    std::vector<GlobElement> elements;
+    for (std::size_t at = 0; at < glob.size(); at += elements.back().text.size())
+        elements.push_back(glob_element(glob, at));
+    return elements;
+}
+
+/// Whether an element of one byte matches every byte that another one matches.
+bool element_covers(const GlobElement& broad, const GlobElement& narrow) {
+    using Kind = GlobElement::Kind;
+    if (narrow.kind == Kind::run) return false;
+    if (broad.kind == Kind::any || broad.text == narrow.text) return true;
+    return narrow.kind == Kind::literal && broad.matches(narrow.text[0]);
+}
+
+}  // namespace
+
+/// Reads `narrow` as a text of which each element is a letter. What `broad` then matches letter by letter, it matches
+/// in every text that `narrow` stands for; a `*` of `narrow` only another `*` can match.
+bool glob_covers(std::string_view broad, std::string_view narrow) {
+    const std::vector<GlobElement> pattern = elements_of(broad), text = elements_of(narrow);
+    std::size_t at = 0, position = 0, after_run = std::string_view::npos, run_end = 0;
+    while (position < text.size()) {
+        if (at < pattern.size() && pattern[at].kind == GlobElement::Kind::run) {
+            after_run = ++at;
+            run_end = position;
+        } else if (at < pattern.size() && element_covers(pattern[at], text[position])) {
+            ++at;
+            ++position;
+        } else if (after_run != std::string_view::npos) {
+            at = after_run;
+            position = ++run_end;
+        } else {
+            return false;
+        }
+    }
+    while (at < pattern.size() && pattern[at].kind == GlobElement::Kind::run) ++at;
+    return at == pattern.size();
+}
+
+std::vector<ShadowedRule> shadowed_rules(const std::vector<Rule>& rules) {
+    std::vector<ShadowedRule> shadowed;
+    Budget budget;
+    for (std::size_t later = 0; later < rules.size(); ++later) {
+        const auto earlier = std::find_if(rules.begin(), rules.begin() + static_cast<std::ptrdiff_t>(later),
+                                          [&](const Rule& rule) { return shadows(rule, rules[later], budget); });
+        const auto index = static_cast<std::size_t>(earlier - rules.begin());
+        if (index != later) shadowed.push_back({later, index});
+    }
+    return shadowed;
+}
+
+}  // namespace fp32shim::policy

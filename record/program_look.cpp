@@ -1,0 +1,170 @@
+#include "record/program_look.hpp"
+
+#include <elf.h>
+#include <errno.h>
+#include <linux/prctl.h>
+#include <sys/statfs.h>
+
+#include <cstring>
+
+#include "record/process_facts.hpp"
+#include "record/raw_syscall.hpp"
+
+namespace fp32shim::record {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint16_t own_machine = EM_X86_64;
+#define FP32SHIM_MACHINE "x86-64"
+#elif defined(__aarch64__)
+constexpr std::uint16_t own_machine = EM_AARCH64;
+#define FP32SHIM_MACHINE "aarch64"
+#endif
+
+constexpr int most_interpreters = 5;         // as in the kernel
+constexpr unsigned long no_setuid_mark = 2;  // ST_NOSUID
+
+/// A file that is open for reading, or not.
+class ProgramFile {
+  public:
+    explicit ProgramFile(const char* path)
+        : descriptor_(raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+    ~ProgramFile() {
+        if (descriptor_ >= 0) raw::close(descriptor_);
+    }
+    ProgramFile(const ProgramFile&) = delete;
+    ProgramFile& operator=(const ProgramFile&) = delete;
+
+    bool is_open() const { return descriptor_ >= 0; }
+    /// How many bytes there were; 0 where nothing could be read.
+    std::size_t read(void* to, std::size_t size, std::uint64_t offset) const {
+        const long count = raw::syscall6(SYS_pread64, descriptor_, raw::address(to), static_cast<long>(size),
+                                         static_cast<long>(offset));
+        return count < 0 ? 0 : static_cast<std::size_t>(count);
+    }
+
+  private:
+    int descriptor_;
+};
+
+/// Of a `#!` line, as the kernel reads it; empty: it is none.
+std::string_view interpreter_in(std::string_view head) {
+    if (!head.starts_with("#!")) return {};
+    head = head.substr(2, head.find('\n') - 2);
+    const std::size_t begin = head.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) return {};
+    head.remove_prefix(begin);
+    return head.substr(0, head.find_first_of(std::string_view(" \t\0", 3)));
+}
+
+/// Whether the kernel looks at setuid marks and capabilities at all.
+bool may_gain_rights(const char* path) {
+    if (raw::syscall6(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1) return false;
+    struct statfs where {};
+    if (raw::syscall6(SYS_statfs, raw::address(path), raw::address(&where)) < 0) return true;
+    return (static_cast<unsigned long>(where.f_flags) & no_setuid_mark) == 0;
+}
+
+/// What makes the loader leave preloads alone (AT_SECURE).
+WhyUnseen rights_of(const char* path, const struct stat& status) {
+    const auto user = static_cast<uid_t>(raw::syscall6(SYS_geteuid));
+    const auto group = static_cast<gid_t>(raw::syscall6(SYS_getegid));
+    const bool changes_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != user;
+    const bool changes_group =
+        (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 && status.st_gid != group;
+    if (changes_user || changes_group) return may_gain_rights(path) ? WhyUnseen::other_user : WhyUnseen::seen;
+    if (user == 0) return WhyUnseen::seen;
+    const long size = raw::syscall6(SYS_getxattr, raw::address(path), raw::address("security.capability"), 0, 0);
+    return size > 0 && may_gain_rights(path) ? WhyUnseen::capabilities : WhyUnseen::seen;
+}
+
+/// The loader itself, started as a program, has no interpreter, and preloads.
+bool is_loader(const char* path) {
+    const std::string_view name = base_name(path);
+    return name.starts_with("ld") && name.find(".so") != std::string_view::npos;
+}
+
+WhyUnseen look_at_elf(const ProgramFile& file, const char* path, const char* head, std::size_t size) {
+    Elf64_Ehdr header;
+    if (size < sizeof header) return WhyUnseen::seen;  // cannot be started
+    std::memcpy(&header, head, sizeof header);
+    if (header.e_machine != own_machine || header.e_ident[EI_CLASS] != ELFCLASS64) return WhyUnseen::other_machine;
+    for (std::uint32_t i = 0; i < header.e_phnum; ++i) {
+        Elf64_Phdr segment;
+        const std::uint64_t offset = header.e_phoff + std::uint64_t{i} * sizeof segment;
+        if (offset + sizeof segment <= size)
+            std::memcpy(&segment, head + offset, sizeof segment);
+        else if (file.read(&segment, sizeof segment, offset) != sizeof segment)
+            return WhyUnseen::seen;
+        if (segment.p_type != PT_INTERP) continue;
+        char loader[128];
+        const std::size_t length = file.read(loader, sizeof loader, segment.p_offset);
+        const std::string_view name(loader, length < segment.p_filesz ? length : segment.p_filesz);
+        return name.find("/ld-musl") != std::string_view::npos ? WhyUnseen::musl : WhyUnseen::seen;
+    }
+    const bool is_library = header.e_type == ET_DYN && header.e_entry == 0;
+    return is_library || is_loader(path) ? WhyUnseen::seen : WhyUnseen::statically_linked;
+}
+
+}  // namespace
+
+std::string_view to_string(WhyUnseen why) {
+    switch (why) {
+        case WhyUnseen::statically_linked:
+            return "is statically linked";
+        case WhyUnseen::other_machine:
+            return "is for another processor or word size than this fp32shim (" FP32SHIM_MACHINE ")";
+        case WhyUnseen::musl:
+            return "uses musl, whose loader cannot load a library that was built for glibc";
+        case WhyUnseen::other_user:
+            return "runs as another user or group (setuid, setgid), for which the loader ignores a preload";
+        case WhyUnseen::capabilities:
+            return "has capabilities of its own (setcap), for which the loader ignores a preload";
+        case WhyUnseen::not_readable:
+            return "cannot be read, so that what it is is not known";
+        case WhyUnseen::no_preload:
+            return "was started without the shim in LD_PRELOAD";
+        case WhyUnseen::library_out_of_reach:
+            return "was started where the library that LD_PRELOAD names is not there (a chroot, or a container)";
+        case WhyUnseen::log_out_of_reach:
+            return "was started where the folder of the recordings is not there (a chroot, or a container)";
+        case WhyUnseen::other_log:
+            return "was started with another FP32_MATMUL_LOG, or none: it records elsewhere, or nothing";
+        case WhyUnseen::switched_off:
+            return "was started with FP32_MATMUL_DISABLE=1";
+        case WhyUnseen::seen:
+            break;
+    }
+    return {};
+}
+
+ProgramLook look_at_program(const char* path, std::span<char, program_head_size> interpreter) {
+    ProgramLook look;
+    for (int depth = 0; depth <= most_interpreters; ++depth) {
+        struct stat status {};
+        if (raw::syscall6(SYS_newfstatat, AT_FDCWD, raw::address(path), raw::address(&status), 0) < 0) return look;
+        constexpr mode_t executable = S_IXUSR | S_IXGRP | S_IXOTH;
+        if (!S_ISREG(status.st_mode) || (status.st_mode & executable) == 0) return look;
+        const ProgramFile file(path);
+        char head[program_head_size];
+        const std::size_t size = file.read(head, sizeof head, 0);
+        if (const std::string_view next = interpreter_in({head, size}); !next.empty()) {
+            if (next.size() >= interpreter.size()) return look;
+            std::memcpy(interpreter.data(), next.data(), next.size());
+            interpreter[next.size()] = '\0';
+            look.interpreter = {interpreter.data(), next.size()};
+            path = interpreter.data();
+            continue;
+        }
+        look.can_start = true;
+        look.why = rights_of(path, status);
+        if (look.why != WhyUnseen::seen) return look;
+        if (!file.is_open()) look.why = WhyUnseen::not_readable;
+        if (size >= SELFMAG && std::memcmp(head, ELFMAG, SELFMAG) == 0)
+            look.why = look_at_elf(file, path, head, size);
+        return look;
+    }
+    return look;
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,261 @@
+#include "record/recording_children.hpp"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "record/line_writer.hpp"
+#include "record/log_path.hpp"
+#include "record/raw_syscall.hpp"
+#include "record/recording_clock.hpp"
+#include "record/recording_memory.hpp"
+#include "record/recording_writer.hpp"
+#include "record/signal_hold.hpp"
+
+namespace fp32shim::record {
+
+using format::ChildDetail;
+using format::ChildRecord;
+using format::Header;
+
+namespace {
+
+/// The end of a text that is too long says more than its begin.
+void put_end_of(LineWriter& out, std::string_view text, std::size_t limit) {
+    constexpr std::string_view cut = "…";
+    if (text.size() > limit) {
+        out.text(cut);
+        text.remove_prefix(text.size() - (limit - cut.size()));
+    }
+    out.text(text);
+}
+
+/// Everything by which children are told apart. Its sizes fit into a byte each.
+void describe(ChildRecord& record, const UnseenChild& child) {
+    constexpr std::size_t path_limit = 144;
+    LineWriter out(record.text);
+    char folder[512];
+    std::string_view path = child.path;
+    // fexecve: the file behind the descriptor.
+    if (path.starts_with("/proc/self/fd/")) {
+        const long size = raw::readlink(path.data(), folder, sizeof folder);
+        if (size > 0) path = {folder, static_cast<std::size_t>(size)};
+    }
+    put_end_of(out, path, path_limit);
+    record.path_size = static_cast<std::uint8_t>(out.size());
+    const std::size_t left = format::child_text_limit - out.size();
+    if (!child.interpreter.empty()) {
+        record.detail_kind = static_cast<std::uint8_t>(ChildDetail::interpreter);
+        put_end_of(out, child.interpreter, left);
+    } else if (!path.starts_with('/')) {
+        if (const long size = raw::getcwd(folder, sizeof folder); size > 1) {
+            record.detail_kind = static_cast<std::uint8_t>(ChildDetail::folder);
+            put_end_of(out, {folder, static_cast<std::size_t>(size) - 1}, left);
+        }
+    }
+    record.detail_size = static_cast<std::uint8_t>(out.size() - record.path_size);
+    record.why = static_cast<std::uint8_t>(child.why);
+}
+
+bool is_same(const ChildRecord& a, const ChildRecord& b) {
+    return a.why == b.why && a.detail_kind == b.detail_kind && a.path_size == b.path_size &&
+           a.detail_size == b.detail_size && std::memcmp(a.text, b.text, sizeof a.text) == 0;
+}
+
+std::int64_t monotonic_ns() {
+    timespec now{};
+    raw::syscall6(SYS_clock_gettime, CLOCK_MONOTONIC, raw::address(&now));
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// What tells readers that it is a recording, of no process.
+void fill(Header& header, std::uint64_t run) {
+    header.version = format::version;
+    header.byte_order = format::byte_order;
+    header.segment_size = format::segment_size;
+    header.rank = -1;
+    header.start_realtime_ns = header.facts_ns = raw::realtime_ns();
+    header.start_monotonic_ns = monotonic_ns();
+    header.start_ticks = ticks();
+    header.ticks_per_second = 1'000'000'000;  // nothing in it has a time in ticks
+    header.run = run;
+    header.max_size = format::segment_size;
+    header.next_segment = 1;
+    header.flags = format::flag_children_only;
+    utsname names{};
+    if (raw::uname(names) == 0) {
+        const std::string_view host(names.nodename);
+        std::memcpy(header.text, host.data(), host.size());
+        header.texts[static_cast<std::size_t>(format::Text::host)] = {offsetof(Header, text),
+                                                                      static_cast<std::uint32_t>(host.size())};
+    }
+    std::atomic_ref(header.magic).store(format::magic, std::memory_order_release);
+}
+
+/// The header of an open file, mapped as long as this is there.
+class MappedHeader {
+  public:
+    explicit MappedHeader(int descriptor)
+        : mapped_(raw::syscall6(SYS_mmap, 0, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)) {}
+    ~MappedHeader() {
+        if (mapped_ > 0) raw::syscall6(SYS_munmap, mapped_, sizeof(Header));
+    }
+    MappedHeader(const MappedHeader&) = delete;
+    MappedHeader& operator=(const MappedHeader&) = delete;
+
+    int error() const { return mapped_ > 0 ? 0 : static_cast<int>(-mapped_); }
+    Header& operator*() const { return *reinterpret_cast<Header*>(mapped_); }
+
+  private:
+    long mapped_;
+};
+
+/// So that a full disk is an error here, and no SIGBUS at a store.
+int allocate_header(int descriptor) {
+    long result = raw::syscall6(SYS_fallocate, descriptor, 0, 0, sizeof(Header));
+    if (result != -EOPNOTSUPP && result != -ENOSYS) return static_cast<int>(-result);
+    static constexpr char zeros[4096] = {};
+    for (std::size_t offset = 0; offset < sizeof(Header); offset += sizeof zeros) {
+        result =
+            raw::syscall6(SYS_pwrite64, descriptor, raw::address(zeros), sizeof zeros, static_cast<long>(offset));
+        if (result != sizeof zeros) return result < 0 ? static_cast<int>(-result) : EIO;
+    }
+    return 0;
+}
+
+int write_new_file(int descriptor, std::uint64_t run) {
+    if (const int error = allocate_header(descriptor); error != 0) return error;
+    const MappedHeader header(descriptor);
+    if (header.error() == 0) fill(*header, run);
+    return header.error();
+}
+
+/// Gives a file its name, unless there is one of that name. 0 or a negative errno.
+long publish(int folder, const char* from, const char* to) {
+    const long result = raw::syscall6(SYS_linkat, folder, raw::address(from), folder, raw::address(to), 0);
+    // File systems without hard links.
+    if (result != -EPERM && result != -EOPNOTSUPP && result != -ENOSYS && result != -EMLINK) return result;
+    constexpr long no_replace = 1;
+    return raw::syscall6(SYS_renameat2, folder, raw::address(from), folder, raw::address(to), no_replace);
+}
+
+/// Makes the file under another name first, so that nobody sees half of it. 0 or an errno; a file that somebody else
+/// has made meanwhile is none.
+int make(const ChildrenFile& file, int folder, std::span<char> name) {
+    LineWriter writer(name);
+    writer.text(file.path).text(".").number(raw::gettid()).text({"\0", 1});
+    if (writer.overflowed()) return ENAMETOOLONG;
+    const auto descriptor = static_cast<int>(raw::syscall6(SYS_openat, folder, raw::address(name.data()),
+                                                           O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (descriptor < 0) return -descriptor;
+    raw::fchmod(descriptor, 0600);
+    int error = write_new_file(descriptor, file.run);
+    raw::close(descriptor);
+    if (error == 0) {
+        const long published = publish(folder, name.data(), file.path);
+        if (published < 0 && published != -EEXIST) error = static_cast<int>(-published);
+    }
+    raw::syscall6(SYS_unlinkat, folder, raw::address(name.data()), 0);
+    return error;
+}
+
+int open_existing(const ChildrenFile& file, int folder) {
+    return static_cast<int>(raw::syscall6(SYS_openat, folder, raw::address(file.path),
+                                          O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
+}
+
+/// Not a file that somebody put there, nor one of another run.
+bool is_the_file(int descriptor, std::uint64_t run) {
+    struct stat status {};
+    if (raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||
+        status.st_size < static_cast<off_t>(sizeof(Header)))
+        return false;
+    // The number of a run is known to its processes only; without one, somebody else could truncate the file.
+    if (run == 0 && status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid))) return false;
+    std::uint64_t magic = 0, found_run = 0;
+    std::uint32_t flags = 0;
+    const auto read = [&](auto& value, std::size_t offset) {
+        return raw::syscall6(SYS_pread64, descriptor, raw::address(&value), sizeof value,
+                             static_cast<long>(offset)) == sizeof value;
+    };
+    return read(magic, offsetof(Header, magic)) && read(found_run, offsetof(Header, run)) &&
+           read(flags, offsetof(Header, flags)) && magic == format::magic && found_run == run &&
+           (flags & format::flag_children_only) != 0;
+}
+
+}  // namespace
+
+void note_child(Header& header, const UnseenChild& child, ChildEvent event) {
+    ChildRecord wanted{};
+    describe(wanted, child);
+    const std::int64_t now = raw::realtime_ns();
+    for (ChildRecord& record : header.children) {
+        const std::atomic_ref state(record.state);
+        std::uint32_t found = state.load(std::memory_order_acquire);
+        if (found == format::child_is_whole && is_same(record, wanted)) {
+            const std::atomic_ref count(record.count);
+            if (event == ChildEvent::failed) {
+                count.fetch_sub(1, std::memory_order_relaxed);
+            } else {
+                std::atomic_ref(record.last_ns).store(now, std::memory_order_relaxed);
+                count.fetch_add(1, std::memory_order_relaxed);
+            }
+            return;
+        }
+        if (found != 0 || event == ChildEvent::failed) continue;
+        if (!state.compare_exchange_strong(found, 1, std::memory_order_acquire)) continue;
+        wanted.first_ns = wanted.last_ns = now;
+        wanted.pid = raw::getpid();
+        wanted.count = 1;
+        wanted.state = 1;
+        record = wanted;
+        state.store(format::child_is_whole, std::memory_order_release);
+        return;
+    }
+    const std::uint32_t one = event == ChildEvent::failed ? -1U : 1U;
+    std::atomic_ref(header.children_missed).fetch_add(one, std::memory_order_relaxed);
+}
+
+int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event) {
+    const SignalHold hold(SignalHold::all);
+    const int folder = file.folder >= 0 ? file.folder : AT_FDCWD;
+    int descriptor = open_existing(file, folder);
+    if (descriptor == -ENOENT) {
+        // Not on the stack, which in a signal handler may be small.
+        auto* const name = static_cast<char*>(map_private_pages(path_capacity, InChild::nothing));
+        if (name == nullptr) return ENOMEM;
+        const int error = make(file, folder, {name, path_capacity});
+        unmap_pages(name, path_capacity);
+        if (error == EFBIG) hold.take_back(SIGXFSZ);
+        if (error != 0) return error;
+        descriptor = open_existing(file, folder);
+    }
+    if (descriptor < 0) return -descriptor;
+    int error = EEXIST;
+    if (is_the_file(descriptor, file.run)) {
+        const MappedHeader header(descriptor);
+        error = header.error();
+        if (error == 0) note_child(*header, child, event);
+    }
+    raw::close(descriptor);
+    return error;
+}
+
+std::string_view children_path(std::string_view log, std::span<char> out) {
+    constexpr std::string_view extension = ".fp32rec";
+    LineWriter writer(out);
+    log.remove_suffix(extension.size());
+    writer.text(log).text(".children").text(extension).text({"\0", 1});
+    return writer.overflowed() ? std::string_view() : writer.view().substr(0, writer.size() - 1);
+}
+
+bool Recording::note_child(const UnseenChild& child, ChildEvent event) const {
+    if (!file_.is_open()) return false;
+    record::note_child(*header(), child, event);
+    return true;
+}
+
+}  // namespace fp32shim::record

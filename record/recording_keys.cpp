@@ -1,0 +1,52 @@
+#include "record/recording_keys.hpp"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "record/raw_syscall.hpp"
+#include "record/recording_memory.hpp"
+
+namespace fp32shim::record {
+
+void KnownKeys::add(std::uint64_t key, format::CounterRecord* counters) {
+    if (2 * (std::size_t{used_} + 1) > capacity()) grow();
+    if (entries_ == nullptr) return;
+    // Some places stay free, since they end the search for a key that is not there.
+    if (4 * (std::size_t{used_} + 1) > 3 * capacity()) forget_all();
+    free_place(key) = {key, counters};
+    ++used_;
+}
+
+void KnownKeys::forget_all() {
+    std::memset(static_cast<void*>(entries_), 0, capacity() * sizeof(Entry));
+    used_ = 0;
+}
+
+KnownKeys::Entry& KnownKeys::free_place(std::uint64_t key) {
+    std::uint64_t place = first_place(key, bits_);
+    while (entries_[place].key != 0) place = (place + 1) & mask();
+    return entries_[place];
+}
+
+/// Leaves everything as it is where the kernel has no pages, or the table is as large as it may be.
+void KnownKeys::grow() {
+    Entry* const before = entries_;
+    const std::size_t capacity_before = capacity();
+    const std::uint32_t bits = before == nullptr ? first_bits : bits_ + 1;
+    if (bits > largest_bits) return;
+    const std::size_t size = (std::size_t{1} << bits) * sizeof(Entry);
+    void* pages = map_private_pages(size, InChild::nothing);
+    if (pages == nullptr) return;
+    // A large one is looked into all over, and would need an entry of the processor's page table for each look. Where
+    // the kernel knows no huge pages, it goes on with small ones.
+    constexpr std::size_t huge_page = std::size_t{2} << 20;
+    if (size >= huge_page) raw::syscall6(SYS_madvise, raw::address(pages), static_cast<long>(size), MADV_HUGEPAGE);
+    entries_ = static_cast<Entry*>(pages);
+    bits_ = bits;
+    for (std::size_t place = 0; place < capacity_before; ++place)
+        if (before[place].key != 0) free_place(before[place].key) = before[place];
+    if (before != nullptr) unmap_pages(before, capacity_before * sizeof(Entry));
+}
+
+}  // namespace fp32shim::record

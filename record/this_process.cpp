@@ -1,0 +1,63 @@
+#include "record/this_process.hpp"
+
+#include <sys/mman.h>
+
+#include <atomic>
+
+#include "record/raw_syscall.hpp"
+
+namespace fp32shim::record {
+
+namespace {
+
+#if defined(__aarch64__)
+constexpr std::size_t largest_page = 1 << 16;
+#else
+constexpr std::size_t largest_page = 1 << 12;
+#endif
+
+/// Part of the library: a program that has reached its limit of memory gets one too.
+struct alignas(largest_page) Page {
+    std::atomic<std::uint32_t> process;
+};
+constinit Page page{};
+constinit std::atomic<bool> is_emptied_by_fork{false};
+
+// Copied by fork, and so never less than any number that the memory holds.
+constinit std::atomic<std::uint32_t> last_process{0};
+constinit std::atomic<std::int32_t> first_pid{0};
+
+// Once: a sandbox that the process enters later may not allow it, and children inherit it.
+bool empty_by_fork() {
+    if (is_emptied_by_fork.load(std::memory_order_acquire)) return true;
+    if (raw::syscall6(SYS_madvise, raw::address(&page), sizeof page, MADV_WIPEONFORK) < 0) return false;
+    is_emptied_by_fork.store(true, std::memory_order_release);
+    return true;
+}
+
+std::uint32_t begin_process() {
+    if (!empty_by_fork()) return static_cast<std::uint32_t>(raw::getpid());
+    const std::uint32_t fresh = last_process.fetch_add(1, std::memory_order_relaxed) + 1;
+    std::uint32_t known = 0;
+    return page.process.compare_exchange_strong(known, fresh, std::memory_order_acq_rel) ? fresh : known;
+}
+
+__attribute__((constructor)) void note_first_process() {
+    if (this_process() != 1) first_pid.store(raw::getpid(), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::uint32_t this_process() {
+    const std::uint32_t known = page.process.load(std::memory_order_acquire);
+    return known != 0 ? known : begin_process();
+}
+
+bool knows_forked_children() { return empty_by_fork(); }
+
+bool is_forked_child() {
+    if (empty_by_fork()) return this_process() != 1;
+    return raw::getpid() != first_pid.load(std::memory_order_relaxed);
+}
+
+}  // namespace fp32shim::record

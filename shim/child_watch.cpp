@@ -1,0 +1,216 @@
+#include "shim/child_watch.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "record/io_error.hpp"
+#include "record/line_writer.hpp"
+#include "record/log_path.hpp"
+#include "record/own_descriptor.hpp"
+#include "record/process_facts.hpp"
+#include "record/raw_syscall.hpp"
+#include "record/recording_children.hpp"
+#include "record/recording_memory.hpp"
+#include "record/stderr_line.hpp"
+#include "shim/arena.hpp"
+#include "shim/elf/objects.hpp"
+#include "shim/settings.hpp"
+
+namespace fp32shim {
+namespace {
+
+using record::WhyUnseen;
+
+constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = "LD_PRELOAD",
+                           disable_variable = "FP32_MATMUL_DISABLE";
+
+/// What the process was started with. Views of memory that is never given back, with a NUL behind each.
+struct Start {
+    std::string_view log;
+    record::RunNote run;
+    std::string_view children_folder;  ///< of the run's file for children
+    std::int32_t first_process = 0;    ///< this one, where `fp32shim run` started it; a forked child has another id
+};
+constinit Start start;
+constinit std::atomic<bool> is_to_be_recorded{false};
+constinit record::OwnDescriptor folder_before_chroot;
+constinit std::atomic<bool> has_another_root{false};
+
+/// The process id of `fp32shim run`, which starts one program, or becomes it.
+constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS";
+
+/// Empty where the variable is not set. Of several entries the last counts, as for the loader.
+std::string_view value_of(char* const* environment, std::string_view name) {
+    std::string_view value;
+    for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+        if (**entry != name.front()) continue;
+        const std::string_view text(*entry);
+        if (text.size() > name.size() && text[name.size()] == '=' && text.starts_with(name))
+            value = text.substr(name.size() + 1);
+    }
+    return value;
+}
+
+__attribute__((constructor)) void begin_to_watch() {
+    const std::string_view log = value_of(environ, log_variable);
+    const std::string_view run = value_of(environ, record::run_variable);
+    if (!log.ends_with(".fp32rec") && record::parse_run_note(run).number == 0) return;
+    if (value_of(environ, disable_variable) == "1" || getauxval(AT_SECURE) != 0) return;
+    start.log = arena_copy(log);
+    start.run = record::parse_run_note(arena_copy(run));
+    const std::size_t slash = start.run.children_path.rfind('/');
+    if (slash != std::string_view::npos)
+        start.children_folder = arena_copy(start.run.children_path.substr(0, slash + 1));
+    const std::string_view run_process = value_of(environ, run_process_variable);
+    std::int32_t process = 0;
+    std::from_chars(run_process.data(), run_process.data() + run_process.size(), process);
+    const std::int32_t self = record::raw::getpid();
+    if (process != 0 && (process == self || process == record::raw::syscall6(SYS_getppid)))
+        start.first_process = self;
+    is_to_be_recorded.store(true, std::memory_order_release);
+}
+
+record::Recording* recording_in_force() {
+    const Settings* known = known_settings();
+    return known == nullptr ? nullptr : known->recording;
+}
+
+/// `path` need not end in a NUL. What is too long to be looked for counts as there.
+bool is_in_reach(std::string_view path, int mode) {
+    char copy[1024];
+    record::LineWriter writer(copy);
+    writer.text(path).text({"\0", 1});
+    return writer.overflowed() ||
+           record::raw::syscall6(SYS_faccessat, AT_FDCWD, record::raw::address(copy), mode) == 0;
+}
+
+/// Whether a list of preloads, of the variable or the file, has this library.
+bool names_us(std::string_view list, std::string_view& entry) {
+    const std::string_view own = record::base_name(elf::own_object()->l_name);
+    while (!list.empty()) {
+        const std::size_t end = list.find_first_of(" :\t\n");
+        entry = list.substr(0, end);
+        if (record::base_name(entry) == own) return true;
+        list.remove_prefix(end == std::string_view::npos ? list.size() : end + 1);
+    }
+    return false;
+}
+
+bool is_preloaded_everywhere() {
+    const int descriptor = record::raw::open("/etc/ld.so.preload", O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return false;
+    char list[1024];
+    const long size = record::raw::read(descriptor, list, sizeof list);
+    record::raw::close(descriptor);
+    std::string_view entry;
+    return size > 0 && names_us({list, static_cast<std::size_t>(size)}, entry);
+}
+
+WhyUnseen judge_environment(char* const* environment) {
+    std::string_view entry;
+    if (names_us(value_of(environment, preload_variable), entry)) {
+        if (entry.starts_with('/') && !is_in_reach(entry, R_OK)) return WhyUnseen::library_out_of_reach;
+    } else if (!is_preloaded_everywhere()) {
+        return WhyUnseen::no_preload;
+    }
+    using record::raw::syscall6;
+    if (syscall6(SYS_getuid) != syscall6(SYS_geteuid) || syscall6(SYS_getgid) != syscall6(SYS_getegid))
+        return WhyUnseen::other_user;
+    if (value_of(environment, disable_variable) == "1") return WhyUnseen::switched_off;
+    if (value_of(environment, log_variable) != start.log) return WhyUnseen::other_log;
+    if (has_another_root.load(std::memory_order_relaxed) && !start.children_folder.empty() &&
+        !is_in_reach(start.children_folder, W_OK | X_OK))
+        return WhyUnseen::log_out_of_reach;
+    return WhyUnseen::seen;
+}
+
+/// 0 or an errno.
+int note_in_the_runs_file(const record::UnseenChild& child, record::ChildEvent event) {
+    const std::string_view path = start.run.children_path;
+    record::ChildrenFile file{path.data(), -1, start.run.number};
+    if (has_another_root.load(std::memory_order_relaxed) && folder_before_chroot.is_ours()) {
+        file.path = path.data() + start.children_folder.size();
+        file.folder = folder_before_chroot.number();
+    }
+    return record::note_child(file, child, event);
+}
+
+/// Without `fp32shim run`: beside the recording that this process would make.
+int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent event) {
+    constexpr std::size_t scratch_size = 2 * record::path_capacity;  // too much for the stack of a signal handler
+    auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));
+    if (scratch == nullptr) return ENOMEM;
+    record::ProcessFacts facts;
+    facts.pid = record::raw::getpid();
+    facts.start_ns = record::raw::realtime_ns();
+    const record::ExpandedPath log = record::expand_path(start.log, facts, {scratch, record::path_capacity});
+    const std::string_view path = record::children_path(log.path.empty() ? start.log : log.path,
+                                                        {scratch + record::path_capacity, record::path_capacity});
+    const int error = path.empty() ? ENAMETOOLONG : record::note_child({path.data(), -1, 0}, child, event);
+    record::unmap_pages(scratch, scratch_size);
+    return error;
+}
+
+void say_not_noted(const record::UnseenChild& child, int error) {
+    static constinit record::OncePerProcess said;
+    if (!said.first()) return;
+    char line[1024];
+    record::LineWriter out(line);
+    out.escaped(child.path, 400).text(" ").text(record::to_string(child.why));
+    out.text("; that cannot be noted for fp32shim verify: ").text(record::describe_io_error(error).meaning);
+    record::stderr_line(out.view());
+}
+
+void note(const record::UnseenChild& child, record::ChildEvent event) {
+    const record::Recording* recording = recording_in_force();
+    if (recording != nullptr && recording->note_child(child, event)) return;
+    if (start.run.number == 0 && start.log.empty()) return;
+    const int error = start.run.number != 0 ? note_in_the_runs_file(child, event) : note_beside_the_log(child, event);
+    if (error != 0 && event == record::ChildEvent::starts) say_not_noted(child, error);
+}
+
+}  // namespace
+
+bool watches_children() {
+    return is_to_be_recorded.load(std::memory_order_acquire) || recording_in_force() != nullptr;
+}
+
+StartedProgram::StartedProgram(const char* path, char* const* environment) : path_(path) {
+    if (!watches_children() || path == nullptr) return;
+    look_ = record::look_at_program(path, interpreter_);
+    if (!look_.can_start) return;
+    if (look_.why == WhyUnseen::seen) look_.why = judge_environment(environment);
+    if (look_.why != WhyUnseen::seen) note({path, look_.interpreter, look_.why}, record::ChildEvent::starts);
+}
+
+void StartedProgram::failed() const {
+    if (look_.why != WhyUnseen::seen) note({path_, look_.interpreter, look_.why}, record::ChildEvent::failed);
+}
+
+bool has_to_leave_a_recording() {
+    if (start.first_process == 0 || start.first_process != record::raw::getpid()) return false;
+    if (known_settings() != nullptr || !start.log.ends_with(".fp32rec")) return false;
+    const bool has_own_name = record::has_placeholder(start.log, 'p') || record::has_placeholder(start.log, 't');
+    if (!has_own_name && is_in_reach(start.log, F_OK)) return false;
+    // A program that has given up rights, or has another root folder, would only complain.
+    const std::size_t slash = start.log.rfind('/');
+    return slash != std::string_view::npos && is_in_reach(start.log.substr(0, slash + 1), W_OK | X_OK);
+}
+
+void keep_children_folder() {
+    if (!watches_children() || start.children_folder.empty() || has_another_root.load(std::memory_order_relaxed))
+        return;
+    const int folder = record::raw::open(start.children_folder.data(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) folder_before_chroot.keep(folder);
+    has_another_root.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace fp32shim

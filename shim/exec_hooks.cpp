@@ -1,0 +1,276 @@
+// What programs start other programs by. Each looks at the program first (child_watch.hpp) and goes on to the real
+// function with the same arguments. The C library's own functions reach each other by hidden names, so each of them
+// has to be here; `pidfd_spawn` is not, since it would then be there for programs whose C library does not have it.
+//
+// Any of them may run in a signal handler, or in a child that shares its parent's memory (vfork).
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdarg>
+#include <cstddef>
+#include <string_view>
+
+#include "record/line_writer.hpp"
+#include "record/log_path.hpp"
+#include "record/raw_syscall.hpp"
+#include "shim/child_watch.hpp"
+#include "shim/next_definition.hpp"
+
+namespace fp32shim {
+namespace {
+
+/// The function that would have been called without us.
+template <class Function>
+class Next {
+  public:
+    explicit constexpr Next(const char* name) : name_(name) {}
+    Function* get() {
+        Function* known = function_.load(std::memory_order_relaxed);
+        if (known != nullptr) return known;
+        known = reinterpret_cast<Function*>(next_definition(name_));
+        function_.store(known, std::memory_order_relaxed);
+        return known;
+    }
+
+  private:
+    const char* name_;
+    std::atomic<Function*> function_{nullptr};
+};
+
+int no_such_function() {
+    errno = ENOSYS;
+    return -1;
+}
+
+/// `file` as execvp finds it: each folder of PATH in turn, the first that has an executable file of that name. In
+/// `buffer`, or `file` itself where it is a path, or is nowhere.
+const char* find_in_path(const char* file, char (&buffer)[record::path_capacity]) {
+    const std::string_view name = file == nullptr ? std::string_view() : file;
+    if (name.empty() || name.find('/') != std::string_view::npos) return file;
+    const char* variable = getenv("PATH");
+    std::string_view folders = variable == nullptr ? "/bin:/usr/bin" : variable;
+    for (;;) {
+        const std::size_t colon = folders.find(':');
+        const std::string_view folder = folders.substr(0, colon);
+        record::LineWriter path(buffer);
+        path.text(folder).text(folder.empty() ? "" : "/").text(name).text({"\0", 1});
+        struct stat status {};
+        const bool is_there = !path.overflowed() &&
+                              record::raw::syscall6(SYS_newfstatat, AT_FDCWD, record::raw::address(buffer),
+                                                    record::raw::address(&status), 0) == 0 &&
+                              S_ISREG(status.st_mode) &&
+                              record::raw::syscall6(SYS_faccessat, AT_FDCWD, record::raw::address(buffer), X_OK) == 0;
+        if (is_there) return buffer;
+        if (colon == std::string_view::npos) return file;
+        folders.remove_prefix(colon + 1);
+    }
+}
+
+/// `/proc/self/fd/7`, or that with a name behind it.
+const char* path_of_descriptor(int descriptor, std::string_view name, char (&buffer)[record::path_capacity]) {
+    record::LineWriter path(buffer);
+    path.text("/proc/self/fd/").number(descriptor).text(name.empty() ? "" : "/").text(name).text({"\0", 1});
+    return path.overflowed() ? nullptr : buffer;
+}
+
+/// A path as execveat takes it.
+const char* path_at(int folder, const char* path, char (&buffer)[record::path_capacity]) {
+    const bool is_whole = path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
+    return is_whole ? path : path_of_descriptor(folder, path, buffer);
+}
+
+/// `start()` after a look at what it starts; it returns where that fails.
+template <class Start>
+int replace(const char* path, char* const* environment, Start start) {
+    const StartedProgram program(path, environment);
+    const int result = start();
+    program.failed();
+    return result;
+}
+
+template <class Start>
+[[gnu::noinline]] int replace_by_found(const char* file, char* const* environment, Start start) {
+    char buffer[record::path_capacity];
+    return replace(find_in_path(file, buffer), environment, start);
+}
+
+template <class Start>
+int spawn(const char* path, char* const* environment, Start start) {
+    const StartedProgram program(path, environment);
+    const int error = start();
+    if (error != 0) program.failed();
+    return error;
+}
+
+template <class Start>
+[[gnu::noinline]] int spawn_found(const char* file, char* const* environment, Start start) {
+    char buffer[record::path_capacity];
+    return spawn(find_in_path(file, buffer), environment, start);
+}
+
+/// How many words there are behind the first, the nullptr at the end included; INT_MAX: more than the kernel takes.
+int count_words(const char* first, va_list words) {
+    if (first == nullptr) return 0;
+    int count = 1;
+    while (va_arg(words, char*) != nullptr)
+        if (++count == INT_MAX) return count;
+    return count;
+}
+
+void copy_words(char** to, const char* first, int count, va_list words) {
+    to[0] = const_cast<char*>(first);
+    for (int i = 1; i <= count; ++i) to[i] = va_arg(words, char*);
+}
+
+int too_many_words() {
+    errno = E2BIG;
+    return -1;
+}
+
+using Words = char* const*;
+using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, Words, Words);
+constinit Next<int(const char*, Words, Words)> real_execve{"execve"};
+constinit Next<int(const char*, Words)> real_execv{"execv"};
+constinit Next<int(const char*, Words)> real_execvp{"execvp"};
+constinit Next<int(const char*, Words, Words)> real_execvpe{"execvpe"};
+constinit Next<int(int, const char*, Words, Words, int)> real_execveat{"execveat"};
+constinit Next<int(int, Words, Words)> real_fexecve{"fexecve"};
+constinit Next<Spawn> real_posix_spawn{"posix_spawn"};
+constinit Next<Spawn> real_posix_spawnp{"posix_spawnp"};
+constinit Next<int(const char*)> real_system{"system"};
+constinit Next<FILE*(const char*, const char*)> real_popen{"popen"};
+constinit Next<int(const char*)> real_chroot{"chroot"};
+
+}  // namespace
+}  // namespace fp32shim
+
+// The C library's parameters are declared nonnull; programs pass nullptr all the same.
+#define FP32SHIM_HOOK extern "C" __attribute__((visibility("default")))
+
+using namespace fp32shim;
+
+FP32SHIM_HOOK int execve(const char* path, char* const* words, char* const* environment) noexcept {
+    auto* const real = real_execve.get();
+    if (!watches_children()) return real(path, words, environment);
+    return replace(path, environment, [&] { return real(path, words, environment); });
+}
+
+FP32SHIM_HOOK int execv(const char* path, char* const* words) noexcept {
+    auto* const real = real_execv.get();
+    if (!watches_children()) return real(path, words);
+    return replace(path, environ, [&] { return real(path, words); });
+}
+
+FP32SHIM_HOOK int execvp(const char* file, char* const* words) noexcept {
+    auto* const real = real_execvp.get();
+    if (!watches_children()) return real(file, words);
+    return replace_by_found(file, environ, [&] { return real(file, words); });
+}
+
+FP32SHIM_HOOK int execvpe(const char* file, char* const* words, char* const* environment) noexcept {
+    auto* const real = real_execvpe.get();
+    if (!watches_children()) return real(file, words, environment);
+    return replace_by_found(file, environment, [&] { return real(file, words, environment); });
+}
+
+FP32SHIM_HOOK int fexecve(int descriptor, char* const* words, char* const* environment) noexcept {
+    auto* const real = real_fexecve.get();
+    if (!watches_children()) return real(descriptor, words, environment);
+    char buffer[record::path_capacity];
+    return replace(path_of_descriptor(descriptor, "", buffer), environment,
+                   [&] { return real(descriptor, words, environment); });
+}
+
+FP32SHIM_HOOK int execveat(int folder, const char* path, char* const* words, char* const* environment,
+                           int flags) noexcept {
+    auto* const real = real_execveat.get();
+    const auto start = [&] {
+        return real == nullptr ? no_such_function() : real(folder, path, words, environment, flags);
+    };
+    if (!watches_children()) return start();
+    char buffer[record::path_capacity];
+    return replace(path_at(folder, path, buffer), environment, start);
+}
+
+// As in the C library, the words of these become an array on the stack.
+
+FP32SHIM_HOOK int execl(const char* path, const char* word, ...) noexcept {
+    va_list words;
+    va_start(words, word);
+    const int count = count_words(word, words);
+    va_end(words);
+    if (count == INT_MAX) return too_many_words();
+    auto** const all = static_cast<char**>(__builtin_alloca((static_cast<std::size_t>(count) + 1) * sizeof(char*)));
+    va_start(words, word);
+    copy_words(all, word, count, words);
+    va_end(words);
+    return execv(path, all);
+}
+
+FP32SHIM_HOOK int execlp(const char* file, const char* word, ...) noexcept {
+    va_list words;
+    va_start(words, word);
+    const int count = count_words(word, words);
+    va_end(words);
+    if (count == INT_MAX) return too_many_words();
+    auto** const all = static_cast<char**>(__builtin_alloca((static_cast<std::size_t>(count) + 1) * sizeof(char*)));
+    va_start(words, word);
+    copy_words(all, word, count, words);
+    va_end(words);
+    return execvp(file, all);
+}
+
+FP32SHIM_HOOK int execle(const char* path, const char* word, ...) noexcept {
+    va_list words;
+    va_start(words, word);
+    const int count = count_words(word, words);
+    va_end(words);
+    if (count == INT_MAX) return too_many_words();
+    // One place more: the environment follows the nullptr.
+    auto** const all = static_cast<char**>(__builtin_alloca((static_cast<std::size_t>(count) + 2) * sizeof(char*)));
+    va_start(words, word);
+    copy_words(all, word, count + 1, words);
+    va_end(words);
+    return execve(path, all, reinterpret_cast<char* const*>(all[count + 1]));
+}
+
+FP32SHIM_HOOK int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes, char* const* words, char* const* environment) {
+    auto* const real = real_posix_spawn.get();
+    if (!watches_children()) return real(child, path, actions, attributes, words, environment);
+    return spawn(path, environment, [&] { return real(child, path, actions, attributes, words, environment); });
+}
+
+FP32SHIM_HOOK int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes, char* const* words, char* const* environment) {
+    auto* const real = real_posix_spawnp.get();
+    if (!watches_children()) return real(child, file, actions, attributes, words, environment);
+    return spawn_found(file, environment, [&] { return real(child, file, actions, attributes, words, environment); });
+}
+
+// These two start a shell, which may be unseen itself.
+
+FP32SHIM_HOOK int system(const char* command) {
+    auto* const real = real_system.get();
+    if (command != nullptr && watches_children()) StartedProgram("/bin/sh", environ);
+    return real(command);
+}
+
+FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
+    auto* const real = real_popen.get();
+    if (watches_children()) StartedProgram("/bin/sh", environ);
+    return real(command, mode);
+}
+
+FP32SHIM_HOOK int chroot(const char* path) noexcept {
+    auto* const real = real_chroot.get();
+    keep_children_folder();
+    return real(path);
+}

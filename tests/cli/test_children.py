@@ -1,0 +1,301 @@
+"""Programs that are started without the shim: the recording of a run names them, and verify doubts."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import textwrap
+import time
+
+import pytest
+
+import shim
+from command import COMMAND, environment, fp32shim
+
+PRODUCTS = """
+    #include <stdio.h>
+    void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    int main(void) {
+        static float a[16], b[16], c[16];
+        for (int i = 0; i < 10; ++i) cblas_sgemm(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4);
+        return 0;
+    }
+"""
+
+# Starts argv[2] by the function argv[1], and ends as that does; the last word is for execle and its like.
+STARTER = """
+    #define _GNU_SOURCE
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <signal.h>
+    #include <spawn.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    extern char** environ;
+    static int status_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+    static char* program; static char* words[2];
+    static void in_handler(int number) { (void)number; execve(program, words, environ); _exit(errno); }
+    int main(int argc, char** argv) {
+        (void)argc;
+        const char* how = argv[1];
+        program = argv[2]; words[0] = program;
+        int status = 0;
+        errno = 0;
+        if (!strcmp(how, "execve")) execve(program, words, environ);
+        if (!strcmp(how, "execv")) execv(program, words);
+        if (!strcmp(how, "execvp")) execvp(strrchr(program, '/') + 1, words);
+        if (!strcmp(how, "execvpe")) execvpe(strrchr(program, '/') + 1, words, environ);
+        if (!strcmp(how, "execl")) execl(program, program, "one", "two", (char*)0);
+        if (!strcmp(how, "execlp")) execlp(strrchr(program, '/') + 1, program, "one", (char*)0);
+        if (!strcmp(how, "execle")) execle(program, program, "one", "two", "three", (char*)0, environ);
+        if (!strcmp(how, "fexecve")) fexecve(open(program, O_RDONLY | O_CLOEXEC), words, environ);
+        if (!strcmp(how, "execveat")) execveat(AT_FDCWD, program, words, environ, 0);
+        if (!strncmp(how, "exec", 4)) return errno;
+        if (!strcmp(how, "handler")) {
+            stack_t stack = {.ss_sp = malloc(16384), .ss_size = 16384};
+            sigaltstack(&stack, 0);
+            struct sigaction action = {.sa_handler = in_handler, .sa_flags = SA_ONSTACK};
+            sigaction(SIGUSR1, &action, 0);
+            raise(SIGUSR1);
+        }
+        if (!strcmp(how, "vfork")) {
+            pid_t child = vfork();
+            if (child == 0) { execve(program, words, environ); _exit(errno); }
+            waitpid(child, &status, 0);
+            return status_of(status);
+        }
+        if (!strncmp(how, "posix_spawn", 11)) {
+            pid_t child;
+            int error = how[11] ? posix_spawnp(&child, strrchr(program, '/') + 1, 0, 0, words, environ)
+                                : posix_spawn(&child, program, 0, 0, words, environ);
+            if (error) return error;
+            waitpid(child, &status, 0);
+            return status_of(status);
+        }
+        if (!strcmp(how, "system")) return status_of(system(program));
+        if (!strcmp(how, "popen")) {
+            FILE* pipe = popen(program, "r");
+            int letter = fgetc(pipe);
+            if (letter != EOF) putchar(letter);
+            return status_of(pclose(pipe));
+        }
+        return 99;
+    }
+"""
+DIRECTLY = ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "posix_spawn",
+            "posix_spawnp", "vfork", "handler"]
+BY_A_SHELL = ["system", "popen"]
+
+
+def build(output, source, *words):
+    compiler = shim.tool("cc", "gcc")
+    subprocess.run([compiler, "-x", "c", "-", "-o", output, *map(str, words)], input=textwrap.dedent(source), text=True,
+                   check=True)
+    return output
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """`dyn` multiplies ten times and is seen; `static` is statically linked, and ends with 7."""
+    folder = tmp_path_factory.mktemp("programs")
+    build(folder / "dyn", PRODUCTS, "-Wl,--no-as-needed", "-x", "none", shim.blas_library("reference"))
+    build(folder / "static", "int main(void) { return 7; }", "-static")
+    build(folder / "starter", STARTER)
+    return folder
+
+
+def settings(**variables):
+    return environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), **variables)
+
+
+def run(folder, *words, log, options=("--pin",), **variables):
+    return subprocess.run([COMMAND, "run", *options, "--log", log, "--", *map(str, words)], cwd=folder, text=True,
+                          capture_output=True, check=False, env=settings(**variables))
+
+
+def verify(*words):
+    return fp32shim("verify", "--at-least", "fp32", "--format", "json", *words)
+
+
+def children(result):
+    return {road["road"]: road["reason"] for road in result.json["roads_not_seen"] if road["road"].startswith("child:")}
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "m.fp32rec"
+
+
+def test_verify_names_children_that_were_not_covered(programs, log):
+    done = run(programs, "bash", "-c", "./dyn; ./static; env -i ./dyn; true", log=log)
+    assert done.returncode == 0, done.stderr
+    assert "not covered" in done.stderr and "./static, which is statically linked" in done.stderr
+    result = verify(log)
+    assert (result.returncode, result.json["calls_shown"]) == (3, 10)
+    found = children(result)
+    assert set(found) == {"child:static", "child:dyn"}
+    assert f"./static in {programs}, is statically linked" in found["child:static"]
+    assert "without the shim in LD_PRELOAD" in found["child:dyn"]
+    text = fp32shim("verify", "--at-least", "fp32", log).stdout
+    assert text.startswith("Inconclusive") and "./static" in text and "./dyn" in text
+
+
+def test_a_child_is_accepted_by_its_name_and_the_verdict_says_so(programs, log):
+    run(programs, "bash", "-c", "./dyn; ./static; env -i ./dyn; true", log=log)
+    assert verify("--assume-unused", "child:static", log).returncode == 3
+    for words in (["--assume-unused", "child:static,child:dyn"], ["--assume-unused", "child:static", "--assume-unused", "child:dyn"]):
+        result = verify(*words, log)
+        assert result.returncode == 0, result.stdout
+        assert {road["road"] for road in result.json["assumed_unused"]} == {"child:static", "child:dyn"}
+
+
+def test_a_run_whose_children_are_all_covered_leaves_no_file_for_them(programs, log):
+    script = "for i in 1 2 3; do cat /dev/null | sort; done; ls >/dev/null; $(which env) true; ./dyn; true"
+    assert run(programs, "bash", "-c", script, log=log).returncode == 0
+    assert [path.name for path in log.parent.glob("*.fp32rec*")] == ["m.fp32rec"]
+    assert verify(log).returncode == 0
+
+
+@pytest.mark.parametrize("how", DIRECTLY + BY_A_SHELL)
+def test_each_function_that_starts_programs_is_watched(programs, log, how):
+    static = str(programs / "static")
+    done = run(programs, programs / "starter", how, static, log=log, PATH=f"{programs}:{os.environ['PATH']}")
+    assert done.returncode == 7, done.stderr
+    found = children(verify(log.parent))
+    assert set(found) == {"child:static"} and "statically linked" in found["child:static"]
+    assert "times in all" not in found["child:static"]
+
+
+@pytest.mark.parametrize("how", DIRECTLY)
+def test_a_program_that_cannot_be_started_is_not_noted_and_fails_as_without_the_shim(programs, tmp_path, log, how):
+    content = bytearray((programs / "static").read_bytes())
+    content[18:20] = (243).to_bytes(2, "little")  # RISC-V
+    foreign = tmp_path / "foreign"
+    foreign.write_bytes(content)
+    foreign.chmod(0o755)
+    if subprocess.run([foreign], check=False, capture_output=True, stdin=subprocess.DEVNULL,
+                      executable="/bin/true").returncode != 0:
+        pytest.skip("cannot run anything")
+    for program in (foreign, tmp_path / "missing", tmp_path):
+        plain = subprocess.run([programs / "starter", how, program], check=False, capture_output=True,
+                               env=settings(PATH=f"{tmp_path}:/usr/bin:/bin"))
+        done = run(programs, programs / "starter", how, program, log=log, options=["-q"], PATH=f"{tmp_path}:/usr/bin:/bin")
+        assert done.returncode == plain.returncode, (program, done.stderr)
+    assert children(verify(tmp_path) if list(tmp_path.glob("*.fp32rec")) else verify(make_one(programs, log))) == {}
+
+
+def make_one(programs, log):
+    run(programs, "./dyn", log=log, options=["-q"])
+    return log.parent
+
+
+def test_a_script_is_judged_by_its_interpreter(programs, tmp_path, log):
+    script = tmp_path / "script"
+    script.write_text(f"#!{programs}/static\n")
+    script.chmod(0o755)
+    run(programs, "bash", "-c", f"./dyn; {script}; true", log=log)
+    assert f"run by {programs}/static, is statically linked" in children(verify(log))["child:script"]
+
+
+def test_a_setuid_child_is_not_covered(programs, tmp_path, log):
+    copy = tmp_path / "setuid"
+    shutil.copy("/bin/true", copy)
+    try:
+        os.chown(copy, 65534, 65534)
+    except PermissionError:
+        pytest.skip("needs the right to give files away")
+    copy.chmod(0o4755)
+    run(programs, "bash", "-c", f"./dyn; {copy}; true", log=log)
+    assert "setuid" in children(verify(log))["child:setuid"]
+
+
+def test_settings_that_are_taken_from_a_child_are_named(programs, log):
+    script = "./dyn; FP32_MATMUL_LOG= ./dyn; FP32_MATMUL_DISABLE=1 ./dyn; true"
+    run(programs, "bash", "-c", script, log=log)
+    result = verify(log)
+    reasons = [road["reason"] for road in result.json["roads_not_seen"]]
+    assert any("another FP32_MATMUL_LOG" in reason for reason in reasons), reasons
+    assert any("FP32_MATMUL_DISABLE=1" in reason for reason in reasons), reasons
+
+
+def test_a_child_in_a_chroot_is_not_covered_and_still_noted(programs, tmp_path, log):
+    shim.need(os.geteuid() == 0, "only root can change its root folder")
+    root = tmp_path / "root"
+    root.mkdir()
+    for program in ("static", "dyn"):
+        shutil.copy(programs / program, root / program)
+    linked = subprocess.run(["ldd", programs / "dyn"], text=True, capture_output=True, check=True, env=settings()).stdout
+    for word in {word for word in linked.split() if word.startswith("/")}:
+        (root / word[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(word, root / word[1:])
+    for program in ("static", "dyn"):
+        run(programs, "bash", "-c", f"./dyn; chroot {root} /{program}; true", log=tmp_path / f"{program}.fp32rec")
+        found = children(verify(tmp_path / f"{program}.fp32rec"))
+        assert set(found) == {f"child:{program}"}
+        assert ("library that LD_PRELOAD names is not there" if program == "dyn" else "statically") in found[f"child:{program}"]
+
+
+def test_a_process_that_records_notes_its_children_in_its_own_recording(programs, log, tmp_path):
+    shim.need(shim.has_module("numpy"), "no numpy")
+    script = tmp_path / "parent.py"
+    script.write_text("import numpy, subprocess, sys\na = numpy.ones((9, 9), numpy.float32)\na @ a\n"
+                      "for _ in range(3): subprocess.run([sys.argv[1]])\n")
+    run(programs, shim.SYSTEM_PYTHON, script, programs / "static", log=log)
+    assert [path.name for path in tmp_path.glob("*.fp32rec*")] == ["m.fp32rec"]
+    assert "3 times in all" in children(verify(log))["child:static"]
+
+
+def test_without_run_the_log_in_the_environment_is_enough(programs, log):
+    subprocess.run(["bash", "-c", "./dyn; ./static; true"], cwd=programs, check=True,
+                   env=settings(LD_PRELOAD=shim.LIBRARY, FP32_MATMUL_LOG=log))
+    assert set(children(verify(log))) == {"child:static"}
+
+
+def test_nothing_is_noted_where_nothing_is_recorded(programs, tmp_path):
+    done = subprocess.run(["bash", "-c", "./dyn; ./static; true"], cwd=programs, check=True, text=True, capture_output=True,
+                          env=settings(LD_PRELOAD=shim.LIBRARY, TMPDIR=tmp_path))
+    assert done.stderr == "" and list(tmp_path.iterdir()) == []
+
+
+def test_many_children_at_once_are_all_counted(programs, log):
+    script = "./dyn; for i in $(seq 40); do ./static & done; wait; true"
+    run(programs, "bash", "-c", script, log=log)
+    assert "40 times in all" in children(verify(log))["child:static"]
+
+
+def test_more_programs_than_have_room_are_counted(programs, tmp_path, log):
+    for i in range(50):
+        (tmp_path / f"program{i}").symlink_to(programs / "static")
+    run(programs, "bash", "-c", f"./dyn; for i in {tmp_path}/program*; do $i; done; true", log=log)
+    found = children(verify(log))
+    assert len(found) == 41 and "10 times more" in found["child:*"]
+
+
+def test_pin_refuses_a_program_that_is_not_covered(programs, log):
+    done = run(programs, "./static", log=log)
+    assert done.returncode == 125 and "is statically linked" in done.stderr and not list(log.parent.glob("*.fp32rec"))
+    done = run(programs, "./static", log=log, options=[])
+    assert done.returncode == 7
+    assert set(children(verify(log.parent))) == {"child:static"}
+
+
+def test_verify_takes_the_other_recordings_of_the_run_with_it(programs, log, tmp_path):
+    run(programs, "bash", "-c", "./dyn; ./dyn; true", log=log)
+    run(programs, "./dyn", log=tmp_path / "other.fp32rec")
+    result = verify(log)
+    assert (result.json["recordings"], result.json["calls"]) == (2, 20)
+    assert "m.1.fp32rec: of the same run" in result.stderr and "other" not in result.stderr
+
+
+def test_a_file_of_children_that_was_put_there_is_not_written_to(programs, tmp_path, log):
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    done = subprocess.run(["bash", "-c", f"ln -s {mine} {tmp_path}/m.children.fp32rec; ./static; true"], cwd=programs,
+                          check=True, text=True, capture_output=True,
+                          env=settings(LD_PRELOAD=shim.LIBRARY, FP32_MATMUL_LOG=log))
+    assert mine.read_text() == "mine"
+    assert done.stderr.count("cannot be noted") == 1

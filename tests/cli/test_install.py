@@ -1,0 +1,59 @@
+"""What `cmake --install` puts where people and shells look for it."""
+
+import os
+import subprocess
+
+import pytest
+
+import shim
+from command import environment
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("prefix")
+    done = subprocess.run([shim.tool("cmake"), "--install", shim.BUILD, "--prefix", prefix], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    return prefix
+
+
+def fp32shim(prefix, *words):
+    return subprocess.run([prefix / "bin/fp32shim", *words], env=environment(), capture_output=True, text=True, check=False)
+
+
+def test_the_command_finds_its_library(installed):
+    done = fp32shim(installed, "run", "-q", "--", "sh", "-c", "echo $LD_PRELOAD")
+    assert done.returncode == 0, done.stderr
+    assert os.path.realpath(done.stdout.strip()).startswith(os.path.realpath(installed))
+
+
+def test_the_policies_are_there_and_in_order(installed):
+    policies = sorted((installed / "share/fp32shim/policies").glob("*.toml"))
+    assert [policy.name for policy in policies] == sorted(path.name for path in (shim.ROOT / "config").glob("*.toml"))
+    assert fp32shim(installed, "check", *policies).returncode == 0
+
+
+@pytest.mark.parametrize("shell, path", [("bash", "bash-completion/completions/fp32shim"),
+                                         ("zsh", "zsh/site-functions/_fp32shim"),
+                                         ("fish", "fish/vendor_completions.d/fp32shim.fish")])
+def test_completion_files_are_those_that_the_command_writes(installed, shell, path):
+    assert (installed / "share" / path).read_text() == fp32shim(installed, "completion", shell).stdout
+
+
+def test_python_finds_the_module_and_it_does_nothing_without_the_library(installed):
+    done = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import fp32shim; print(fp32shim.__file__)"], capture_output=True,
+                          text=True, check=False, env={**environment(), "PYTHONPATH": str(installed / "share/fp32shim/python")})
+    assert done.stdout.strip() == str(installed / "share/fp32shim/python/fp32shim.py"), done.stderr
+
+
+def test_fortran_compiles_the_module(installed, tmp_path):
+    compiler = shim.tool("gfortran")
+    module = installed / "share/fp32shim/fortran/fp32shim.f90"
+    subprocess.run([compiler, "-c", module, "-o", tmp_path / "module.o"], cwd=tmp_path, check=True)
+    assert (tmp_path / "fp32shim.mod").exists()
+
+
+def test_every_command_has_its_manual_page(installed):
+    pages = {page.name for page in (installed / "share/man/man1").iterdir()}
+    assert pages == {page.name for page in (shim.ROOT / "docs/cli").glob("*.1")}

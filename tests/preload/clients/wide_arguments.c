@@ -1,0 +1,12 @@
+// A library of functions with wide arguments: each has another weight.
+
+#include "wide_arguments.h"
+
+__attribute__((target("avx2"))) int_8 sgemm(int_8 a, int_8 b, int_8 c, int_8 d, int_8 e, int_8 f, int_8 g, int_8 h) {
+    return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
+}
+
+__attribute__((target("avx512f"))) int_16 cgemm(int_16 a, int_16 b, int_16 c, int_16 d, int_16 e, int_16 f, int_16 g,
+                                                int_16 h) {
+    return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
+}

@@ -1,0 +1,104 @@
+// A process whose memory is exhausted before its first product; each way of it in a child of its own, so that the
+// first product is always one. Prints how many children ended well; one that does not says how on standard error.
+//
+//   exhausted malloc [STEP]   from the first allocation on, from the second on, … until all succeed (under
+//                             failing_malloc.c); STEP: only every so many
+//   exhausted thread [STEP]   the same, with the product in a thread that has the smallest stack
+//   exhausted space [COUNT]   RLIMIT_AS and malloc exhausted; then with 4 KiB left, 8 KiB, …, so many times
+//   exhausted once            one product in this process itself
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../preload/clients/client.h"
+
+__attribute__((weak)) void fail_allocations_from(long number);
+__attribute__((weak)) int allocations_have_failed(void);
+
+enum { good = 0, wrong = 1, good_without_a_failure = 7, seconds = 30 };
+
+static int multiply(void) {
+    const blas_int two = 2;
+    const float a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, alpha = 1, beta = 0;
+    float c[4] = {0};
+    for (int i = 0; i < 3; ++i) sgemm_("N", "N", &two, &two, &two, &alpha, a, &two, b, &two, &beta, c, &two);
+    return c[0] == 23 && c[3] == 46 ? good : wrong;
+}
+
+static sem_t may_begin;
+static int result = wrong;
+static void* thread(void* unused) {
+    while (sem_wait(&may_begin) != 0) {
+    }
+    result = multiply();
+    return unused;
+}
+
+static void limit_space(rlim_t more) {
+    long pages = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%ld", &pages) != 1) _exit(2);
+    fclose(file);
+    const rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+    const struct rlimit both = {bytes, bytes};
+    if (setrlimit(RLIMIT_AS, &both) != 0) _exit(2);
+}
+
+static int child(const char* way, long number) {
+    alarm(seconds);
+    if (strcmp(way, "space") == 0) {
+        limit_space(0);
+        // What malloc still has, but for so much.
+        void* kept = malloc((size_t)(number - 1) << 12);
+        for (size_t size = 1 << 24; size >= 16; size /= 2)
+            while (malloc(size) != NULL) {
+            }
+        free(kept);
+        return multiply();
+    }
+    if (strcmp(way, "malloc") == 0) {
+        fail_allocations_from(number);
+        result = multiply();
+    } else {
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN));
+        pthread_t id;
+        sem_init(&may_begin, 0, 0);
+        if (pthread_create(&id, &attributes, thread, NULL) != 0) return 2;
+        if (number == 1) limit_space(0);
+        fail_allocations_from(number);
+        sem_post(&may_begin);
+        pthread_join(id, NULL);
+    }
+    return result == good && !allocations_have_failed() ? good_without_a_failure : result;
+}
+
+int main(int argc, char** argv) {
+    if (argc < 2) return 2;
+    if (strcmp(argv[1], "once") == 0) return multiply() == good ? 3 : wrong;
+    const int by_space = strcmp(argv[1], "space") == 0;
+    if (!by_space && fail_allocations_from == NULL) return 2;
+    const long given = argc > 2 ? atol(argv[2]) : 1;
+    long made = 0, ended_well = 0;
+    for (int is_last = 0; !is_last;) {
+        const long number = by_space ? made + 1 : 1 + made * given;
+        const pid_t forked = fork();
+        if (forked == 0) _exit(child(argv[1], number));
+        int status = -1;
+        waitpid(forked, &status, 0);
+        ++made;
+        is_last = by_space ? made >= given
+                           : (WIFEXITED(status) && WEXITSTATUS(status) == good_without_a_failure) || made > 20000;
+        if (status == 0 || (is_last && !by_space))
+            ++ended_well;
+        else
+            fprintf(stderr, "exhausted: %s %ld ended with wait status %#x\n", argv[1], number, (unsigned)status);
+    }
+    printf("%ld of %ld ended well\n", ended_well, made);
+    return 0;
+}

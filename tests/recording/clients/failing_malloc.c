@@ -1,0 +1,39 @@
+// Preloaded: malloc that has no memory left from some allocation on, for ever. From the start of the process by the
+// variable FAIL_FROM (1: from the first one on), or when a program asks for it.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* memory, size_t size);
+
+static atomic_long left = -1;  // allocations that succeed still; negative: all
+
+/// The next `number - 1` allocations succeed, and none after them.
+void fail_allocations_from(long number) { left = number - 1; }
+
+/// Whether some allocation has failed.
+static atomic_int has_failed;
+int allocations_have_failed(void) { return has_failed; }
+
+__attribute__((constructor)) static void begin(void) {
+    const char* number = getenv("FAIL_FROM");
+    if (number != NULL) fail_allocations_from(atol(number));
+}
+
+static int fails(void) {
+    long now = left;
+    while (now > 0)
+        if (atomic_compare_exchange_weak(&left, &now, now - 1)) return 0;
+    if (now < 0) return 0;
+    has_failed = 1;
+    errno = ENOMEM;
+    return 1;
+}
+
+void* malloc(size_t size) { return fails() ? NULL : __libc_malloc(size); }
+void* calloc(size_t count, size_t size) { return fails() ? NULL : __libc_calloc(count, size); }
+void* realloc(void* memory, size_t size) { return fails() ? NULL : __libc_realloc(memory, size); }

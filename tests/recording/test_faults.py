@@ -1,0 +1,118 @@
+"""What a process may have run into before its first product: no memory, a sandbox that answers with errors, and forks at
+the worst moment. Each reproduces a fault that ended or stopped programs; FP32SHIM_TEST_REPEATS makes them longer."""
+
+import os
+import re
+
+import pytest
+
+import shim
+from command import fp32shim
+from recorded import read, record, recordings_in, said
+
+REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
+LONG = 60 + REPEATS  # seconds
+POLICY = """
+schema = 1
+default = "high"
+[cpu]
+mode = "emulate"
+[[rule]]
+name = "small ones stay exact"
+precision = "highest"
+when = { max_dim = "<=64" }
+"""
+
+
+def settings_of(kind, folder):
+    return {"nothing": {"log": False},
+            "disabled": {"log": False, "env": {"FP32_MATMUL_DISABLE": "1"}},
+            "recording": {"log": folder / "%p.fp32rec"},
+            "json": {"log": folder / "%p.jsonl"},
+            "stderr": {"log": "stderr"},
+            "policy": {"log": folder / "%p.fp32rec", "policy": POLICY}}[kind]
+
+
+def ended_well(result):
+    """How many children of all, by the client's last line."""
+    good, made = re.fullmatch(r"(\d+) of (\d+) ended well", result.stdout.splitlines()[-1]).groups()
+    assert good == made, shim.explain(result)
+    return int(made)
+
+
+@pytest.mark.parametrize("settings", ["nothing", "disabled", "recording", "json", "stderr", "policy"])
+@pytest.mark.parametrize("way", ["malloc", "thread"])
+def test_a_first_product_is_made_whichever_allocation_of_the_shim_fails(tmp_path, settings, way):
+    result = shim.run("exhausted", way, blas=None, timeout=LONG, preload_after=[shim.client("libfailing_malloc.so")],
+                      **settings_of(settings, tmp_path))
+    assert ended_well(result) > 5
+
+
+@pytest.mark.parametrize("settings", ["nothing", "disabled", "recording", "json", "policy"])
+def test_a_first_product_is_made_where_neither_malloc_nor_the_kernel_has_memory(tmp_path, settings):
+    result = shim.run("exhausted", "space", REPEATS, blas=None, timeout=LONG, **settings_of(settings, tmp_path))
+    assert ended_well(result) == REPEATS
+
+
+@pytest.mark.parametrize("first_failure", [1, 2, 3, 5])
+def test_a_process_may_have_no_memory_from_its_start(tmp_path, first_failure):
+    keywords = {"blas": None, "check": False, "preload_after": [shim.client("libfailing_malloc.so")],
+                "env": {"FAIL_FROM": str(first_failure)}}
+    plain = shim.run("exhausted", "once", preload=False, **keywords)
+    result = shim.run("exhausted", "once", policy=POLICY, log=tmp_path / "run.jsonl", **keywords)
+    assert (result.returncode, result.stdout) == (plain.returncode, plain.stdout) == (3, ""), shim.explain(result)
+
+
+def test_settings_are_left_unread_in_one_line_where_memory_does_not_last_for_them(tmp_path):
+    rules = "".join(f'[[rule]]\nname = "rule {i}"\nprecision = "highest"\nwhen = {{ caller = "lib{i}*" }}\n'
+                    for i in range(400))
+    result = shim.run("exhausted", "malloc", 500, blas=None, timeout=LONG, log=False, policy=POLICY + rules,
+                      preload_after=[shim.client("libfailing_malloc.so")])
+    made = ended_well(result)
+    assert set(said(result)) <= {
+        "fp32shim: the settings could not be read: out of memory; the program runs as without fp32shim",
+        *[line for line in said(result) if "Cannot allocate memory" in line]}, shim.explain(result)
+    assert 0 < len(said(result)) < made
+
+
+@pytest.mark.parametrize("settings", ["nothing", "recording", "json", "policy"])
+def test_a_sandbox_may_answer_any_system_call_with_an_error(tmp_path, settings):
+    result = shim.run("refused_calls", max(1, REPEATS // 30), blas=None, timeout=LONG * 6,
+                      **settings_of(settings, tmp_path))
+    assert result.stdout == "0 ended badly\n", shim.explain(result)
+
+
+def test_a_recording_without_a_clock_says_so_once(tmp_path):
+    result = shim.run("refused_calls", "once", "clock_gettime", blas=None, log=tmp_path / "run.fp32rec")
+    assert [line for line in said(result) if "clock cannot be read" in line] == said(result)
+    assert len(said(result)) == 1
+    assert read(tmp_path / "run.fp32rec")["calls"] == 80
+
+
+@pytest.mark.parametrize("settings", ["nothing", "recording", "json"])
+@pytest.mark.parametrize("way", ["first", "busy"])
+def test_a_child_with_its_parents_process_id_waits_for_no_thread_of_its_parent(tmp_path, settings, way):
+    result = shim.run("same_pid", REPEATS, way, shim.client("libfake_a.so"), blas=None, check=False,
+                      timeout=LONG, **settings_of(settings, tmp_path))
+    shim.need(result.returncode != 9, "no PID namespaces can be made here")
+    assert result.stdout == f"0 of {REPEATS} ended badly\n", shim.explain(result)
+
+
+def test_a_child_that_shares_the_memory_is_not_taken_for_another_process(tmp_path):
+    result = record(REPEATS, "vfork", log=tmp_path / "run.fp32rec", program="same_pid", timeout=LONG)
+    assert (result.stdout, said(result)) == (f"0 of {REPEATS} ended badly\n", []), shim.explain(result)
+    assert len(recordings_in(tmp_path)) == 1
+
+
+def test_a_fork_while_another_thread_is_in_dlclose_harms_no_child_and_is_known(tmp_path):
+    result = record(REPEATS, shim.client("liblarge_library.so"), log=tmp_path / "run.fp32rec",
+                    program="forks_in_dlclose", timeout=LONG)
+    shim.need(result.returncode != 9, "no system call can be trapped here")
+    assert ended_well(result) == REPEATS
+    # The parent, which noted all; and the children, whose list has a library that nobody can name.
+    parent, *children = sorted(recordings_in(tmp_path), key=lambda path: read(path)["calls"])
+    assert len(children) == REPEATS
+    for path in children[-2:]:
+        verdict = fp32shim("verify", "--at-least", "fp32", path)
+        assert verdict.returncode == 3 and "forked while another thread unloaded one" in verdict.stdout
+    assert "forked while" not in fp32shim("verify", "--at-least", "fp32", parent).stdout

@@ -1,0 +1,191 @@
+// Every combination of what a call to cuBLAS can say, of what is decided about it, and of what it meets: millions of
+// plans of shim/cublas/formats.hpp, each held to a few sentences.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "shim/cublas/api.hpp"
+#include "shim/cublas/formats.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+using policy::Decision;
+using policy::Floor;
+using policy::Policy;
+using policy::Precision;
+using policy::Reason;
+using record::How;
+
+constexpr std::int32_t compute_types[] = {0,
+                                          compute_32f,
+                                          compute_32f_pedantic,
+                                          compute_32f_fast_16f,
+                                          compute_32f_fast_16bf,
+                                          compute_32f_fast_tf32,
+                                          compute_32f_emulated_16bfx9};
+/// Bits 0 to 2 in all combinations, with each flag, and with a bit that nobody knows.
+constexpr std::int32_t math_modes[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  10, 11, 16,
+                                       17, 18, 19, 20, 24, 26, 27, 31, 32, 34, 50};
+constexpr std::int32_t algorithms[] = {gemm_default, 0, 23, 99, 107, 115, gemm_autotune};
+constexpr std::int32_t capabilities[] = {0, 60, 61, 70, 75, 80, 86, 89, 90, 100, 103, 120};
+constexpr Environment environments[] = {{},
+                                        {.tf32_is_off = true},
+                                        {.tf32_may_be_on = true},
+                                        {.emulates_fp32 = true},
+                                        {.tf32_is_off = true, .emulates_fp32 = true},
+                                        {.tf32_may_be_on = true, .emulates_fp32 = true}};
+constexpr Floor floors[] = {Floor::none, Floor::fp16, Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32};
+
+std::vector<Asked> all_calls() {
+    std::vector<Asked> calls;
+    const auto add = [&](Asked asked) {
+        for (const std::int32_t capability : capabilities)
+            for (const bool has_bf16x9 : {false, true}) {
+                asked.compute_capability = capability;
+                asked.has_bf16x9 = has_bf16x9;
+                calls.push_back(asked);
+            }
+    };
+    for (const std::int32_t mode : math_modes) {
+        add({.road = Road::math_mode, .math_mode = mode});
+        for (const std::int32_t type : compute_types) {
+            for (const std::int32_t algorithm : algorithms)
+                if (type != 0 || algorithm == gemm_default)
+                    add({.road = Road::compute_type,
+                         .math_mode = mode,
+                         .compute_type = type,
+                         .algorithm = algorithm});
+            add({.road = Road::compute_type, .math_mode = mode, .compute_type = type, .is_grouped = true});
+        }
+        add({.road = Road::compute_type, .math_mode = mode, .has_compute_type_form = false});
+    }
+    for (const std::int32_t type : compute_types)
+        for (const Format format : {Format::fp16, Format::bf16, Format::tf32, Format::fp32})
+            if (type != 0) add({.road = Road::lt_matmul, .compute_type = type, .of_algorithm = format});
+    return calls;
+}
+
+/// The changed call, to be judged as any other.
+Asked changed_call(Asked asked, const Change& change) {
+    if (change.how == How::compute_type) {
+        asked.compute_type = change.compute_type;
+        if (change.replaces_algorithm) asked.algorithm = gemm_default;
+        asked.of_algorithm = Format::fp32;  // cublasLt: one is looked for that keeps to the format
+    }
+    if (change.math_mode >= 0) asked.math_mode = (asked.math_mode & math_flags) | change.math_mode;
+    return asked;
+}
+
+std::string words_of(const Asked& asked, const Environment& environment, Precision precision, Floor floor,
+                     const Policy& policy) {
+    std::ostringstream text;
+    text << "road " << static_cast<int>(asked.road) << " mode " << asked.math_mode << " type " << asked.compute_type
+         << " algorithm " << asked.algorithm << " (" << static_cast<int>(asked.of_algorithm) << ") capability "
+         << asked.compute_capability << (asked.is_grouped ? " grouped" : "") << (asked.has_bf16x9 ? " bf16x9" : "")
+         << " environment " << environment.tf32_is_off << environment.tf32_may_be_on << environment.emulates_fp32
+         << " precision " << static_cast<int>(precision) << " floor " << static_cast<int>(floor)
+         << (policy.allow_bf16x9 ? " allow_bf16x9" : "") << (policy.pedantic ? " pedantic" : "");
+    return text.str();
+}
+
+bool is_fast(std::int32_t compute_type) {
+    return compute_type == compute_32f_fast_16f || compute_type == compute_32f_fast_16bf ||
+           compute_type == compute_32f_fast_tf32;
+}
+
+/// What the manual's rules for a plain call on a DEFAULT or PEDANTIC handle come to: nothing below FP32 but what the
+/// environment, or below 8.0 the algorithm, brings in.
+bool says_float32(const Asked& asked) {
+    const std::int32_t choice = asked.math_mode & ~math_flags;
+    const bool mode_says = choice == math_default || choice == math_pedantic;
+    return asked.compute_type == compute_32f_pedantic ||
+           ((asked.compute_type == 0 || asked.compute_type == compute_32f) && mode_says);
+}
+
+Format lowest_of(Floor floor) {
+    constexpr Format formats[] = {Format::fp16, Format::fp16,   Format::bf16,
+                                  Format::tf32, Format::bf16x9, Format::fp32};
+    return formats[static_cast<int>(floor)];
+}
+
+Format wished(Precision precision) {
+    if (precision == Precision::high) return Format::tf32;
+    if (precision == Precision::medium) return Format::bf16;
+    return precision == Precision::bf16x9 ? Format::bf16x9 : Format::fp32;
+}
+
+/// What is wrong with a plan; empty: nothing.
+const char* judge(const Asked& asked, const Environment& environment, Precision precision, Floor floor,
+                  const Policy& policy, const Change& change) {
+    const Format before = asked_format(asked, environment);
+    const Asked changed = changed_call(asked, change);
+    const Format after = asked_format(changed, environment);
+    const bool is_forwarded = change.how == How::forward;
+    if (change.format != after) return "what it says is not what the changed call permits";
+    if (is_forwarded != (changed_call(asked, change) == asked) && asked.of_algorithm == Format::fp32 &&
+        !(asked.algorithm >= 99 && asked.algorithm <= 115))
+        return "a change that changes nothing, or none that changes something";
+    if (precision == Precision::native) {
+        if (after < before) return "`native` lowers";
+        if (floor == Floor::none && !is_forwarded) return "`native` without a floor changes a call";
+        if (!is_forwarded && change.reason != Reason::floor) return "a floor changes a call and does not say so";
+        if (says_float32(asked) && is_fast(changed.compute_type)) return "a floor makes FP32 a FAST type";
+        if (asked.compute_type == compute_32f_pedantic && changed.compute_type != compute_32f_pedantic)
+            return "a floor takes PEDANTIC away";
+        if (before >= lowest_of(floor) && !is_forwarded) return "a floor changes what it allows";
+        const Format lowest = policy.allow_bf16x9 ? std::min(lowest_of(floor), Format::bf16x9) : lowest_of(floor);
+        if (after < lowest && change.reason != Reason::no_entry_point) return "below the floor";
+        return "";
+    }
+    const bool can = change.reason != Reason::no_entry_point;
+    if (precision == Precision::highest) {
+        const Format lowest = policy.allow_bf16x9 ? Format::bf16x9 : Format::fp32;
+        if (can && after < lowest) return "`highest` leaves less than FP32";
+        const bool has_all = asked.compute_capability == 0 || asked.compute_capability >= 80;
+        if (is_fast(changed.compute_type) && has_all) return "`highest` leaves a FAST type";
+        if (policy.pedantic && after == Format::fp32 && changed.compute_type != compute_32f_pedantic &&
+            !(changed.compute_type == 0 && (changed.math_mode & ~math_flags) == math_pedantic))
+            return "`highest` is not PEDANTIC where the policy says so";
+        if (before >= lowest && after < before) return "`highest` lowers";
+        return "";
+    }
+    if (can && after < wished(precision)) return "below what is wished";
+    return "";
+}
+
+TEST(EveryCall, IsPlannedAsItsDecisionSays) {
+    const std::vector<Asked> calls = all_calls();
+    std::vector<Policy> policies(4);
+    policies[1].allow_bf16x9 = true;
+    policies[2].pedantic = true;
+    policies[3].allow_bf16x9 = policies[3].pedantic = true;
+    std::size_t plans = 0;
+    std::size_t failures = 0;
+    for (const Asked& asked : calls) {
+        for (const Environment& environment : environments) {
+            const auto check = [&](Precision precision, Floor floor, const Policy& policy) {
+                const Decision decision{.requested = precision, .precision = precision};
+                const Change change = plan_change(asked, environment, {}, decision, floor, policy);
+                const std::string wrong = judge(asked, environment, precision, floor, policy, change);
+                ++plans;
+                if (!wrong.empty() && ++failures <= 20)
+                    ADD_FAILURE() << wrong << ": " << words_of(asked, environment, precision, floor, policy);
+            };
+            for (const Policy& policy : policies) {
+                for (const Floor floor : floors) check(Precision::native, floor, policy);
+                for (const Precision precision :
+                     {Precision::highest, Precision::high, Precision::medium, Precision::bf16x9})
+                    check(precision, Floor::none, policy);
+            }
+        }
+    }
+    EXPECT_EQ(failures, 0U);
+    EXPECT_GT(plans, 1'000'000U);
+}
+
+}  // namespace
+}  // namespace fp32shim::cublas

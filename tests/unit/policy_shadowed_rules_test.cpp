@@ -1,0 +1,184 @@
+// Rules that are never reached: policy/shadowed_rules.hpp.
+#include "policy/shadowed_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <string>
+
+#include "policy/decide.hpp"
+#include "policy/glob.hpp"
+#include "policy/load.hpp"
+
+namespace fp32shim::policy {
+namespace {
+
+std::vector<Rule> rules_of(std::string_view text) {
+    const Loaded loaded = read_policy("schema = 1\n" + std::string(text), "policy.toml");
+    for (const auto& error : loaded.errors) ADD_FAILURE() << error.text();
+    return loaded.policy.rules;
+}
+
+std::string rule(std::string_view conditions) {
+    return "[[rule]]\nprecision = \"high\"\n" + std::string(conditions) + "\n";
+}
+
+struct Case {
+    std::string_view earlier, later;
+    bool shadows;
+};
+
+TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
+    const Case cases[] = {
+        {R"(when = { caller = "lib*" })", R"(when = { caller = "libtorch_*" })", true},
+        {R"(when = { caller = "libtorch_*" })", R"(when = { caller = "lib*" })", false},
+        {R"(when = { caller = "lib*" })", R"(when = { caller = "lib*", m = 3 })", true},
+        {R"(when = { caller = "lib*", m = 3 })", R"(when = { caller = "lib*" })", false},
+        {R"(when = { caller = "lib*" })", R"(when = { function = "lib*" })", false},
+        {R"(when = { caller = ["a*", "b*"] })", R"(when = { caller = ["b1", "a1", "a2"] })", true},
+        {R"(when = { caller = ["a*", "b*"] })", R"(when = { caller = ["b1", "c"] })", false},
+        {R"(when = { max_dim = "<=128" })", R"(when = { max_dim = ">=2 <=64" })", true},
+        {R"(when = { max_dim = "<=64" })", R"(when = { max_dim = "<=128" })", false},
+        {R"(when = { max_dim = "<=128" })", R"(when = { m = "<=64" })", false},
+        {R"(when = { m = ["<=8", ">=64"] })", R"(when = { m = [4, "128"] })", true},
+        {R"(when = { device = "cuda" })", R"(when = { device = "cuda", dtype = "complex64" })", true},
+        {R"(when = { device = "cuda" })", R"(when = { dtype = "complex64" })", false},
+        {R"(when = { device = "cuda" })", R"(when = { compute_capability = ">=9.0" })", true},
+        {R"(when = { device = "cpu" })", R"(when = { compute_capability = ">=9.0" })", false},
+        {R"(when = { device = ["cpu", "cuda"] })", R"(when = { device = "cpu" })", true},
+        // What the broader rule leaves out may still reach the other.
+        {"when = { caller = \"lib*\" }\nunless = { scope = \"x\" }", R"(when = { caller = "libfoo" })", false},
+        {"when = { caller = \"lib*\" }\nunless = { scope = \"x\" }",
+         "when = { caller = \"libfoo\" }\nunless = { scope = \"x*\" }", true},
+        {"when = { caller = \"lib*\" }\nunless = { scope = \"x*\" }",
+         "when = { caller = \"libfoo\" }\nunless = { scope = \"x\" }", false},
+        {"when = { caller = \"lib*\" }\nunless = { device = \"cpu\" }",
+         R"(when = { caller = "libfoo", device = "cuda" })", true},
+        {"when = { caller = \"lib*\" }\nunless = { m = \">=100\" }", R"(when = { caller = "libfoo", m = "<100" })",
+         true},
+        {"when = { caller = \"lib*\" }\nunless = { m = \">=100\" }", R"(when = { caller = "libfoo", m = "<=100" })",
+         false},
+        {R"(when = { scope = "layer*" })", R"(when = { scope = "layer1" })", true},
+        // Without conditions it is the last rule, which nothing but a rule for all could shadow.
+        {R"(when = { caller = "*" })", "", false},
+    };
+    for (const auto& [earlier, later, shadows] : cases) {
+        const std::vector<ShadowedRule> found = shadowed_rules(rules_of(rule(earlier) + rule(later)));
+        EXPECT_EQ(found.size(), shadows ? 1u : 0u) << earlier << " before " << later;
+        if (found.size() == 1) {
+            EXPECT_EQ(found[0].rule, 1u);
+            EXPECT_EQ(found[0].by, 0u);
+        }
+    }
+}
+
+TEST(ShadowedRules, NameTheFirstRuleThatHidesThem) {
+    const auto found =
+        shadowed_rules(rules_of(rule(R"(when = { m = 3 })") + rule(R"(when = { caller = "a*" })") +
+                                rule(R"(when = { caller = "*" })") + rule(R"(when = { caller = "ab" })")));
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].rule, 3u);
+    EXPECT_EQ(found[0].by, 1u);
+}
+
+TEST(ShadowedRules, TakeNoLongerForAFileThatIsMadeForIt) {
+    std::string globs;
+    for (int i = 0; i < 90; ++i) globs += "\"*a" + std::to_string(i) + "*\", ";
+    std::string text;
+    for (int i = 0; i < 900; ++i) text += rule("when = { caller = [" + globs + "\"" + std::to_string(i) + "\"] }");
+    const std::vector<Rule> rules = rules_of(text);
+    ASSERT_EQ(rules.size(), 900u);
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(shadowed_rules(rules).empty());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+}
+
+TEST(ShadowedRules, CompareGlobs) {
+    struct GlobCase {
+        std::string_view broad, narrow;
+        bool covers;
+    };
+    const GlobCase cases[] = {
+        {"*", "", true},           {"*", "a*b", true},       {"**", "*", true},        {"a*", "ab", true},
+        {"a*", "a*b", true},       {"a*", "*", false},       {"a*b", "a?b", true},     {"?", "a", true},
+        {"?", "*", false},         {"?", "[ab]", true},      {"a", "?", false},        {"[a-c]", "b", true},
+        {"[a-c]", "d", false},     {"[a-c]", "[a-c]", true}, {"[a-c]", "[ab]", false}, {"*x*", "axb*", true},
+        {"lib*", "lib[ab]", true}, {"", "", true},           {"", "a", false},         {"a", "", false},
+    };
+    for (const auto& [broad, narrow, covers] : cases)
+        EXPECT_EQ(glob_covers(broad, narrow), covers) << broad << " over " << narrow;
+}
+
+std::string random_text(std::mt19937& random, std::string_view letters, std::size_t longest) {
+    std::string text(random() % (longest + 1), ' ');
+    for (char& c : text) c = letters[random() % letters.size()];
+    return text;
+}
+
+TEST(ShadowedRules, NeverCallAGlobBroaderThanItIs) {
+    std::mt19937 random(1);
+    int covering = 0;
+    for (int i = 0; i < 20'000; ++i) {
+        const std::string broad = random_text(random, "ab*?[]!-", 6), narrow = random_text(random, "ab*?[]!-", 6);
+        if (!glob_covers(broad, narrow)) continue;
+        ++covering;
+        for (int j = 0; j < 50; ++j) {
+            const std::string text = random_text(random, "abc[]!-", 6);
+            if (glob_matches(narrow, text)) {
+                ASSERT_TRUE(glob_matches(broad, text)) << broad << " over " << narrow << ": " << text;
+            }
+        }
+    }
+    EXPECT_GT(covering, 1000);
+}
+
+/// The verdict is compared with what happens: a rule that is called shadowed never decides a call.
+TEST(ShadowedRules, NeverDecideACall) {
+    std::mt19937 random(2);
+    const auto pick = [&](auto... words) {
+        const std::string_view all[] = {words...};
+        return std::string(all[random() % sizeof...(words)]);
+    };
+    const auto conditions = [&] {
+        std::string text;
+        const auto add = [&](const std::string& condition) {
+            if (random() % 2 == 0) text += (text.empty() ? "" : ", ") + condition;
+        };
+        add("caller = " + pick("\"*\"", "\"lib*\"", "\"liba\"", "\"lib?\"", "[\"liba\", \"x\"]"));
+        add("scope = " + pick("\"s*\"", "\"s\"", "\"\"", "\"*t\""));
+        add("m = " + pick("\"<=4\"", "\"<=8\"", "3", "[1, \">=5\"]", "\">=3\""));
+        add("device = " + pick("\"cpu\"", "\"cuda\"", "[\"cpu\", \"cuda\"]"));
+        add("compute_capability = " + pick("\">=8.0\"", "\"9.0\""));
+        return text;
+    };
+    int shadowed_ones = 0;
+    for (int i = 0; i < 3000; ++i) {
+        std::string text;
+        for (int number = 0; number < 4; ++number) {
+            const std::string when = conditions(), unless = conditions();
+            text += rule((when.empty() ? "" : "when = { " + when + " }\n") +
+                         (unless.empty() || random() % 2 == 0 ? "" : "unless = { " + unless + " }\n"));
+        }
+        const Loaded loaded = read_policy("schema = 1\n" + text, "policy.toml");
+        if (!loaded.errors.empty()) continue;  // such as one that can never apply
+        const auto shadowed = shadowed_rules(loaded.policy.rules);
+        if (shadowed.empty()) continue;
+        ++shadowed_ones;
+        for (int j = 0; j < 100; ++j) {
+            MatmulCall call;
+            const std::string caller = pick("liba", "libbc", "x", "y"), scope = pick("", "s", "s/t", "u");
+            call.caller = caller;
+            call.scope = scope;
+            call.m = static_cast<std::int64_t>(random() % 10) - 1;
+            call.device = random() % 2 == 0 ? Device::cpu : Device::cuda;
+            call.compute_capability = call.device == Device::cpu ? 0 : random() % 2 == 0 ? 80 : 90;
+            const std::int32_t decided = decide(call, {}, loaded.policy, {}).rule;
+            for (const ShadowedRule& one : shadowed) ASSERT_NE(decided, static_cast<std::int32_t>(one.rule)) << text;
+        }
+    }
+    EXPECT_GT(shadowed_ones, 100);
+}
+
+}  // namespace
+}  // namespace fp32shim::policy
