@@ -272,7 +272,9 @@ int run(const RunOptions& options) {
         if (is_certain && !options.log.empty()) leave_empty_recording(path, loaded.policy, facts);
         say_run(is_certain ? nothing_seen({}) : nothing_found(path));
     }
-    if (const std::string line = children_line(children.all()); !line.empty()) say_run(line);
+    // Of the program itself one line has said so already.
+    const std::string line = unseen.text.empty() ? children_line(children.all()) : std::string();
+    if (!line.empty()) say_run(line);
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
     return ended.exit_status;

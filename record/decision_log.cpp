@@ -22,8 +22,8 @@ int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
     return raw::uninterrupted([&] { return raw::open(path, flags, mode); });
 }
 
-/// In a folder that everybody may write to, somebody may have made the file first, to read what is written or to choose
-/// where it goes.
+/// In a folder that everybody may write to, somebody may have made the file first, to read what is written or to
+/// choose where it goes.
 bool is_own_or_roots(int descriptor) {
     struct stat status {};
     if (raw::fstat(descriptor, status) < 0) return false;

@@ -27,9 +27,9 @@ using LogBuffer = std::span<char, log_buffer_size>;
 
 /// An open log. Make one on the heap and keep it: threads may write until the process ends.
 ///
-/// The file is opened with O_APPEND, so that several processes may share it, and never truncated; a new one is private
-/// unless open() is told otherwise. A symbolic link in its place is refused, and so is a file of another user who is
-/// not root. Writes never wait for a reader: what a full pipe does not take is dropped.
+/// The file is opened with O_APPEND, so that several processes may share it, and never truncated; a new one is
+/// private unless open() is told otherwise. A symbolic link in its place is refused, and so is a file of another user
+/// who is not root. Writes never wait for a reader: what a full pipe does not take is dropped.
 class DecisionLog {
   public:
     DecisionLog() = default;

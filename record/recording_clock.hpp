@@ -36,8 +36,8 @@ ClockPoint read_clocks();
 std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to);
 
 /// The counter's rate: known to the processor (aarch64), else measured from `since` on, and so the better the longer
-/// ago that is: to some 50 ns of it. Waits where it is no 20 microseconds ago. Where the clock cannot be read, a guess,
-/// and one line says so.
+/// ago that is: to some 50 ns of it. Waits where it is no 20 microseconds ago. Where the clock cannot be read, a
+/// guess, and one line says so.
 std::uint64_t measure_ticks_per_second(const ClockPoint& since);
 
 }  // namespace fp32shim::record
