@@ -1,6 +1,5 @@
 // fp32shim log: the calls of recordings, one by one, or their distinct decisions where calls were not recorded.
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,23 +71,20 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     }
 }
 
-/// All recordings of a log are open at the same time: as many as the system lets this process have.
-void allow_many_open_files() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
+/// More recordings than that are not all open at the same time: a process may have a thousand files, or fewer.
+constexpr std::size_t open_at_a_time = 32;
 
 std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const LogOptions& options,
                                     std::vector<ReadingProblem>& problems) {
     std::vector<LogSource> sources;
+    sources.reserve(paths.size());
     Progress progress("reading recordings");
     for (std::size_t i = 0; i < paths.size(); ++i) {
         progress.show(i, paths.size());
         auto opened = record::RecordingReader::open(paths[i]);
         if (opened.reader)
-            sources.emplace_back(paths[i], std::move(opened.reader), options.filter, options.rows);
+            sources.emplace_back(paths[i], std::move(opened.reader), options.filter, options.rows,
+                                 paths.size() > open_at_a_time);
         else
             problems.push_back({paths[i], opened.error});
     }
@@ -121,7 +117,6 @@ int log(LogOptions& options) {
         say("log", fmt::format("--follow takes one recording, found {}; name one of them", found.paths.size()));
         return exit_code::usage;
     }
-    allow_many_open_files();
     std::vector<ReadingProblem> problems;
     std::vector<LogSource> sources = open_sources(found.paths, options, problems);
     say_where_calls_are_not_recorded(sources, options);

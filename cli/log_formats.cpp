@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -14,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/json.hpp"
+#include "cli/field_value.hpp"
 #include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"
 #include "cli/row_columns.hpp"
@@ -48,21 +49,54 @@ std::string decision_words(const RecordedRow& row) {
     return row.is_overflow ? "(found no room)" : printable(record::format_decision_text(row.decision, buffer));
 }
 
-/// The keys that every event has (docs/log-format.md). `thread`: absent where there are calls of several.
-Json common_keys(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
-                 std::optional<std::int32_t> thread = std::nullopt) {
+/// The keys that every event has (docs/log-format.md), in their order.
+struct CommonKey {
+    std::string_view name;
+    FieldValue value;
+};
+
+/// `thread`: absent where there are calls of several.
+std::array<CommonKey, 10> common_keys(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
+                                      std::optional<std::int32_t> thread = std::nullopt) {
     const record::ProcessFacts& process = facts.process;
-    return {{"event", event},
-            {"schema", record::log_schema},
-            {"time", timestamp(time_ns)},
-            {"time_ns", time_ns},
-            {"host", text_or_null(process.host)},
-            {"job_id", text_or_null(process.job_id)},
-            {"rank", process.rank < 0 ? Json() : Json(process.rank)},
-            {"pid", process.pid},
-            {"tid", thread ? Json(*thread) : Json()},
-            {"executable", text_or_null(process.executable)}};
+    return {{{"event", event},
+             {"schema", record::log_schema},
+             {"time", FieldValue::time(time_ns)},
+             {"time_ns", time_ns},
+             {"host", FieldValue::text_or_null(process.host)},
+             {"job_id", FieldValue::text_or_null(process.job_id)},
+             {"rank", FieldValue::size_or_null(process.rank)},
+             {"pid", process.pid},
+             {"tid", thread ? FieldValue(*thread) : FieldValue()},
+             {"executable", FieldValue::text_or_null(process.executable)}}};
 }
+
+/// What follows from a row of a recording, kept for the next call of the row: there are many calls, and few rows.
+class PerRow {
+  public:
+    /// `make` appends it to an empty text.
+    template <class Make>
+    const std::string& of(const RecordingFacts& facts, const RecordedRow& row, const Make& make) {
+        if (texts_.empty()) texts_.resize(4096);
+        const std::size_t recording = reinterpret_cast<std::uintptr_t>(&facts) / alignof(RecordingFacts);
+        Kept& kept = texts_[(row.id + recording * 31) % texts_.size()];
+        if (kept.facts != &facts || kept.row != row.id) {
+            kept.facts = &facts;
+            kept.row = row.id;
+            kept.text.clear();
+            make(kept.text);
+        }
+        return kept.text;
+    }
+
+  private:
+    struct Kept {
+        const RecordingFacts* facts = nullptr;
+        std::uint32_t row = 0;
+        std::string text;
+    };
+    std::vector<Kept> texts_;
+};
 
 /// `python3 on node7, rank 3`
 std::string with_place(std::string_view what, const record::ProcessFacts& process) {
@@ -131,9 +165,13 @@ class JsonWriter : public LogWriter {
                                                        {event.end_ns, facts.process.pid, event.thread}, buffer_)));
     }
     bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
-        Json json = common_keys("row", facts, counters.last_ns);
-        json.update(json_of(row_with_counters(row, counters)));
-        return put_object(json_line(json));
+        std::string common, line;
+        for (const CommonKey& key : common_keys("row", facts, counters.last_ns)) {
+            common += fmt::format("{}\"{}\":", common.empty() ? "" : ",", key.name);
+            key.value.append_json(common);
+        }
+        append_json(line, row_with_counters(row, counters), -1, common);
+        return put_object(line += '\n');
     }
     void end() override {
         if (is_array_) put(has_entries_ ? "\n]\n" : "[]\n");
@@ -159,39 +197,40 @@ class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const>) override {
         std::string names;
-        const Json common = common_keys("", {}, 0);
-        for (const auto& [name, value] : common.items()) names += name + ',';
+        for (const CommonKey& key : common_keys("", {}, 0)) names.append(key.name) += ',';
         put(names + csv_names(decision_columns()) + ',' + csv_names(count_columns()) + "\r\n");
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
-        std::string counts;
+        begin_line("decision", facts, event.end_ns, event.thread);
+        line_ += decisions_.of(facts, row,
+                               [&](std::string& text) { append_csv(text, decision_columns(), to_merged_row(row)); });
         for (const RowColumn& column : count_columns()) {
-            if (column.name == "host_ns" && event.is_timed) counts += fmt::format("{}", event.duration_ns);
-            counts += ',';
+            line_ += ',';
+            if (column.name == "host_ns" && event.is_timed) FieldValue(event.duration_ns).append_csv(line_);
         }
-        counts.pop_back();
-        return put_line(common_keys("decision", facts, event.end_ns, event.thread), decision_of(facts, row), counts);
+        return put(line_ += "\r\n");
     }
     bool row(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedCounters& counters) override {
         const MergedRow row = row_with_counters(recorded, counters);
-        return put_line(common_keys("row", facts, counters.last_ns), csv_fields(decision_columns(), row),
-                        csv_fields(count_columns(), row));
+        begin_line("row", facts, counters.last_ns);
+        append_csv(line_, decision_columns(), row);
+        line_ += ',';
+        append_csv(line_, count_columns(), row);
+        return put(line_ += "\r\n");
     }
 
   private:
-    /// There are many calls, and few decisions.
-    const std::string& decision_of(const RecordingFacts& facts, const RecordedRow& row) {
-        std::string& fields = decisions_[&facts][row.id];
-        if (fields.empty()) fields = csv_fields(decision_columns(), to_merged_row(row));
-        return fields;
-    }
-    static bool put_line(const Json& common, const std::string& decision, const std::string& counts) {
-        std::string line;
-        for (const Json& value : common) (line += csv_field(value)) += ',';
-        return put(line + decision + ',' + counts + "\r\n");
+    void begin_line(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
+                    std::optional<std::int32_t> thread = std::nullopt) {
+        line_.clear();
+        for (const CommonKey& key : common_keys(event, facts, time_ns, thread)) {
+            key.value.append_csv(line_);
+            line_ += ',';
+        }
     }
 
-    std::unordered_map<const RecordingFacts*, std::unordered_map<std::uint32_t, std::string>> decisions_;
+    PerRow decisions_;
+    std::string line_;
 };
 
 /// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: complete events, in microseconds.
@@ -204,31 +243,27 @@ class ChromeWriter : public LogWriter {
             zero_ns_ = std::min(zero_ns_, facts->opened_ns);
             std::string name(record::base_name(facts->process.executable));
             if (numbers_[facts] != facts->process.pid) name += fmt::format(", process {}", facts->process.pid);
-            entry({{"name", "process_name"},
-                   {"ph", "M"},
-                   {"pid", numbers_[facts]},
-                   {"args", {{"name", with_place(name, facts->process)}}}});
+            begin_entry();
+            line_ += fmt::format(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":)", numbers_[facts]);
+            append_json_text(line_, with_place(name, facts->process));
+            put(line_ += "}}");
         }
     }
-    bool event(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedEvent& event) override {
-        const MergedRow row = to_merged_row(recorded);
-        Json args = arguments(row);
-        if (!event.is_timed) args["duration"] = "the mean of such calls: this one was not timed";
+    bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
+        constexpr std::string_view mean = "the mean of such calls: this one was not timed";
         return complete(facts, row, event.begin_ns(), event.end_ns,
-                        event.thread != 0 ? Json(event.thread) : Json(event.lane), std::move(args));
+                        event.thread != 0 ? std::int64_t{event.thread} : event.lane, "",
+                        event.is_timed ? std::string_view() : mean);
     }
     /// A decision without its calls: the time from the begin of its first call to the end of its last.
-    bool row(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedCounters& counters) override {
-        const MergedRow row = to_merged_row(recorded);
-        Json args = arguments(row);
-        args["calls"] = counters.calls;
-        args["host_ns"] = counters.total_ns;
-        args["timed_calls"] = counters.timed_calls;
-        args["duration"] = "from the first such call to the last; single calls were not recorded";
+    bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
         // When the first call began is not recorded, only when it returned.
         const auto mean_ns = counters.total_ns / std::max<std::uint64_t>(counters.calls, 1);
         const RecordedEvent first{.end_ns = counters.first_ns, .duration_ns = mean_ns};
-        return complete(facts, row, first.begin_ns(), counters.last_ns, Json(recorded.id), std::move(args));
+        const std::string counts = fmt::format(R"(,"calls":{},"host_ns":{},"timed_calls":{})", counters.calls,
+                                               counters.total_ns, counters.timed_calls);
+        return complete(facts, row, first.begin_ns(), counters.last_ns, row.id, counts,
+                        "from the first such call to the last; single calls were not recorded");
     }
     void end() override { put(has_entries_ ? "\n]}\n" : "{\"traceEvents\": []}\n"); }
 
@@ -252,34 +287,53 @@ class ChromeWriter : public LogWriter {
             processes.push_back(facts);
         }
     }
-    static Json arguments(const MergedRow& row) {
-        return {{"caller", text_or_null(row.caller)},   {"provider", text_or_null(row.provider)},
-                {"scope", text_or_null(row.scope)},     {"requested", text_or_null(row.requested)},
-                {"source", text_or_null(row.source)},   {"rule", text_or_null(row.rule)},
-                {"applied", text_or_null(row.applied)}, {"reason", text_or_null(row.reason)}};
+    void begin_entry() { line_ = std::exchange(has_entries_, true) ? ",\n" : "{\"traceEvents\": [\n"; }
+
+    static void append_head(std::string& text, const MergedRow& row) {
+        text += "{\"name\":";
+        append_json_text(text, row.function + " " + row.size_text());
+        text += ",\"cat\":";
+        append_json_text(text, row.ran_at());
+        text += ",\"ph\":\"X\",\"ts\":";
     }
-    bool complete(const RecordingFacts& facts, const MergedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
-                  Json thread, Json args) {
-        auto duration_ns = static_cast<double>(end_ns - begin_ns);
-        if (duration_ns < 1) {
-            duration_ns = 1;
-            args["duration"] = "not known: drawn as 1 ns, so that it is seen";
+    static void append_arguments(std::string& text, const MergedRow& row) {
+        const std::pair<const char*, SharedText> arguments[] = {
+            {"caller", row.caller},       {"provider", row.provider}, {"scope", row.scope},
+            {"requested", row.requested}, {"source", row.source},     {"rule", row.rule},
+            {"applied", row.applied},     {"reason", row.reason}};
+        const char* separator = ",\"args\":{";
+        for (const auto& [name, value] : arguments) {
+            text += fmt::format("{}\"{}\":", std::exchange(separator, ","), name);
+            FieldValue::text_or_null(value).append_json(text);
         }
-        return entry({{"name", row.function + " " + row.size_text()},
-                      {"cat", row.ran_at()},
-                      {"ph", "X"},
-                      {"ts", static_cast<double>(std::max(begin_ns, zero_ns_) - zero_ns_) / 1e3},
-                      {"dur", duration_ns / 1e3},
-                      {"pid", numbers_[&facts]},
-                      {"tid", std::move(thread)},
-                      {"args", std::move(args)}});
     }
-    bool entry(const Json& json) {
-        std::string line = json_line(json);
-        line.pop_back();
-        return put((std::exchange(has_entries_, true) ? ",\n" : "{\"traceEvents\": [\n") + line);
+    /// Of nanoseconds, and as short as a number of JSON that has a point can be.
+    static void append_microseconds(std::string& text, std::int64_t nanoseconds) {
+        fmt::format_to(std::back_inserter(text), "{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
+        text.resize(text.find_last_not_of('0') + 1);
+        if (text.back() == '.') text += '0';
+    }
+    /// `more`: arguments; `about_duration`: the last of them, where there is something to say.
+    bool complete(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
+                  std::int64_t thread, std::string_view more, std::string_view about_duration) {
+        begin_entry();
+        line_ += heads_.of(facts, row, [&](std::string& text) { append_head(text, to_merged_row(row)); });
+        append_microseconds(line_, std::max(begin_ns, zero_ns_) - zero_ns_);
+        line_ += ",\"dur\":";
+        append_microseconds(line_, std::max<std::int64_t>(end_ns - begin_ns, 1));
+        fmt::format_to(std::back_inserter(line_), ",\"pid\":{},\"tid\":{}", numbers_[&facts], thread);
+        line_ += arguments_.of(facts, row, [&](std::string& text) { append_arguments(text, to_merged_row(row)); });
+        line_ += more;
+        if (end_ns - begin_ns < 1) about_duration = "not known: drawn as 1 ns, so that it is seen";
+        if (!about_duration.empty()) {
+            line_ += ",\"duration\":";
+            append_json_text(line_, about_duration);
+        }
+        return put(line_ += "}}");
     }
 
+    PerRow heads_, arguments_;  ///< what is the same for each call of a row
+    std::string line_;
     bool has_entries_ = false;
     std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< of processes
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();

@@ -6,76 +6,73 @@
 #include <utility>
 
 namespace fp32shim::cli {
-namespace {
-
-/// Events that are loaded at a time. Going on costs reading one segment of 4096 events for each lane again.
-std::size_t events_at_a_time(std::size_t lanes) { return 256 * (8 + lanes); }
-
-}  // namespace
 
 LogSource::LogSource(std::string path, std::unique_ptr<record::RecordingReader> recording, const Filter& filter,
-                     bool with_rows)
+                     bool with_rows, bool is_one_of_many)
     : path_(std::move(path)),
       recording_(std::move(recording)),
       facts_(recording_->facts()),
       filter_(&filter),
-      has_calls_(!with_rows && facts_.start.log_level == policy::LogLevel::calls) {}
-
-std::optional<std::int64_t> LogSource::next_time() {
-    if (loaded_.empty() && !is_read_) {
-        if (has_calls_)
-            load_events();
-        else
-            load_rows();
-    }
-    return loaded_.empty() ? std::nullopt : std::optional(loaded_.front().time_ns);
+      has_calls_(!with_rows && facts_.start.log_level == policy::LogLevel::calls),
+      is_one_of_many_(is_one_of_many) {
+    if (is_one_of_many_) recording_->rest();
 }
 
-void LogSource::load_events() {
-    const std::size_t limit = events_at_a_time(recording_->lanes().size());
-    is_read_ = true;
-    const std::vector<std::uint64_t> after = last_;
-    recording_->visit_events(
-        [&](const record::RecordedEvent& event) {
-            if (event.lane >= last_.size()) last_.resize(event.lane + 1);
-            last_[event.lane] = event.ticks;
-            const record::RecordedRow* row = recording_->row(event.row);
-            if (row == nullptr || row->is_overflow) {
-                ++unknown_events_;
-                return true;
-            }
-            if (passes(*row)) loaded_.push_back({event.end_ns, event});
-            is_read_ = loaded_.size() < limit;
-            return is_read_;
-        },
-        std::nullopt, after);
+std::optional<std::int64_t> LogSource::next_time() {
+    if (!has_calls_) {
+        if (!are_rows_loaded_) load_rows();
+        return next_row_ < rows_.size() ? std::optional(rows_[next_row_].counters.last_ns) : std::nullopt;
+    }
+    if (!next_event_) load_event();
+    return next_event_ ? std::optional(next_event_->end_ns) : std::nullopt;
+}
+
+void LogSource::load_event() {
+    if (!events_) events_ = recording_->events(std::nullopt, last_);
+    while ((next_event_ = events_->next())) {
+        if (next_event_->lane >= last_.size()) last_.resize(next_event_->lane + 1);
+        last_[next_event_->lane] = next_event_->ticks;
+        const record::RecordedRow* row = recording_->row(next_event_->row);
+        if (row == nullptr || row->is_overflow)
+            ++unknown_events_;
+        else if (passes(*row))
+            break;
+    }
+    if (is_one_of_many_) recording_->rest();
 }
 
 void LogSource::load_rows() {
-    is_read_ = true;
+    are_rows_loaded_ = true;
+    rows_.clear();
+    next_row_ = 0;
     for (const auto& entry : recording_->counters()) {
         const record::RecordedRow* row = recording_->row(entry.row);
         if (row == nullptr || !passes(*row)) continue;
-        if (std::exchange(calls_[entry.row], entry.counters.calls) == entry.counters.calls) continue;
-        loaded_.push_back({entry.counters.last_ns, entry});
+        const auto before = calls_.find(entry.row);
+        if (before == calls_.end() || before->second != entry.counters.calls) rows_.push_back(entry);
     }
-    std::stable_sort(loaded_.begin(), loaded_.end(),
-                     [](const Entry& a, const Entry& b) { return a.time_ns < b.time_ns; });
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [](const auto& a, const auto& b) { return a.counters.last_ns < b.counters.last_ns; });
+    if (is_one_of_many_) recording_->rest();
 }
 
 bool LogSource::write_next(LogWriter& writer) {
-    const Entry entry = loaded_.front();
-    loaded_.pop_front();
-    if (const auto* event = std::get_if<record::RecordedEvent>(&entry.content))
-        return writer.event(facts_, *recording_->row(event->row), *event);
-    const auto& [row, counters] = std::get<record::RecordingReader::RowCounters>(entry.content);
-    return writer.row(facts_, *recording_->row(row), counters);
+    if (has_calls_) {
+        const record::RecordedEvent event = *std::exchange(next_event_, std::nullopt);
+        const record::RecordedRow* row = recording_->row(event.row);
+        return row == nullptr || writer.event(facts_, *row, event);
+    }
+    const auto& [id, counters] = rows_[next_row_++];
+    const record::RecordedRow* row = recording_->row(id);
+    return row == nullptr || writer.row(facts_, *row, counters);
 }
 
 bool LogSource::refresh() {
-    if (!recording_->refresh()) return false;
-    is_read_ = false;
-    return true;
+    if (std::exchange(are_rows_loaded_, false))
+        for (const auto& entry : recording_->counters()) calls_[entry.row] = entry.counters.calls;
+    events_.reset();
+    next_event_.reset();
+    return recording_->refresh();
 }
 
 std::uint64_t LogSource::folded_calls() const {

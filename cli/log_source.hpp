@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "cli/filter.hpp"
@@ -17,12 +15,13 @@
 namespace fp32shim::cli {
 
 /// An entry is a call, at the time when it returned; or a distinct decision, at the time when its last call returned.
-/// Memory: what the reader needs, and some 14 KiB for each of its lanes.
+/// Memory: what the reader needs; 4 KiB for each of its lanes, or 72 bytes for each decision.
 class LogSource {
   public:
-    /// `with_rows`: decisions, also where calls were recorded. The filter must outlive this.
+    /// `with_rows`: decisions, also where calls were recorded. `is_one_of_many`: the file is open only while it is
+    /// read. The filter must outlive this.
     LogSource(std::string path, std::unique_ptr<record::RecordingReader> recording, const Filter& filter,
-              bool with_rows);
+              bool with_rows, bool is_one_of_many);
 
     const std::string& path() const { return path_; }
     const record::RecordingReader& recording() const { return *recording_; }
@@ -46,12 +45,7 @@ class LogSource {
     std::string missing_text() const;
 
   private:
-    struct Entry {
-        std::int64_t time_ns = 0;
-        std::variant<record::RecordedEvent, record::RecordingReader::RowCounters> content;
-    };
-
-    void load_events();
+    void load_event();
     void load_rows();
     bool passes(const record::RecordedRow& row) const;
 
@@ -60,10 +54,16 @@ class LogSource {
     record::RecordingFacts facts_;
     const Filter* filter_;
     bool has_calls_;
-    bool is_read_ = false;  ///< all that is there now was loaded
-    std::deque<Entry> loaded_;
-    std::vector<std::uint64_t> last_;                         ///< ticks of the last event that was loaded, by lane
-    std::unordered_map<std::uint32_t, std::uint64_t> calls_;  ///< of rows, as they were loaded
+    bool is_one_of_many_;
+
+    std::optional<record::RecordedEvents> events_;  ///< absent: not begun since the last refresh()
+    std::optional<record::RecordedEvent> next_event_;
+    std::vector<std::uint64_t> last_;  ///< ticks of the last event that was seen, by lane
+
+    bool are_rows_loaded_ = false;
+    std::vector<record::RecordingReader::RowCounters> rows_;  ///< by time
+    std::size_t next_row_ = 0;
+    std::unordered_map<std::uint32_t, std::uint64_t> calls_;  ///< of rows, as they were loaded before refresh()
     std::uint64_t unknown_events_ = 0;
 };
 

@@ -6,23 +6,36 @@
 #include <numeric>
 
 #include "policy/conditions.hpp"
+#include "record/hash.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-std::string letter(char c) { return c == 0 ? std::string() : std::string(1, c); }
+SharedText letter(const char& c) { return c == 0 ? SharedText() : SharedText(std::string_view(&c, 1)); }
 
-/// All that tells rows apart. A NUL is in no text, since each came from a C string.
-std::string key_of(const MergedRow& row) {
-    std::string key;
-    for (const std::string* text : {&row.function, &row.dtype, &row.device, &row.compute_capability, &row.trans_a,
-                                    &row.trans_b, &row.caller, &row.scope, &row.provider, &row.requested, &row.source,
-                                    &row.rule, &row.applied, &row.actual, &row.how, &row.reason, &row.detail}) {
-        key += *text;
-        key += '\0';
-    }
-    return key + fmt::format("{} {} {} {} {} {} {} {}", row.m, row.n, row.k, row.batch, row.device_index,
-                             row.status ? fmt::format("{}", *row.status) : "-", row.is_folded, row.is_overflow);
+constexpr SharedText MergedRow::*texts[] = {
+    &MergedRow::function, &MergedRow::dtype,     &MergedRow::device, &MergedRow::compute_capability,
+    &MergedRow::trans_a,  &MergedRow::trans_b,   &MergedRow::caller, &MergedRow::scope,
+    &MergedRow::provider, &MergedRow::requested, &MergedRow::source, &MergedRow::rule,
+    &MergedRow::applied,  &MergedRow::actual,    &MergedRow::how,    &MergedRow::reason,
+    &MergedRow::detail};
+constexpr std::int64_t MergedRow::*sizes[] = {&MergedRow::m, &MergedRow::n, &MergedRow::k, &MergedRow::batch};
+
+/// Whether nothing tells the rows apart but their counts.
+bool say_the_same(const MergedRow& a, const MergedRow& b) {
+    const auto is_equal = [&](auto member) { return a.*member == b.*member; };
+    return std::all_of(std::begin(sizes), std::end(sizes), is_equal) &&
+           std::all_of(std::begin(texts), std::end(texts), is_equal) && a.device_index == b.device_index &&
+           a.status == b.status && a.is_folded == b.is_folded && a.is_overflow == b.is_overflow;
+}
+
+std::uint64_t hash_of(const MergedRow& row) {
+    record::Hash hash;
+    for (const auto member : texts) hash.add((row.*member).id());
+    for (const auto member : sizes) hash.add(static_cast<std::uint64_t>(row.*member));
+    hash.add(static_cast<std::uint64_t>(row.device_index));
+    hash.add(row.status ? static_cast<std::uint64_t>(*row.status) : UINT64_MAX);
+    return hash.value();
 }
 
 /// The recording's row; nullptr: calls under no row.
@@ -64,7 +77,8 @@ MergedRow to_merged_row(const record::RecordedRow& row) {
     result.dtype = policy::to_string(call.dtype);
     result.device = policy::to_string(call.device);
     if (call.compute_capability > 0) {
-        result.compute_capability = fmt::format("{}.{}", call.compute_capability / 10, call.compute_capability % 10);
+        result.compute_capability =
+            std::string_view(fmt::format("{}.{}", call.compute_capability / 10, call.compute_capability % 10));
     }
     result.trans_a = letter(call.trans_a);
     result.trans_b = letter(call.trans_b);
@@ -101,7 +115,8 @@ std::string MergedRow::size_text() const {
 }
 
 std::string MergedRow::route_text() const {
-    return fmt::format("{} -> {}", caller.empty() ? "?" : caller, provider.empty() ? "?" : provider);
+    return fmt::format("{} -> {}", caller.empty() ? std::string_view("?") : caller,
+                       provider.empty() ? std::string_view("?") : provider);
 }
 
 void Share::add(const record::RecordedCounters& counters) {
@@ -111,16 +126,35 @@ void Share::add(const record::RecordedCounters& counters) {
     is_estimate |= counters.timed_calls < counters.calls;
 }
 
-MergedRow& MergedCalls::row_for(const record::RecordedRow* row) {
-    MergedRow merged = to_merged_row(row);
-    const auto [place, is_new] = places_.emplace(key_of(merged), rows_.size());
-    if (is_new) rows_.push_back(std::move(merged));
-    return rows_[place->second];
+/// The place in slots_ of a row that says the same, or where it would be. There are slots.
+std::size_t MergedCalls::slot_of(const MergedRow& row) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t slot = hash_of(row) & mask;
+    while (slots_[slot] != 0 && !say_the_same(rows_[slots_[slot] - 1], row)) slot = (slot + 1) & mask;
+    return slot;
+}
+
+void MergedCalls::enlarge_slots() {
+    slots_.assign(slots_.empty() ? 256 : 2 * slots_.size(), 0);
+    for (std::size_t place = 0; place < rows_.size(); ++place)
+        slots_[slot_of(rows_[place])] = static_cast<std::uint32_t>(place + 1);
+}
+
+std::size_t MergedCalls::place_for(const record::RecordedRow* row) {
+    const MergedRow merged = to_merged_row(row);
+    if (2 * rows_.size() >= slots_.size()) enlarge_slots();
+    std::uint32_t& slot = slots_[slot_of(merged)];
+    if (slot == 0) {
+        rows_.push_back(merged);
+        slot = static_cast<std::uint32_t>(rows_.size());
+    }
+    return slot - 1;
 }
 
 std::optional<std::size_t> MergedCalls::place_of(const record::RecordedRow* row) const {
-    const auto found = places_.find(key_of(to_merged_row(row)));
-    return found == places_.end() ? std::nullopt : std::optional(found->second);
+    if (slots_.empty()) return std::nullopt;
+    const std::uint32_t slot = slots_[slot_of(to_merged_row(row))];
+    return slot == 0 ? std::nullopt : std::optional<std::size_t>(slot - 1);
 }
 
 void MergedCalls::set_medians(const CallDurations& durations) {
@@ -142,18 +176,20 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .overwritten_events = recording.overwritten_events(),
                           .changes = recording.changes(),
                           .lost_changes = recording.lost_changes(),
-                          .objects = recording.objects(),
+                          .objects = {},
                           .children = recording.children(),
                           .missed_children = recording.missed_children()};
+    if (objects_ == Objects::kept) process.objects = recording.objects();
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
     // A file may hold several rows of the same content; each process counts once in a merged row.
-    std::vector<std::size_t> counted;
+    std::vector<std::uint32_t> counted;
+    counted.reserve(recording.counters().size());
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* row = recording.row(id);
         if (!takes_all && (row == nullptr || !filter_->passes(*row, process.facts.process))) continue;
-        MergedRow& merged = row_for(row);
-        add_counters(merged.counters, counters);
-        counted.push_back(static_cast<std::size_t>(&merged - rows_.data()));
+        const std::size_t place = place_for(row);
+        add_counters(rows_[place].counters, counters);
+        counted.push_back(static_cast<std::uint32_t>(place));
         process.calls += counters.calls;
         total_.add(counters);
         if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;
@@ -161,7 +197,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     }
     std::sort(counted.begin(), counted.end());
     counted.erase(std::unique(counted.begin(), counted.end()), counted.end());
-    for (const std::size_t place : counted) ++rows_[place].processes;
+    for (const std::uint32_t place : counted) ++rows_[place].processes;
     if (takes_all) {
         process.calls += process.uncounted_calls;
         total_.calls += process.uncounted_calls;

@@ -2,36 +2,35 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "cli/call_durations.hpp"
 #include "cli/filter.hpp"
+#include "cli/shared_text.hpp"
 #include "record/recording_reader.hpp"
 
 namespace fp32shim::cli {
 
-/// Calls of one distinct decision, in all recordings. Words are those of docs/log-format.md; an empty text is null
-/// there.
+/// Calls of one distinct decision, in all recordings: of a million, each takes some 200 bytes. Words are those of
+/// docs/log-format.md; an empty text is null there.
 struct MergedRow {
-    std::string function, dtype, device, compute_capability, trans_a, trans_b, caller, scope, provider;
-    std::string requested, source, rule, applied, actual, how, reason, detail;
-    std::int64_t m = -1, n = -1, k = -1, batch = 1;  ///< -1: the function has no such size
+    SharedText function, dtype, device, compute_capability, trans_a, trans_b, caller, scope, provider;
+    SharedText requested, source, rule, applied, actual, how, reason, detail;
     std::int32_t device_index = -1;                  ///< -1: on the CPU
+    std::int64_t m = -1, n = -1, k = -1, batch = 1;  ///< -1: the function has no such size
     std::optional<int> status;
-    bool is_folded = false;    ///< sizes are rounded up to powers of two
-    bool is_overflow = false;  ///< stands for calls of which nothing else is known
-    double flops = -1;         ///< of one call; -1: unknown
+    double flops = -1;  ///< of one call; -1: unknown
     record::RecordedCounters counters;
-    std::uint64_t processes = 0;  ///< recordings that have such calls
     /// The median duration of those timed calls that are in the recordings one by one; absent where there are none.
     std::optional<std::uint64_t> median_ns;
+    std::uint32_t processes = 0;  ///< recordings that have such calls
+    bool is_folded = false;       ///< sizes are rounded up to powers of two
+    bool is_overflow = false;     ///< stands for calls of which nothing else is known
 
     /// The format that the library says it used, else the lowest that the call permits.
-    const std::string& ran_at() const { return actual.empty() ? applied : actual; }
+    SharedText ran_at() const { return actual.empty() ? applied : actual; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Whether something was asked for and did not happen.
     bool is_refused() const;
@@ -78,8 +77,11 @@ struct Share {
 
 class MergedCalls {
   public:
-    /// The filter must outlive this; null: all calls.
-    explicit MergedCalls(const Filter* filter = nullptr) : filter_(filter) {}
+    enum class Objects : std::uint8_t { kept, left_out };
+
+    /// The filter must outlive this; null: all calls. `objects`: whether processes say what they had loaded.
+    explicit MergedCalls(const Filter* filter = nullptr, Objects objects = Objects::kept)
+        : filter_(filter), objects_(objects) {}
 
     void add(const std::string& path, record::RecordingReader& recording);
     /// The place in rows() of a recording's row that was added; nullptr: of calls under no row.
@@ -102,11 +104,15 @@ class MergedCalls {
     std::uint64_t lost_changes() const;
 
   private:
-    MergedRow& row_for(const record::RecordedRow* row);
+    /// The place in rows_ of a row that says the same, which is added where there is none.
+    std::size_t place_for(const record::RecordedRow* row);
+    std::size_t slot_of(const MergedRow& row) const;
+    void enlarge_slots();
 
     const Filter* filter_;
+    Objects objects_;
     std::vector<MergedRow> rows_;
-    std::unordered_map<std::string, std::size_t> places_;  ///< of rows_, by all that tells rows apart
+    std::vector<std::uint32_t> slots_;  ///< places in rows_, plus one, by the hash of all that tells rows apart
     std::vector<MergedProcess> processes_;
     Share total_;
     std::int64_t first_ns_ = 0, last_ns_ = 0;

@@ -33,10 +33,30 @@ std::int64_t now_ns() {
         .count();
 }
 
+void append_timestamp(std::string& text, std::int64_t time_ns) {
+    // All but the fraction, of the second that was asked for last.
+    static std::string last;
+    static std::int64_t last_second = -1;
+    constexpr std::int64_t second = 1'000'000'000;
+    const std::int64_t number = time_ns / second - (time_ns % second < 0 ? 1 : 0);
+    const std::int64_t nanoseconds = time_ns - number * second;
+    if (last.empty() || number != last_second) {
+        const std::tm date = broken_down(time_ns).date;
+        last = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday,
+                           date.tm_hour, date.tm_min, date.tm_sec);
+        last_second = number;
+    }
+    char digits[10];
+    auto rest = static_cast<std::uint32_t>(nanoseconds);
+    for (int i = 8; i >= 0; --i, rest /= 10) digits[i] = static_cast<char>('0' + rest % 10);
+    digits[9] = 'Z';
+    text.append(last).append(digits, sizeof digits);
+}
+
 std::string timestamp(std::int64_t time_ns) {
-    const auto [date, nanoseconds] = broken_down(time_ns);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", date.tm_year + 1900, date.tm_mon + 1,
-                       date.tm_mday, date.tm_hour, date.tm_min, date.tm_sec, nanoseconds);
+    std::string text;
+    append_timestamp(text, time_ns);
+    return text;
 }
 
 std::string time_of_day(std::int64_t time_ns) {

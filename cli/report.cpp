@@ -49,12 +49,13 @@ struct Contents {
     std::vector<ReadingProblem> problems;
 };
 
-std::string text_of(const Contents& contents, const ReportOptions& options) {
+void write(const Contents& contents, const ReportOptions& options, ReportOutput& output) {
     const RowOrder order = order_of(options.sort);
     const Grouping grouping = grouping_of(options.by);
     if (options.format == "html") {
-        return report_html(
-            {contents.calls, contents.timeline, contents.problems, order, grouping, !options.filter.is_empty()});
+        output.put(report_html(
+            {contents.calls, contents.timeline, contents.problems, order, grouping, !options.filter.is_empty()}));
+        return;
     }
     std::optional<std::vector<RowGroup>> groups;
     if (!grouping.is_empty()) {
@@ -62,15 +63,23 @@ std::string text_of(const Contents& contents, const ReportOptions& options) {
         groups = grouped(contents.calls, contents.durations, grouping, group_order);
     }
     const std::vector<RowGroup>* shown = groups ? &*groups : nullptr;
-    if (options.format == "json") return json_text(report_json(contents.calls, shown));
-    if (options.format == "csv") return shown ? groups_csv(*shown) : report_csv(contents.calls);
-    if (options.format == "prometheus") return report_prometheus(contents.calls);
-    return report_table(contents.calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
-                        options.output.empty() ? STDOUT_FILENO : -1, shown);
+    if (options.format == "json") {
+        write_report_json(contents.calls, shown, output);
+    } else if (options.format == "csv") {
+        if (shown != nullptr)
+            output.put(groups_csv(*shown));
+        else
+            write_report_csv(contents.calls, output);
+    } else if (options.format == "prometheus") {
+        output.put(report_prometheus(contents.calls));
+    } else {
+        output.put(report_table(contents.calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
+                                options.output.empty() ? STDOUT_FILENO : -1, shown));
+    }
 }
 
 Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {
-    Contents contents{MergedCalls(&options.filter), {}, {}, {}};
+    Contents contents{MergedCalls(&options.filter, MergedCalls::Objects::left_out), {}, {}, {}};
     const bool needs_events = options.format != "prometheus";
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         contents.calls.add(path, recording);
@@ -109,10 +118,9 @@ int report(ReportOptions& options) {
         for (const MergedRow& row : contents.calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
         if (folded > 0) say("report", folded_text(folded));
     }
-    const std::string text = text_of(contents, options);
-    if (options.output.empty()) {
-        print(text);
-    } else if (const std::string problem = write_output(options.output, text); !problem.empty()) {
+    ReportOutput output(options.output);
+    write(contents, options, output);
+    if (const std::string problem = output.finish(); !problem.empty()) {
         say("report", problem);
         return exit_code::usage;
     }

@@ -220,17 +220,20 @@ const TextColumn<MergedRow> call_site_columns[] = {
     {{"min", true, 0, spread_rank}, shortest_time_text, Shown::where_one_has_it},
     {{"median", true, 0, spread_rank}, median_time_text, Shown::where_one_has_it},
     {{"max", true, 0, spread_rank}, longest_time_text, Shown::where_one_has_it},
-    {{"function"}, [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : row.function; }},
+    {{"function"},
+     [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
-    {{"trans"}, [](const MergedRow& row) { return row.trans_a + row.trans_b; }, Shown::where_they_differ},
+    {{"trans"},
+     [](const MergedRow& row) { return std::string(row.trans_a) + row.trans_b; },
+     Shown::where_they_differ},
     {{"GPU"},
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
      Shown::where_they_differ},
-    {{"scope", false, 12}, [](const MergedRow& row) { return row.scope; }, Shown::where_one_has_it},
+    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
     {{"caller -> provider", false, 26, place_rank}, [](const MergedRow& row) { return row.route_text(); }},
     {{"asked for", false, 22}, asked_text},
-    {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : row.ran_at(); }},
-    {{"reason"}, [](const MergedRow& row) { return row.reason; }},
+    {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},
+    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }},
 };
 
 }  // namespace
@@ -300,7 +303,10 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
     return text;
 }
 
-Json report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
+namespace {
+
+/// What stands before the rows. With groups, these take their place.
+Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     Json json;
     json["schema"] = 1;
     json["totals"] = json_of(calls.total());
@@ -315,20 +321,58 @@ Json report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) 
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = json_of(share);
     json["groups"] = groups == nullptr ? Json() : groups_json(*groups);
-    json["rows"] = groups == nullptr ? Json::array() : Json();
-    if (groups == nullptr) {
-        for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) json["rows"].push_back(json_of(*row));
-    }
-    json["processes"] = Json::array();
-    for (const MergedProcess& process : calls.processes()) json["processes"].push_back(json_of(process));
+    if (groups != nullptr) json["rows"] = Json();
     return json;
 }
 
-std::string report_csv(const MergedCalls& calls) {
+/// One array of the report's object, as json_text() would write it: `write_element` appends each entry to a text.
+template <class Entries, class WriteElement>
+bool write_array(std::string_view name, const Entries& entries, const WriteElement& write_element,
+                 ReportOutput& output) {
+    std::string text = fmt::format(",\n  \"{}\": [", name);
+    bool is_first = true;
+    for (const auto& entry : entries) {
+        text += std::exchange(is_first, false) ? "\n    " : ",\n    ";
+        write_element(text, entry);
+        if (!output.put(text)) return false;
+        text.clear();
+    }
+    return output.put(text + (is_first ? "]" : "\n  ]"));
+}
+
+/// `json`, indented, behind four blanks on each line but the first.
+void append_indented(std::string& text, const Json& json) {
+    for (const char c : dumped(json, 2)) {
+        text += c;
+        if (c == '\n') text += "    ";
+    }
+}
+
+}  // namespace
+
+void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output) {
+    std::string head = json_text(head_json(calls, groups));
+    head.resize(head.rfind("\n}"));
+    output.put(head);
+    const auto write_row = [](std::string& text, const MergedRow* row) { append_json(text, *row, 4); };
+    const auto write_process = [](std::string& text, const MergedProcess& process) {
+        append_indented(text, json_of(process));
+    };
+    const bool has_rows =
+        groups != nullptr || write_array("rows", sorted(calls.rows(), RowOrder::time), write_row, output);
+    if (has_rows && write_array("processes", calls.processes(), write_process, output)) output.put("\n}\n");
+}
+
+void write_report_csv(const MergedCalls& calls, ReportOutput& output) {
     std::string text = csv_names(decision_columns()) + ',' + csv_names(count_columns()) + "\r\n";
-    for (const MergedRow* row : sorted(calls.rows(), RowOrder::time))
-        text += csv_fields(decision_columns(), *row) + ',' + csv_fields(count_columns(), *row) + "\r\n";
-    return text;
+    if (!output.put(text)) return;
+    for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) {
+        text.clear();
+        append_csv(text, decision_columns(), *row);
+        text += ',';
+        append_csv(text, count_columns(), *row);
+        if (!output.put(text += "\r\n")) return;
+    }
 }
 
 std::string report_prometheus(const MergedCalls& calls) {
@@ -337,7 +381,8 @@ std::string report_prometheus(const MergedCalls& calls) {
         const std::string labels =
             fmt::format("{{{},{},{},{},{},{}}}", label("function", row.function), label("device", row.device),
                         label("dtype", row.dtype), label("requested", row.requested),
-                        label("applied", row.is_overflow ? "unknown" : row.ran_at()), label("reason", row.reason));
+                        label("applied", row.is_overflow ? "unknown" : std::string_view(row.ran_at())),
+                        label("reason", row.reason));
         by_labels[labels].add(row.counters);
     }
     std::string text =

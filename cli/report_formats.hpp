@@ -6,6 +6,7 @@
 
 #include "cli/json.hpp"
 #include "cli/merged_calls.hpp"
+#include "cli/report_output.hpp"
 #include "cli/row_columns.hpp"
 #include "cli/row_groups.hpp"
 #include "cli/terminal.hpp"
@@ -23,11 +24,12 @@ struct TableLimits {
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream = 1,
                          const std::vector<RowGroup>* groups = nullptr);
 
-/// docs/cli/report-json.md describes every key. With `groups`, these take the place of the rows.
-Json report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups = nullptr);
+/// docs/cli/report-json.md describes every key. Written row by row: a document of a million would take gigabytes.
+/// With `groups`, these take the place of the rows.
+void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
 
 /// One line per distinct decision, by RFC 4180, the names in the first.
-std::string report_csv(const MergedCalls& calls);
+void write_report_csv(const MergedCalls& calls, ReportOutput& output);
 
 /// Prometheus's text format: counters by function, device, dtype, requested, applied and reason.
 std::string report_prometheus(const MergedCalls& calls);

@@ -17,15 +17,15 @@ const TextColumn<RowGroup> text_columns[] = {
     {{"median", true, 0, spread_rank}, median_time_text, Shown::where_one_has_it},
     {{"max", true, 0, spread_rank}, longest_time_text, Shown::where_one_has_it},
     {{"function"},
-     [](const RowGroup& group) { return group.is_overflow ? "(found no room)" : group.function; },
+     [](const RowGroup& group) { return group.is_overflow ? "(found no room)" : std::string(group.function); },
      Shown::where_one_has_it},
     {{"max of m,n,k"},
      [](const RowGroup& group) { return group.sizes.is_known() ? group.sizes.text() : ""; },
      Shown::where_one_has_it},
     {{"decisions", true, 0, detail_rank}, [](const RowGroup& group) { return count_text(group.decisions); }},
-    {{"asked for"}, [](const RowGroup& group) { return group.requested; }},
-    {{"ran at"}, [](const RowGroup& group) { return group.is_overflow ? "unknown" : group.ran_at(); }},
-    {{"reason"}, [](const RowGroup& group) { return group.reason; }},
+    {{"asked for"}, [](const RowGroup& group) { return std::string(group.requested); }},
+    {{"ran at"}, [](const RowGroup& group) { return group.is_overflow ? "unknown" : std::string(group.ran_at()); }},
+    {{"reason"}, [](const RowGroup& group) { return std::string(group.reason); }},
 };
 
 }  // namespace
@@ -39,7 +39,8 @@ Json groups_json(const std::vector<RowGroup>& groups) {
     Json json = Json::array();
     for (const RowGroup& group : groups) {
         Json entry;
-        for (const GroupColumn& column : group_columns()) entry[std::string(column.name)] = column.value(group);
+        for (const GroupColumn& column : group_columns())
+            entry[std::string(column.name)] = column.value(group).json();
         json.push_back(std::move(entry));
     }
     return json;
@@ -52,7 +53,8 @@ std::string groups_csv(const std::vector<RowGroup>& groups) {
     for (const RowGroup& group : groups) {
         const char* comma = "";
         for (const GroupColumn& column : group_columns()) {
-            text += comma + csv_field(column.value(group));
+            text += comma;
+            column.value(group).append_csv(text);
             comma = ",";
         }
         text += "\r\n";

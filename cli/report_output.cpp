@@ -6,19 +6,19 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace fp32shim::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string problem(const std::string& path, const std::string& what, int error) {
-    return fmt::format("{}: {}: {}", path, what, std::strerror(error));
-}
+constexpr std::size_t held_size = 65536;
 
 /// 0, or errno.
 int write_all(int descriptor, std::string_view text) {
@@ -40,27 +40,6 @@ mode_t permissions_for(const std::string& path) {
     return 0666 & ~mask;
 }
 
-std::string write_directly(const std::string& path, std::string_view text) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) return problem(path, "cannot be opened for writing", errno);
-    const int error = write_all(descriptor, text);
-    ::close(descriptor);
-    return error == 0 ? std::string() : problem(path, "cannot be written", error);
-}
-
-std::string write_beside(const std::string& path, std::string_view text) {
-    std::string temporary = path + ".XXXXXX";
-    const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
-    if (descriptor < 0) return problem(path, "no file can be made in this folder", errno);
-    int error = write_all(descriptor, text);
-    if (error == 0 && ::fchmod(descriptor, permissions_for(path)) != 0) error = errno;
-    if (::close(descriptor) != 0 && error == 0) error = errno;
-    if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-    if (error == 0) return {};
-    ::unlink(temporary.c_str());
-    return problem(path, "cannot be written", error);
-}
-
 }  // namespace
 
 std::string output_problem(const std::string& path, const std::vector<std::string>& recordings) {
@@ -79,12 +58,64 @@ std::string output_problem(const std::string& path, const std::vector<std::strin
     return {};
 }
 
-std::string write_output(const std::string& path, std::string_view text) {
+ReportOutput::ReportOutput(const std::string& path) : path_(path) {
+    if (path.empty()) return;
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
-    if (fs::exists(status) && !fs::is_regular_file(status)) return write_directly(path, text);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+        descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+        if (descriptor_ < 0) fail("cannot be opened for writing", errno);
+        return;
+    }
     const fs::path target = fs::weakly_canonical(path, error);
-    return write_beside(error ? path : target.string(), text);
+    open_beside(error ? path : target.string());
+}
+
+void ReportOutput::open_beside(const std::string& target) {
+    target_ = target;
+    temporary_ = target + ".XXXXXX";
+    descriptor_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
+    if (descriptor_ >= 0) return;
+    fail("no file can be made in this folder", errno);
+    temporary_.clear();
+}
+
+ReportOutput::~ReportOutput() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+/// Only the first is said.
+void ReportOutput::fail(const char* what, int error) {
+    if (problem_.empty()) problem_ = fmt::format("{}: {}: {}", path_, what, std::strerror(error));
+}
+
+bool ReportOutput::put(std::string_view text) {
+    if (path_.empty()) return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    held_ += text;
+    if (held_.size() >= held_size) flush();
+    return problem_.empty();
+}
+
+void ReportOutput::flush() {
+    if (problem_.empty())
+        if (const int error = write_all(descriptor_, held_); error != 0) fail("cannot be written", error);
+    held_.clear();
+}
+
+std::string ReportOutput::finish() {
+    if (path_.empty()) return {};
+    flush();
+    const auto check = [&](int result) {
+        if (result != 0) fail("cannot be written", errno);
+    };
+    if (problem_.empty() && !temporary_.empty()) check(::fchmod(descriptor_, permissions_for(target_)));
+    if (descriptor_ >= 0) check(::close(std::exchange(descriptor_, -1)));
+    if (problem_.empty() && !temporary_.empty()) {
+        check(::rename(temporary_.c_str(), target_.c_str()));
+        if (problem_.empty()) temporary_.clear();
+    }
+    return problem_;
 }
 
 }  // namespace fp32shim::cli

@@ -11,8 +11,31 @@ namespace fp32shim::cli {
 /// that is read must not be replaced by its report.
 std::string output_problem(const std::string& path, const std::vector<std::string>& recordings);
 
-/// Writes `text` to a new file beside `path`, which then takes its place; to a terminal, a pipe or a device directly.
-/// A symbolic link stays one: what it points to is replaced. Returns an empty text, or in one line what went wrong.
-std::string write_output(const std::string& path, std::string_view text);
+/// Where a report goes, piece by piece: to stdout; or into a new file beside the one that is named, which then takes
+/// its place; or to a terminal, a pipe or a device directly. A symbolic link stays one: what it points to is
+/// replaced.
+class ReportOutput {
+  public:
+    /// Empty: stdout.
+    explicit ReportOutput(const std::string& path);
+    /// Without finish(), the file is as it was before.
+    ~ReportOutput();
+    ReportOutput(const ReportOutput&) = delete;
+    ReportOutput& operator=(const ReportOutput&) = delete;
+
+    /// False: nobody reads any more, or there is no room; the rest need not be written.
+    bool put(std::string_view text);
+    /// An empty text, or in one line what went wrong.
+    std::string finish();
+
+  private:
+    void open_beside(const std::string& target);
+    void fail(const char* what, int error);
+    void flush();
+
+    std::string path_, target_, temporary_, problem_;
+    std::string held_;
+    int descriptor_ = -1;
+};
 
 }  // namespace fp32shim::cli

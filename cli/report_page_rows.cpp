@@ -16,7 +16,7 @@ constexpr std::size_t max_listed = 20000;
 constexpr std::size_t max_groups = 2000;
 
 bool is_listed_anyway(const MergedRow& row) {
-    const std::string& format = row.ran_at();
+    const std::string_view format = row.ran_at();
     return row.is_refused() || format == "tf32" || format == "bf16" || format == "fp16";
 }
 
@@ -37,7 +37,7 @@ class Texts {
 
 struct PageColumn {
     std::string name;
-    Json (*value)(const MergedRow& row);
+    FieldValue (*value)(const MergedRow& row);
 };
 
 std::vector<PageColumn> page_columns() {
@@ -50,8 +50,10 @@ std::vector<PageColumn> page_columns() {
     };
     add(decision_columns());
     add(count_columns());
-    columns.push_back({"format", [](const MergedRow& row) { return Json(format_of(row)); }});
-    columns.push_back({"refused", [](const MergedRow& row) { return row.is_refused() ? Json(1) : Json(); }});
+    columns.push_back(
+        {"format", [](const MergedRow& row) { return FieldValue(std::string_view(SharedText(format_of(row)))); }});
+    columns.push_back(
+        {"refused", [](const MergedRow& row) { return row.is_refused() ? FieldValue(1) : FieldValue(); }});
     return columns;
 }
 
@@ -63,7 +65,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorte
     for (const MergedRow* row : rows) {
         Json values = Json::array();
         for (std::size_t i = 0; i < columns.size(); ++i) {
-            const Json value = columns[i].value(*row);
+            const Json value = columns[i].value(*row).json();
             is_text[i] = is_text[i] || value.is_string();
             if (value.is_string())
                 values.push_back(texts.place_of(shorten(value.get_ref<const std::string&>())));
@@ -81,7 +83,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorte
 Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view)) {
     Json json;
     for (const GroupColumn& column : group_columns()) {
-        const Json value = column.value(group);
+        const Json value = column.value(group).json();
         if (column.name == "first" || column.name == "last" || value.is_null()) continue;
         const std::string name(column.name);
         if (value.is_string())
@@ -89,7 +91,7 @@ Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view))
         else
             json[name] = value;
     }
-    json["format"] = group.is_overflow || group.ran_at().empty() ? "unknown" : group.ran_at();
+    json["format"] = group.is_overflow || group.ran_at().empty() ? "unknown" : std::string_view(group.ran_at());
     if (group.is_refused) json["refused"] = 1;
     if (group.decisions_with_sizes > 0) {
         json["sized"] = group.decisions_with_sizes;

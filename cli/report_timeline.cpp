@@ -5,7 +5,7 @@
 namespace fp32shim::cli {
 
 std::string format_of(const MergedRow& row) {
-    return row.is_overflow || row.ran_at().empty() ? "unknown" : row.ran_at();
+    return row.is_overflow || row.ran_at().empty() ? "unknown" : std::string(row.ran_at());
 }
 
 std::size_t Timeline::place_of(const std::string& format) {

@@ -2,77 +2,71 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
+#include <array>
+#include <utility>
 
 #include "cli/moment.hpp"
-#include "policy/plain_text.hpp"
-#include "record/utf8.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
-
 constexpr RowColumn decisions[] = {
-    {"function", [](const MergedRow& row) { return text_or_null(row.function); }},
-    {"dtype", [](const MergedRow& row) { return text_or_null(row.dtype); }},
-    {"device", [](const MergedRow& row) { return text_or_null(row.device); }},
-    {"device_index", [](const MergedRow& row) { return size_or_null(row.device_index); }},
-    {"compute_capability", [](const MergedRow& row) { return text_or_null(row.compute_capability); }},
-    {"trans_a", [](const MergedRow& row) { return text_or_null(row.trans_a); }},
-    {"trans_b", [](const MergedRow& row) { return text_or_null(row.trans_b); }},
-    {"m", [](const MergedRow& row) { return size_or_null(row.m); }},
-    {"n", [](const MergedRow& row) { return size_or_null(row.n); }},
-    {"k", [](const MergedRow& row) { return size_or_null(row.k); }},
-    {"batch", [](const MergedRow& row) { return row.is_overflow ? Json() : Json(row.batch); }},
-    {"caller", [](const MergedRow& row) { return text_or_null(row.caller); }},
-    {"scope", [](const MergedRow& row) { return text_or_null(row.scope); }},
-    {"provider", [](const MergedRow& row) { return text_or_null(row.provider); }},
-    {"requested", [](const MergedRow& row) { return text_or_null(row.requested); }},
-    {"source", [](const MergedRow& row) { return text_or_null(row.source); }},
-    {"rule", [](const MergedRow& row) { return text_or_null(row.rule); }},
-    {"applied", [](const MergedRow& row) { return text_or_null(row.applied); }},
-    {"actual", [](const MergedRow& row) { return text_or_null(row.actual); }},
-    {"how", [](const MergedRow& row) { return text_or_null(row.how); }},
-    {"reason", [](const MergedRow& row) { return text_or_null(row.reason); }},
-    {"detail", [](const MergedRow& row) { return text_or_null(row.detail); }},
-    {"status", [](const MergedRow& row) { return row.status ? Json(*row.status) : Json(); }},
+    {"function", [](const MergedRow& row) { return FieldValue::text_or_null(row.function); }},
+    {"dtype", [](const MergedRow& row) { return FieldValue::text_or_null(row.dtype); }},
+    {"device", [](const MergedRow& row) { return FieldValue::text_or_null(row.device); }},
+    {"device_index", [](const MergedRow& row) { return FieldValue::size_or_null(row.device_index); }},
+    {"compute_capability", [](const MergedRow& row) { return FieldValue::text_or_null(row.compute_capability); }},
+    {"trans_a", [](const MergedRow& row) { return FieldValue::text_or_null(row.trans_a); }},
+    {"trans_b", [](const MergedRow& row) { return FieldValue::text_or_null(row.trans_b); }},
+    {"m", [](const MergedRow& row) { return FieldValue::size_or_null(row.m); }},
+    {"n", [](const MergedRow& row) { return FieldValue::size_or_null(row.n); }},
+    {"k", [](const MergedRow& row) { return FieldValue::size_or_null(row.k); }},
+    {"batch", [](const MergedRow& row) { return row.is_overflow ? FieldValue() : FieldValue(row.batch); }},
+    {"caller", [](const MergedRow& row) { return FieldValue::text_or_null(row.caller); }},
+    {"scope", [](const MergedRow& row) { return FieldValue::text_or_null(row.scope); }},
+    {"provider", [](const MergedRow& row) { return FieldValue::text_or_null(row.provider); }},
+    {"requested", [](const MergedRow& row) { return FieldValue::text_or_null(row.requested); }},
+    {"source", [](const MergedRow& row) { return FieldValue::text_or_null(row.source); }},
+    {"rule", [](const MergedRow& row) { return FieldValue::text_or_null(row.rule); }},
+    {"applied", [](const MergedRow& row) { return FieldValue::text_or_null(row.applied); }},
+    {"actual", [](const MergedRow& row) { return FieldValue::text_or_null(row.actual); }},
+    {"how", [](const MergedRow& row) { return FieldValue::text_or_null(row.how); }},
+    {"reason", [](const MergedRow& row) { return FieldValue::text_or_null(row.reason); }},
+    {"detail", [](const MergedRow& row) { return FieldValue::text_or_null(row.detail); }},
+    {"status", [](const MergedRow& row) { return row.status ? FieldValue(*row.status) : FieldValue(); }},
 };
 
 constexpr RowColumn counts[] = {
-    {"sizes_folded", [](const MergedRow& row) { return Json(row.is_folded); }},
-    {"flops", [](const MergedRow& row) { return row.flops < 0 ? Json() : Json(row.flops); }},
-    {"processes", [](const MergedRow& row) { return Json(row.processes); }},
-    {"calls", [](const MergedRow& row) { return Json(row.counters.calls); }},
-    {"host_ns", [](const MergedRow& row) { return Json(row.counters.total_ns); }},
-    {"timed_calls", [](const MergedRow& row) { return Json(row.counters.timed_calls); }},
-    {"host_ns_min", [](const MergedRow& row) { return Json(row.counters.shortest_ns); }},
-    {"host_ns_max", [](const MergedRow& row) { return Json(row.counters.longest_ns); }},
-    {"host_ns_median", [](const MergedRow& row) { return row.median_ns ? Json(*row.median_ns) : Json(); }},
-    {"first", [](const MergedRow& row) { return time_or_null(row.counters.first_ns); }},
-    {"last", [](const MergedRow& row) { return time_or_null(row.counters.last_ns); }},
+    {"sizes_folded", [](const MergedRow& row) { return FieldValue(row.is_folded); }},
+    {"flops", [](const MergedRow& row) { return row.flops < 0 ? FieldValue() : FieldValue(row.flops); }},
+    {"processes", [](const MergedRow& row) { return FieldValue(row.processes); }},
+    {"calls", [](const MergedRow& row) { return FieldValue(row.counters.calls); }},
+    {"host_ns", [](const MergedRow& row) { return FieldValue(row.counters.total_ns); }},
+    {"timed_calls", [](const MergedRow& row) { return FieldValue(row.counters.timed_calls); }},
+    {"host_ns_min", [](const MergedRow& row) { return FieldValue(row.counters.shortest_ns); }},
+    {"host_ns_max", [](const MergedRow& row) { return FieldValue(row.counters.longest_ns); }},
+    {"host_ns_median",
+     [](const MergedRow& row) { return row.median_ns ? FieldValue(*row.median_ns) : FieldValue(); }},
+    {"first", [](const MergedRow& row) { return FieldValue::time_or_null(row.counters.first_ns); }},
+    {"last", [](const MergedRow& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };
 
-/// Spreadsheets take a cell that begins so for a formula (OWASP, "CSV injection"); the last four are full-width
-/// forms.
-bool begins_formula(std::string_view text) {
-    constexpr std::string_view begins[] = {"=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠"};
-    return std::any_of(std::begin(begins), std::end(begins),
-                       [&](std::string_view begin) { return text.starts_with(begin); });
+/// What stands before the value of each column: `"m": `.
+const std::string& quoted_name(const RowColumn& column) {
+    static const auto names = [] {
+        std::array<std::string, std::size(decisions) + std::size(counts)> all;
+        std::size_t place = 0;
+        for (const std::span<const RowColumn> columns :
+             {std::span<const RowColumn>(decisions), std::span<const RowColumn>(counts)})
+            for (const RowColumn& each : columns) all[place++] = fmt::format("\"{}\":", each.name);
+        return all;
+    }();
+    const bool is_decision = &column >= std::begin(decisions) && &column < std::end(decisions);
+    return names[static_cast<std::size_t>(is_decision ? &column - std::begin(decisions)
+                                                      : &column - std::begin(counts) + std::ssize(decisions))];
 }
 
 }  // namespace
-
-std::string csv_text(std::string_view any_text) {
-    constexpr std::string_view kept = "\n\t";
-    std::string text = policy::plain_text(record::with_valid_utf8(any_text), kept);
-    if (begins_formula(text)) text.insert(0, 1, '\'');
-    if (text.find_first_of(",\"\n") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-    return quoted + '"';
-}
 
 Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
 
@@ -81,22 +75,39 @@ std::span<const RowColumn> count_columns() { return counts; }
 
 Json json_of(const MergedRow& row) {
     Json json;
-    for (const RowColumn& column : decisions) json[std::string(column.name)] = column.value(row);
-    for (const RowColumn& column : counts) json[std::string(column.name)] = column.value(row);
+    for (const RowColumn& column : decisions) json[std::string(column.name)] = column.value(row).json();
+    for (const RowColumn& column : counts) json[std::string(column.name)] = column.value(row).json();
     return json;
 }
 
-std::string csv_field(const Json& value) {
-    if (value.is_null()) return {};
-    if (value.is_string()) return csv_text(value.get_ref<const std::string&>());
-    if (value.is_number_float()) return fmt::format("{:.17g}", value.get<double>());
-    return value.dump();
+void append_json(std::string& out, const MergedRow& row, int indentation, std::string_view begin) {
+    const std::string line =
+        indentation < 0 ? std::string() : "\n" + std::string(static_cast<std::size_t>(indentation), ' ');
+    const char* separator = begin.empty() ? "" : ",";
+    (out += '{') += begin;
+    const auto append = [&](const RowColumn& column) {
+        out.append(std::exchange(separator, ",")).append(line);
+        if (indentation >= 0) out += "  ";
+        out += quoted_name(column);
+        if (indentation >= 0) out += ' ';
+        column.value(row).append_json(out);
+    };
+    for (const RowColumn& column : decisions) append(column);
+    for (const RowColumn& column : counts) append(column);
+    (out += line) += '}';
+}
+
+void append_csv(std::string& out, std::span<const RowColumn> columns, const MergedRow& row) {
+    for (const RowColumn& column : columns) {
+        column.value(row).append_csv(out);
+        out += ',';
+    }
+    out.pop_back();
 }
 
 std::string csv_fields(std::span<const RowColumn> columns, const MergedRow& row) {
     std::string text;
-    for (const RowColumn& column : columns) (text += csv_field(column.value(row))) += ',';
-    text.pop_back();
+    append_csv(text, columns, row);
     return text;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/field_value.hpp"
 #include "cli/json.hpp"
 #include "cli/merged_calls.hpp"
 
@@ -12,7 +13,7 @@ namespace fp32shim::cli {
 
 struct RowColumn {
     std::string_view name;
-    Json (*value)(const MergedRow& row);  ///< null: unknown, or does not apply
+    FieldValue (*value)(const MergedRow& row);
 };
 
 /// What was decided: the keys that a decision has in docs/log-format.md, without those of one call.
@@ -23,19 +24,15 @@ std::span<const RowColumn> count_columns();
 
 /// A row as the JSON of every command has it: both of these.
 Json json_of(const MergedRow& row);
+/// The same as text, each line but the first behind that many blanks; -1: all on one line. `begin`: members that
+/// stand before these, if any.
+void append_json(std::string& out, const MergedRow& row, int indentation, std::string_view begin = {});
 
 /// A point in time as JSON has it; null for 0.
 Json time_or_null(std::int64_t time_ns);
 
-/// A text as a field of RFC 4180: in quotes where it holds a comma, a quote or a line feed. Characters that are not
-/// plain (policy/plain_text.hpp), but for line feeds and tabs, become \xNN; a text that a spreadsheet would take for
-/// a formula gets a `'` before it.
-std::string csv_text(std::string_view text);
-
-/// Nothing for null; a number as it is, also a negative one; a text as csv_text().
-std::string csv_field(const Json& value);
-
 /// Fields, with commas between them; and the line that names them.
+void append_csv(std::string& out, std::span<const RowColumn> columns, const MergedRow& row);
 std::string csv_fields(std::span<const RowColumn> columns, const MergedRow& row);
 std::string csv_names(std::span<const RowColumn> columns);
 

@@ -15,11 +15,11 @@ namespace {
 /// All that rows of one group have in common. A NUL is in no text.
 std::string key_of(const MergedRow& row, const Grouping& grouping) {
     std::string key;
-    for (const std::string* text : {&row.requested, &row.applied, &row.actual, &row.reason}) {
-        key += *text;
+    for (const std::string_view text : {row.requested, row.applied, row.actual, row.reason}) {
+        key += text;
         key += '\0';
     }
-    if (grouping.by_function) key += row.function;
+    if (grouping.by_function) key += std::string_view(row.function);
     key += '\0';
     key += row.is_overflow ? '?' : '.';
     if (grouping.by_size_class) key += std::to_string(size_class_of(row).highest);
@@ -95,27 +95,26 @@ void sort_groups(std::vector<RowGroup>& groups, RowOrder order) {
                      [order](const RowGroup& a, const RowGroup& b) { return weight(a, order) > weight(b, order); });
 }
 
-Json limit_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
-
 constexpr GroupColumn columns[] = {
-    {"function", [](const RowGroup& group) { return text_or_null(group.function); }},
-    {"max_dim_from", [](const RowGroup& group) { return limit_or_null(group.sizes.lowest); }},
-    {"max_dim_to", [](const RowGroup& group) { return limit_or_null(group.sizes.highest); }},
-    {"requested", [](const RowGroup& group) { return text_or_null(group.requested); }},
-    {"applied", [](const RowGroup& group) { return text_or_null(group.applied); }},
-    {"actual", [](const RowGroup& group) { return text_or_null(group.actual); }},
-    {"reason", [](const RowGroup& group) { return text_or_null(group.reason); }},
-    {"decisions", [](const RowGroup& group) { return Json(group.decisions); }},
-    {"flops_total", [](const RowGroup& group) { return Json(group.flops); }},
-    {"calls_without_flops", [](const RowGroup& group) { return Json(group.calls_without_flops); }},
-    {"calls", [](const RowGroup& group) { return Json(group.counters.calls); }},
-    {"host_ns", [](const RowGroup& group) { return Json(group.counters.total_ns); }},
-    {"timed_calls", [](const RowGroup& group) { return Json(group.counters.timed_calls); }},
-    {"host_ns_min", [](const RowGroup& group) { return Json(group.counters.shortest_ns); }},
-    {"host_ns_max", [](const RowGroup& group) { return Json(group.counters.longest_ns); }},
-    {"host_ns_median", [](const RowGroup& group) { return group.median_ns ? Json(*group.median_ns) : Json(); }},
-    {"first", [](const RowGroup& group) { return time_or_null(group.counters.first_ns); }},
-    {"last", [](const RowGroup& group) { return time_or_null(group.counters.last_ns); }},
+    {"function", [](const RowGroup& group) { return FieldValue::text_or_null(group.function); }},
+    {"max_dim_from", [](const RowGroup& group) { return FieldValue::size_or_null(group.sizes.lowest); }},
+    {"max_dim_to", [](const RowGroup& group) { return FieldValue::size_or_null(group.sizes.highest); }},
+    {"requested", [](const RowGroup& group) { return FieldValue::text_or_null(group.requested); }},
+    {"applied", [](const RowGroup& group) { return FieldValue::text_or_null(group.applied); }},
+    {"actual", [](const RowGroup& group) { return FieldValue::text_or_null(group.actual); }},
+    {"reason", [](const RowGroup& group) { return FieldValue::text_or_null(group.reason); }},
+    {"decisions", [](const RowGroup& group) { return FieldValue(group.decisions); }},
+    {"flops_total", [](const RowGroup& group) { return FieldValue(group.flops); }},
+    {"calls_without_flops", [](const RowGroup& group) { return FieldValue(group.calls_without_flops); }},
+    {"calls", [](const RowGroup& group) { return FieldValue(group.counters.calls); }},
+    {"host_ns", [](const RowGroup& group) { return FieldValue(group.counters.total_ns); }},
+    {"timed_calls", [](const RowGroup& group) { return FieldValue(group.counters.timed_calls); }},
+    {"host_ns_min", [](const RowGroup& group) { return FieldValue(group.counters.shortest_ns); }},
+    {"host_ns_max", [](const RowGroup& group) { return FieldValue(group.counters.longest_ns); }},
+    {"host_ns_median",
+     [](const RowGroup& group) { return group.median_ns ? FieldValue(*group.median_ns) : FieldValue(); }},
+    {"first", [](const RowGroup& group) { return FieldValue::time_or_null(group.counters.first_ns); }},
+    {"last", [](const RowGroup& group) { return FieldValue::time_or_null(group.counters.last_ns); }},
 };
 
 }  // namespace

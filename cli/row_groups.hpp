@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/json.hpp"
+#include "cli/field_value.hpp"
 #include "cli/merged_calls.hpp"
 
 namespace fp32shim::cli {
@@ -37,9 +37,9 @@ struct SizeClass {
 SizeClass size_class_of(const MergedRow& row);
 
 struct RowGroup {
-    std::string function;  ///< empty: the group is of all functions, or of calls of which nothing else is known
+    SharedText function;  ///< empty: the group is of all functions, or of calls of which nothing else is known
     SizeClass sizes;
-    std::string requested, applied, actual, reason;
+    SharedText requested, applied, actual, reason;
     bool is_overflow = false;     ///< calls of which nothing else is known
     bool is_refused = false;      ///< MergedRow::is_refused(), which is the same for all of its rows
     std::uint64_t decisions = 0;  ///< rows
@@ -50,7 +50,7 @@ struct RowGroup {
     record::RecordedCounters counters;
     std::optional<std::uint64_t> median_ns;  ///< as MergedRow's
 
-    const std::string& ran_at() const { return actual.empty() ? applied : actual; }
+    SharedText ran_at() const { return actual.empty() ? applied : actual; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
 };
 
@@ -64,7 +64,7 @@ std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& dur
 /// The keys of a group, once for every format, as row_columns.hpp has those of a row.
 struct GroupColumn {
     std::string_view name;
-    Json (*value)(const RowGroup& group);  ///< null: unknown, or not what groups were made by
+    FieldValue (*value)(const RowGroup& group);  ///< null: unknown, or not what groups were made by
 };
 std::span<const GroupColumn> group_columns();
 

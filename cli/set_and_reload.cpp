@@ -137,9 +137,10 @@ std::string why_without_effect(const record::LiveRecording& live, policy::Precis
             return fmt::format("; the floor {} holds", policy::to_string(policy.floor));
         case policy::Reason::cpu_mode_off:
         case policy::Reason::cpu_accelerate_not_built: {
-            const auto& rows = opened.reader->rows();
-            const bool multiplies_here = std::any_of(rows.begin(), rows.end(), [](const record::RecordedRow& row) {
-                return row.decision.call.device == policy::Device::cpu;
+            bool multiplies_here = false;
+            opened.reader->visit_rows([&](const record::RecordedRow& row) {
+                multiplies_here = row.decision.call.device == policy::Device::cpu;
+                return !multiplies_here;
             });
             if (!multiplies_here) return {};
             return fmt::format("; CPU mode is {}: products on the CPU stay as called",

@@ -51,24 +51,34 @@ struct Before {
     std::int64_t time_ns = 0;
 };
 
-std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int32_t, Before>& before) {
+/// From counters and the formats of rows, without their texts.
+void count_calls(const record::RecordingReader& recording, Seen& seen) {
+    using policy::Applied;
+    Share total;
+    for (const auto& [row, counters] : recording.counters()) {
+        total.add(counters);
+        const auto format = recording.format_of_row(row);
+        if (format == Applied::fp32 || format == Applied::bf16x9) seen.fp32_calls += counters.calls;
+        if (format == Applied::tf32 || format == Applied::bf16 || format == Applied::fp16)
+            seen.lower_calls += counters.calls;
+    }
+    seen.calls = recording.total_calls();
+    seen.host_ns = total.host_ns;
+    seen.is_estimate = total.is_estimate;
+}
+
+/// `with_rows`: what they were is asked for as well.
+std::optional<Seen> look_at(const record::LiveRecording& live, bool with_rows,
+                            std::map<std::int32_t, Before>& before) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return std::nullopt;  // it ended meanwhile
-    MergedCalls calls;
-    calls.add(live.name, *opened.reader);
     Seen seen;
     seen.pid = live.pid;
     seen.recording = live.name;
     seen.facts = opened.reader->facts();
     seen.facts.process.command = record::command_of(live.pid);
     seen.facts.process.executable = record::executable_of(live.pid);
-    seen.calls = calls.total().calls;
-    seen.host_ns = calls.total().host_ns;
-    seen.is_estimate = calls.total().is_estimate;
-    for (const auto& [format, share] : calls.by_format()) {
-        if (format == "fp32" || format == "bf16x9") seen.fp32_calls += share.calls;
-        if (format == "tf32" || format == "bf16" || format == "fp16") seen.lower_calls += share.calls;
-    }
+    count_calls(*opened.reader, seen);
     seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
     const auto last = before.find(live.pid);
@@ -80,7 +90,11 @@ std::optional<Seen> look_at(const record::LiveRecording& live, std::map<std::int
             static_cast<double>(seen.calls - since.calls) / (static_cast<double>(now - since.time_ns) / 1e9);
     }
     before[live.pid] = {seen.recording, seen.calls, now};
-    for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) seen.rows.push_back(*row);
+    if (with_rows) {
+        MergedCalls calls(nullptr, MergedCalls::Objects::left_out);
+        calls.add(live.name, *opened.reader);
+        for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) seen.rows.push_back(*row);
+    }
     return seen;
 }
 
@@ -171,8 +185,9 @@ Json json_of(const std::vector<Seen>& all) {
 /// All recording processes, or the one that was asked for; `error` where that one has no recording.
 std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>& before, std::string& error) {
     std::vector<Seen> all;
+    const bool with_rows = options.pid != 0 || options.format == "json";
     const auto look_at_one = [&](const record::LiveRecording& recording) {
-        if (auto seen = look_at(recording, before)) all.push_back(std::move(*seen));
+        if (auto seen = look_at(recording, with_rows, before)) all.push_back(std::move(*seen));
     };
     if (options.pid == 0) {
         record::visit_live_recordings(look_at_one);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "record/recording_clock.hpp"
 #include "record/recording_identity.hpp"
@@ -14,11 +15,12 @@ using format::CounterSegment;
 using format::EventRecord;
 using format::EventSegment;
 using format::ObjectSegment;
-using format::RowSegment;
 using format::segment_size;
 using format::Text;
 
 namespace {
+
+constexpr std::size_t counters_of_a_piece = 64;
 
 constexpr std::size_t stable_header_size = 4096;  // that all versions agree upon
 
@@ -77,9 +79,18 @@ std::uint64_t mean_duration(const CounterRecord& counters) {
     return counters.calls == 0 ? 0 : counters.total / counters.calls;
 }
 
+/// How many events at the begin of a segment are of its own round: fewer than it says where writing it was cut short.
+std::size_t count_whole_events(const EventSegment& segment) {
+    const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
+    std::uint64_t last = 0;
+    std::size_t count = 0;
+    while (count < limit && goes_on(last, segment.entries[count])) last = segment.entries[count++].time;
+    return count;
+}
+
 }  // namespace
 
-std::string RecordingContents::why_no_recording(std::size_t header_bytes) const {
+std::string RecordingContents::why_no_recording(const format::Header& header, std::size_t header_bytes) const {
     if (header_bytes == 0) return "the file is empty: no recording, or one whose process was killed while it made it";
     if (header.magic == 0)
         return "offset 0: no recording yet: its process is just making it, or was killed while it did";
@@ -99,68 +110,71 @@ std::string RecordingContents::why_no_recording(std::size_t header_bytes) const 
 }
 
 std::string RecordingContents::read() {
-    const std::size_t header_bytes = bytes.read(0, &header, sizeof header);
+    const auto header = std::make_unique<format::Header>();
+    const std::size_t header_bytes = bytes.read(0, header.get(), sizeof *header);
     facts.file_size = bytes.size();
-    if (std::string why = why_no_recording(header_bytes); !why.empty()) return why;
-    facts.format_version = header.version;
-    read_facts(header_bytes);
-    if (header.version != format::version) {
+    if (std::string why = why_no_recording(*header, header_bytes); !why.empty()) return why;
+    facts.format_version = header->version;
+    start_realtime_ns_ = header->start_realtime_ns;
+    start_ticks_ = header->start_ticks;
+    read_facts(*header, header_bytes);
+    if (header->version != format::version) {
         problems.add(
-            8, "format version " + std::to_string(header.version) + ", this fp32shim reads version " +
+            8, "format version " + std::to_string(header->version) + ", this fp32shim reads version " +
                    std::to_string(format::version) +
                    "; only the facts about the process are shown; use the fp32shim that recorded it, or a newer one");
         return {};
     }
-    if (header.segment_size != segment_size) {
-        problems.add(16, "segments of " + std::to_string(header.segment_size) + " bytes, expected " +
+    if (header->segment_size != segment_size) {
+        problems.add(16, "segments of " + std::to_string(header->segment_size) + " bytes, expected " +
                              std::to_string(segment_size) + "; only the facts about the process are shown");
         return {};
     }
-    if (header_bytes < sizeof header)
+    if (header_bytes < sizeof *header)
         problems.add(header_bytes, "the file ends within its header; only the facts about the process are shown");
-
-    // The order matters while the process runs: whatever is read refers only to what was published before, so that is
-    // read later.
-    const std::uint32_t in_use = header.segments_in_use;
-    SegmentIndex index = index_segments(bytes, header.next_segment, problems);
-    read_counters(index);
-    read_rings(index);
-    read_changes();
-    bytes.read(offsetof(format::Header, next_segment), &header.next_segment, sizeof header.next_segment);
-    index = index_segments(bytes, header.next_segment, problems);
-    check_completeness(index, in_use);
-    arrange_events(index);
-    read_rows(index);
-    read_objects(index);
-    bytes.read(offsetof(format::Header, next_segment), &header.next_segment, sizeof header.next_segment);
-    index = index_segments(bytes, header.next_segment, problems);
-    read_strings(index);
-
-    for (const PublishedRow& row : published_rows_) rows.push_back(make_row(row.id, row.content, row.offset));
-    for (const auto& [offset, record] : change_records_) changes.push_back(make_change(record, offset));
-    for (const auto& [offset, record] : object_records_) {
-        const auto size = std::min<std::size_t>(record.build_id_size, format::build_id_limit);
-        objects.all.push_back({std::string(string(record.path, offset)),
-                               {record.build_id, record.build_id + size},
-                               realtime_of(record.first_seen),
-                               (record.flags & format::object_is_bound_past) != 0});
-    }
-    check_rows_of_counters();
+    read_segments(*header);
     return {};
 }
 
-void RecordingContents::check_rows_of_counters() {
-    for (const LaneCounters& entry : lane_counters) {
-        if (std::binary_search(published_rows_.begin(), published_rows_.end(), PublishedRow{entry.row, 0, {}},
-                               [](const PublishedRow& a, const PublishedRow& b) { return a.id < b.id; }))
-            continue;
-        problems.add(facts.file_size,
-                     "counters name row " + std::to_string(entry.row) +
-                         ", which is not in the file; their calls are counted without saying what they were");
+/// The order matters while the process runs: whatever is read refers only to what was published before, so that is
+/// looked for later.
+void RecordingContents::read_segments(const format::Header& header) {
+    uncounted_calls = header.uncounted_calls;
+    uncounted_events = header.uncounted_events;
+    objects_looked_at_ = header.objects_looked_at;
+    has_exited_ = header.exited_at != 0;
+    {
+        const SegmentIndex index = index_segments(bytes, header.next_segment, problems);
+        read_counters(index);
+        read_rings(index);
     }
+    SegmentIndex index = index_segments(bytes, next_segment(), problems);
+    check_completeness(index, header.segments_in_use);
+    arrange_events(index);
+    object_segments_ = std::move(index.objects);
+    std::vector<SegmentPlace> rows = std::move(index.rows);
+    index = index_segments(bytes, next_segment(), problems);
+    decisions.start(std::move(rows), std::move(index.strings), counters.size());
+    read_changes(header);
+    read_children(header);
 }
 
-std::string RecordingContents::text(Text which, std::size_t header_bytes) {
+std::uint32_t RecordingContents::next_segment() const {
+    std::uint32_t number = 0;
+    bytes.read_into(offsetof(format::Header, next_segment), number);
+    return number;
+}
+
+const RecordedRow* RecordingContents::row(std::uint32_t id) {
+    const RecordedRow* found = decisions.row(id);
+    if (found == nullptr && counters_of(id) != nullptr)
+        problems.add(facts.file_size,
+                     "counters name row " + std::to_string(id) +
+                         ", which is not in the file; their calls are counted without saying what they were");
+    return found;
+}
+
+std::string RecordingContents::text(const format::Header& header, Text which, std::size_t header_bytes) {
     const format::TextRange& range = header.texts[static_cast<std::size_t>(which)];
     const std::uint64_t end = std::uint64_t{range.offset} + range.size;
     if (end <= header_bytes) return {reinterpret_cast<const char*>(&header) + range.offset, range.size};
@@ -173,9 +187,9 @@ std::string RecordingContents::text(Text which, std::size_t header_bytes) {
 }
 
 /// A text that is the name of an environment variable: whoever writes it need not escape anything.
-std::string RecordingContents::variable_name(Text which, std::size_t header_bytes) {
+std::string RecordingContents::variable_name(const format::Header& header, Text which, std::size_t header_bytes) {
     constexpr std::size_t longest = 64;
-    std::string name = text(which, header_bytes);
+    std::string name = text(header, which, header_bytes);
     const bool is_name =
         name.size() <= longest && std::all_of(name.begin(), name.end(), [](char c) {
             return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -186,23 +200,23 @@ std::string RecordingContents::variable_name(Text which, std::size_t header_byte
     return {};
 }
 
-void RecordingContents::read_facts(std::size_t header_bytes) {
+void RecordingContents::read_facts(const format::Header& header, std::size_t header_bytes) {
     facts.process.pid = header.pid;
     facts.process.forked_from = header.forked_from;
-    facts.process.host = text(Text::host, header_bytes);
-    facts.process.job_id = text(Text::job_id, header_bytes);
-    facts.process.job_id_from = variable_name(Text::job_id_from, header_bytes);
+    facts.process.host = text(header, Text::host, header_bytes);
+    facts.process.job_id = text(header, Text::job_id, header_bytes);
+    facts.process.job_id_from = variable_name(header, Text::job_id_from, header_bytes);
     facts.process.rank = header.rank;
-    facts.process.rank_from = variable_name(Text::rank_from, header_bytes);
-    facts.process.executable = text(Text::executable, header_bytes);
-    facts.process.command = text(Text::command, header_bytes);
+    facts.process.rank_from = variable_name(header, Text::rank_from, header_bytes);
+    facts.process.executable = text(header, Text::executable, header_bytes);
+    facts.process.command = text(header, Text::command, header_bytes);
     facts.process.pins = static_cast<std::uint16_t>(header.pins | header.more_pins << 8);
     facts.process.run = header.run;
     facts.process.start_ns = clamped_time(header.facts_ns);
-    facts.start.version = text(Text::version, header_bytes);
-    facts.start.policy_name = text(Text::policy_name, header_bytes);
-    facts.start.policy_revision = text(Text::policy_revision, header_bytes);
-    facts.start.policy_sha256 = text(Text::policy_sha256, header_bytes);
+    facts.start.version = text(header, Text::version, header_bytes);
+    facts.start.policy_name = text(header, Text::policy_name, header_bytes);
+    facts.start.policy_revision = text(header, Text::policy_revision, header_bytes);
+    facts.start.policy_sha256 = text(header, Text::policy_sha256, header_bytes);
     facts.start.default_precision = static_cast<policy::Precision>(header.default_precision);
     facts.start.floor = static_cast<policy::Floor>(header.floor);
     facts.start.cpu_mode = static_cast<policy::CpuMode>(header.cpu_mode);
@@ -214,22 +228,23 @@ void RecordingContents::read_facts(std::size_t header_bytes) {
     facts.architecture = static_cast<format::Architecture>(header.architecture);
     facts.flags = header.flags;
     facts.last_error = header.last_error;
-    facts.identity = identity();
+    facts.identity = {header.pid, header.process_start, header.pid_namespace, {}};
+    std::memcpy(facts.identity.boot_id, header.boot_id, sizeof facts.identity.boot_id);
     facts.opened_ticks = header.start_ticks;
     facts.went_on_ticks = header.went_on_at;
-    measure_ticks();
+    measure_ticks(header);
 }
 
 /// On the machine that recorded, and since the same boot, this reader can look at the counter itself: the longer ago
 /// the recording began, the better.
-void RecordingContents::measure_ticks() {
+void RecordingContents::measure_ticks(const format::Header& header) {
     facts.ticks_per_second = header.ticks_per_second;
     if (facts.ticks_per_second == 0) {
         problems.add(offsetof(format::Header, ticks_per_second),
                      "the rate of the processor's counter is 0; times are as if it were 1 GHz");
         facts.ticks_per_second = 1'000'000'000;
     }
-    if (!identity().has_boot_of(identify_self())) return;
+    if (!facts.identity.has_boot_of(identify_self())) return;
     const ClockPoint started{header.start_ticks, header.start_monotonic_ns, header.start_realtime_ns};
     const std::uint64_t measured = ticks_per_second(started, read_clocks());
     // Beyond a thousandth it is something else: a machine that slept, or was moved.
@@ -238,16 +253,10 @@ void RecordingContents::measure_ticks() {
         facts.ticks_per_second = measured;
 }
 
-ProcessIdentity RecordingContents::identity() const {
-    ProcessIdentity identity{header.pid, header.process_start, header.pid_namespace, {}};
-    std::memcpy(identity.boot_id, header.boot_id, sizeof identity.boot_id);
-    return identity;
-}
-
 std::int64_t RecordingContents::realtime_of(std::uint64_t ticks) const {
-    const Wide since_start = static_cast<Wide>(ticks) - static_cast<Wide>(header.start_ticks);
+    const Wide since_start = static_cast<Wide>(ticks) - static_cast<Wide>(start_ticks_);
     return clamped_time(since_start * 1'000'000'000 / static_cast<Wide>(facts.ticks_per_second) +
-                        static_cast<Wide>(header.start_realtime_ns));
+                        static_cast<Wide>(start_realtime_ns_));
 }
 
 std::uint64_t RecordingContents::duration_ns(std::uint64_t ticks) const {
@@ -255,7 +264,7 @@ std::uint64_t RecordingContents::duration_ns(std::uint64_t ticks) const {
     return static_cast<std::uint64_t>(std::min<Wide>(nanoseconds, INT64_MAX));
 }
 
-RecordedCounters RecordingContents::make_counters(const CounterRecord& record) const {
+RecordedCounters RecordingContents::to_counters(const CounterRecord& record) const {
     return {record.calls,
             duration_ns(record.total),
             duration_ns(record.shortest),
@@ -265,35 +274,83 @@ RecordedCounters RecordingContents::make_counters(const CounterRecord& record) c
             record.timed};
 }
 
+RecordedEvent RecordingContents::to_event(const EventCursor::Event& recorded, std::uint32_t lane) const {
+    RecordedEvent event;
+    event.ticks = recorded.record.time;
+    event.end_ns = realtime_of(event.ticks);
+    event.row = format::row_of(recorded.record);
+    event.lane = lane;
+    event.thread = recorded.thread;
+    const std::uint64_t duration = format::duration_of(recorded.record);
+    event.is_timed = duration != format::untimed;
+    if (event.is_timed) {
+        event.duration_ns = duration_ns(duration);
+    } else if (const CounterRecord* counted = counters_of(event.row)) {
+        event.duration_ns = duration_ns(mean_duration(*counted));
+        const auto most = static_cast<std::uint64_t>(farthest_time_ns - event.end_ns);
+        event.end_ns += static_cast<std::int64_t>(std::min(event.duration_ns, most));
+    }
+    return event;
+}
+
+const CounterRecord* RecordingContents::counters_of(std::uint32_t row) const {
+    if (counters.empty() || row + 1 < counters.front().row_plus_one) return nullptr;
+    // Mostly no row between two has no calls.
+    const std::size_t guess = row + 1 - counters.front().row_plus_one;
+    if (guess < counters.size() && counters[guess].row_plus_one == row + 1) return &counters[guess];
+    const auto found =
+        std::lower_bound(counters.begin(), counters.end(), row + 1,
+                         [](const CounterRecord& a, std::uint32_t wanted) { return a.row_plus_one < wanted; });
+    return found != counters.end() && found->row_plus_one == row + 1 ? &*found : nullptr;
+}
+
 void RecordingContents::read_counters(const SegmentIndex& index) {
-    std::map<std::uint32_t, CounterRecord> by_row;
-    const auto segment = std::make_unique<CounterSegment>();
+    counters.reserve(std::min<std::size_t>(index.counters.size() * CounterSegment::capacity, format::row_limit));
+    std::vector<std::uint32_t> places;  // in `counters`, plus one, by row
     for (const SegmentPlace& place : index.counters) {
-        bytes.read_into(place.offset, *segment);
-        RecordedLane& lane = lanes_by_number_[place.header.lane];
-        lane.lane = place.header.lane;
-        if (place.header.sequence == 0) lane.thread = segment->header.thread;
-        for (CounterRecord& record : segment->entries) {
-            if (record.row_plus_one == 0 || record.calls == 0) continue;
-            complete_total(record);
-            const std::uint32_t row = record.row_plus_one - 1;
-            if (row >= format::row_limit) {
-                const auto position = static_cast<std::uint64_t>(&record - segment->entries);
-                problems.add(place.offset + sizeof(format::SegmentHeader) + position * sizeof(CounterRecord),
-                             "counters of row " + std::to_string(row) + ", but there are at most " +
-                                 std::to_string(format::row_limit) + "; they are left out");
-                continue;
-            }
-            lane_counters.push_back({place.header.lane, row, make_counters(record)});
-            add(by_row[row], record);
-            total_calls += record.calls;
+        RecordedLane& lane = lanes_by_number_[place.lane];
+        lane.lane = place.lane;
+        if (place.sequence == 0) lane.thread = place.thread;
+        // A lane uses them one after the other.
+        for (std::size_t first = 0; first < CounterSegment::capacity; first += counters_of_a_piece)
+            if (!add_counters(place, first, places)) break;
+    }
+    std::sort(counters.begin(), counters.end(),
+              [](const CounterRecord& a, const CounterRecord& b) { return a.row_plus_one < b.row_plus_one; });
+    total_calls += uncounted_calls;
+}
+
+/// A piece of a segment; false: nothing of it is in use.
+bool RecordingContents::add_counters(const SegmentPlace& place, std::size_t first,
+                                     std::vector<std::uint32_t>& places) {
+    CounterRecord piece[counters_of_a_piece];
+    const std::size_t count = std::min(counters_of_a_piece, CounterSegment::capacity - first);
+    const std::uint64_t offset = place.offset + sizeof(format::SegmentHeader) + first * sizeof(CounterRecord);
+    const std::size_t read = bytes.read(offset, piece, count * sizeof(CounterRecord)) / sizeof(CounterRecord);
+    bool is_in_use = false;
+    for (std::size_t i = 0; i < read; ++i) {
+        CounterRecord& record = piece[i];
+        if (record.row_plus_one == 0) continue;
+        is_in_use = true;
+        if (record.calls == 0) continue;
+        complete_total(record);
+        const std::uint32_t row = record.row_plus_one - 1;
+        if (row >= format::row_limit) {
+            problems.add(offset + i * sizeof(CounterRecord),
+                         "counters of row " + std::to_string(row) + ", but there are at most " +
+                             std::to_string(format::row_limit) + "; they are left out");
+            continue;
+        }
+        if (row >= places.size()) places.resize(std::max<std::size_t>(row + 1, places.size() * 2));
+        total_calls += record.calls;
+        if (places[row] == 0) {
+            counters.push_back(record);
+            places[row] = static_cast<std::uint32_t>(counters.size());
+        } else {
+            add(counters[places[row] - 1], record);
         }
     }
-    for (const auto& [row, record] : by_row) {
-        row_counters.push_back({row, make_counters(record)});
-        mean_ticks_by_row[row] = mean_duration(record);
-    }
-    total_calls += header.uncounted_calls;
+    return is_in_use;
 }
 
 LaneEvents& RecordingContents::events_of(std::uint32_t lane) {
@@ -302,79 +359,96 @@ LaneEvents& RecordingContents::events_of(std::uint32_t lane) {
     return events;
 }
 
-/// Twice, since a running process goes on writing: an entry that was there at the first reading is whole at the
-/// second, unless the ring has gone round meanwhile, which its time tells.
 void RecordingContents::read_rings(const SegmentIndex& index) {
-    const auto before = std::make_unique<EventSegment>();
-    const auto now = std::make_unique<EventSegment>();
     for (const SegmentPlace& place : index.rings) {
-        bytes.read_into(place.offset, *before);
-        bytes.read_into(place.offset, *now);
-        const std::uint32_t number = place.header.lane;
-        RecordedLane& lane = lanes_by_number_[number];
-        lane.lane = number;
-        lane.dropped = now->header.dropped;
-        LaneEvents& events = events_of(number);
-        if (!events.in_ring.empty()) {
-            problems.add(place.offset, "a second ring of lane " + std::to_string(number) + "; it is left out");
+        format::SegmentHeader header;
+        bytes.read_into(place.offset, header);
+        RecordedLane& lane = lanes_by_number_[place.lane];
+        lane.lane = place.lane;
+        lane.dropped = header.dropped;
+        LaneEvents& events = events_of(place.lane);
+        if (events.ring) {
+            problems.add(place.offset, "a second ring of lane " + std::to_string(place.lane) + "; it is left out");
             continue;
         }
-        events.ring_thread = now->header.thread;
-        events.full_count = now->header.count;
-        std::uint64_t last = 0;
-        for (std::size_t i = 0; i < EventSegment::capacity; ++i) {
-            if (!goes_on(last, now->entries[i]) || now->entries[i].time != before->entries[i].time) break;
-            last = now->entries[i].time;
-            events.in_ring.push_back(now->entries[i]);
-        }
+        SegmentPlace now = place;
+        now.count = header.count;
+        now.thread = header.thread;
+        look_at_ring(now, events);
+    }
+}
+
+/// Each piece twice, since a running process goes on writing: an entry that was there at the first reading is whole
+/// at the second. Where the ring has gone round meanwhile, it has been full once more.
+void RecordingContents::look_at_ring(const SegmentPlace& place, LaneEvents& events) {
+    std::vector<EventRecord> before, now;
+    events.ring = place;
+    while (events.ring_end < EventSegment::capacity) {
+        read_events(bytes, place.offset, events.ring_end, EventSegment::capacity, before);
+        const std::size_t read = read_events(bytes, place.offset, events.ring_end, EventSegment::capacity, now);
+        std::size_t whole = 0;
+        while (whole < std::min(before.size(), read) && goes_on(events.ring_last, now[whole]) &&
+               now[whole].time == before[whole].time)
+            events.ring_last = now[whole++].time;
+        events.ring_end += static_cast<std::uint32_t>(whole);
+        if (whole == 0 || whole < before.size()) break;
     }
 }
 
 /// Puts the full rings of each lane into their order, and leaves of its ring what they do not have.
-void RecordingContents::arrange_events(SegmentIndex& index) {
-    for (const SegmentPlace& place : index.events) events_of(place.header.lane).segments.push_back(place);
-    const auto newest = std::make_unique<EventSegment>();
+void RecordingContents::arrange_events(const SegmentIndex& index) {
+    for (const SegmentPlace& place : index.events) events_of(place.lane).segments.push_back(place);
     for (auto& [number, events] : lane_events) {
-        std::vector<SegmentPlace>& segments = events.segments;
-        std::sort(segments.begin(), segments.end(), [](const SegmentPlace& a, const SegmentPlace& b) {
-            return std::pair(a.header.sequence, a.offset) < std::pair(b.header.sequence, b.offset);
-        });
-        std::vector<SegmentPlace> kept;
-        for (const SegmentPlace& place : segments) {
-            const format::SegmentHeader& header_here = place.header;
-            const bool rises =
-                header_here.first_time > events.last_appended && header_here.last_time >= header_here.first_time;
-            if (header_here.count > EventSegment::capacity || !rises) {
-                problems.add(place.offset, "events of lane " + std::to_string(number) +
-                                               " that do not follow those before them; the segment is left out");
-                continue;
-            }
-            events.last_appended = header_here.last_time;
-            kept.push_back(place);
-        }
-        segments = std::move(kept);
-        if (!segments.empty()) {
-            bytes.read_into(segments.back().offset, *newest);
-            const std::size_t whole = count_whole_events(*newest);
-            events.last_appended = whole == 0 ? 0 : newest->entries[whole - 1].time;
-            if (whole == 0 && segments.size() > 1)
-                events.last_appended = segments[segments.size() - 2].header.last_time;
-        }
-        const std::uint64_t last_appended = events.last_appended;
-        const auto is_appended = [&](const EventRecord& event) { return event.time <= last_appended; };
-        // Where the ring has gone on, everything in its new round is newer; where it has not, a cut segment has its
-        // begin.
-        std::erase_if(events.in_ring, is_appended);
+        keep_rising_segments(events);
+        leave_appended_out(events);
+        count_missing(events);
     }
-    for (const auto& [number, events] : lane_events) count_missing(events);
     for (const auto& [number, lane] : lanes_by_number_) lanes.push_back(lane);
+    lanes_by_number_.clear();
+}
+
+void RecordingContents::keep_rising_segments(LaneEvents& events) {
+    std::vector<SegmentPlace>& segments = events.segments;
+    std::sort(segments.begin(), segments.end(), [](const SegmentPlace& a, const SegmentPlace& b) {
+        return std::pair(a.sequence, a.offset) < std::pair(b.sequence, b.offset);
+    });
+    std::uint64_t before_last = 0;
+    const auto does_not_follow = [&](const SegmentPlace& place) {
+        const bool rises = place.first_time > events.last_appended && place.last_time >= place.first_time;
+        if (place.count > EventSegment::capacity || !rises) {
+            problems.add(place.offset, "events of lane " + std::to_string(events.lane) +
+                                           " that do not follow those before them; the segment is left out");
+            return true;
+        }
+        before_last = std::exchange(events.last_appended, place.last_time);
+        return false;
+    };
+    segments.erase(std::remove_if(segments.begin(), segments.end(), does_not_follow), segments.end());
+    if (segments.empty()) return;
+    const auto newest = std::make_unique<EventSegment>();
+    bytes.read_into(segments.back().offset, *newest);
+    const std::size_t whole = count_whole_events(*newest);
+    events.last_appended = whole == 0 ? before_last : newest->entries[whole - 1].time;
+}
+
+/// Where the ring has gone on, everything in its new round is newer; where it has not, a cut segment has its begin.
+void RecordingContents::leave_appended_out(LaneEvents& events) {
+    if (events.ring_last <= events.last_appended) events.ring_end = 0;
+    std::vector<EventRecord> piece;
+    while (events.ring_begin < events.ring_end) {
+        read_events(bytes, events.ring->offset, events.ring_begin, events.ring_end, piece);
+        std::uint32_t appended = 0;
+        while (appended < piece.size() && piece[appended].time <= events.last_appended) ++appended;
+        events.ring_begin += appended;
+        if (appended == 0 || appended < piece.size()) return;
+    }
 }
 
 /// Full rings of a lane that the file does not have any more, or never had.
 void RecordingContents::count_missing(const LaneEvents& events) {
-    std::uint64_t expected = events.full_count;
+    std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())
-        expected = std::max<std::uint64_t>(expected, std::uint64_t{events.segments.back().header.sequence} + 1);
+        expected = std::max<std::uint64_t>(expected, std::uint64_t{events.segments.back().sequence} + 1);
     const std::uint64_t missing = expected - std::min<std::uint64_t>(expected, events.segments.size());
     if (missing == 0) return;
     if (facts.on_full == policy::OnFull::overwrite) {
@@ -395,128 +469,72 @@ void RecordingContents::check_completeness(const SegmentIndex& index, std::uint3
                                       " that are in use; what was behind is lost");
 }
 
-void RecordingContents::read_rows(const SegmentIndex& index) {
-    const auto segment = std::make_unique<RowSegment>();
-    for (const SegmentPlace& place : index.rows) {
-        bytes.read_into(place.offset, *segment);
-        const std::uint64_t first = std::uint64_t{place.header.sequence} * RowSegment::capacity;
-        for (std::size_t i = 0; i < RowSegment::capacity; ++i) {
-            if (segment->entries[i].published != 1 || first + i >= format::row_limit) continue;
-            published_rows_.push_back({static_cast<std::uint32_t>(first + i),
-                                       place.offset + sizeof(format::SegmentHeader) + i * sizeof(format::RowRecord),
-                                       segment->entries[i].content});
-        }
-    }
-    std::stable_sort(published_rows_.begin(), published_rows_.end(),
-                     [](const PublishedRow& a, const PublishedRow& b) { return a.id < b.id; });
-    const auto is_second = [this](const PublishedRow& a, const PublishedRow& b) {
-        if (a.id == b.id) problems.add(b.offset, "a second row " + std::to_string(b.id) + "; it is left out");
-        return a.id == b.id;
-    };
-    published_rows_.erase(std::unique(published_rows_.begin(), published_rows_.end(), is_second),
-                          published_rows_.end());
+const RecordedObjects& RecordingContents::objects() {
+    if (!std::exchange(are_objects_read_, true)) read_objects();
+    return objects_;
 }
 
-void RecordingContents::read_strings(const SegmentIndex& index) {
-    for (const SegmentPlace& place : index.strings) {
-        std::vector<char> segment(segment_size);
-        bytes.read(place.offset, segment.data(), segment.size());
-        if (!strings_.emplace(place.header.sequence, std::move(segment)).second)
-            problems.add(place.offset, "a second segment of texts with the number " +
-                                           std::to_string(place.header.sequence) + "; it is left out");
-    }
-}
-
-std::string_view RecordingContents::string(format::StringId id, std::uint64_t referred_from) {
-    if (id == 0) return {};
-    const auto segment = strings_.find(format::sequence_of(id));
-    const std::size_t offset = format::offset_of(id);
-    if (segment != strings_.end() && offset >= sizeof(format::SegmentHeader)) {
-        std::uint32_t size_plus_one = 0;
-        std::memcpy(&size_plus_one, segment->second.data() + offset, sizeof size_plus_one);
-        const std::size_t begin = offset + sizeof size_plus_one;
-        const std::uint32_t size = size_plus_one - 1;
-        if (size_plus_one > 1 && size > format::string_limit) {
-            problems.add(referred_from, "a text " + std::to_string(format::sequence_of(id)) + ":" +
-                                            std::to_string(offset) + " of " + std::to_string(size) +
-                                            " bytes, but texts have at most " + std::to_string(format::string_limit) +
-                                            "; it is shown as empty");
-            return {};
-        }
-        if (size_plus_one > 1 && size <= segment_size - begin) return {segment->second.data() + begin, size};
-    }
-    problems.add(referred_from, "a text " + std::to_string(format::sequence_of(id)) + ":" + std::to_string(offset) +
-                                    " that is not in the file; it is shown as empty");
-    return {};
-}
-
-RecordedRow RecordingContents::make_row(std::uint32_t id, const format::RowContent& content, std::uint64_t offset) {
-    RecordedRow row;
-    row.id = id;
-    row.is_folded = (content.flags & format::row_is_folded) != 0;
-    row.is_overflow = (content.flags & format::row_is_overflow) != 0;
-    DecisionEvent& decision = row.decision;
-    decision.call.function = string(content.function, offset);
-    decision.call.caller = string(content.caller, offset);
-    decision.call.scope = string(content.scope, offset);
-    decision.call.dtype = static_cast<policy::Dtype>(content.dtype);
-    decision.call.device = static_cast<policy::Device>(content.device);
-    decision.call.device_index = content.device_index;
-    decision.call.compute_capability = content.compute_capability;
-    decision.call.trans_a = content.trans_a;
-    decision.call.trans_b = content.trans_b;
-    decision.call.m = content.m;
-    decision.call.n = content.n;
-    decision.call.k = content.k;
-    decision.call.batch = content.batch;
-    decision.provider = string(content.provider, offset);
-    decision.requested = static_cast<policy::Precision>(content.requested);
-    decision.source = static_cast<policy::Source>(content.source);
-    decision.rule = string(content.rule, offset);
-    decision.applied = static_cast<policy::Applied>(content.applied);
-    if (content.actual != format::no_actual) decision.actual = static_cast<policy::Applied>(content.actual);
-    decision.how = static_cast<How>(content.how);
-    decision.reason = static_cast<policy::Reason>(content.reason);
-    decision.detail = string(content.detail, offset);
-    if (content.status != format::no_status) decision.status = content.status;
-    return row;
-}
-
-void RecordingContents::read_objects(const SegmentIndex& index) {
+void RecordingContents::read_objects() {
     const auto segment = std::make_unique<ObjectSegment>();
-    for (std::size_t number = 0; number < index.objects.size(); ++number) {
-        const SegmentPlace& place = index.objects[number];
-        if (number == format::object_segment_limit) {
-            problems.add(place.offset,
-                         std::to_string(index.objects.size()) + " segments with objects, but there are at most " +
-                             std::to_string(format::object_segment_limit) + "; those from here on are left out");
-            break;
-        }
+    if (object_segments_.size() > format::object_segment_limit) {
+        problems.add(object_segments_[format::object_segment_limit].offset,
+                     std::to_string(object_segments_.size()) + " segments with objects, but there are at most " +
+                         std::to_string(format::object_segment_limit) + "; those from here on are left out");
+        object_segments_.resize(format::object_segment_limit);
+    }
+    for (const SegmentPlace& place : object_segments_) {
         bytes.read_into(place.offset, *segment);
         for (std::size_t i = 0; i < ObjectSegment::capacity; ++i) {
-            if (segment->entries[i].published != 1) continue;
-            object_records_.emplace_back(
-                place.offset + sizeof(format::SegmentHeader) + i * sizeof(format::ObjectRecord), segment->entries[i]);
+            const format::ObjectRecord& record = segment->entries[i];
+            if (record.published != 1) continue;
+            const std::uint64_t offset =
+                place.offset + sizeof(format::SegmentHeader) + i * sizeof(format::ObjectRecord);
+            const auto size = std::min<std::size_t>(record.build_id_size, format::build_id_limit);
+            objects_.all.push_back({decisions.text(record.path, offset),
+                                    {record.build_id, record.build_id + size},
+                                    realtime_of(record.first_seen),
+                                    (record.flags & format::object_is_bound_past) != 0});
         }
     }
-    if (header.objects_looked_at != 0) objects.looked_at_ns = realtime_of(header.objects_looked_at);
-    objects.until_exit = header.exited_at != 0;
-    objects.are_missing = (header.flags & format::flag_objects_missed) != 0;
-    objects.had_lookup_past = (header.flags & format::flag_lookup_past) != 0;
+    if (objects_looked_at_ != 0) objects_.looked_at_ns = realtime_of(objects_looked_at_);
+    objects_.until_exit = has_exited_;
+    objects_.are_missing = (facts.flags & format::flag_objects_missed) != 0;
+    objects_.had_lookup_past = (facts.flags & format::flag_lookup_past) != 0;
 }
 
 /// Those that are kept, oldest first.
-void RecordingContents::read_changes() {
+void RecordingContents::read_changes(const format::Header& header) {
     const std::uint32_t count = header.change_count;
     const std::uint32_t kept = std::min<std::uint32_t>(count, format::change_limit);
     for (std::uint32_t number = count - kept; number != count; ++number) {
         const std::size_t place = number % format::change_limit;
         if (header.changes[place].time != 0)
-            change_records_.emplace_back(offsetof(format::Header, changes) + place * sizeof(format::ChangeRecord),
-                                         header.changes[place]);
+            changes.push_back(make_change(header.changes[place],
+                                          offsetof(format::Header, changes) + place * sizeof(format::ChangeRecord)));
     }
     // Also the one in whose place a writer is at the moment, or was when it was killed.
-    lost_changes = count - static_cast<std::uint32_t>(change_records_.size());
+    lost_changes = count - static_cast<std::uint32_t>(changes.size());
+}
+
+void RecordingContents::read_children(const format::Header& header) {
+    missed_children = header.children_missed;
+    for (const format::ChildRecord& record : header.children) {
+        const bool is_whole = record.state == format::child_is_whole &&
+                              record.path_size + record.detail_size <= static_cast<int>(sizeof record.text);
+        if (!is_whole || record.count == 0) continue;
+        RecordedChild child;
+        child.path.assign(record.text, record.path_size);
+        const std::string detail(record.text + record.path_size, record.detail_size);
+        const auto kind = static_cast<format::ChildDetail>(record.detail_kind);
+        if (kind == format::ChildDetail::folder) child.folder = detail;
+        if (kind == format::ChildDetail::interpreter) child.interpreter = detail;
+        child.why = static_cast<WhyUnseen>(record.why);
+        child.count = record.count;
+        child.pid = record.pid;
+        child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
+        child.last_ns = std::clamp(record.last_ns, -farthest_time_ns, farthest_time_ns);
+        children.push_back(std::move(child));
+    }
 }
 
 RecordedChange RecordingContents::make_change(const format::ChangeRecord& record, std::uint64_t offset) {
@@ -533,10 +551,10 @@ RecordedChange RecordingContents::make_change(const format::ChangeRecord& record
         change.settings = {static_cast<policy::Precision>(record.default_precision),
                            static_cast<policy::Floor>(record.settings_floor),
                            static_cast<policy::CpuMode>(record.cpu_mode)};
-    change.policy_name = string(record.policy_name, offset);
-    change.policy_revision = string(record.policy_revision, offset);
-    change.policy_sha256 = string(record.policy_sha256, offset);
-    change.message = string(record.message, offset);
+    change.policy_name = decisions.text(record.policy_name, offset);
+    change.policy_revision = decisions.text(record.policy_revision, offset);
+    change.policy_sha256 = decisions.text(record.policy_sha256, offset);
+    change.message = decisions.text(record.message, offset);
     return change;
 }
 

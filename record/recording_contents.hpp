@@ -1,15 +1,16 @@
-// What a recording says, read once from its begin to its end: recording_reader.hpp gives it out. Every access to the
-// file is a copy, so that neither a hostile file nor a running writer can do harm.
+// What a recording says but for its rows, texts and events, which are read as they are asked for:
+// recording_reader.hpp gives it out. Every access to the file is a copy, so that neither a hostile file nor a running
+// writer can do harm.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "record/recording_decisions.hpp"
 #include "record/recording_event_cursor.hpp"
 #include "record/recording_format.hpp"
 #include "record/recording_identity.hpp"
@@ -18,68 +19,70 @@
 
 namespace fp32shim::record {
 
-/// Everything that was read. For one thread; made anew by each refresh().
+/// What was read. For one thread; made anew by each refresh().
 class RecordingContents {
   public:
-    explicit RecordingContents(int descriptor) : bytes(descriptor) {}
+    /// `file` outlives this.
+    explicit RecordingContents(RecordingBytes& file) : bytes(file), decisions(file, problems) {}
     RecordingContents(const RecordingContents&) = delete;
     RecordingContents& operator=(const RecordingContents&) = delete;
 
-    /// All but the events of full rings. An error where there is nothing that can be read. Once only.
+    /// Facts, counters, changes, and where the rest is. An error where there is nothing that can be read. Once only.
     std::string read();
 
-    ProcessIdentity identity() const;
+    /// What was loaded. Read when it is first asked for.
+    const RecordedObjects& objects();
+    /// nullptr: there is no such row, which is a problem where calls are counted under it. Valid until the next call.
+    const RecordedRow* row(std::uint32_t id);
+    /// nullptr: it has no calls.
+    const format::CounterRecord* counters_of(std::uint32_t row) const;
+    RecordedCounters to_counters(const format::CounterRecord& record) const;
+    RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t lane) const;
     std::uint64_t duration_ns(std::uint64_t ticks) const;
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
-    RecordingBytes bytes;
+    RecordingBytes& bytes;
     ProblemList problems;
-    format::Header header{};
+    RecordingDecisions decisions;
     RecordingFacts facts;
-    std::vector<RecordedRow> rows;
-    std::vector<LaneCounters> lane_counters;
-    std::vector<RecordingReader::RowCounters> row_counters;
-    std::unordered_map<std::uint32_t, std::uint64_t> mean_ticks_by_row;
+    std::vector<format::CounterRecord> counters;  ///< summed over lanes, by rising row
     std::vector<RecordedLane> lanes;
     std::vector<RecordedChange> changes;
     std::uint32_t lost_changes = 0;
-    RecordedObjects objects;
+    std::vector<RecordedChild> children;
+    std::uint32_t missed_children = 0;
     std::map<std::uint32_t, LaneEvents> lane_events;
-    std::uint64_t total_calls = 0;
+    std::uint64_t total_calls = 0, uncounted_calls = 0, uncounted_events = 0;
 
   private:
-    std::string why_no_recording(std::size_t header_bytes) const;
-    void read_facts(std::size_t header_bytes);
-    std::string text(format::Text which, std::size_t header_bytes);
-    std::string variable_name(format::Text which, std::size_t header_bytes);
-    void measure_ticks();
+    std::string why_no_recording(const format::Header& header, std::size_t header_bytes) const;
+    void read_segments(const format::Header& header);
+    void read_facts(const format::Header& header, std::size_t header_bytes);
+    std::string text(const format::Header& header, format::Text which, std::size_t header_bytes);
+    std::string variable_name(const format::Header& header, format::Text which, std::size_t header_bytes);
+    void measure_ticks(const format::Header& header);
+    std::uint32_t next_segment() const;
     void read_counters(const SegmentIndex& index);
-    RecordedCounters make_counters(const format::CounterRecord& record) const;
+    bool add_counters(const SegmentPlace& place, std::size_t first, std::vector<std::uint32_t>& places);
     void read_rings(const SegmentIndex& index);
+    void look_at_ring(const SegmentPlace& place, LaneEvents& events);
     LaneEvents& events_of(std::uint32_t lane);
-    void read_changes();
+    void read_changes(const format::Header& header);
+    void read_children(const format::Header& header);
     void check_completeness(const SegmentIndex& index, std::uint32_t in_use);
-    void arrange_events(SegmentIndex& index);
+    void arrange_events(const SegmentIndex& index);
+    void keep_rising_segments(LaneEvents& events);
+    void leave_appended_out(LaneEvents& events);
     void count_missing(const LaneEvents& events);
-    void read_rows(const SegmentIndex& index);
-    void read_objects(const SegmentIndex& index);
-    void read_strings(const SegmentIndex& index);
-    std::string_view string(format::StringId id, std::uint64_t referred_from);
-    RecordedRow make_row(std::uint32_t id, const format::RowContent& content, std::uint64_t offset);
+    void read_objects();
     RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
-    void check_rows_of_counters();
 
-    // Read before the texts that they refer to, each with its place in the file.
-    struct PublishedRow {
-        std::uint32_t id;
-        std::uint64_t offset;
-        format::RowContent content;
-    };
-    std::vector<PublishedRow> published_rows_;
-    std::vector<std::pair<std::uint64_t, format::ChangeRecord>> change_records_;
-    std::vector<std::pair<std::uint64_t, format::ObjectRecord>> object_records_;
+    std::int64_t start_realtime_ns_ = 0;
+    std::uint64_t start_ticks_ = 0, objects_looked_at_ = 0;
+    bool has_exited_ = false, are_objects_read_ = false;
+    std::vector<SegmentPlace> object_segments_;
+    RecordedObjects objects_;
     std::map<std::uint32_t, RecordedLane> lanes_by_number_;
-    std::map<std::uint32_t, std::vector<char>> strings_;  // segments, by sequence
 };
 
 }  // namespace fp32shim::record

@@ -2,15 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -77,59 +77,76 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     return std::nullopt;
 }
 
-/// The header of another process's recording, mapped for writing.
-class MappedHeader {
+/// The header of another process's recording, read and written by copying: mapped, it would end this command where
+/// somebody truncates the file.
+class LiveHeader {
   public:
-    MappedHeader(const LiveRecording& recording) {
-        const Descriptor file(open(recording.open_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-        if (file.number() < 0) {
+    explicit LiveHeader(const LiveRecording& recording)
+        : file_(open(recording.open_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+        if (file_.number() < 0) {
             error_ = recording.name +
                      (errno == EACCES || errno == EPERM
                           ? ": this user may not write to it; commands are for the user whose process it is"
                           : ": cannot be opened any more; look whether the process still runs");
             return;
         }
-        if (const std::string why = why_not_of(file.number(), identify(recording.pid)); !why.empty()) {
+        if (const std::string why = why_not_of(file_.number(), identify(recording.pid)); !why.empty())
             error_ = recording.name + " " + why;
-            return;
-        }
-        void* mapped = mmap(nullptr, sizeof(format::Header), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-        if (mapped == MAP_FAILED) {
-            error_ = recording.name + ": the kernel cannot map it";
-            return;
-        }
-        header_ = static_cast<format::Header*>(mapped);
     }
-    ~MappedHeader() {
-        if (header_ != nullptr) munmap(header_, sizeof(format::Header));
-    }
-    MappedHeader(const MappedHeader&) = delete;
-    MappedHeader& operator=(const MappedHeader&) = delete;
 
     const std::string& error() const { return error_; }
-    format::Header& operator*() const { return *header_; }
+
+    /// Zeros where the file has been cut.
+    template <class T>
+    T read(std::size_t offset) const {
+        T value{};
+        if (pread(file_.number(), &value, sizeof value, static_cast<off_t>(offset)) != sizeof value) return {};
+        return value;
+    }
+    /// False: not while the file is shorter than its header, nor where the kernel refuses it.
+    bool write_command(std::uint64_t word) const {
+        struct stat status {};
+        if (fstat(file_.number(), &status) != 0 || status.st_size < static_cast<off_t>(sizeof(format::Header)))
+            return false;
+        return pwrite(file_.number(), &word, sizeof word, offsetof(format::Header, command)) == sizeof word;
+    }
 
   private:
-    format::Header* header_ = nullptr;
+    Descriptor file_;
     std::string error_;
 };
+
+/// What the process answered to this command; nothing: it has not.
+std::optional<CommandAnswer> answer_to(const format::CommandWord& sent, const LiveHeader& header) {
+    using format::Header;
+    // `answered` is stored last, so what is read after it belongs to it.
+    if (header.read<std::uint64_t>(offsetof(Header, answered)) != sent.value) return std::nullopt;
+    struct Text {
+        char bytes[format::answer_limit];
+    };
+    const auto text = header.read<Text>(offsetof(Header, answer_text));
+    const std::size_t size =
+        std::min<std::size_t>(header.read<std::uint32_t>(offsetof(Header, answer_size)), sizeof text.bytes);
+    const bool is_done = header.read<std::uint32_t>(offsetof(Header, answer)) ==
+                         static_cast<std::uint32_t>(format::CommandResult::done);
+    return CommandAnswer{is_done ? CommandOutcome::done : CommandOutcome::refused, std::string(text.bytes, size)};
+}
 
 /// A command that stands in the header of a recording, and its answer.
 class SentCommand {
   public:
     SentCommand(const LiveRecording& recording, CommandKind kind, std::uint8_t precision)
-        : pid_(recording.pid), mapped_(recording) {
-        if (!mapped_.error().empty()) {
-            answer_ = {CommandOutcome::failed, mapped_.error()};
+        : pid_(recording.pid), header_(recording) {
+        if (!header_.error().empty()) {
+            answer_ = {CommandOutcome::failed, header_.error()};
             return;
         }
-        const std::atomic_ref command((*mapped_).command);
-        format::CommandWord before{command.load(std::memory_order_relaxed)};
-        do {
-            std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
-            if (sequence == 0) sequence = 1;  // a word is never 0
-            sent_ = format::make_command(sequence, kind, precision, getpid());
-        } while (!command.compare_exchange_weak(before.value, sent_.value, std::memory_order_release));
+        // Of two commands at once the later one stands: their words differ in who sent them.
+        std::uint32_t sequence = (format::CommandWord{command()}.sequence() + 1) & 0xffffff;
+        if (sequence == 0) sequence = 1;  // a word is never 0
+        sent_ = format::make_command(sequence, kind, precision, getpid());
+        if (!header_.write_command(sent_.value))
+            answer_ = {CommandOutcome::failed, recording.name + ": cannot be written, or was truncated"};
     }
 
     /// Whether there is nothing left to wait for.
@@ -141,7 +158,7 @@ class SentCommand {
     /// Once it is over, or nobody wants to wait any longer.
     CommandAnswer answer() const {
         if (answer_) return *answer_;
-        if ((std::atomic_ref((*mapped_).flags).load(std::memory_order_acquire) & format::flag_left) != 0)
+        if ((header_.read<std::uint32_t>(offsetof(format::Header, flags)) & format::flag_left) != 0)
             return {CommandOutcome::not_answered,
                     process() + " records elsewhere since, or no more; give the command again"};
         return {CommandOutcome::not_answered,
@@ -150,25 +167,20 @@ class SentCommand {
 
   private:
     std::string process() const { return "process " + std::to_string(pid_); }
+    std::uint64_t command() const { return header_.read<std::uint64_t>(offsetof(format::Header, command)); }
 
     std::optional<CommandAnswer> look() const {
-        format::Header& header = *mapped_;
-        if (std::atomic_ref(header.answered).load(std::memory_order_acquire) == sent_.value) {
-            const std::size_t size = std::min<std::size_t>(header.answer_size, sizeof header.answer_text);
-            const bool is_done = header.answer == static_cast<std::uint32_t>(format::CommandResult::done);
-            return CommandAnswer{is_done ? CommandOutcome::done : CommandOutcome::refused,
-                                 std::string(header.answer_text, size)};
-        }
-        if (std::atomic_ref(header.command).load(std::memory_order_relaxed) != sent_.value)
-            return CommandAnswer{CommandOutcome::not_answered,
-                                 "another command took this one's place before the process had seen it"};
+        if (auto answer = answer_to(sent_, header_)) return answer;
         if (identify(pid_).start == 0)
             return CommandAnswer{CommandOutcome::failed, process() + " has ended meanwhile"};
+        if (command() != sent_.value)
+            return CommandAnswer{CommandOutcome::not_answered,
+                                 "another command took this one's place before the process had seen it"};
         return std::nullopt;
     }
 
     std::int32_t pid_;
-    MappedHeader mapped_;
+    LiveHeader header_;
     format::CommandWord sent_{};
     std::optional<CommandAnswer> answer_;
 };

@@ -2,18 +2,33 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace fp32shim::record {
 
 using format::EventRecord;
 using format::EventSegment;
+using format::SegmentKind;
 
-std::size_t count_whole_events(const EventSegment& segment) {
-    const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
-    std::uint64_t last = 0;
-    std::size_t count = 0;
-    while (count < limit && goes_on(last, segment.entries[count])) last = segment.entries[count++].time;
-    return count;
+namespace {
+
+constexpr std::size_t events_of_a_piece = 256;
+
+}  // namespace
+
+std::uint64_t LaneEvents::count() const {
+    std::uint64_t sum = ring_end - ring_begin;
+    for (const SegmentPlace& place : segments) sum += place.count;
+    return sum;
+}
+
+std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
+                        std::vector<EventRecord>& events) {
+    events.resize(std::min(end - begin, events_of_a_piece));
+    const std::uint64_t offset = segment + sizeof(format::SegmentHeader) + begin * sizeof(EventRecord);
+    const std::size_t read = bytes.read(offset, events.data(), events.size() * sizeof(EventRecord));
+    events.resize(read / sizeof(EventRecord));
+    return events.size();
 }
 
 EventCursor::EventCursor(const RecordingBytes& bytes, const LaneEvents& events, std::uint64_t after,
@@ -23,7 +38,7 @@ EventCursor::EventCursor(const RecordingBytes& bytes, const LaneEvents& events, 
 std::optional<EventCursor::Event> EventCursor::next() {
     for (;;) {
         if (position_ == loaded_.size()) {
-            if (!load_next_segment()) return std::nullopt;
+            if (!load()) return std::nullopt;
             continue;
         }
         const EventRecord record = loaded_[position_++];
@@ -35,35 +50,91 @@ std::optional<EventCursor::Event> EventCursor::next() {
     }
 }
 
-bool EventCursor::load_next_segment() {
+/// The next piece; false: there is none.
+bool EventCursor::load() {
     position_ = 0;
     loaded_.clear();
-    while (next_segment_ < events_.segments.size()) {
-        const SegmentPlace& place = events_.segments[next_segment_++];
-        if (place.header.last_time <= last_time_) continue;
-        const auto segment = std::make_unique<EventSegment>();
-        bytes_.read_into(place.offset, *segment);
-        if (segment->header.kind != place.header.kind || segment->header.lane != place.header.lane ||
-            segment->header.sequence != place.header.sequence) {
-            problems_.add(place.offset, "these events were overwritten while they were read; they are left out");
-            continue;
-        }
-        const std::size_t count = count_whole_events(*segment);
-        // Of the newest one, what was cut short is still in the ring.
-        if (count < segment->header.count && next_segment_ < events_.segments.size())
-            problems_.add(place.offset + sizeof(format::SegmentHeader) + count * sizeof(EventRecord),
-                          "the times of the events of lane " + std::to_string(place.header.lane) +
-                              " do not rise here; the rest of the segment, " +
-                              std::to_string(segment->header.count - count) + " events, is left out");
-        thread_ = segment->header.thread;
-        loaded_.assign(segment->entries, segment->entries + count);
+    while (piece_begin_ == piece_end_)
+        if (!begin_segment() && !begin_ring()) return false;
+    read_events(bytes_, place_.offset, piece_begin_, piece_end_, loaded_);
+    // Behind the entries: what takes their place is written after the header.
+    format::SegmentHeader header;
+    bytes_.read_into(place_.offset, header);
+    const bool is_ring = place_.kind == SegmentKind::ring;
+    if (place_.is_of(header) && (!is_ring || header.count == place_.count)) {
+        keep_rising();
         return true;
     }
-    if (is_in_ring_) return false;
-    is_in_ring_ = true;
-    thread_ = events_.ring_thread;
-    loaded_ = events_.in_ring;
+    loaded_.clear();
+    piece_begin_ = piece_end_;
+    if (is_ring)
+        find_moved_ring();
+    else
+        problems_.add(place_.offset, "these events were overwritten while they were read; they are left out");
     return true;
+}
+
+/// Of a piece that was read, what belongs to one round: fewer than the segment says where writing it was cut short.
+void EventCursor::keep_rising() {
+    std::size_t kept = 0;
+    while (kept < loaded_.size() && goes_on(last_in_segment_, loaded_[kept]) && loaded_[kept].time <= latest_)
+        last_in_segment_ = loaded_[kept++].time;
+    const bool is_whole = kept > 0 && kept == loaded_.size();
+    loaded_.resize(kept);
+    piece_begin_ += kept;
+    if (is_whole) return;
+    const std::size_t left_out = piece_end_ - std::exchange(piece_begin_, piece_end_);
+    // Of the newest one, what was cut short is still in the ring.
+    if (place_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
+    problems_.add(place_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
+                  "the times of the events of lane " + std::to_string(place_.lane) +
+                      " do not rise here; the rest of the segment, " + std::to_string(left_out) +
+                      " events, is left out");
+}
+
+bool EventCursor::begin_segment() {
+    while (next_segment_ < events_.segments.size()) {
+        const SegmentPlace& place = events_.segments[next_segment_++];
+        if (place.last_time <= last_time_) continue;
+        place_ = place;
+        piece_begin_ = 0;
+        piece_end_ = std::min<std::size_t>(place.count, EventSegment::capacity);
+        last_in_segment_ = 0;
+        thread_ = place.thread;
+        return true;
+    }
+    return false;
+}
+
+bool EventCursor::begin_ring() {
+    if (has_begun_ring_ || !events_.ring) return false;
+    has_begun_ring_ = true;
+    place_ = *events_.ring;
+    piece_begin_ = events_.ring_begin;
+    piece_end_ = events_.ring_end;
+    last_in_segment_ = 0;
+    latest_ = events_.ring_last;
+    thread_ = place_.thread;
+    return true;
+}
+
+/// The process has filled the ring since, and appended it: as the segment whose sequence is how often it had been
+/// full.
+void EventCursor::find_moved_ring() {
+    std::uint32_t next_segment = 0;
+    bytes_.read_into(offsetof(format::Header, next_segment), next_segment);
+    ProblemList ignored;
+    for (const SegmentPlace& place : index_segments(bytes_, next_segment, ignored).events) {
+        if (place.lane != place_.lane || place.sequence != place_.count) continue;
+        place_ = place;
+        piece_begin_ = 0;
+        piece_end_ = std::min<std::size_t>(place.count, EventSegment::capacity);
+        last_in_segment_ = 0;
+        thread_ = place.thread;
+        return;
+    }
+    problems_.add(place_.offset, "the newest events of lane " + std::to_string(place_.lane) +
+                                     " were overwritten while they were read; they are left out");
 }
 
 }  // namespace fp32shim::record

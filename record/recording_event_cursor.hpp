@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -11,23 +10,27 @@
 
 namespace fp32shim::record {
 
-/// The events of one lane: those of its full rings, by rising sequence, then those of the ring.
+/// Where the events of one lane are: those of its full rings, by rising sequence, then those of the ring.
 struct LaneEvents {
     std::uint32_t lane = 0;
     std::vector<SegmentPlace> segments;
-    std::vector<format::EventRecord> in_ring;
-    std::int32_t ring_thread = 0;     ///< that had the lane at the first event of the ring; 0: unknown
-    std::uint32_t full_count = 0;     ///< how often the ring was full
-    std::uint64_t last_appended = 0;  ///< time of the last event in `segments`
+    std::optional<SegmentPlace> ring;  ///< `count`: how often it had been full when it was looked at
+    std::uint32_t ring_begin = 0;      ///< the first of its entries that `segments` do not have
+    std::uint32_t ring_end = 0;        ///< behind the last that was whole
+    std::uint64_t ring_last = 0;       ///< time of that
+    std::uint64_t last_appended = 0;   ///< time of the last event in `segments`
+
+    std::uint64_t count() const;
 };
 
 /// Whether two entries that follow each other belong to one round of a ring.
 inline bool goes_on(std::uint64_t time_before, const format::EventRecord& event) { return event.time > time_before; }
 
-/// How many events at the begin of a segment are of its own round: fewer than it says where writing it was cut short.
-std::size_t count_whole_events(const format::EventSegment& segment);
+/// Entries of an `events` or `ring` segment from place `begin` on, up to `end`: some 256 at most.
+std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
+                        std::vector<format::EventRecord>& events);
 
-/// Reads one segment after the other. For one thread.
+/// Reads one piece of a segment after the other. For one thread.
 class EventCursor {
   public:
     struct Event {
@@ -43,14 +46,24 @@ class EventCursor {
     std::optional<Event> next();
 
   private:
-    bool load_next_segment();
+    bool load();
+    bool begin_segment();
+    bool begin_ring();
+    void find_moved_ring();
+    void keep_rising();
 
     const RecordingBytes& bytes_;
     const LaneEvents& events_;
     ProblemList& problems_;
     std::uint64_t last_time_;
     std::size_t next_segment_ = 0;
-    bool is_in_ring_ = false;
+    bool has_begun_ring_ = false;
+
+    // The segment that is being read, from `piece_begin_` on.
+    SegmentPlace place_;
+    std::size_t piece_begin_ = 0, piece_end_ = 0;  ///< entries that are still to be read
+    std::uint64_t last_in_segment_ = 0;
+    std::uint64_t latest_ = UINT64_MAX;  ///< later events are left out
     std::int32_t thread_ = 0;
     std::size_t position_ = 0;
     std::vector<format::EventRecord> loaded_;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <queue>
+#include <memory>
 #include <utility>
 
 #include "record/io_error.hpp"
@@ -43,15 +43,15 @@ std::string_view to_string(RecordingState state) {
     return {};
 }
 
-RecordingReader::RecordingReader(int descriptor)
-    : descriptor_(descriptor), contents_(std::make_unique<RecordingContents>(descriptor)) {}
+RecordingReader::RecordingReader(std::unique_ptr<RecordingBytes> bytes)
+    : bytes_(std::move(bytes)), contents_(std::make_unique<RecordingContents>(*bytes_)) {}
 
-RecordingReader::~RecordingReader() { close(descriptor_); }
+RecordingReader::~RecordingReader() = default;
 
 RecordingReader::Opened RecordingReader::open(const std::string& path) {
     // O_NONBLOCK: a pipe without a writer must not be waited for.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor >= 0) return open_descriptor(descriptor);
+    if (descriptor >= 0) return read(descriptor, path);
     const int error = errno;
     switch (error) {
         case EACCES:
@@ -65,8 +65,10 @@ RecordingReader::Opened RecordingReader::open(const std::string& path) {
     }
 }
 
-RecordingReader::Opened RecordingReader::open_descriptor(int descriptor) {
-    std::unique_ptr<RecordingReader> reader(new RecordingReader(descriptor));
+RecordingReader::Opened RecordingReader::open_descriptor(int descriptor) { return read(descriptor, {}); }
+
+RecordingReader::Opened RecordingReader::read(int descriptor, const std::string& path) {
+    std::unique_ptr<RecordingReader> reader(new RecordingReader(std::make_unique<RecordingBytes>(descriptor, path)));
     struct stat status {};
     if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
         return {nullptr, "not a regular file; name a .fp32rec file"};
@@ -76,14 +78,20 @@ RecordingReader::Opened RecordingReader::open_descriptor(int descriptor) {
 }
 
 bool RecordingReader::refresh() {
-    auto fresh = std::make_unique<RecordingContents>(descriptor_);
+    auto fresh = std::make_unique<RecordingContents>(*bytes_);
     if (!fresh->read().empty()) return false;
     contents_ = std::move(fresh);
     return true;
 }
 
+void RecordingReader::rest() {
+    if (!bytes_->is_open()) return;
+    contents_->decisions.rest();
+    bytes_->rest();
+}
+
 RecordingState RecordingReader::state() const {
-    const ProcessIdentity recorded = contents_->identity();
+    const ProcessIdentity recorded = contents_->facts.identity;
     const ProcessIdentity self = identify_self();
     if (recorded.start == 0 || self.start == 0) return RecordingState::unknown;
     if (!recorded.has_boot_of(self)) {
@@ -101,50 +109,44 @@ RecordingState RecordingReader::state() const {
 }
 
 const RecordingFacts& RecordingReader::facts() const { return contents_->facts; }
-const std::vector<Problem>& RecordingReader::problems() const { return contents_->problems.all(); }
-const std::vector<RecordedRow>& RecordingReader::rows() const { return contents_->rows; }
-const std::vector<RecordingReader::RowCounters>& RecordingReader::counters() const { return contents_->row_counters; }
-const std::vector<LaneCounters>& RecordingReader::lane_counters() const { return contents_->lane_counters; }
 const std::vector<RecordedLane>& RecordingReader::lanes() const { return contents_->lanes; }
 const std::vector<RecordedChange>& RecordingReader::changes() const { return contents_->changes; }
 std::uint32_t RecordingReader::lost_changes() const { return contents_->lost_changes; }
-const RecordedObjects& RecordingReader::objects() const { return contents_->objects; }
-std::uint32_t RecordingReader::missed_children() const { return contents_->header.children_missed; }
-
-std::vector<RecordedChild> RecordingReader::children() const {
-    std::vector<RecordedChild> children;
-    for (const format::ChildRecord& record : contents_->header.children) {
-        const bool is_whole = record.state == format::child_is_whole &&
-                              record.path_size + record.detail_size <= static_cast<int>(sizeof record.text);
-        if (!is_whole || record.count == 0) continue;
-        RecordedChild child;
-        child.path.assign(record.text, record.path_size);
-        const std::string detail(record.text + record.path_size, record.detail_size);
-        const auto kind = static_cast<format::ChildDetail>(record.detail_kind);
-        if (kind == format::ChildDetail::folder) child.folder = detail;
-        if (kind == format::ChildDetail::interpreter) child.interpreter = detail;
-        child.why = static_cast<WhyUnseen>(record.why);
-        child.count = record.count;
-        child.pid = record.pid;
-        child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
-        child.last_ns = std::clamp(record.last_ns, -farthest_time_ns, farthest_time_ns);
-        children.push_back(std::move(child));
-    }
-    return children;
-}
+const RecordedObjects& RecordingReader::objects() const { return contents_->objects(); }
+const std::vector<RecordedChild>& RecordingReader::children() const { return contents_->children; }
+std::uint32_t RecordingReader::missed_children() const { return contents_->missed_children; }
 
 std::uint64_t RecordingReader::total_calls() const { return contents_->total_calls; }
-std::uint64_t RecordingReader::uncounted_calls() const { return contents_->header.uncounted_calls; }
+std::uint64_t RecordingReader::uncounted_calls() const { return contents_->uncounted_calls; }
 std::int64_t RecordingReader::realtime_of(std::uint64_t ticks) const { return contents_->realtime_of(ticks); }
+const RecordedRow* RecordingReader::row(std::uint32_t id) const { return contents_->row(id); }
 
-const RecordedRow* RecordingReader::row(std::uint32_t id) const {
-    const auto place = std::lower_bound(contents_->rows.begin(), contents_->rows.end(), id,
-                                        [](const RecordedRow& row, std::uint32_t wanted) { return row.id < wanted; });
-    return place != contents_->rows.end() && place->id == id ? &*place : nullptr;
+const std::vector<Problem>& RecordingReader::problems() const {
+    if (bytes_->is_lost())
+        contents_->problems.add(0,
+                                "the file was deleted or replaced while it was read; what was still to be read of "
+                                "it is left out");
+    return contents_->problems.all();
+}
+
+std::optional<policy::Applied> RecordingReader::format_of_row(std::uint32_t id) const {
+    return contents_->decisions.format_of(id);
+}
+
+void RecordingReader::visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const {
+    contents_->decisions.visit(visitor);
+}
+
+RecordingReader::CountersView RecordingReader::counters() const { return CountersView(*contents_); }
+std::size_t RecordingReader::CountersView::size() const { return contents_.counters.size(); }
+
+RecordingReader::RowCounters RecordingReader::CountersView::operator[](std::size_t place) const {
+    const format::CounterRecord& record = contents_.counters[place];
+    return {record.row_plus_one - 1, contents_.to_counters(record)};
 }
 
 std::uint64_t RecordingReader::dropped_events() const {
-    std::uint64_t sum = contents_->header.uncounted_events;
+    std::uint64_t sum = contents_->uncounted_events;
     for (const RecordedLane& lane : contents_->lanes) sum += lane.dropped;
     return sum;
 }
@@ -157,53 +159,58 @@ std::uint64_t RecordingReader::overwritten_events() const {
 
 std::uint64_t RecordingReader::event_count() const {
     std::uint64_t sum = 0;
-    for (const auto& [number, events] : contents_->lane_events) {
-        sum += events.in_ring.size();
-        for (const SegmentPlace& place : events.segments) sum += place.header.count;
-    }
+    for (const auto& [number, events] : contents_->lane_events) sum += events.count();
     return sum;
+}
+
+struct RecordedEvents::Lane {
+    std::unique_ptr<EventCursor> cursor;
+    EventCursor::Event next;
+
+    bool operator<(const Lane& other) const {  // the earliest is the greatest
+        return std::pair(next.record.time, cursor->lane()) > std::pair(other.next.record.time, other.cursor->lane());
+    }
+};
+
+RecordedEvents::~RecordedEvents() = default;
+RecordedEvents::RecordedEvents(RecordedEvents&&) noexcept = default;
+RecordedEvents& RecordedEvents::operator=(RecordedEvents&&) noexcept = default;
+
+RecordedEvents::RecordedEvents(RecordingContents& contents, std::optional<std::uint32_t> lane,
+                               const std::vector<std::uint64_t>& after)
+    : contents_(&contents) {
+    for (const auto& [number, events] : contents.lane_events) {
+        if (lane && number != *lane) continue;
+        const std::uint64_t seen = number < after.size() ? after[number] : 0;
+        auto cursor = std::make_unique<EventCursor>(contents.bytes, events, seen, contents.problems);
+        if (const auto event = cursor->next()) lanes_.push_back({std::move(cursor), *event});
+    }
+    std::make_heap(lanes_.begin(), lanes_.end());
+}
+
+std::optional<RecordedEvent> RecordedEvents::next() {
+    if (lanes_.empty()) return std::nullopt;
+    if (lanes_.size() > 1) std::pop_heap(lanes_.begin(), lanes_.end());
+    Lane& earliest = lanes_.back();
+    const RecordedEvent event = contents_->to_event(earliest.next, earliest.cursor->lane());
+    if (const auto next = earliest.cursor->next()) {
+        earliest.next = *next;
+        if (lanes_.size() > 1) std::push_heap(lanes_.begin(), lanes_.end());
+    } else {
+        lanes_.pop_back();
+    }
+    return event;
+}
+
+RecordedEvents RecordingReader::events(std::optional<std::uint32_t> lane, const std::vector<std::uint64_t>& after) {
+    return {*contents_, lane, after};
 }
 
 void RecordingReader::visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> lane,
                                    const std::vector<std::uint64_t>& after) {
-    struct Pending {
-        EventCursor::Event event;
-        EventCursor* cursor;
-        bool operator<(const Pending& other) const {  // the earliest on top
-            return std::pair(event.record.time, cursor->lane()) >
-                   std::pair(other.event.record.time, other.cursor->lane());
-        }
-    };
-    std::vector<std::unique_ptr<EventCursor>> cursors;
-    std::priority_queue<Pending> pending;
-    for (const auto& [number, events] : contents_->lane_events) {
-        if (lane && number != *lane) continue;
-        const std::uint64_t seen = number < after.size() ? after[number] : 0;
-        cursors.push_back(std::make_unique<EventCursor>(contents_->bytes, events, seen, contents_->problems));
-        if (const auto event = cursors.back()->next()) pending.push({*event, cursors.back().get()});
-    }
-    while (!pending.empty()) {
-        const Pending first = pending.top();
-        pending.pop();
-        RecordedEvent event;
-        event.ticks = first.event.record.time;
-        event.end_ns = contents_->realtime_of(event.ticks);
-        event.row = format::row_of(first.event.record);
-        const std::uint64_t duration = format::duration_of(first.event.record);
-        event.is_timed = duration != format::untimed;
-        if (event.is_timed) {
-            event.duration_ns = contents_->duration_ns(duration);
-        } else if (const auto mean = contents_->mean_ticks_by_row.find(event.row);
-                   mean != contents_->mean_ticks_by_row.end()) {
-            event.duration_ns = contents_->duration_ns(mean->second);
-            const auto most = static_cast<std::uint64_t>(farthest_time_ns - event.end_ns);
-            event.end_ns += static_cast<std::int64_t>(std::min(event.duration_ns, most));
-        }
-        event.lane = first.cursor->lane();
-        event.thread = first.event.thread;
-        if (!visitor(event)) return;
-        if (const auto next = first.cursor->next()) pending.push({*next, first.cursor});
-    }
+    RecordedEvents all = events(lane, after);
+    while (const auto event = all.next())
+        if (!visitor(*event)) return;
 }
 
 }  // namespace fp32shim::record

@@ -66,8 +66,8 @@ struct RecordingFacts {
 /// One distinct decision. `decision.host_ns` is -1.
 struct RecordedRow {
     std::uint32_t id = 0;
-    /// Its views are the reader's, until the next refresh(). An enumeration may have a value that this version has no
-    /// word for (to_string then gives an empty text): newer versions add some.
+    /// Its views are valid as long as it is itself, where the reader gave it. An enumeration may have a value that
+    /// this version has no word for (to_string then gives an empty text): newer versions add some.
     DecisionEvent decision;
     bool is_folded = false;    ///< sizes are rounded up to powers of two
     bool is_overflow = false;  ///< stands for calls whose own row found no room: nothing else in it means anything
@@ -85,14 +85,7 @@ struct RecordedCounters {
     std::uint64_t timed_calls = 0;
 };
 
-/// Counters of one row in one lane. A lane is a thread's place in the file; a later thread goes on in the lane of one
-/// that has ended.
-struct LaneCounters {
-    std::uint32_t lane = 0;
-    std::uint32_t row = 0;
-    RecordedCounters counters;
-};
-
+/// A lane is a thread's place in the file; a later thread goes on in the lane of one that has ended.
 struct RecordedLane {
     std::uint32_t lane = 0;         ///< below format::segment_limit, here and everywhere
     std::int32_t thread = 0;        ///< thread id that had it last
@@ -162,18 +155,41 @@ struct RecordedChild {
     std::int64_t last_ns = 0;
 };
 
+class EventCursor;
+class RecordingBytes;
 class RecordingContents;
 
-/// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer.
+/// Calls of the level `calls`, one after the other. For one thread; the reader outlives it, and must not be
+/// refreshed.
+class RecordedEvents {
+  public:
+    ~RecordedEvents();
+    RecordedEvents(RecordedEvents&&) noexcept;
+    RecordedEvents& operator=(RecordedEvents&&) noexcept;
+
+    /// Nothing: that was the last one.
+    std::optional<RecordedEvent> next();
+
+  private:
+    friend class RecordingReader;
+    struct Lane;
+    RecordedEvents(RecordingContents& contents, std::optional<std::uint32_t> lane,
+                   const std::vector<std::uint64_t>& after);
+
+    RecordingContents* contents_;
+    std::vector<Lane> lanes_;  ///< that have more; a heap, the earliest in front
+};
+
+/// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer. Memory:
+/// 64 bytes for each row that has calls, some 50 for each segment, and what was read last of rows and texts.
 class RecordingReader {
   public:
     struct Opened {
         std::unique_ptr<RecordingReader> reader;  ///< nullptr: nothing can be read, `error` says why
         std::string error;  ///< what was found, at which offset, and what to do; without the file's name
     };
-    /// Opens a file and reads all but the events of full rings. A newer format gives a reader with facts and a
-    /// problem; a corrupt or cut file one with everything that is whole, and problems. Memory: rows, counters, and 64
-    /// KiB per lane.
+    /// Opens a file and reads facts, counters and changes. A newer format gives a reader with facts and a problem; a
+    /// corrupt or cut file one with everything that is whole, and problems. What is in holes of the file is not read.
     static Opened open(const std::string& path);
     /// The same, of a file that is already open for reading; takes the descriptor, also where it fails.
     static Opened open_descriptor(int descriptor);
@@ -185,26 +201,57 @@ class RecordingReader {
     /// Reads again what may have changed, for live views. Views and references given before become invalid. Returns
     /// false, and leaves everything as it was, where the file cannot be read any more.
     bool refresh();
+    /// Until the next reading, gives back the descriptor (not of open_descriptor()) and memory that only saves time.
+    void rest();
 
     const RecordingFacts& facts() const;
     /// As of now: asks the kernel for the process.
     RecordingState state() const;
-    /// What is wrong with the file, in the order of offsets; at most 100. Reading events adds to it.
+    /// What is wrong with the file, as far as it was read, in the order of offsets; at most 100. Reading rows, events
+    /// and objects adds to it.
     const std::vector<Problem>& problems() const;
 
-    /// Published rows, by rising id. Ids may be missing, two rows may say the same, and a row may have no calls.
-    const std::vector<RecordedRow>& rows() const;
-    /// nullptr: there is no such row.
+    /// nullptr: there is no such row. Valid until the next call.
     const RecordedRow* row(std::uint32_t id) const;
-    /// Summed over lanes, for every row that has calls, by rising id. A row may be missing from rows() where the file
-    /// is corrupt.
+    /// The format that its calls ran at, as RecordedRow::decision has it, read without its texts; nothing: not known.
+    std::optional<policy::Applied> format_of_row(std::uint32_t id) const;
+    /// Published rows, by rising id, until `visitor` returns false. Ids may be missing, two rows may say the same,
+    /// and a row may have no calls.
+    void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const;
     struct RowCounters {
         std::uint32_t row = 0;
         RecordedCounters counters;
     };
-    const std::vector<RowCounters>& counters() const;
-    /// The same, lane by lane; several entries of one lane may name the same row.
-    const std::vector<LaneCounters>& lane_counters() const;
+    /// Each is made as it is looked at.
+    class CountersView {
+      public:
+        class Iterator {
+          public:
+            Iterator(const CountersView& view, std::size_t place) : view_(&view), place_(place) {}
+            RowCounters operator*() const { return (*view_)[place_]; }
+            Iterator& operator++() {
+                ++place_;
+                return *this;
+            }
+            bool operator==(const Iterator& other) const { return place_ == other.place_; }
+
+          private:
+            const CountersView* view_;
+            std::size_t place_;
+        };
+        explicit CountersView(const RecordingContents& contents) : contents_(contents) {}
+        std::size_t size() const;
+        bool empty() const { return size() == 0; }
+        RowCounters operator[](std::size_t place) const;
+        Iterator begin() const { return {*this, 0}; }
+        Iterator end() const { return {*this, size()}; }
+
+      private:
+        const RecordingContents& contents_;
+    };
+    /// Summed over lanes, for every row that has calls, by rising id. There may be no such row where the file is
+    /// corrupt.
+    CountersView counters() const;
     const std::vector<RecordedLane>& lanes() const;
     /// The newest, the oldest of them first.
     const std::vector<RecordedChange>& changes() const;
@@ -212,7 +259,7 @@ class RecordingReader {
     std::uint32_t lost_changes() const;
     const RecordedObjects& objects() const;
     /// Children that were not seen, and how many more there were for which there was no room.
-    std::vector<RecordedChild> children() const;
+    const std::vector<RecordedChild>& children() const;
     std::uint32_t missed_children() const;
 
     /// Calls that are counted, also those under no row.
@@ -222,14 +269,15 @@ class RecordingReader {
     /// Events that found no room, and events that were overwritten by later ones.
     std::uint64_t dropped_events() const;
     std::uint64_t overwritten_events() const;
-    /// Events that visit_events() would give at least once more, from segment headers: an estimate where the file is
-    /// corrupt.
+    /// Events that there are at most, from segment headers.
     std::uint64_t event_count() const;
 
-    /// Calls of the level `calls`, in the order in which they returned; from `lane` only, or merged from all.
-    /// `visitor` returns false to end it. Events with `ticks` <= `after` of their lane are left out: to follow a live
-    /// recording, refresh() and go on after the last ones seen (`after` is indexed by lane; a lane beyond its end has
-    /// 0). Segments are read as they are needed: 64 KiB per lane at a time.
+    /// In the order in which they returned; from `lane` only, or merged from all. Events with `ticks` <= `after` of
+    /// their lane are left out: to follow a live recording, refresh() and go on after the last ones seen (`after` is
+    /// indexed by lane; a lane beyond its end has 0). Segments are read as they are needed: 4 KiB per lane at a time.
+    RecordedEvents events(std::optional<std::uint32_t> lane = std::nullopt,
+                          const std::vector<std::uint64_t>& after = {});
+    /// The same; `visitor` returns false to end it.
     using EventVisitor = std::function<bool(const RecordedEvent&)>;
     void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> lane = std::nullopt,
                       const std::vector<std::uint64_t>& after = {});
@@ -238,9 +286,10 @@ class RecordingReader {
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
   private:
-    explicit RecordingReader(int descriptor);
+    explicit RecordingReader(std::unique_ptr<RecordingBytes> bytes);
+    static Opened read(int descriptor, const std::string& path);
 
-    int descriptor_;
+    std::unique_ptr<RecordingBytes> bytes_;
     std::unique_ptr<RecordingContents> contents_;
 };
 

@@ -1,17 +1,57 @@
 #include "record/recording_segments.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace fp32shim::record {
 
 using format::segment_size;
 using format::SegmentKind;
 
+RecordingBytes::RecordingBytes(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {
+    struct stat status {};
+    if (fstat(descriptor, &status) != 0) return;
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+    read(0, begin_, sizeof begin_);
+    // The space of a recording is allocated before it is used. Where it is, nobody needs to ask for holes.
+    has_holes_ = static_cast<std::uint64_t>(status.st_blocks) * 512 < static_cast<std::uint64_t>(status.st_size);
+}
+
+RecordingBytes::~RecordingBytes() {
+    if (descriptor_ >= 0) close(descriptor_);
+}
+
+void RecordingBytes::rest() {
+    if (path_.empty() || descriptor_ < 0) return;
+    close(descriptor_);
+    descriptor_ = -1;
+}
+
+bool RecordingBytes::open_again() const {
+    if (descriptor_ >= 0) return true;
+    if (is_lost_ || path_.empty()) return false;
+    const int descriptor = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status {};
+    char begin[sizeof begin_] = {};
+    if (descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_ &&
+        pread(descriptor, begin, sizeof begin, 0) >= 0 && std::memcmp(begin, begin_, sizeof begin) == 0) {
+        descriptor_ = descriptor;
+        return true;
+    }
+    if (descriptor >= 0) close(descriptor);
+    is_lost_ = true;
+    return false;
+}
+
 std::size_t RecordingBytes::read(std::uint64_t offset, void* to, std::size_t size) const {
+    if (!open_again()) return 0;
     std::size_t done = 0;
     while (done < size) {
         const ssize_t got =
@@ -25,8 +65,30 @@ std::size_t RecordingBytes::read(std::uint64_t offset, void* to, std::size_t siz
 
 std::uint64_t RecordingBytes::size() const {
     struct stat status {};
-    return fstat(descriptor_, &status) == 0 && status.st_size > 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+    const bool is_known = open_again() && fstat(descriptor_, &status) == 0 && status.st_size > 0;
+    return is_known ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
+
+std::uint64_t RecordingBytes::next_data(std::uint64_t offset) const {
+    if (!has_holes_ || !open_again() || (offset >= data_begin_ && offset < data_end_)) return offset;
+    const off_t begin = lseek(descriptor_, static_cast<off_t>(offset), SEEK_DATA);
+    if (begin < 0) return errno == ENXIO ? UINT64_MAX : offset;
+    const off_t end = lseek(descriptor_, begin, SEEK_HOLE);
+    data_begin_ = static_cast<std::uint64_t>(begin);
+    data_end_ = end < 0 ? data_begin_ : static_cast<std::uint64_t>(end);
+    return std::max(offset, data_begin_);
+}
+
+std::string_view RecordingWindow::at(std::uint64_t offset, std::size_t wanted) {
+    if (held_.empty() || offset < begin_ || offset + wanted > begin_ + held_.size()) {
+        held_.resize(size);
+        held_.resize(bytes_.read(offset, held_.data(), size));
+        begin_ = offset;
+    }
+    return std::string_view(held_.data(), held_.size()).substr(offset - begin_, wanted);
+}
+
+void RecordingWindow::forget() { held_ = std::vector<char>(); }
 
 void ProblemList::add(std::uint64_t offset, std::string what) {
     constexpr std::size_t limit = 100;
@@ -45,6 +107,33 @@ bool has_lane(SegmentKind kind) {
     return kind == SegmentKind::counters || kind == SegmentKind::ring || kind == SegmentKind::events;
 }
 
+/// Puts the segment where those of its kind are; false: this version knows no such kind.
+bool put(SegmentIndex& index, const SegmentPlace& place) {
+    switch (place.kind) {
+        case SegmentKind::strings:
+            index.strings.push_back(place);
+            return true;
+        case SegmentKind::rows:
+            index.rows.push_back(place);
+            return true;
+        case SegmentKind::counters:
+            index.counters.push_back(place);
+            return true;
+        case SegmentKind::ring:
+            index.rings.push_back(place);
+            return true;
+        case SegmentKind::events:
+            index.events.push_back(place);
+            return true;
+        case SegmentKind::objects:
+            index.objects.push_back(place);
+            return true;
+        case SegmentKind::unused:
+            break;
+    }
+    return false;
+}
+
 }  // namespace
 
 SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems) {
@@ -53,42 +142,45 @@ SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segm
     const std::uint64_t in_file = (file_size + segment_size - 1) / segment_size;
     const auto end = std::min({std::uint64_t{next_segment}, in_file, std::uint64_t{format::segment_limit}});
     for (std::uint64_t number = 1; number < end; ++number) {
-        SegmentPlace place{number * segment_size, {}};
-        if (!bytes.read_into(place.offset, place.header)) break;
-        if (place.header.kind == 0) continue;
-        if (place.offset + segment_size <= file_size) ++index.whole_count;
-        const auto kind = static_cast<SegmentKind>(place.header.kind);
-        if (has_lane(kind) && place.header.lane >= format::segment_limit) {
-            problems.add(place.offset, "a segment of lane " + std::to_string(place.header.lane) +
-                                           ", but lanes are below " + std::to_string(format::segment_limit) +
-                                           "; it is left out");
-            continue;
-        }
-        switch (kind) {
-            case SegmentKind::strings:
-                index.strings.push_back(place);
-                break;
-            case SegmentKind::rows:
-                index.rows.push_back(place);
-                break;
-            case SegmentKind::counters:
-                index.counters.push_back(place);
-                break;
-            case SegmentKind::ring:
-                index.rings.push_back(place);
-                break;
-            case SegmentKind::events:
-                index.events.push_back(place);
-                break;
-            case SegmentKind::objects:
-                index.objects.push_back(place);
-                break;
-            default:
-                problems.add(place.offset,
-                             "a segment of unknown kind " + std::to_string(place.header.kind) + "; it is left out");
+        // A header in a hole is all zeros: of no segment.
+        const std::uint64_t data = bytes.next_data(number * segment_size);
+        if (data >= end * segment_size) break;
+        number = data / segment_size;
+        if (data % segment_size >= sizeof(format::SegmentHeader)) continue;
+        format::SegmentHeader header;
+        const std::uint64_t offset = number * segment_size;
+        if (!bytes.read_into(offset, header)) break;
+        if (header.kind == 0) continue;
+        if (offset + segment_size <= file_size) ++index.whole_count;
+        const SegmentPlace place{
+            offset,      header.first_time, header.last_time, static_cast<SegmentKind>(header.kind),
+            header.lane, header.sequence,   header.count,     header.thread};
+        if (has_lane(place.kind) && place.lane >= format::segment_limit) {
+            problems.add(offset, "a segment of lane " + std::to_string(place.lane) + ", but lanes are below " +
+                                     std::to_string(format::segment_limit) + "; it is left out");
+        } else if (!put(index, place)) {
+            problems.add(offset, "a segment of unknown kind " + std::to_string(header.kind) + "; it is left out");
         }
     }
     return index;
+}
+
+void sort_by_sequence(std::vector<SegmentPlace>& places, const char* what, ProblemList& problems) {
+    std::stable_sort(places.begin(), places.end(),
+                     [](const SegmentPlace& a, const SegmentPlace& b) { return a.sequence < b.sequence; });
+    const auto is_second = [&](const SegmentPlace& a, const SegmentPlace& b) {
+        if (a.sequence != b.sequence) return false;
+        problems.add(b.offset, std::string("a second segment of ") + what + " with the number " +
+                                   std::to_string(b.sequence) + "; it is left out");
+        return true;
+    };
+    places.erase(std::unique(places.begin(), places.end(), is_second), places.end());
+}
+
+const SegmentPlace* find_sequence(const std::vector<SegmentPlace>& places, std::uint32_t sequence) {
+    const auto place = std::lower_bound(places.begin(), places.end(), sequence,
+                                        [](const SegmentPlace& a, std::uint32_t b) { return a.sequence < b; });
+    return place != places.end() && place->sequence == sequence ? &*place : nullptr;
 }
 
 }  // namespace fp32shim::record

@@ -79,13 +79,20 @@ void read_everything(const std::string& file) {
     RecordingReader& reader = *opened.reader;
     for (int round = 0; round < 2; ++round) {
         std::size_t letters = reader.facts().process.command.size();
-        for (const RecordedRow& row : reader.rows()) {
-            if (reader.row(row.id) != &row) std::abort();
+        for (const auto& [id, counters] : reader.counters())
+            if (const RecordedRow* row = reader.row(id); row != nullptr && row->id != id) std::abort();
+        reader.visit_rows([&](const RecordedRow& row) {
+            const RecordedRow* again = reader.row(row.id);
+            if (again == nullptr || again->decision.call.function != row.decision.call.function) std::abort();
             for (const std::string_view text :
                  {row.decision.call.function, row.decision.call.scope, row.decision.rule})
                 letters += static_cast<std::size_t>(std::count(text.begin(), text.end(), 'x'));
             letters += to_string(row.decision.reason).size() + to_string(row.decision.how).size();
-        }
+            const bool has_format = reader.format_of_row(row.id).has_value();
+            if (has_format == row.is_overflow) std::abort();
+            return true;
+        });
+        reader.rest();
         std::uint64_t events = 0;
         std::vector<std::uint64_t> last;
         reader.visit_events([&](const RecordedEvent& event) {

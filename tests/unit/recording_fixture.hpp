@@ -119,7 +119,15 @@ inline std::vector<RecordedEvent> events_of(RecordingReader& reader) {
     return events;
 }
 
+/// What is wrong with rows, and with what was loaded, is known when they are read.
+inline void read_rows_and_objects(const RecordingReader& reader) {
+    for (const auto& [id, counters] : reader.counters()) reader.row(id);
+    reader.visit_rows([](const RecordedRow&) { return true; });
+    reader.objects();
+}
+
 inline void expect_no_problems(const RecordingReader& reader) {
+    read_rows_and_objects(reader);
     for (const Problem& problem : reader.problems()) ADD_FAILURE() << problem.offset << ": " << problem.what;
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <stdexcept>
 
 #include "recording_fixture.hpp"
 
@@ -28,7 +29,8 @@ class Estimate {
                              [](DecisionEvent& decision) { describe_square(decision, 20); });
         }
         const auto reader = read_recording(folder_ / "run.fp32rec");
-        const RecordedCounters& counters = reader->counters().at(0).counters;
+        if (reader->counters().size() == 0) throw std::logic_error("nothing was counted");
+        const RecordedCounters counters = reader->counters()[0].counters;
         EXPECT_EQ(counters.calls, calls);
         estimated_ns_ = static_cast<double>(counters.total_ns);
         timed_ = counters.timed_calls;

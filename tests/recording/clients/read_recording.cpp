@@ -1,4 +1,4 @@
-// Prints what is in a recording as one JSON object: calls and events of each thread, and of all. The command gives no
+// Prints what is in a recording as one JSON object: events of each thread, and calls and events of all. The command gives no
 // events by thread, and a million of them as text take longer than all else that a test does.
 //
 //   read_recording FILE
@@ -18,32 +18,27 @@ int main(int argc, char** argv) {
         return 1;
     }
     RecordingReader& reader = *opened.reader;
-    struct Counted {
-        unsigned long long calls = 0;
-        unsigned long long events = 0;
-    };
-    std::map<std::int32_t, Counted> threads;
-    std::map<std::uint32_t, std::int32_t> thread_of_lane;
-    for (const RecordedLane& lane : reader.lanes()) thread_of_lane[lane.lane] = lane.thread;
-    for (const LaneCounters& counters : reader.lane_counters())
-        threads[thread_of_lane[counters.lane]].calls += counters.counters.calls;
-    unsigned long long events = 0, unknown_rows = 0;
+    std::map<std::int32_t, unsigned long long> threads;
+    unsigned long long events = 0, unknown_rows = 0, rows = 0;
+    reader.visit_rows([&](const RecordedRow&) { return ++rows > 0; });
+    for (const auto& [row, counters] : reader.counters())
+        if (reader.row(row) == nullptr) ++unknown_rows;
     reader.visit_events([&](const RecordedEvent& event) {
         ++events;
-        ++threads[event.thread].events;
+        ++threads[event.thread];
         if (reader.row(event.row) == nullptr) ++unknown_rows;
         return true;
     });
     const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
     std::printf(R"({"calls": %llu, "uncounted_calls": %llu, "events": %llu, "unknown_rows": %llu, )",
                 number(reader.total_calls()), number(reader.uncounted_calls()), events, unknown_rows);
-    std::printf(R"("dropped_events": %llu, "overwritten_events": %llu, "lanes": %zu, "rows": %zu, "problems": %zu, )",
+    std::printf(R"("dropped_events": %llu, "overwritten_events": %llu, "lanes": %zu, "rows": %llu, "problems": %zu, )",
                 number(reader.dropped_events()), number(reader.overwritten_events()), reader.lanes().size(),
-                reader.rows().size(), reader.problems().size());
+                rows, reader.problems().size());
     std::printf(R"("last_error": %d, "threads": {)", reader.facts().last_error);
     const char* separator = "";
-    for (const auto& [thread, counted] : threads) {
-        std::printf(R"(%s"%d": {"calls": %llu, "events": %llu})", separator, thread, counted.calls, counted.events);
+    for (const auto& [thread, count] : threads) {
+        std::printf(R"(%s"%d": {"events": %llu})", separator, thread, count);
         separator = ", ";
     }
     std::printf("}}\n");

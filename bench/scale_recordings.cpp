@@ -1,0 +1,106 @@
+// Recordings that are large or many, for bench/scale: what the shim's writer would write for such programs.
+//
+//   scale_recordings rows FOLDER COUNT    of COUNT distinct decisions, half a million each, two calls of each
+//   decision scale_recordings events FILE COUNT    one of COUNT calls of 100 decisions, one by one, by four threads
+//   in turn scale_recordings many FOLDER COUNT    COUNT of three decisions each, as of as many processes
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "record/hash.hpp"
+#include "record/recording_writer.hpp"
+
+using namespace fp32shim;
+using namespace fp32shim::record;
+
+namespace {
+
+std::unique_ptr<Recording> opened(const std::string& path, policy::LogLevel level) {
+    policy::Policy policy;
+    policy.log_level = level;
+    RecordingSettings settings;
+    settings.max_size = std::uint64_t{64} << 30;
+    auto result = Recording::open(path, gather_process_facts({}), make_start_event("0.1.0", policy), settings);
+    if (result.recording == nullptr) {
+        std::fprintf(stderr, "scale_recordings: %s\n", result.error.c_str());
+        std::exit(1);
+    }
+    return std::unique_ptr<Recording>(result.recording);
+}
+
+void describe(DecisionEvent& decision, long number) {
+    decision.call.function = number % 2 == 0 ? "cblas_sgemm" : "sgemm_";
+    decision.call.caller = "_multiarray_umath.cpython-311-x86_64-linux-gnu.so";
+    decision.call.scope = number % 4 == 0 ? "encoder/layer" : "";
+    decision.call.dtype = policy::Dtype::float32;
+    decision.call.trans_a = decision.call.trans_b = 'N';
+    decision.call.m = 1 + number % 1024;
+    decision.call.n = 1 + number / 1024 % 1024;
+    decision.call.k = 1 + number / (1024 * 1024);
+    decision.provider = "libopenblas.so.0";
+    decision.requested = policy::Precision::high;
+    decision.source = policy::Source::environment;
+    decision.applied = policy::Applied::tf32;
+    decision.reason = policy::Reason::as_requested;
+}
+
+void call(Recording& recording, ThreadWriter& writer, long number, bool with_event) {
+    const std::uint64_t end = ticks();
+    recording.count(writer, Hash().add(static_cast<std::uint64_t>(number)).value(), end - 20'000, end, with_event,
+                    [&](DecisionEvent& decision) { describe(decision, number); });
+}
+
+/// Beyond three quarters of a million, sizes of a recording are rounded up.
+constexpr long rows_of_a_recording = 500'000;
+
+void make_rows(const std::string& folder, long count) {
+    for (long begin = 0; begin < count; begin += rows_of_a_recording) {
+        const std::string name = folder + "/" + std::to_string(begin / rows_of_a_recording) + ".fp32rec";
+        const auto recording = opened(name, policy::LogLevel::summary);
+        ThreadWriter* writer = recording->attach();
+        for (int round = 0; round < 2; ++round)
+            for (long i = begin; i < std::min(count, begin + rows_of_a_recording); ++i)
+                call(*recording, *writer, i, false);
+    }
+}
+
+void make_events(const std::string& path, long count) {
+    const auto recording = opened(path, policy::LogLevel::calls);
+    ThreadWriter* writers[4];
+    for (ThreadWriter*& writer : writers) writer = recording->attach();
+    for (long i = 0; i < count; ++i) call(*recording, *writers[i % 4], i % 100, true);
+}
+
+void make_many(const std::string& folder, long count) {
+    for (long i = 0; i < count; ++i) {
+        const auto recording = opened(folder + "/" + std::to_string(i) + ".fp32rec", policy::LogLevel::summary);
+        ThreadWriter* writer = recording->attach();
+        for (long row = 0; row < 3; ++row) call(*recording, *writer, row, false);
+        for (int object = 0; object < 40; ++object) {
+            const std::string path = "/usr/lib/x86_64-linux-gnu/libobject" + std::to_string(object) + ".so.1";
+            recording->note_object({path, {}, false});
+        }
+        recording->note_objects_complete(1);
+        recording->note_exit();
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 4) return 2;
+    const std::string_view what = argv[1];
+    const long count = std::atol(argv[3]);
+    if (what == "rows")
+        make_rows(argv[2], count);
+    else if (what == "events")
+        make_events(argv[2], count);
+    else if (what == "many")
+        make_many(argv[2], count);
+    else
+        return 2;
+    return 0;
+}

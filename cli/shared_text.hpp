@@ -1,0 +1,42 @@
+// Names that many rows have: a million rows of a report have some hundred different ones.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace fp32shim::cli {
+
+/// A text that is kept once, until the command ends. For one thread.
+class SharedText {
+  public:
+    SharedText() = default;
+    explicit SharedText(std::string_view text);
+    SharedText& operator=(std::string_view text) { return *this = SharedText(text); }
+
+    operator std::string_view() const;
+    operator std::string() const { return std::string(std::string_view(*this)); }
+    bool empty() const { return id_ == 0; }
+    /// The same for the same text, and for no other.
+    std::uint32_t id() const { return id_; }
+
+    friend bool operator==(SharedText a, SharedText b) { return a.id_ == b.id_; }
+    friend bool operator==(SharedText a, std::string_view b) { return std::string_view(a) == b; }
+    friend std::string operator+(std::string a, SharedText b) { return a += std::string_view(b); }
+    friend std::string operator+(SharedText a, std::string_view b) { return std::string(a).append(b); }
+
+  private:
+    std::uint32_t id_ = 0;
+};
+
+}  // namespace fp32shim::cli
+
+template <>
+struct fmt::formatter<fp32shim::cli::SharedText> : fmt::formatter<std::string_view> {
+    template <class Context>
+    auto format(fp32shim::cli::SharedText text, Context& context) const {
+        return fmt::formatter<std::string_view>::format(text, context);
+    }
+};

@@ -1,0 +1,180 @@
+#include "record/recording_decisions.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace fp32shim::record {
+
+using format::RowRecord;
+using format::RowSegment;
+
+namespace {
+
+constexpr std::size_t most_cached_rows = 1024;
+constexpr std::size_t cached_texts = 64;
+
+DecisionEvent decision_of(const format::RowContent& content) {
+    DecisionEvent decision;
+    decision.call.dtype = static_cast<policy::Dtype>(content.dtype);
+    decision.call.device = static_cast<policy::Device>(content.device);
+    decision.call.device_index = content.device_index;
+    decision.call.compute_capability = content.compute_capability;
+    decision.call.trans_a = content.trans_a;
+    decision.call.trans_b = content.trans_b;
+    decision.call.m = content.m;
+    decision.call.n = content.n;
+    decision.call.k = content.k;
+    decision.call.batch = content.batch;
+    decision.requested = static_cast<policy::Precision>(content.requested);
+    decision.source = static_cast<policy::Source>(content.source);
+    decision.applied = static_cast<policy::Applied>(content.applied);
+    if (content.actual != format::no_actual) decision.actual = static_cast<policy::Applied>(content.actual);
+    decision.how = static_cast<How>(content.how);
+    decision.reason = static_cast<policy::Reason>(content.reason);
+    if (content.status != format::no_status) decision.status = content.status;
+    return decision;
+}
+
+}  // namespace
+
+void RecordingDecisions::start(std::vector<SegmentPlace> rows, std::vector<SegmentPlace> strings,
+                               std::size_t rows_in_use) {
+    rows_ = std::move(rows);
+    strings_ = std::move(strings);
+    sort_by_sequence(rows_, "rows", problems_);
+    sort_by_sequence(strings_, "texts", problems_);
+    cache_size_ = std::bit_ceil(std::clamp<std::size_t>(rows_in_use, 4, most_cached_rows));
+}
+
+void RecordingDecisions::rest() {
+    row_window_.forget();
+    text_window_.forget();
+    texts_ = {};
+}
+
+/// `is_new`: it may have been published after the window was read.
+std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint32_t id, bool is_new) {
+    if (id >= format::row_limit) return std::nullopt;
+    const SegmentPlace* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
+    if (segment == nullptr) return std::nullopt;
+    const std::uint64_t offset =
+        segment->offset + sizeof(format::SegmentHeader) + id % RowSegment::capacity * sizeof(RowRecord);
+    RowRecord record{};
+    for (int attempt = is_new ? 0 : 1; attempt < 2 && record.published != 1; ++attempt) {
+        if (is_new && attempt > 0) row_window_.forget();
+        const std::string_view bytes = row_window_.at(offset, sizeof record);
+        if (bytes.size() < sizeof record) return std::nullopt;
+        std::memcpy(&record, bytes.data(), sizeof record);
+    }
+    if (record.published != 1) return std::nullopt;
+    return Published{offset, record.content};
+}
+
+const RecordedRow* RecordingDecisions::row(std::uint32_t id) {
+    if (cache_.empty()) cache_.resize(cache_size_);
+    CachedRow& cached = cache_[id & (cache_size_ - 1)];
+    if (cached.is_used && cached.row.id == id) return &cached.row;
+    const auto published = find(id);
+    if (!published) return nullptr;
+    put_into_words(id, *published, cached);
+    return &cached.row;
+}
+
+std::optional<policy::Applied> RecordingDecisions::format_of(std::uint32_t id) {
+    const auto published = find(id);
+    if (!published || (published->content.flags & format::row_is_overflow) != 0) return std::nullopt;
+    const format::RowContent& content = published->content;
+    return static_cast<policy::Applied>(content.actual != format::no_actual ? content.actual : content.applied);
+}
+
+void RecordingDecisions::visit(const std::function<bool(const RecordedRow&)>& visitor) {
+    CachedRow words;
+    row_window_.forget();
+    for (const SegmentPlace& segment : rows_) {
+        const std::uint64_t first = std::uint64_t{segment.sequence} * RowSegment::capacity;
+        for (std::uint64_t id = first; id < first + RowSegment::capacity && id < format::row_limit; ++id) {
+            const auto published = find(static_cast<std::uint32_t>(id), false);
+            if (!published) continue;
+            put_into_words(static_cast<std::uint32_t>(id), *published, words);
+            if (!visitor(words.row)) return;
+        }
+    }
+}
+
+void RecordingDecisions::put_into_words(std::uint32_t id, const Published& published, CachedRow& words) {
+    const auto& [offset, content] = published;
+    RecordedRow& row = words.row;
+    row.id = id;
+    row.is_folded = (content.flags & format::row_is_folded) != 0;
+    row.is_overflow = (content.flags & format::row_is_overflow) != 0;
+    row.decision = decision_of(content);
+    const std::pair<format::StringId, std::string_view*> texts[] = {{content.function, &row.decision.call.function},
+                                                                    {content.caller, &row.decision.call.caller},
+                                                                    {content.scope, &row.decision.call.scope},
+                                                                    {content.provider, &row.decision.provider},
+                                                                    {content.rule, &row.decision.rule},
+                                                                    {content.detail, &row.decision.detail}};
+    for (std::size_t i = 0; i < std::size(texts); ++i) {
+        words.texts[i] = known_text(texts[i].first, offset);
+        *texts[i].second = words.texts[i];
+    }
+    words.is_used = true;
+}
+
+/// A text that many rows have is read once.
+const std::string& RecordingDecisions::known_text(format::StringId id, std::uint64_t referred_from) {
+    static const std::string none;
+    if (id == 0) return none;
+    if (texts_.empty()) texts_.resize(cached_texts);
+    CachedText& cached = texts_[(id ^ id >> 6 ^ id >> 12) % cached_texts];
+    if (cached.id == id) return cached.text;
+    cached.text = text(id, referred_from);
+    cached.id = cached.text.empty() ? 0 : id;
+    return cached.text;
+}
+
+/// Once more than at the start, since a row that is read late may name a text that is new.
+const SegmentPlace* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
+    const SegmentPlace* known = find_sequence(strings_, sequence);
+    if (known != nullptr || std::exchange(has_looked_again_, true)) return known;
+    std::uint32_t next_segment = 0;
+    bytes_.read_into(offsetof(format::Header, next_segment), next_segment);
+    ProblemList ignored;
+    strings_ = index_segments(bytes_, next_segment, ignored).strings;
+    sort_by_sequence(strings_, "texts", ignored);
+    return find_sequence(strings_, sequence);
+}
+
+std::string RecordingDecisions::text(format::StringId id, std::uint64_t referred_from) {
+    if (id == 0) return {};
+    const std::uint32_t sequence = format::sequence_of(id);
+    const std::size_t offset = format::offset_of(id);
+    const SegmentPlace* segment = find_text_segment(sequence);
+    std::uint32_t size_plus_one = 0;
+    const std::size_t begin = offset + sizeof size_plus_one;
+    if (segment != nullptr && offset >= sizeof(format::SegmentHeader)) {
+        for (int attempt = 0; attempt < 2 && size_plus_one == 0; ++attempt) {
+            if (attempt > 0) text_window_.forget();
+            const std::string_view bytes = text_window_.at(segment->offset + offset, sizeof size_plus_one);
+            if (bytes.size() == sizeof size_plus_one) std::memcpy(&size_plus_one, bytes.data(), bytes.size());
+        }
+    }
+    const std::uint32_t size = size_plus_one - 1;
+    const auto name = [&] { return "a text " + std::to_string(sequence) + ":" + std::to_string(offset); };
+    if (size_plus_one > 1 && size > format::string_limit) {
+        problems_.add(referred_from, name() + " of " + std::to_string(size) + " bytes, but texts have at most " +
+                                         std::to_string(format::string_limit) + "; it is shown as empty");
+        return {};
+    }
+    if (size_plus_one > 1 && size <= format::segment_size - begin) {
+        std::string text(text_window_.at(segment->offset + begin, size));
+        text.resize(size);  // what the file does not have any more is zeros
+        return text;
+    }
+    problems_.add(referred_from, name() + " that is not in the file; it is shown as empty");
+    return {};
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,69 @@
+// Rows and texts of a recording, read as they are asked for: a file may have a million of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "record/recording_format.hpp"
+#include "record/recording_reader.hpp"
+#include "record/recording_segments.hpp"
+
+namespace fp32shim::record {
+
+/// For one thread. What it hands out is a copy of the file's bytes.
+class RecordingDecisions {
+  public:
+    RecordingDecisions(const RecordingBytes& bytes, ProblemList& problems)
+        : bytes_(bytes), problems_(problems), row_window_(bytes), text_window_(bytes) {}
+
+    /// The segments that have them. `rows_in_use`: how many rows are asked for again and again.
+    void start(std::vector<SegmentPlace> rows, std::vector<SegmentPlace> strings, std::size_t rows_in_use);
+
+    /// nullptr: there is no such row. Valid until the next call.
+    const RecordedRow* row(std::uint32_t id);
+    /// The format that its calls ran at, without its texts; nothing: there is no such row, or it says nothing.
+    std::optional<policy::Applied> format_of(std::uint32_t id);
+    /// Published rows, by rising id, until `visitor` returns false.
+    void visit(const std::function<bool(const RecordedRow&)>& visitor);
+    /// Empty, and a problem, where there is no such text. `referred_from`: where the file names it.
+    std::string text(format::StringId id, std::uint64_t referred_from);
+
+    /// Gives back what is only there to be quicker.
+    void rest();
+
+  private:
+    struct Published {
+        std::uint64_t offset;
+        format::RowContent content;
+    };
+    struct CachedRow {
+        bool is_used = false;
+        RecordedRow row;
+        std::string texts[6];  ///< that its views are of
+    };
+
+    struct CachedText {
+        format::StringId id = 0;
+        std::string text;
+    };
+
+    std::optional<Published> find(std::uint32_t id, bool is_new = true);
+    const SegmentPlace* find_text_segment(std::uint32_t sequence);
+    void put_into_words(std::uint32_t id, const Published& published, CachedRow& words);
+    const std::string& known_text(format::StringId id, std::uint64_t referred_from);
+
+    const RecordingBytes& bytes_;
+    ProblemList& problems_;
+    std::vector<SegmentPlace> rows_, strings_;  // by sequence
+    bool has_looked_again_ = false;
+    RecordingWindow row_window_, text_window_;
+    std::size_t cache_size_ = 1;
+    std::vector<CachedRow> cache_;   // by id; made when it is used
+    std::vector<CachedText> texts_;  // by id; made when it is used
+};
+
+}  // namespace fp32shim::record
