@@ -88,7 +88,7 @@ TEST(Rounding, TruncatesTowardsZeroAndNeverToInfinity) {
     EXPECT_EQ(bits_of(rounded(nan, OperandRounding::tf32_truncate)), bits_of(nan));
 }
 
-TEST(Rounding, KeepsNanInfinityAndSignedZeroAndOverflowsToInfinity) {
+TEST(Rounding, KeepsNanInfinityAndSignedZeroAndOverflowsToInfinityButWhereItTruncates) {
     for (const OperandRounding rounding : roundings) {
         for (const std::uint32_t nan : {0x7f800001U, 0x7fc00000U, 0x7fffffffU, 0xff800001U, 0xffffffffU})
             EXPECT_TRUE(std::isnan(rounded(from_bits(nan), rounding)));
@@ -96,8 +96,9 @@ TEST(Rounding, KeepsNanInfinityAndSignedZeroAndOverflowsToInfinity) {
         EXPECT_EQ(bits_of(rounded(from_bits(0xff800000), rounding)), 0xff800000U);
         EXPECT_EQ(bits_of(rounded(0.0F, rounding)), 0U);
         EXPECT_EQ(bits_of(rounded(-0.0F, rounding)), 0x80000000U);
-        EXPECT_EQ(bits_of(rounded(FLT_MAX, rounding)), 0x7f800000U);
-        EXPECT_EQ(bits_of(rounded(-FLT_MAX, rounding)), 0xff800000U);
+        const std::uint32_t largest = rounding == OperandRounding::tf32_truncate ? 0x7f7fe000U : 0x7f800000U;
+        EXPECT_EQ(bits_of(rounded(FLT_MAX, rounding)), largest);
+        EXPECT_EQ(bits_of(rounded(-FLT_MAX, rounding)), largest | 0x80000000U);
     }
 }
 
