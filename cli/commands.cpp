@@ -37,7 +37,7 @@ constexpr Command table[] = {
      .define = define_verify},
     {.name = "check",
      .summary = "Check policy files: all errors of each",
-     .examples = R"(  fp32shim check policy.toml  0: in order; 1: it has errors; 2: it cannot be read
+     .examples = R"(  fp32shim check policy.toml  0: in order; 1: errors; 2: it cannot be read
   fp32shim check --format json config/*.toml)",
      .define = define_check},
     {.name = "report",

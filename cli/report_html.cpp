@@ -365,7 +365,8 @@ Json page_data(const HtmlReport& report) {
     return json;
 }
 
-/// JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`, which only texts can have.
+/// JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`, which only texts can have. Its
+/// texts are as in tables: the page shows them as they are.
 std::string json_for_script(Json json) {
     make_plain(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -144,8 +144,7 @@ Table Table::fitted(std::size_t limit, std::vector<std::string>& left_out) const
         if (rank == 0 || lines <= 1) return table;
         std::vector<std::string> titles;
         Table narrower = without(table, rank, titles);
-        // Columns that go first are not worth a second line; the others are.
-        const std::size_t most_lines = left_out.empty() ? std::min<std::size_t>(2, line_count(narrower)) : 2;
+        const std::size_t most_lines = rank >= one_line_rank ? std::min<std::size_t>(2, line_count(narrower)) : 2;
         if (lines <= most_lines) return table;
         left_out.insert(left_out.begin(), titles.begin(), titles.end());
         table = std::move(narrower);

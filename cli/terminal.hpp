@@ -29,6 +29,9 @@ std::string printable(std::string_view text);
 /// Columns of text, aligned when written.
 class Table {
   public:
+    /// Columns of this rank or a higher one are not worth a second line.
+    static constexpr std::uint8_t one_line_rank = 3;
+
     struct Column {
         std::string title;
         bool is_number = false;      ///< aligned to the right
@@ -45,7 +48,8 @@ class Table {
 
     /// The title line in bold where `stream` takes colours, then the rows; each ends in a line feed. A terminal gets
     /// what fits into its width: long names lose their middles, and what then still has no room goes on in a second
-    /// line. What would need a third is left out, by rank, and a last line names it. Everything else gets all in one.
+    /// line. What would need a third is left out, by rank, and so are columns of `one_line_rank` that would need a
+    /// second; a last line names them. Everything else gets all in one.
     std::string text(int stream = 1) const;
 
   private:

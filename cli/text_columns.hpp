@@ -69,6 +69,6 @@ std::string longest_time_text(const Row& row) {
 }
 
 /// A narrow terminal loses these columns first: what is left still says how much, where, and at which precision.
-inline constexpr std::uint8_t spread_rank = 3, place_rank = 2, detail_rank = 1;
+inline constexpr std::uint8_t spread_rank = Table::one_line_rank, place_rank = 2, detail_rank = 1;
 
 }  // namespace fp32shim::cli

@@ -3,10 +3,7 @@
 (() => {
   const $ = (id) => document.getElementById(id);
 
-  // Characters that nobody sees, or that turn the text around them: names shall look like what they are.
-  const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-  const shown = (text) => text.replace(unseen, (character) => `\\u{${character.codePointAt(0).toString(16)}}`);
-  const data = JSON.parse($("data").textContent, (key, value) => typeof value === "string" ? shown(value) : value);
+  const data = JSON.parse($("data").textContent);
 
   // --- Words and numbers
 
