@@ -124,7 +124,8 @@ int RecordingFile::make_space_for_header(std::size_t text_size) {
         without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, static_cast<long>(size)); }) == 0;
     sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
     if (!is_sparse) return allocate(0, segment_size);
-    // All before the texts is stored to at any time: changes, and children by processes that have no descriptor of it.
+    // All before the texts is stored to at any time: changes, and children by processes that have no descriptor of
+    // it.
     const std::uint64_t unit = space_unit();
     const std::uint64_t used = offsetof(format::Header, text) + text_size;
     return allocate(0, (used + unit - 1) / unit * unit);
