@@ -124,11 +124,11 @@ int RecordingFile::make_space_for_header(std::size_t text_size) {
         without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, static_cast<long>(size)); }) == 0;
     sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
     if (!is_sparse) return allocate(0, segment_size);
-    const auto in_units = [unit = space_unit()](std::uint64_t size) { return (size + unit - 1) / unit * unit; };
-    const std::uint64_t begin = in_units(offsetof(format::Header, changes) + sizeof(format::Header::changes));
-    const int error = allocate(0, begin);
-    if (error != 0 || begin == segment_size) return error;
-    return allocate(offsetof(format::Header, text), in_units(std::max<std::size_t>(text_size, 1)));
+    // All before the texts is stored to at any time: changes, and children by processes that have no descriptor of
+    // it.
+    const std::uint64_t unit = space_unit();
+    const std::uint64_t used = offsetof(format::Header, text) + text_size;
+    return allocate(0, (used + unit - 1) / unit * unit);
 }
 
 void RecordingFile::discard() {

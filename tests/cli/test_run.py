@@ -446,11 +446,18 @@ def test_a_relative_folder_for_recordings_is_found_where_the_program_goes_to_ano
     assert not list((tmp_path / "tmp").iterdir())
 
 
-def test_that_no_product_was_seen_is_not_said_where_recording_failed(tmp_path):
-    program = f"ulimit -f 0; exec {shim.client('cblas_product')}"
-    result = run("--log", tmp_path / "a.fp32rec", "--", "sh", "-c", program,
-                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("fails_for", ["the program alone", "all that is run"])
+def test_that_no_product_was_seen_is_not_said_where_recording_failed(tmp_path, fails_for):
+    program, log = shim.client("cblas_product"), tmp_path / "a.fp32rec"
+    blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
+    if fails_for == "the program alone":
+        result = run("--log", log, "--", "sh", "-c", f"ulimit -f 0; exec {program}", env=blas)
+        assert list(tmp_path.iterdir()) == [log], "an empty one, by run itself"
+        assert fp32shim("report", "--format", "json", log).json["totals"]["calls"] == 0
+        assert fp32shim("verify", "--at-least", "fp32", log).returncode == 3
+    else:
+        result = run("--log", log, "--", program, env=blas, prefix=["sh", "-c", 'ulimit -f 0; exec "$@"', "sh"])
+        assert not list(tmp_path.iterdir())
     assert "nothing is recorded" in result.lines[0] and result.lines[1:] == [NOTHING_SEEN], result.stderr
 
 
@@ -602,7 +609,9 @@ def test_a_recording_with_a_like_name_is_not_named(writes_recordings, tmp_path):
     script = "; ".join([program.as_posix(), *(f"FP32_MATMUL_LOG={other} {program}" for other in others), str(program)])
     result = run("--log", log, "--", "sh", "-c", script, env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
     assert all(other.exists() for other in others)
-    assert f"in 2 files, one per process: {log}, {tmp_path}/y.1.fp32rec;" in result.lines[-1]
+    recorded, elsewhere = result.lines[-2:]
+    assert f"in 2 files, one per process: {log}, {tmp_path}/y.1.fp32rec;" in recorded
+    assert f"{program}, which was started with another FP32_MATMUL_LOG" in elsewhere and "(4 times)" in elsewhere
 
 
 def test_ranks_that_record_under_one_name_all_run(writes_recordings, tmp_path):
