@@ -5,6 +5,8 @@ one decision or more, each of which matches one of the patterns; for algorithms 
 the machine. A step with an empty list is not seen.
 """
 
+import pathlib
+
 UMATH = "_multiarray_umath.*"
 OPENBLAS64 = "libscipy_openblas64_-*.so"  # numpy's own: 64-bit integers
 OPENBLAS32 = "libscipy_openblas-*.so"     # scipy's own: 32-bit integers
@@ -14,6 +16,12 @@ FAISS_OPENBLAS = "libopenblaso-*.so*"
 
 class Some(tuple):
     pass
+
+
+def after_medium(pattern):
+    """What is seen of a product after torch's own `medium`: oneDNN multiplies there where the processor has AVX-512."""
+    info = pathlib.Path("/proc/cpuinfo").read_text()
+    return [] if "avx512bw" in info or "flags" not in info else [pattern]
 
 
 def numpy(function):
@@ -64,9 +72,9 @@ STEPS = {
     "torch.qr": [],
     # oneDNN is linked into torch: after torch's own `medium`, and in LSTMs, products go there.
     "torch.lstm": [],
-    "torch.mm_medium": [],
-    "torch.bmm_medium": [],
-    "torch.linear_medium": [],
+    "torch.mm_medium": after_medium(f"sgemm_ {TORCH}"),
+    "torch.bmm_medium": after_medium(f"cblas_sgemm_batch {TORCH}"),
+    "torch.linear_medium": after_medium(f"sgemm_ {TORCH}"),
     "torch.mm_again": [f"sgemm_ {TORCH}"],
 
     # XLA brings its own products on a CPU.
