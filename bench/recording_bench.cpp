@@ -59,7 +59,7 @@ double ns_per_row(Recording& recording, std::uint64_t rows, bool in_order) {
         std::vector<std::uint64_t> keys(rows);
         for (std::uint64_t row = 0; row < rows; ++row) {
             keys[row] = Hash().add(rows).add(row).value();
-            // So often that the next ones are not timed: 17 of no length, and as many as follow one that is timed.
+            // Counts 17 calls of no length, so that the row is known and its next calls are not timed.
             for (int i = 0; i < 17; ++i)
                 recording.count(*writer, keys[row], 1, 1, false, [&](DecisionEvent& decision) {
                     decision.call.function = "sgemm_";

@@ -1,5 +1,5 @@
-// What a call costs in a program that multiplies in many sizes: it goes through so many of them again and again, on a
-// BLAS that does nothing. Processor time, medians of rounds; less that of the same calls past the shim.
+// Measures a call in a program that multiplies in many sizes: cycles through so many of them on a BLAS that does
+// nothing. Prints processor time, as medians of rounds, less that of the same calls without the shim.
 //
 //     scale_calls [rounds] [largest number of sizes]
 //     scale_calls --policy RULES          writes a policy whose rules look at sizes, the last of which matches

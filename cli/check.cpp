@@ -19,7 +19,7 @@ struct CheckOptions {
     std::string format;
 };
 
-/// What is in order, and yet does not do what it seems to.
+/// Returns warnings about a valid policy: rules that never decide, and settings that have no effect.
 std::vector<policy::Diagnostic> without_effect(const policy::Policy& policy, const std::string& file) {
     std::vector<policy::Diagnostic> warnings;
     for (const policy::ShadowedRule& shadowed : policy::shadowed_rules(policy.rules)) {

@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Whether it is the same between quotes.
+/// Returns whether the text needs no escapes within the quotes of JSON.
 bool is_plain(std::string_view text) {
     return std::all_of(text.begin(), text.end(),
                        [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });

@@ -10,7 +10,8 @@
 
 namespace fp32shim::cli {
 
-/// What JSON has: null, a truth value, a number or a text, which outlives this.
+/// One value of an output field: null, a truth value, a number or a text. The text is not copied: it has to outlive
+/// this.
 class FieldValue {
   public:
     FieldValue() = default;  ///< null: unknown, or does not apply
@@ -33,7 +34,7 @@ class FieldValue {
     /// null for 0.
     static FieldValue time_or_null(std::int64_t time_ns) { return time_ns == 0 ? FieldValue() : time(time_ns); }
 
-    /// What json_text() writes for it.
+    /// Appends the value as json_text() writes it.
     void append_json(std::string& out) const;
     /// Nothing for null; a number as it is, also a negative one; a text as csv_text().
     void append_csv(std::string& out) const;

@@ -71,7 +71,8 @@ std::array<CommonKey, 10> common_keys(std::string_view event, const RecordingFac
              {"executable", FieldValue::text_or_null(process.executable)}}};
 }
 
-/// What follows from a row of a recording, kept for the next call of the row: there are many calls, and few rows.
+/// Keeps the text that follows from a row of a recording, for the next call of that row: calls are many, rows are
+/// few.
 class PerRow {
   public:
     /// `make` appends it to an empty text.

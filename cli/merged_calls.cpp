@@ -21,7 +21,7 @@ constexpr SharedText MergedRow::*texts[] = {
     &MergedRow::detail};
 constexpr std::int64_t MergedRow::*sizes[] = {&MergedRow::m, &MergedRow::n, &MergedRow::k, &MergedRow::batch};
 
-/// Whether nothing tells the rows apart but their counts.
+/// Returns whether two rows differ in their counts only.
 bool say_the_same(const MergedRow& a, const MergedRow& b) {
     const auto is_equal = [&](auto member) { return a.*member == b.*member; };
     return std::all_of(std::begin(sizes), std::end(sizes), is_equal) &&

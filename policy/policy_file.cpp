@@ -12,6 +12,8 @@
 #include <iterator>
 #include <system_error>
 
+#include "policy/descriptor.hpp"
+
 namespace fp32shim::policy {
 namespace {
 
@@ -33,20 +35,6 @@ PolicyFile unreadable(int error) {
     return with_problem(State::unreadable,
                         "cannot be read: " + std::error_code(error, std::generic_category()).message());
 }
-
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    ~Descriptor() {
-        if (number_ >= 0) close(number_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    int number() const { return number_; }
-
-  private:
-    int number_;
-};
 
 /// Appends at most `most` bytes to `bytes`. 0 or an errno.
 int read_bytes(int descriptor, std::size_t most, std::string& bytes) {

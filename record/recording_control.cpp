@@ -14,6 +14,7 @@
 #include <string_view>
 #include <thread>
 
+#include "policy/descriptor.hpp"
 #include "record/recording_identity.hpp"
 #include "record/recording_processes.hpp"
 
@@ -27,20 +28,6 @@ using format::CommandKind;
 constexpr std::string_view of_another_process = "belongs to another process";
 constexpr std::string_view left =
     "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";
-
-class Descriptor {
-  public:
-    explicit Descriptor(int number) : number_(number) {}
-    ~Descriptor() {
-        if (number_ >= 0) close(number_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    int number() const { return number_; }
-
-  private:
-    int number_;
-};
 
 /// Why the header behind `descriptor` is not that into which the running `process` records; empty: it is.
 std::string why_not_of(int descriptor, const ProcessIdentity& process) {

@@ -129,9 +129,22 @@ void copy_words(char** to, const char* first, int count, va_list words) {
     for (int i = 1; i <= count; ++i) to[i] = va_arg(words, char*);
 }
 
-int too_many_words() {
-    errno = E2BIG;
-    return -1;
+/// Calls `start(words, count)` with the words of an execl function as an array, and `extra` arguments behind them.
+/// The array is on the stack, as in the C library: nothing may be allocated after vfork or in a signal handler.
+template <class Start>
+[[gnu::noinline]] int with_words(const char* first, va_list words, int extra, Start start) {
+    va_list counted;
+    va_copy(counted, words);
+    const int count = count_words(first, counted);
+    va_end(counted);
+    if (count == INT_MAX) {
+        errno = E2BIG;
+        return -1;
+    }
+    const auto places = static_cast<std::size_t>(count) + 1 + static_cast<std::size_t>(extra);
+    auto** const all = static_cast<char**>(__builtin_alloca(places * sizeof(char*)));
+    copy_words(all, first, count + extra, words);
+    return start(all, count);
 }
 
 using Words = char* const*;
@@ -199,46 +212,31 @@ FP32SHIM_HOOK int execveat(int folder, const char* path, char* const* words, cha
     return replace(path_at(folder, path, buffer), environment, start);
 }
 
-// As in the C library, the words of these become an array on the stack.
-
 FP32SHIM_HOOK int execl(const char* path, const char* word, ...) noexcept {
     va_list words;
     va_start(words, word);
-    const int count = count_words(word, words);
+    const int result = with_words(word, words, 0, [&](char** all, int) { return execv(path, all); });
     va_end(words);
-    if (count == INT_MAX) return too_many_words();
-    auto** const all = static_cast<char**>(__builtin_alloca((static_cast<std::size_t>(count) + 1) * sizeof(char*)));
-    va_start(words, word);
-    copy_words(all, word, count, words);
-    va_end(words);
-    return execv(path, all);
+    return result;
 }
 
 FP32SHIM_HOOK int execlp(const char* file, const char* word, ...) noexcept {
     va_list words;
     va_start(words, word);
-    const int count = count_words(word, words);
+    const int result = with_words(word, words, 0, [&](char** all, int) { return execvp(file, all); });
     va_end(words);
-    if (count == INT_MAX) return too_many_words();
-    auto** const all = static_cast<char**>(__builtin_alloca((static_cast<std::size_t>(count) + 1) * sizeof(char*)));
-    va_start(words, word);
-    copy_words(all, word, count, words);
-    va_end(words);
-    return execvp(file, all);
+    return result;
 }
 
 FP32SHIM_HOOK int execle(const char* path, const char* word, ...) noexcept {
     va_list words;
     va_start(words, word);
-    const int count = count_words(word, words);
+    // The environment follows the nullptr.
+    const int result = with_words(word, words, 1, [&](char** all, int count) {
+        return execve(path, all, reinterpret_cast<char* const*>(all[count + 1]));
+    });
     va_end(words);
-    if (count == INT_MAX) return too_many_words();
-    // One place more: the environment follows the nullptr.
-    auto** const all = static_cast<char**>(__builtin_alloca((static_cast<std::size_t>(count) + 2) * sizeof(char*)));
-    va_start(words, word);
-    copy_words(all, word, count + 1, words);
-    va_end(words);
-    return execve(path, all, reinterpret_cast<char* const*>(all[count + 1]));
+    return result;
 }
 
 FP32SHIM_HOOK int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
