@@ -1,6 +1,7 @@
 #include "shim/call.hpp"
 
 #include <cerrno>
+
 #include "record/line_writer.hpp"
 #include "record/stderr_line.hpp"
 #include "shim/blas/product.hpp"

@@ -24,10 +24,6 @@ policy::Overrides overrides() {
     return result;
 }
 
-}  // namespace
-
-namespace {
-
 policy::Decision decide_by_call(Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                 std::uint32_t change_count) {
     // Fewer rules are as quickly tried as found to have been.

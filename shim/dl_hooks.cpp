@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+
 #include "record/line_writer.hpp"
 #include "record/stderr_line.hpp"
 #include "shim/elf/objects.hpp"
