@@ -66,6 +66,7 @@ namespace clients {
     F(cublasLtMatmulAlgoGetHeuristic)       \
     F(cublasLtMatmulAlgoGetIds)             \
     F(cublasLtMatmulAlgoInit)               \
+    F(cublasLtMatmulAlgoConfigGetAttribute) \
     F(cublasLtMatmulAlgoCheck)
 
 /// The type of a function from that of its `_64` form. Asking for the type of `cublasGemmEx` itself is ambiguous in
