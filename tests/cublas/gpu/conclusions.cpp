@@ -103,9 +103,10 @@ std::vector<Conclusion> from_capability(const Findings& findings) {
     return {{"cublasLtCreate before any context", "the first product under `high` runs in TF32",
              "native " + findings.distinct("native/first") + ", high " + first + ", second product " +
                  findings.distinct("high/second"),
-             first == "tf32"         ? nothing
-             : first == not_measured ? ask_again
-                                     : "the capability is to be asked again at the product"}};
+             first == "tf32"                              ? nothing
+             : findings.all("native/refused").size() == 1 ? "this library refuses it: the question does not arise"
+             : first == not_measured                      ? ask_again
+                                                          : "the capability is to be asked again at the product"}};
 }
 
 std::vector<Conclusion> from_gains(const Findings& findings) {

@@ -110,6 +110,8 @@ Arguments parse(int argc, char** argv) {
 
 int work(const Arguments& arguments) {
     Worker worker(arguments.asking.sizes, arguments.variant, arguments.first_row);
+    // Each row begins a count of its own.
+    alarm(seconds_for_a_row);
     int status = 0;
     try {
         section_called(arguments.worker).measure(worker);
