@@ -23,7 +23,7 @@ void* map_private_pages(std::size_t size, InChild in_child) {
     const long pages = raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages < 0) return nullptr;
-    unmapped.load(std::memory_order_acquire);
+    static_cast<void>(unmapped.load(std::memory_order_acquire));
     const int advice = in_child == InChild::zeros ? MADV_WIPEONFORK : MADV_DONTFORK;
     if (raw::syscall6(SYS_madvise, pages, static_cast<long>(size), advice) < 0) {
         unmap_pages(reinterpret_cast<void*>(pages), size);

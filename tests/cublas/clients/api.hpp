@@ -67,7 +67,9 @@ namespace clients {
     F(cublasLtMatmulAlgoGetIds)             \
     F(cublasLtMatmulAlgoInit)               \
     F(cublasLtMatmulAlgoConfigGetAttribute) \
-    F(cublasLtMatmulAlgoCheck)
+    F(cublasLtMatmulAlgoCheck)              \
+    F(cublasLtMatmulAlgoCapGetAttribute)    \
+    F(cublasLtMatmulAlgoConfigSetAttribute)
 
 /// The type of a function from that of its `_64` form. Asking for the type of `cublasGemmEx` itself is ambiguous in
 /// C++: cublas_api.h overloads it for code of CUDA 10.

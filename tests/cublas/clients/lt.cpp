@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -21,6 +23,33 @@ namespace clients {
 namespace {
 
 constexpr std::size_t workspace_bytes = 1 << 20;
+
+/// The ids that an algorithm offers; one that says "not set" where it offers none.
+std::vector<std::uint32_t> offered(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoCapAttributes_t attribute) {
+    std::size_t bytes = 0;
+    std::vector<std::uint32_t> ids(1);
+    if (api().cublasLtMatmulAlgoCapGetAttribute(&algo, attribute, nullptr, 0, &bytes) != CUBLAS_STATUS_SUCCESS ||
+        bytes < sizeof ids[0])
+        return ids;
+    ids.resize(bytes / sizeof ids[0]);
+    EXPECT_EQ(api().cublasLtMatmulAlgoCapGetAttribute(&algo, attribute, ids.data(), bytes, &bytes),
+              CUBLAS_STATUS_SUCCESS);
+    return ids;
+}
+
+/// What AlgoInit makes has neither tile nor stages, and no product runs with it: each combination that it offers.
+std::vector<cublasLtMatmulAlgo_t> configured(const cublasLtMatmulAlgo_t& made) {
+    std::vector<cublasLtMatmulAlgo_t> result;
+    for (const std::uint32_t tile : offered(made, CUBLASLT_ALGO_CAP_TILE_IDS)) {
+        for (const std::uint32_t stages : offered(made, CUBLASLT_ALGO_CAP_STAGES_IDS)) {
+            cublasLtMatmulAlgo_t algo = made;
+            api().cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof tile);
+            api().cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_STAGES_ID, &stages, sizeof stages);
+            result.push_back(algo);
+        }
+    }
+    return result;
+}
 
 /// How one product is described to cublasLt.
 struct Request {
@@ -141,7 +170,7 @@ class LtProduct {
         return search(handle, 4, restrict).usable();
     }
 
-    /// The algorithms that the library has for this descriptor by id, and that fit it.
+    /// Of the algorithms that the library has for this descriptor by id, the first configuration of each that fits.
     std::vector<cublasLtMatmulAlgo_t> algorithms_by_id(cublasLtHandle_t handle) {
         const cudaDataType_t type = data_type(request_.dtype);
         int ids[16];
@@ -151,16 +180,23 @@ class LtProduct {
             CUBLAS_STATUS_SUCCESS)
             return found;
         for (int i = 0; i < count; ++i) {
-            cublasLtMatmulAlgo_t algo;
-            cublasLtMatmulHeuristicResult_t result{};
-            if (api().cublasLtMatmulAlgoInit(handle, compute_type_, type, type, type, type, type, ids[i], &algo) ==
-                    CUBLAS_STATUS_SUCCESS &&
-                api().cublasLtMatmulAlgoCheck(handle, desc_, layout_a_, layout_b_, layout_c_, layout_c_, &algo,
-                                              &result) == CUBLAS_STATUS_SUCCESS &&
-                result.workspaceSize <= workspace_bytes)
-                found.push_back(algo);
+            cublasLtMatmulAlgo_t made;
+            if (api().cublasLtMatmulAlgoInit(handle, compute_type_, type, type, type, type, type, ids[i], &made) !=
+                CUBLAS_STATUS_SUCCESS)
+                continue;
+            const auto all = configured(made);
+            const auto fitting =
+                std::find_if(all.begin(), all.end(), [&](const auto& algo) { return fits(handle, algo); });
+            if (fitting != all.end()) found.push_back(*fitting);
         }
         return found;
+    }
+
+    bool fits(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo) const {
+        cublasLtMatmulHeuristicResult_t result{};
+        return api().cublasLtMatmulAlgoCheck(handle, desc_, layout_a_, layout_b_, layout_c_, layout_c_, &algo,
+                                             &result) == CUBLAS_STATUS_SUCCESS &&
+               result.workspaceSize <= workspace_bytes;
     }
 
     /// Whether the library finds the algorithm fit for this product, by either function that it has for the question.
@@ -404,6 +440,7 @@ TEST_F(Lt, AnAlgorithmThatFitsTheChangedProductIsAskedAboutOnce) {
     ASSERT_EQ(api().cublasLtMatmulAlgoInit(handle_, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
                                            CUDA_R_32F, CUDA_R_32F, 0, &fast),
               CUBLAS_STATUS_SUCCESS);
+    fast = configured(fast).front();
     const long long before = *checks;
     for (int i = 0; i < 5; ++i) run(product, &fast);
     EXPECT_EQ(*checks - before, 1);

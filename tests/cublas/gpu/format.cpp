@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <limits>
 
 namespace gpu {
@@ -35,6 +36,7 @@ const char* format_of(Rounding rounding) {
         case Rounding::none:
             return "fp32";
         case Rounding::tf32_away:
+        case Rounding::tf32_even:
         case Rounding::tf32_truncated:
             return "tf32";
         case Rounding::bf16:
@@ -50,6 +52,7 @@ const char* match_of(Rounding rounding) {
         case Rounding::none:
             return "exact operands";
         case Rounding::tf32_away:
+        case Rounding::tf32_even:
             return "tf32 operands, nearest";
         case Rounding::tf32_truncated:
             return "tf32 operands, truncated";
@@ -81,6 +84,10 @@ double rounded(double value, Rounding rounding) {
             const double unit = quantum(value, 10, float32_least_exponent);
             return std::round(value / unit) * unit;
         }
+        case Rounding::tf32_even: {
+            const double unit = quantum(value, 10, float32_least_exponent);
+            return std::nearbyint(value / unit) * unit;
+        }
         case Rounding::tf32_truncated: {
             const double unit = quantum(value, 10, float32_least_exponent);
             return std::trunc(value / unit) * unit;
@@ -100,6 +107,12 @@ double rounded(double value, Rounding rounding) {
 
 Complex rounded(Complex value, Rounding rounding) {
     return {rounded(value.real(), rounding), rounded(value.imag(), rounding)};
+}
+
+std::string scientific(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1e", value);
+    return text;
 }
 
 Measured judge(std::span<const Complex> result, const std::vector<std::vector<Complex>>& references) {

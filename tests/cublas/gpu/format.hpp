@@ -15,11 +15,12 @@ namespace gpu {
 
 using Complex = std::complex<double>;
 
-enum class Rounding { none, tf32_away, tf32_truncated, bf16, fp16 };
+enum class Rounding { none, tf32_away, tf32_even, tf32_truncated, bf16, fp16 };
+/// Those that a result can be told by: on random operands, ties to even look like ties away from zero.
 inline constexpr std::array all_roundings{Rounding::none, Rounding::tf32_away, Rounding::tf32_truncated,
                                           Rounding::bf16, Rounding::fp16};
 
-/// tf32_away: nearest, ties away from zero. On random operands it cannot be told from ties to even: see ties.hpp.
+/// tf32_away and tf32_even: nearest; they differ in where ties go.
 double rounded(double value, Rounding rounding);
 Complex rounded(Complex value, Rounding rounding);
 
@@ -33,5 +34,8 @@ struct Measured {
 
 /// references[r]: the same elements, computed from operands under all_roundings[r].
 Measured judge(std::span<const Complex> result, const std::vector<std::vector<Complex>>& references);
+
+/// 2.9e-04
+std::string scientific(double value);
 
 }  // namespace gpu

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 namespace gpu {
 
 namespace {
@@ -27,6 +29,12 @@ Library::Library(std::initializer_list<const char*> names) {
 
 void* Library::address(const char* name) const { return dlsym(handle_, name); }
 
+Library open_cuda_library(const char* name) {
+    const std::string base = name + std::string(".so.");
+    if (const char* major = std::getenv("GPU_CUBLAS_MAJOR")) return Library{(base + major).c_str()};
+    return Library{(base + "13").c_str(), (base + "12").c_str()};
+}
+
 Device::Device() {
     const CUresult started = driver.get<decltype(cuInit)>("cuInit")(0);
     int count = 0;
@@ -35,10 +43,9 @@ Device::Device() {
 
     CUdevice device = 0;
     check(driver.get<decltype(cuDeviceGet)>("cuDeviceGet")(&device, 0), "cuDeviceGet");
-    CUcontext context = nullptr;
-    check(driver.get<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context, device),
+    check(driver.get<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context_, device),
           "cuDevicePrimaryCtxRetain");
-    check(driver.get<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context), "cuCtxSetCurrent");
+    make_current();
 
     char text[256] = "";
     check(driver.get<decltype(cuDeviceGetName)>("cuDeviceGetName")(text, sizeof text, device), "cuDeviceGetName");
@@ -50,6 +57,10 @@ Device::Device() {
     check(attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device), "cuDeviceGetAttribute");
     check(attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "cuDeviceGetAttribute");
     compute_capability = 10 * major + minor;
+}
+
+void Device::make_current() const {
+    check(driver.get<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context_), "cuCtxSetCurrent");
 }
 
 void Device::synchronise() const {

@@ -47,17 +47,26 @@ class Library {
     std::string file_;
 };
 
+/// libcublas or libcublasLt, of the release that the variable GPU_CUBLAS_MAJOR names; without it 13, or 12 where that
+/// is not there.
+Library open_cuda_library(const char* name);
+
 /// Device 0, its primary context current on this thread.
 class Device {
   public:
     Device();
 
     void synchronise() const;
+    /// For threads that did not make it.
+    void make_current() const;
 
     const Library driver{"libcuda.so.1"};
     std::string name;
     int driver_version = 0;      // 13000: what this driver supports
     int compute_capability = 0;  // 90 is 9.0
+
+  private:
+    CUcontext context_ = nullptr;
 };
 
 /// Device memory.
@@ -103,7 +112,7 @@ class Cublas {
 
     void set_math_mode(cublasMath_t mode) const;
 
-    const Library library{"libcublas.so.13", "libcublas.so.12"};
+    const Library library = open_cuda_library("libcublas");
     cublasHandle_t handle = nullptr;
     std::string version;  // 13.1.0
 };

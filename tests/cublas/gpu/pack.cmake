@@ -1,6 +1,7 @@
 # Packs the bundle: cmake -DBUNDLE=FOLDER -DPROGRAMS=FILE;FILE -DDATA=FILE;FILE -DFRAMEWORKS=FILE;FILE -DVERSION=TEXT
-#                         -DSTRIP=PROGRAM -DREADELF=PROGRAM -P pack.cmake
-# Fails where a program needs more than CUDA and the C library, or the bundle is too large to be carried about.
+#                         -DSTRIP=PROGRAM -DREADELF=PROGRAM [-DGLIBC=VERSION] -P pack.cmake
+# Fails where a program needs more than CUDA and the C library, or a newer C library than GLIBC, or where the bundle is too
+# large to be carried about.
 cmake_minimum_required(VERSION 3.22)
 
 set(limit_bytes 41943040)  # 40 MiB
@@ -12,6 +13,7 @@ file(REMOVE_RECURSE ${BUNDLE})
 file(COPY ${PROGRAMS} ${DATA} DESTINATION ${BUNDLE})
 file(COPY ${FRAMEWORKS} DESTINATION ${BUNDLE}/frameworks)
 
+set(glibc 0)
 foreach(program IN LISTS PROGRAMS)
   get_filename_component(name ${program} NAME)
   set(packed ${BUNDLE}/${name})
@@ -27,6 +29,17 @@ foreach(program IN LISTS PROGRAMS)
       message(FATAL_ERROR "${name} needs ${library}, which a machine with a GPU may not have")
     endif()
   endforeach()
+  execute_process(COMMAND ${READELF} --version-info --wide ${packed} OUTPUT_VARIABLE versions COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "Name: GLIBC_[0-9.]+" versions "${versions}")
+  foreach(version IN LISTS versions)
+    string(REPLACE "Name: GLIBC_" "" version "${version}")
+    if(GLIBC AND version VERSION_GREATER GLIBC)
+      message(FATAL_ERROR "${name} needs GLIBC_${version}, newer than the ${GLIBC} that the bundle is for")
+    endif()
+    if(version VERSION_GREATER glibc)
+      set(glibc ${version})
+    endif()
+  endforeach()
 endforeach()
 
 file(GLOB_RECURSE packed_files ${BUNDLE}/*)
@@ -38,6 +51,13 @@ endforeach()
 if(total GREATER limit_bytes)
   message(FATAL_ERROR "the bundle has ${total} bytes, more than ${limit_bytes}")
 endif()
+if(GLIBC)
+  set(glibc ${GLIBC})
+else()
+  message(STATUS "${BUNDLE}: by this machine's compiler, for C libraries from ${glibc} on; `cmake --preset portable` "
+    "builds one for 2.17")
+endif()
+file(WRITE ${BUNDLE}/GLIBC "${glibc}\n")
 # The build system takes this file for the whole bundle: it comes last.
 file(WRITE ${BUNDLE}/VERSION "${VERSION}\n")
 math(EXPR kilobytes "${total} / 1024")

@@ -1,16 +1,17 @@
-// questions: asks the cuBLAS of this machine what its manual leaves open, without the shim.
+// questions: asks the cuBLAS of this machine what its manual leaves open.
 //
-//   questions [--size N,N...] [--rows FILE] [--quick]
+//   questions [--size N,N...] [--quick] [--only SECTION,SECTION...] [--rows FILE] [--results FILE] [--shim FILE]
+//   [--list]
 //
-// Prints tables; --rows writes `row<TAB>answer` lines for the rows of tests/cublas/stand_in/semantics.def. Formats
-// are measured: see format.hpp. Ends with 77 where there is no CUDA device.
+// Prints tables, each row as soon as it is known. --rows writes `row<TAB>answer` lines for the rows of
+// tests/cublas/stand_in/semantics.def, --results a line for each experiment, with its decision rule, and --list shows
+// the sections. Formats are measured: see format.hpp. Ends with 77 where there is no CUDA device, with 1 where a row
+// failed.
 #include "questions.hpp"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -18,41 +19,57 @@
 #include <fstream>
 #include <string_view>
 
-namespace gpu {
+#include "ask.hpp"
 
-std::string in_a_child(const Session& session, const std::string& probe, const std::string& variables) {
-    const std::string command = variables + " '" + std::filesystem::read_symlink("/proc/self/exe").string() +
-                                "' --size " + std::to_string(session.sizes.back()) + " --probe '" + probe +
-                                "' 2>/dev/null";
-    FILE* output = popen(command.c_str(), "r");
-    if (!output) throw std::runtime_error("popen: no process could be started");
-    std::string answer;
-    std::array<char, 256> part;
-    while (std::fgets(part.data(), part.size(), output)) answer += part.data();
-    const int status = pclose(output);
-    while (!answer.empty() && answer.back() == '\n') answer.pop_back();
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !answer.empty()) return answer;
-    return "ended with status " + std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-}
+namespace gpu {
 
 std::string answer_of(const std::optional<cublasStatus_t>& status, const Measured& measured) {
     if (!status) return "absent";
     return *status == CUBLAS_STATUS_SUCCESS ? measured.format : text(*status);
 }
 
-std::string lower_format(const std::string& left, const std::string& right) {
-    static constexpr std::array<std::string_view, 5> order{"fp32", "tf32", "bf16", "fp16", "wrong"};
-    const auto place = [](const std::string& answer) { return std::find(order.begin(), order.end(), answer); };
-    return place(left) < place(right) ? right : left;
-}
-
 namespace {
 
 struct Arguments {
-    std::vector<int> sizes{512, 2048};
-    std::string rows_file;
-    std::string probe;
+    Asking asking{{512, 2048}, std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfp32shim.so"};
+    std::vector<std::string> only;
+    std::string rows_file, results_file;
+    std::string worker, variant;
+    int first_row = 0;
+    bool list = false;
 };
+
+std::vector<int> parse_sizes(const char* given) {
+    std::vector<int> sizes;
+    for (const char* text = given; *text;) {
+        char* end = nullptr;
+        const long size = std::strtol(text, &end, 10);
+        if (end == text || size < 16 || size > 16384) {
+            throw std::invalid_argument(std::string("--size: found '") + given +
+                                        "', expected numbers from 16 to 16384, with commas between them");
+        }
+        sizes.push_back(static_cast<int>(size));
+        text = *end == ',' ? end + 1 : end;
+    }
+    return sizes;
+}
+
+const Section& section_called(const std::string& name) {
+    const auto all = sections();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Section& each) { return each.name == name; });
+    if (found == all.end()) throw std::invalid_argument("unknown section '" + name + "'; --list shows them");
+    return *found;
+}
+
+std::vector<std::string> parse_sections(std::string_view given) {
+    std::vector<std::string> names;
+    while (!given.empty()) {
+        const auto comma = given.find(',');
+        names.push_back(section_called(std::string(given.substr(0, comma))).name);
+        given = comma == std::string_view::npos ? "" : given.substr(comma + 1);
+    }
+    return names;
+}
 
 Arguments parse(int argc, char** argv) {
     Arguments arguments;
@@ -60,87 +77,92 @@ Arguments parse(int argc, char** argv) {
         const std::string_view argument = argv[i];
         const bool has_value = i + 1 < argc;
         if (argument == "--quick") {
-            arguments.sizes = {1024};
-        } else if (argument == "--size" && has_value) {
-            arguments.sizes.clear();
-            for (const char* text = argv[++i]; *text;) {
-                char* end = nullptr;
-                const long size = std::strtol(text, &end, 10);
-                if (end == text || size < 16 || size > 16384) {
-                    throw std::invalid_argument(std::string("--size: found '") + argv[i] +
-                                                "', expected numbers from 16 to 16384, with commas between them");
-                }
-                arguments.sizes.push_back(static_cast<int>(size));
-                text = *end == ',' ? end + 1 : end;
-            }
-        } else if (argument == "--rows" && has_value) {
+            arguments.asking.sizes = {1024};
+        } else if (argument == "--list") {
+            arguments.list = true;
+        } else if (!has_value) {
+            throw std::invalid_argument("questions: found '" + std::string(argument) +
+                                        "' without a value; usage: "
+                                        "questions [--size N,N...] [--quick] [--only SECTION,...] [--rows FILE] "
+                                        "[--results FILE] [--shim FILE] [--list]");
+        } else if (argument == "--size") {
+            arguments.asking.sizes = parse_sizes(argv[++i]);
+        } else if (argument == "--only") {
+            arguments.only = parse_sections(argv[++i]);
+        } else if (argument == "--rows") {
             arguments.rows_file = argv[++i];
-        } else if (argument == "--probe" && has_value) {
-            arguments.probe = argv[++i];
+        } else if (argument == "--results") {
+            arguments.results_file = argv[++i];
+        } else if (argument == "--shim") {
+            arguments.asking.shim = argv[++i];
+        } else if (argument == "--worker") {
+            arguments.worker = argv[++i];
+        } else if (argument == "--variant") {
+            arguments.variant = argv[++i];
+        } else if (argument == "--first") {
+            arguments.first_row = std::atoi(argv[++i]);
         } else {
-            throw std::invalid_argument("usage: questions [--size N,N...] [--rows FILE] [--quick]");
+            throw std::invalid_argument("questions: unknown argument '" + std::string(argument) + "'");
         }
     }
     return arguments;
 }
 
-/// "override", "ltmisaligned", "single:TYPE:OFFSET", "batched:TYPE:OFFSET" or "lt:TYPE:TYPE"
-std::string answer_probe(Session& session, const std::string& probe) {
-    char kind[16] = "";
-    int first = 0;
-    int second = 0;
-    std::sscanf(probe.c_str(), "%15[a-z]:%d:%d", kind, &first, &second);
-    const auto compute_type = static_cast<cublasComputeType_t>(first);
-    const std::string_view name = kind;
-    if (name == "override") return probe_override(session);
-    if (name == "ltmisaligned") return probe_lt_misaligned(session);
-    if (name == "lt") return probe_lt_algorithm(session, compute_type, static_cast<cublasComputeType_t>(second));
-    if (name == "single" || name == "batched") {
-        return probe_alignment(session, name == "batched", compute_type, second);
+int work(const Arguments& arguments) {
+    Worker worker(arguments.asking.sizes, arguments.variant, arguments.first_row);
+    // Each row begins a count of its own.
+    alarm(seconds_for_a_row);
+    int status = 0;
+    try {
+        section_called(arguments.worker).measure(worker);
+    } catch (const NoDevice& absent) {
+        tell(line::no_device, {absent.what()});
+        status = exit_skipped;
+    } catch (const std::exception& error) {
+        tell(line::failed, {error.what()});
+        status = 1;
     }
-    throw std::invalid_argument("--probe: unknown '" + probe + "'");
+    // What a faulted context holds cannot be given back, and one that has not faulted ends with its process.
+    std::fflush(nullptr);
+    _exit(status);
 }
 
-void print_machine(const Session& session) {
-    Table table({"device", "compute capability", "CUDA of the driver", "cuBLAS", "library"});
-    const int capability = session.device.compute_capability;
-    const int driver = session.device.driver_version;
-    table.add({session.device.name, std::to_string(capability / 10) + "." + std::to_string(capability % 10),
-               std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10), session.cublas.version,
-               session.cublas.library.file()});
-    table.print("Machine");
+void write_rows(const std::string& path, const std::vector<Answer>& answers) {
+    std::ofstream rows(path);
+    for (const Answer& answer : answers) rows << answer.row << '\t' << answer.answer << '\n';
+    if (!rows.flush()) throw std::runtime_error(path + ": cannot be written");
 }
 
-void print_answers(const std::vector<Answer>& answers) {
-    Table table({"row of semantics.def", "answer", "because"});
-    for (const Answer& answer : answers) table.add({answer.row, answer.answer, answer.because});
-    table.print("What the stand-in has to do to be like this device");
+void print_conclusions(const std::vector<Conclusion>& drawn, const std::string& results_file) {
+    if (drawn.empty()) return;
+    print_heading("What follows", {"experiment", "expected", "seen", "what follows"});
+    std::ofstream results;
+    if (!results_file.empty()) results.open(results_file, std::ios::app);
+    for (const Conclusion& each : drawn) {
+        print_row({each.experiment, each.expected, each.seen, each.follows});
+        results << each.experiment << '\t' << each.expected << '\t' << each.seen << '\t' << each.follows << std::endl;
+    }
+    if (!results_file.empty() && !results) throw std::runtime_error(results_file + ": cannot be written");
 }
 
-int run(const Arguments& arguments) {
-    const Device device;
-    const Cublas cublas(device);
-    Session session{device, cublas, arguments.sizes, {}};
-    if (!arguments.probe.empty()) {
-        std::printf("%s\n", answer_probe(session, arguments.probe).c_str());
-        return 0;
+int ask_all(const Arguments& arguments) {
+    Findings findings;
+    for (const Section& section : sections()) {
+        const auto& only = arguments.only;
+        if (!only.empty() && std::find(only.begin(), only.end(), section.name) == only.end()) continue;
+        ask(section, arguments.asking, findings);
+        print_conclusions(conclusions(findings, section.name), arguments.results_file);
+        if (!arguments.rows_file.empty()) write_rows(arguments.rows_file, answered_rows(findings));
     }
-    print_machine(session);
-    ask_math_modes(session);
-    ask_compute_types(session);
-    ask_ex_functions(session);
-    ask_ties(session);
-    ask_override(session);
-    ask_alignment(session);
-    ask_lt(session);
-    const std::vector<Answer> answers = answered_rows(session);
-    print_answers(answers);
-    if (!arguments.rows_file.empty()) {
-        std::ofstream rows(arguments.rows_file);
-        for (const Answer& answer : answers) rows << answer.row << '\t' << answer.answer << '\n';
-        if (!rows.flush()) throw std::runtime_error(arguments.rows_file + ": cannot be written");
+    if (arguments.only.empty()) {
+        print_heading("What the stand-in has to do to be like this device",
+                      {"row of semantics.def", "answer", "because"});
+        for (const Answer& answer : answered_rows(findings)) print_row({answer.row, answer.answer, answer.because});
     }
-    return 0;
+    for (const std::string& failure : findings.all("failures")) {
+        std::fprintf(stderr, "questions: %s\n", failure.c_str());
+    }
+    return findings.all("failures").empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -149,7 +171,13 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
     try {
-        return gpu::run(gpu::parse(argc, argv));
+        const gpu::Arguments arguments = gpu::parse(argc, argv);
+        if (!arguments.worker.empty()) return gpu::work(arguments);
+        if (arguments.list) {
+            for (const gpu::Section& section : gpu::sections()) std::printf("%s\t%s\n", section.name, section.title);
+            return 0;
+        }
+        return gpu::ask_all(arguments);
     } catch (const gpu::NoDevice& absent) {
         std::fprintf(stderr, "questions: no CUDA device: %s\n", absent.what());
         return gpu::exit_skipped;

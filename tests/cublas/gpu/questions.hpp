@@ -1,52 +1,76 @@
-// The open questions about cuBLAS that no manual answers, each asked by running products and looking at the results.
+// What no manual answers about cuBLAS, asked by running products and looking at the results.
 #pragma once
 
-#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "libraries.hpp"
+#include "findings.hpp"
 #include "problem.hpp"
-#include "report.hpp"
+#include "worker.hpp"
 
 namespace gpu {
 
-struct Session {
-    const Device& device;
-    const Cublas& cublas;
-    std::vector<int> sizes;  // ascending. Small and large: libraries choose their kernels by size
-    std::map<std::string, std::string> measurements;  // "mode_ssymm_tf32" -> "tf32": what rows() concludes from
+/// A section is measured once for each of these.
+struct Variant {
+    const char* name;
+    const char* variables;  // "NAME=value ..."; SHIM stands for the shim's path
 };
 
-/// Runs this program once more, in a process of its own: `--probe NAME` under these variables ("NAME=value ..."). Its
-/// standard output; an answer that begins with "ended with status" where it did not end well.
-std::string in_a_child(const Session& session, const std::string& probe, const std::string& variables = "");
+/// One table, and how it is measured.
+struct Section {
+    const char* name;
+    const char* title;
+    std::vector<const char*> columns;  // with several variants a first one names the variant
+    void (*measure)(Worker& worker);
+    std::vector<Variant> variants = {};  // none: once, as called
+    bool faults_are_answers = false;     // else a row that failed is a failure of the whole
+};
+
+/// In the order in which they are asked.
+std::span<const Section> sections();
 
 /// The format of a product, or how it was refused: a cublasStatus_t's name, or "absent" from this library.
 std::string answer_of(const std::optional<cublasStatus_t>& status, const Measured& measured);
-/// The lower of two formats; a refusal is lower than none.
-std::string lower_format(const std::string& left, const std::string& right);
 
 // questions_math_mode.cpp: which functions a handle's math mode reaches
-void ask_math_modes(Session& session);
+void ask_math_modes(Worker& worker);
 
 // questions_compute_type.cpp: what compute types, algorithms and math modes do to the Ex functions
-void ask_compute_types(Session& session);
-void ask_ex_functions(Session& session);
-void ask_alignment(Session& session);
-void ask_override(Session& session);
-std::string probe_alignment(Session& session, bool batched, cublasComputeType_t compute_type, int offset);
-std::string probe_override(Session& session);
+void ask_compute_types(Worker& worker);
+void ask_ex_functions(Worker& worker);
+void ask_alignment(Worker& worker);
+void ask_override(Worker& worker);
 
 // questions_ties.cpp: how operands are rounded
-void ask_ties(Session& session);
+void ask_ties(Worker& worker);
 
 // questions_lt.cpp: cublasLt
-void ask_lt(Session& session);
-std::string probe_lt_algorithm(Session& session, cublasComputeType_t found_for, cublasComputeType_t used_with);
-std::string probe_lt_misaligned(Session& session);
-std::string lt_format(Session& session, cublasComputeType_t compute_type);
+void ask_lt_formats(Worker& worker);
+void ask_lt_algorithms(Worker& worker);
+void ask_lt_alignment(Worker& worker);
+void ask_workspace(Worker& worker);
+void ask_capability(Worker& worker);
+
+// questions_speed.cpp: bits and times of what should be the same
+void ask_shapes(Worker& worker);
+void ask_gains(Worker& worker);
+// questions_latency.cpp: what a call costs the host
+void ask_latency(Worker& worker);
+// questions_graph.cpp, questions_threads.cpp: what the shim must not change
+void ask_graph(Worker& worker);
+void ask_threads(Worker& worker);
+
+/// Which of two the decision rule takes, and what was seen.
+struct Conclusion {
+    const char* experiment;
+    const char* expected;
+    std::string seen;
+    std::string follows;
+};
+/// conclusions.cpp: what follows from a section.
+std::vector<Conclusion> conclusions(const Findings& findings, const std::string& section);
 
 // rows.cpp: the answers to rows of tests/cublas/stand_in/semantics.def
 struct Answer {
@@ -54,6 +78,6 @@ struct Answer {
     std::string answer;  // "?" where this device cannot tell
     std::string because;
 };
-std::vector<Answer> answered_rows(const Session& session);
+std::vector<Answer> answered_rows(const Findings& findings);
 
 }  // namespace gpu

@@ -12,9 +12,19 @@ namespace {
 
 class Conclusions {
   public:
-    explicit Conclusions(const Session& session) : session_(session) {}
+    explicit Conclusions(const Findings& findings) : findings_(findings) {}
 
-    const std::string& measured(const std::string& name) const { return session_.measurements.at(name); }
+    std::string measured(const std::string& name) const { return findings_.lowest(name); }
+    /// What products that were lowered did: one that was not, or was refused, says nothing about rounding.
+    std::string rounding_rules(const std::string& name) const {
+        std::set<std::string> rules;
+        for (const std::string& rule : findings_.all(name)) {
+            if (rule != "kept" && rule != "refused") rules.insert(rule);
+        }
+        std::string result;
+        for (const std::string& rule : rules) result += (result.empty() ? "" : "+") + rule;
+        return result.empty() ? findings_.distinct(name) : result;
+    }
 
     void add(std::string row, std::string answer, std::string because) {
         answers.push_back({std::move(row), std::move(answer), std::move(because)});
@@ -25,30 +35,26 @@ class Conclusions {
         std::set<std::string> verdicts;
         std::string because;
         for (const char* name : names) {
-            const std::string& format = measured(name);
-            verdicts.insert(format == "fp32" ? "no" : is_format(format) ? "yes" : "?");
+            const std::string format = measured(name);
+            if (is_format(format)) verdicts.insert(format == "fp32" ? "no" : "yes");
             because += (because.empty() ? "" : ", ") + std::string(name) + " " + format;
         }
-        add(row, verdicts.size() == 1 ? *verdicts.begin() : "mixed", because);
+        add(row, verdicts.empty() ? "?" : verdicts.size() == 1 ? *verdicts.begin() : "mixed", because);
     }
 
     /// Whether the first ran as the second did; both in float32 tell nothing.
     void add_same(const std::string& row, const char* left, const char* right) {
         add(row,
-            measured(right) == "fp32"           ? "?"
-            : measured(left) == measured(right) ? "yes"
-                                                : "no",
+            !is_format(measured(left)) || !is_format(measured(right)) || measured(right) == "fp32" ? "?"
+            : measured(left) == measured(right)                                                    ? "yes"
+                                                                                                   : "no",
             std::string(left) + " " + measured(left) + ", " + right + " " + measured(right));
-    }
-
-    static bool is_format(const std::string& answer) {
-        return answer == "fp32" || answer == "tf32" || answer == "bf16" || answer == "fp16";
     }
 
     std::vector<Answer> answers;
 
   private:
-    const Session& session_;
+    const Findings& findings_;
 };
 
 std::string lower_case(std::string text) {
@@ -83,9 +89,10 @@ void conclude_compute_types(Conclusions& conclusions, int compute_capability) {
     conclusions.add_lowered("compute_32f_on_tf32_handle", {"gemm_ex_32f_tf32"});
     conclusions.add_lowered("compute_32f_on_tensor_op_handle", {"gemm_ex_32f_tensor_op"});
     // The row asks whether the mode overrides: the other way round from "was it lowered".
-    const std::string& tf32 = conclusions.measured("gemm_ex_fast_tf32_pedantic");
-    const std::string& bf16 = conclusions.measured("gemm_ex_fast_16bf_pedantic");
-    const bool permitted = conclusions.measured("gemm_ex_fast_tf32_default") != "fp32";
+    const std::string tf32 = conclusions.measured("gemm_ex_fast_tf32_pedantic");
+    const std::string bf16 = conclusions.measured("gemm_ex_fast_16bf_pedantic");
+    const std::string plain = conclusions.measured("gemm_ex_fast_tf32_default");
+    const bool permitted = is_format(plain) && plain != "fp32" && is_format(tf32) && is_format(bf16);
     conclusions.add("pedantic_mode_overrides_fast_types",
                     !permitted                         ? "?"
                     : tf32 == "fp32" && bf16 == "fp32" ? "yes"
@@ -106,20 +113,21 @@ void conclude_compute_types(Conclusions& conclusions, int compute_capability) {
     }
     conclusions.add("fast_16f", conclusions.measured("gemm_ex_fast_16f_default"), "cublasGemmEx, DEFAULT mode");
     conclusions.add("fast_16bf", conclusions.measured("gemm_ex_fast_16bf_default"), "cublasGemmEx, DEFAULT mode");
-    conclusions.add(is_hopper_or_newer ? "tf32_ties_from_9_0" : "tf32_ties", conclusions.measured("tf32_ties"),
+    conclusions.add(is_hopper_or_newer ? "tf32_ties_from_9_0" : "tf32_ties", conclusions.rounding_rules("tf32_ties"),
                     "1 + 2^-11 and 1 + 3*2^-11 times 1");
     conclusions.add(is_hopper_or_newer ? "tf32_ties" : "tf32_ties_from_9_0", "?", "this device is another one");
     conclusions.add("math_mode_combinations", "?", "not asked: a handle may not survive it");
 }
 
 void conclude_override(Conclusions& conclusions) {
-    conclusions.add("tf32_override_off", conclusions.measured("override_fast_tf32"), "cublasGemmEx 32F_FAST_TF32");
-    const std::string& without = conclusions.measured("gemm_ex_fast_16bf_default");
-    const std::string& with = conclusions.measured("override_fast_16bf");
+    conclusions.add("tf32_override_off", conclusions.measured("NVIDIA_TF32_OVERRIDE=0/fast_tf32"),
+                    "cublasGemmEx 32F_FAST_TF32");
+    const std::string without = conclusions.measured("gemm_ex_fast_16bf_default");
+    const std::string with = conclusions.measured("NVIDIA_TF32_OVERRIDE=0/fast_16bf");
     conclusions.add("tf32_override_covers_fast_16bf",
-                    without == "fp32" ? "?"
-                    : with == "fp32"  ? "yes"
-                                      : "no",
+                    !is_format(with) || without == "fp32" ? "?"
+                    : with == "fp32"                      ? "yes"
+                                                          : "no",
                     "cublasGemmEx 32F_FAST_16BF: " + without + ", with the override " + with);
 }
 
@@ -128,11 +136,12 @@ void conclude_devices(Conclusions& conclusions, int compute_capability) {
     conclusions.add("fast_below_compute_capability_8", old ? conclusions.measured("gemm_ex_fast_tf32_default") : "?",
                     old ? "cublasGemmEx 32F_FAST_TF32" : "this device is newer");
     const bool emulates = compute_capability == 100 || compute_capability == 103;
-    const std::string& emulated = conclusions.measured("gemm_ex_emulated_16bfx9_default");
+    const std::string emulated = conclusions.measured("gemm_ex_emulated_16bfx9_default");
     conclusions.add("bf16x9_compute_type_elsewhere",
-                    emulates                           ? "?"
-                    : Conclusions::is_format(emulated) ? emulated
-                                                       : "refused",
+                    emulates                   ? "?"
+                    : emulated == not_measured ? "?"
+                    : is_format(emulated)      ? emulated
+                                               : "refused",
                     emulates ? "this device has BF16x9" : "cublasGemmEx: " + emulated);
     for (const char* row :
          {"compute_32f_on_bf16x9_handle", "pedantic_mode_is_a_pedantic_compute_32f", "emulation_environment",
@@ -142,14 +151,15 @@ void conclude_devices(Conclusions& conclusions, int compute_capability) {
 }
 
 void conclude_refusals(Conclusions& conclusions) {
+    const std::string aligned = conclusions.measured("batched_offset16_fast_tf32");
     int needed = 256;
     for (const int offset : {16, 8, 4}) {
-        if (!Conclusions::is_format(conclusions.measured("batched_offset" + std::to_string(offset) + "_fast_tf32"))) {
+        if (!is_format(conclusions.measured("batched_offset" + std::to_string(offset) + "_fast_tf32"))) {
             break;
         }
         needed = offset;
     }
-    conclusions.add("pointer_array_alignment", std::to_string(needed),
+    conclusions.add("pointer_array_alignment", aligned == not_measured ? "?" : std::to_string(needed),
                     "cublasGemmBatchedEx 32F_FAST_TF32 with operands at 16, 8, 4 bytes: " +
                         conclusions.measured("batched_offset16_fast_tf32") + ", " +
                         conclusions.measured("batched_offset8_fast_tf32") + ", " +
@@ -158,19 +168,25 @@ void conclude_refusals(Conclusions& conclusions) {
                     lower_case(conclusions.measured("lt_algorithm_fast_tf32_on_32f_check")),
                     "an algorithm for 32F_FAST_TF32 with 32F: cublasLtMatmul " +
                         conclusions.measured("lt_algorithm_fast_tf32_on_32f_matmul"));
-    conclusions.add("lt_misaligned_operand", lower_case(conclusions.measured("lt_misaligned")),
+    conclusions.add("lt_misaligned_operand", lower_case(conclusions.measured("lt_misaligned_fast_tf32")),
                     "an algorithm for aligned operands, operands at 4 bytes");
 }
 
 }  // namespace
 
-std::vector<Answer> answered_rows(const Session& session) {
-    Conclusions conclusions(session);
+std::vector<Answer> answered_rows(const Findings& findings) {
+    Conclusions conclusions(findings);
+    const auto found = findings.numbers("compute_capability");
+    const int compute_capability = found.empty() ? 0 : static_cast<int>(found.front());
     conclude_math_modes(conclusions);
-    conclude_compute_types(conclusions, session.device.compute_capability);
+    conclude_compute_types(conclusions, compute_capability);
     conclude_override(conclusions);
-    conclude_devices(conclusions, session.device.compute_capability);
+    conclude_devices(conclusions, compute_capability);
     conclude_refusals(conclusions);
+    // Where a section was left out or failed.
+    for (Answer& answer : conclusions.answers) {
+        if (answer.answer == not_measured) answer.answer = "?";
+    }
     return conclusions.answers;
 }
 

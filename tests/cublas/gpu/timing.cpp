@@ -11,7 +11,7 @@
 #include <random>
 #include <string_view>
 
-#include "libraries.hpp"
+#include "clock.hpp"
 
 namespace {
 
@@ -60,34 +60,6 @@ void fill_with_random_numbers(Buffer& matrix, std::size_t elements) {
     }
 }
 
-class Event {
-  public:
-    explicit Event(const Device& device) : device_(device) {
-        device_.driver.get<decltype(cuEventCreate)>("cuEventCreate")(&event_, CU_EVENT_DEFAULT);
-    }
-    ~Event() { device_.driver.get<decltype(cuEventDestroy)>("cuEventDestroy_v2")(event_); }
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-
-    void record() const { device_.driver.get<decltype(cuEventRecord)>("cuEventRecord")(event_, nullptr); }
-    float milliseconds_since(const Event& start) const {
-        device_.driver.get<decltype(cuEventSynchronize)>("cuEventSynchronize")(event_);
-        float result = 0;
-        // Drivers before CUDA 13 have the function without the suffix only, which does the same.
-        auto elapsed = device_.driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime_v2");
-        if (!elapsed) elapsed = device_.driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime");
-        if (!elapsed) throw std::runtime_error(device_.driver.file() + " has no cuEventElapsedTime");
-        const CUresult status = elapsed(&result, start.event_, event_);
-        if (status != CUDA_SUCCESS)
-            throw std::runtime_error("cuEventElapsedTime: CUresult " + std::to_string(status));
-        return result;
-    }
-
-  private:
-    const Device& device_;
-    CUevent event_ = nullptr;
-};
-
 double median_milliseconds(const Arguments& arguments) {
     const Device device;
     const Cublas cublas(device);
@@ -109,15 +81,8 @@ double median_milliseconds(const Arguments& arguments) {
                    "cublasSgemm");
     };
     for (int i = 0; i < warm_ups; ++i) multiply();
-    const Event start(device);
-    const Event end(device);
     std::vector<double> times;
-    for (int i = 0; i < arguments.repeats; ++i) {
-        start.record();
-        multiply();
-        end.record();
-        times.push_back(end.milliseconds_since(start));
-    }
+    for (int i = 0; i < arguments.repeats; ++i) times.push_back(gpu::milliseconds(device, 1, multiply));
     std::sort(times.begin(), times.end());
     const std::size_t middle = times.size() / 2;
     return times.size() % 2 ? times[middle] : (times[middle - 1] + times[middle]) / 2;

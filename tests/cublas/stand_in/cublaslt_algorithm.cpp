@@ -127,6 +127,8 @@ Algorithm make_algorithm(int id, const Types& types) {
     algorithm.d = static_cast<std::uint8_t>(types.d);
     algorithm.split_k = id == 3 ? 2 : 1;
     algorithm.reduction_scheme = id == 3 ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_NONE;
+    algorithm.tile = CUBLASLT_MATMUL_TILE_64x64;
+    algorithm.stages = CUBLASLT_MATMUL_STAGES_16x4;
     return algorithm;
 }
 
@@ -243,7 +245,9 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cubl
     if (algorithm == nullptr || id < 0 || id >= stand_in::algorithm_count) return CUBLAS_STATUS_INVALID_VALUE;
     const Types types{compute, scale, a, b, c, d};
     if (!stand_in::exists(id, types, handle->head.compute_capability)) return CUBLAS_STATUS_NOT_SUPPORTED;
-    const Algorithm made = stand_in::make_algorithm(id, types);
+    Algorithm made = stand_in::make_algorithm(id, types);
+    made.tile = CUBLASLT_MATMUL_TILE_UNDEFINED;
+    made.stages = CUBLASLT_MATMUL_STAGES_UNDEFINED;
     *algorithm = {};
     std::memcpy(algorithm, &made, sizeof made);
     return CUBLAS_STATUS_SUCCESS;
@@ -270,6 +274,9 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cub
         return stand_in::answer(stand_in::Row::lt_algorithm_of_another_type) == "invalid_value"
                    ? CUBLAS_STATUS_INVALID_VALUE
                    : CUBLAS_STATUS_NOT_SUPPORTED;
+    // What AlgoInit made is no whole algorithm: the caller chooses from what it offers.
+    if (opened->tile == CUBLASLT_MATMUL_TILE_UNDEFINED || opened->stages == CUBLASLT_MATMUL_STAGES_UNDEFINED)
+        return CUBLAS_STATUS_INVALID_VALUE;
     if (!stand_in::exists(opened->id, call.types, handle->head.compute_capability))
         return CUBLAS_STATUS_ARCH_MISMATCH;
     stand_in::fill_result(opened->id, call, result);
@@ -294,9 +301,11 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatm
         case CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX:
         case CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER:
         case CUBLASLT_ALGO_CAP_LD_NEGATIVE:
-        case CUBLASLT_ALGO_CAP_TILE_IDS:
-        case CUBLASLT_ALGO_CAP_STAGES_IDS:
             return word(0);
+        case CUBLASLT_ALGO_CAP_TILE_IDS:
+            return word(CUBLASLT_MATMUL_TILE_64x64);
+        case CUBLASLT_ALGO_CAP_STAGES_IDS:
+            return word(CUBLASLT_MATMUL_STAGES_16x4);
         case CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT:
         case CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT:
         case CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT:

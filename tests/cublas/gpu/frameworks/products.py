@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Runs a framework's float32 products and compares the measured format with what the shim decided.
 
-    products.py torch|cupy|jax|numpy --own default|fp32|tf32 --shim TEXT [--log FILE] [--expect FORMAT] [--size N]
+    products.py torch|cupy|jax|numpy --own default|fp32|tf32 --shim TEXT [--log FILE] [--expect FORMAT] [--must-be-seen]
+                [--size N]
 
 --own is the program's own setting in the framework; --log is FP32_MATMUL_LOG of this process; --expect is the format
-that the shim's setting asks for. Prints one row of a Markdown table per operation. A product that no decision is about
-went past the shim (kernels of the framework's own): its row says `not seen`, and it fails nothing.
-Ends with 0; 1 where a result is lower than its decision, or a decision or result is not as expected; 77 where the
-framework or a CUDA device is missing.
+that the shim's setting asks for. Prints one row of a Markdown table per operation, as soon as it is known. A product that
+no decision is about went past the shim: its row says `not seen`, a failure with --must-be-seen. An operation that the
+framework cannot do here (NVRTC without headers, say) says so in its row; the others go on.
+Ends with 0; 1 where a result is lower than its decision, a decision or result is not as expected, no operation ran, or the
+log was not written; 77 where the framework or a CUDA device is missing.
 """
 
 import argparse
 import importlib
 import json
+import os
 import sys
 
 HEADING = ("| framework | operation | own setting | shim | measured | error | decisions | verdict |\n"
@@ -26,17 +29,27 @@ class DecisionLog:
         self.path = path
         self.position = 0
 
+    def exists(self):
+        return os.path.exists(self.path)
+
     def new_decisions(self):
         if not self.path:
             return []
         try:
             with open(self.path, encoding="utf-8") as file:
                 file.seek(self.position)
-                events = [json.loads(line) for line in file]
-                self.position = file.tell()
+                text = file.read()
         except FileNotFoundError:
             return []
+        # The last line may be in the making.
+        whole = text[: text.rfind("\n") + 1]
+        self.position += len(whole.encode())
+        events = [json.loads(line) for line in whole.splitlines()]
         return [event for event in events if event["event"] == "decision"]
+
+
+def one_line(error):
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}".replace("|", "/")
 
 
 def summary(decisions):
@@ -49,13 +62,16 @@ def summary(decisions):
     return "<br>".join(f"{count} x {text}" for text, count in lines.items())
 
 
-def verdict(measured, decisions, expect, formats):
+def verdict(measured, decisions, arguments, formats):
     """(text, whether it fails)"""
+    expect = arguments.expect
     known = [d["applied"] for d in decisions if d["applied"] != "unchanged"]
     if measured == "wrong":
         return "FAIL: the result is wrong", True
+    if not decisions:
+        return ("FAIL: not seen", True) if arguments.must_be_seen else ("not seen", False)
     if not known:
-        return "not seen", False
+        return ("FAIL: left unchanged", True) if expect else ("left unchanged", False)
     applied = formats.lowest(known)
     if formats.is_lower(measured, applied):
         return f"FAIL: {measured} is lower than {applied}", True
@@ -73,6 +89,7 @@ def main():
     parser.add_argument("--shim", default="none")
     parser.add_argument("--log")
     parser.add_argument("--expect", choices=["fp32", "tf32", "bf16"])
+    parser.add_argument("--must-be-seen", action="store_true")
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--heading", action="store_true", help="print the heading of the table first")
     arguments = parser.parse_args()
@@ -96,16 +113,27 @@ def main():
     b = generator.uniform(-1, 1, shape).astype(numpy.float32)
     log = DecisionLog(arguments.log)
     failed = False
+    ran = 0
     for name, operation in operations.items():
         log.new_decisions()
-        result = operation(a, b)
+        where = f"| {arguments.framework} {framework.version()}, {device} | {name} | {arguments.own} | {arguments.shim} "
+        try:
+            result = operation(a, b)
+        except Exception as error:  # whatever a framework throws: the other operations are asked all the same
+            print(f"{where}| - | - | - | did not run: {one_line(error)} |", flush=True)
+            continue
+        ran += 1
         decisions = log.new_decisions()
         measured, error = formats.judge(result, a, b)
-        text, fails = verdict(measured, decisions, arguments.expect, formats)
+        text, fails = verdict(measured, decisions, arguments, formats)
         failed |= fails
-        print(f"| {arguments.framework} {framework.version()}, {device} | {name} | {arguments.own} | {arguments.shim} "
-              f"| {measured} | {error:.1e} | {summary(decisions)} | {text} |", flush=True)
-    return 1 if failed else 0
+        print(f"{where}| {measured} | {error:.1e} | {summary(decisions)} | {text} |", flush=True)
+    if not ran:
+        print("products.py: no operation ran", file=sys.stderr)
+    if arguments.log and not log.exists():
+        print(f"products.py: {arguments.log} was not written: the shim was not loaded, or saw nothing", file=sys.stderr)
+        failed |= arguments.must_be_seen
+    return 1 if failed or not ran else 0
 
 
 if __name__ == "__main__":

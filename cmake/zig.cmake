@@ -1,0 +1,39 @@
+# Builds for an older C library than this machine's: zig's clang, with the C++ library linked in.
+#
+#   pip install ziglang
+#   cmake --preset portable [-DFP32SHIM_ZIG=PROGRAM] [-DFP32SHIM_GLIBC=2.17]
+#
+# zig is looked for on the path, and in the packages of python3. For this machine's own architecture.
+set(FP32SHIM_GLIBC 2.17 CACHE STRING "the oldest C library that the result runs on; zig knows 2.17 and newer")
+find_program(FP32SHIM_ZIG zig DOC "the program of that name, which `pip install ziglang` brings")
+if(NOT FP32SHIM_ZIG)
+  execute_process(COMMAND python3 -c "import ziglang; print(ziglang.__path__[0])"
+    OUTPUT_VARIABLE folder ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  find_program(FP32SHIM_ZIG zig PATHS "${folder}" NO_DEFAULT_PATH)
+endif()
+if(NOT FP32SHIM_ZIG)
+  message(FATAL_ERROR "no zig: `pip install ziglang`, or name the program by -DFP32SHIM_ZIG=PROGRAM")
+endif()
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES FP32SHIM_ZIG FP32SHIM_GLIBC)
+
+# A compiler is one program to CMake. -fno-sanitize: unless told otherwise, zig traps on undefined behaviour.
+cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)
+set(zig ${CMAKE_BINARY_DIR}/zig)
+foreach(tool cc c++)
+  file(CONFIGURE OUTPUT ${zig}/${tool} @ONLY CONTENT
+    "#!/bin/sh\nexec '${FP32SHIM_ZIG}' ${tool} -target ${machine}-linux-gnu.${FP32SHIM_GLIBC} -fno-sanitize=undefined \"$@\"\n")
+  file(CHMOD ${zig}/${tool} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE)
+endforeach()
+set(CMAKE_C_COMPILER ${zig}/cc)
+set(CMAKE_CXX_COMPILER ${zig}/c++)
+set(CMAKE_ASM_COMPILER ${zig}/cc)
+
+# Libraries that are headers only, each under a folder of its own: /usr/include as a whole would bring this machine's C
+# library before zig's.
+file(MAKE_DIRECTORY ${zig}/include)
+foreach(folder toml++ nlohmann)
+  find_path(FP32SHIM_${folder}_FOUND_IN ${folder} PATHS /usr/include /usr/local/include)
+  file(CREATE_LINK ${FP32SHIM_${folder}_FOUND_IN}/${folder} ${zig}/include/${folder} SYMBOLIC)
+endforeach()
+set(TOMLPLUSPLUS_INCLUDE_DIR ${zig}/include CACHE PATH "")
+set(FP32SHIM_JSON_INCLUDE ${zig}/include CACHE PATH "")

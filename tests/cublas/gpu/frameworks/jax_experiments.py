@@ -1,0 +1,39 @@
+"""What experiments.py measures of JAX."""
+
+import os
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+if "EXPERIMENT_FOLDER" in os.environ:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = os.path.join(os.environ["EXPERIMENT_FOLDER"], "jax")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+import jax  # noqa: E402
+import numpy  # noqa: E402
+
+import measured  # noqa: E402
+
+
+class NoDevice(RuntimeError):
+    pass
+
+
+def _format_of_product(n=2048):
+    try:
+        device = jax.devices("cuda")[0]
+    except RuntimeError as error:
+        raise NoDevice("no CUDA device") from error
+    generator = numpy.random.default_rng(1)
+    a, b = (generator.uniform(-1, 1, (n, n)).astype(numpy.float32) for _ in range(2))
+    result = jax.jit(jax.numpy.matmul)(jax.device_put(a, device), jax.device_put(b, device))
+    return measured.judge(numpy.asarray(result[:64]), a, b)[0]
+
+
+def measure_jax_triton():
+    """The default precision: XLA may use TF32. Another cache for each process, or one variant's kernels serve all."""
+    jax.config.update("jax_enable_compilation_cache", False)
+    return {"matmul": _format_of_product()}
+
+
+def measure_jax_cache():
+    jax.config.update("jax_default_matmul_precision", "float32")
+    return {"matmul": _format_of_product()}

@@ -1,0 +1,86 @@
+"""What experiments.py measures of PyTorch."""
+
+import json
+import os
+
+import torch
+
+
+class NoDevice(RuntimeError):
+    pass
+
+
+def _need_device():
+    if not torch.cuda.is_available():
+        raise NoDevice("no CUDA device")
+    torch.manual_seed(1)
+
+
+def _format(result, reference):
+    """Judged by the size of the error against float64: TF32 leaves some 3e-4, FP32 some 1e-6."""
+    error = float((result.double() - reference).norm() / reference.norm())
+    return "fp32" if error < 3e-5 else "tf32" if error < 1.5e-3 else "bf16 or lower"
+
+
+def measure_torch_convolutions():
+    _need_device()
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    image = torch.rand(8, 64, 56, 56, device="cuda") - 0.5
+    answers = {}
+    for name, size in (("1x1", 1), ("3x3", 3)):
+        layer = torch.nn.Conv2d(64, 128, size, padding=size // 2).cuda()
+        with torch.no_grad():
+            answers[f"convolution {name}"] = _format(layer(image), layer.double()(image.double()))
+    layer = torch.nn.LSTM(256, 256).cuda()
+    sequence = torch.rand(16, 32, 256, device="cuda") - 0.5
+    with torch.no_grad():
+        answers["LSTM"] = _format(layer(sequence)[0], layer.double()(sequence.double())[0])
+    return answers
+
+
+def measure_torch_solves():
+    _need_device()
+    torch.backends.cuda.matmul.allow_tf32 = False
+    n = 1024
+    x = torch.randn(n, n, device="cuda", dtype=torch.float64)
+    spd = (x @ x.T / n + torch.eye(n, device="cuda", dtype=torch.float64)).float()
+    right = torch.randn(n, 256, device="cuda")
+    triangle = torch.linalg.cholesky(spd)
+    wide = spd.double()
+
+    def residual(matrix, solution):
+        matrix, solution = matrix.double(), solution.double()
+        return float((matrix @ solution - right.double()).norm() / (matrix.norm() * solution.norm()))
+
+    lower = triangle.double()
+    return {"cholesky": f"{float((lower @ lower.T - wide).norm() / wide.norm()):.1e}",
+            "solve": f"{residual(spd, torch.linalg.solve(spd, right)):.1e}",
+            "solve_triangular": f"{residual(triangle, torch.linalg.solve_triangular(triangle, right, upper=False)):.1e}"}
+
+
+def _decisions(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return sum(json.loads(line)["event"] == "decision" for line in file)
+    except FileNotFoundError:
+        return 0
+
+
+def measure_torch_autotune():
+    """The program asks for TF32 itself: what a floor is there for."""
+    _need_device()
+    torch.set_float32_matmul_precision("high")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.environ["EXPERIMENT_FOLDER"], str(os.getpid()))
+    os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+    a = torch.rand(2048, 2048, device="cuda") - 0.5
+    b = torch.rand(2048, 2048, device="cuda") - 0.5
+    multiply = torch.compile(lambda left, right: left @ right, mode="max-autotune-no-cudagraphs")
+    multiply(a, b)
+    log = os.environ["FP32_MATMUL_LOG"]
+    before = _decisions(log)
+    result = multiply(a, b)
+    torch.cuda.synchronize()
+    preloaded = "LD_PRELOAD" in os.environ
+    chosen = "unknown, no shim" if not preloaded else "cuBLAS" if _decisions(log) > before else "a kernel of its own"
+    return {"format": _format(result, a.double() @ b.double()), "chosen": chosen}

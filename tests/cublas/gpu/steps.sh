@@ -1,0 +1,200 @@
+# What run.sh runs. Sourced by it. Each step appends a line to steps.tsv as it ends: section, name, verdict, seconds.
+# shellcheck shell=bash disable=SC2154
+
+# record SECTION NAME STATUS LOG SECONDS
+record() {
+    local verdict
+    case $3 in
+        0) verdict=passed ;;
+        77) verdict="skipped: $(tail -n 1 "$4" | tr '|\t' '  ')" ;;
+        124 | 137) verdict="FAILED: stopped at the time limit" ;;
+        *) verdict="FAILED: status $3, see $(basename "$4")" ;;
+    esac
+    printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$verdict" "$5" >>"$output/steps.tsv"
+    printf '%4d s  %-11s %-42s %s\n' "$SECONDS" "$1" "$2" "$verdict"
+}
+skip() { printf '%s\t%s\tskipped: %s\t0\n' "$1" "$2" "$3" >>"$output/steps.tsv"; }
+
+# run LIMIT SECTION NAME COMMAND...: runs it, at most LIMIT seconds, with its output in SECTION-NAME.log, and records how
+# it ended. With must_log=FILE, a command that passed and left no FILE has failed: then the shim was not there.
+run() {
+    local limit=$1 section=$2 name=$3 left=$((deadline - SECONDS)) log status=0 begun=$SECONDS
+    shift 3
+    log=$logs/$section-${name//[^a-zA-Z0-9.-]/_}.log
+    if ((left <= 0)); then
+        skip "$section" "$name" "no time left"
+        return 77
+    fi
+    ((left < limit)) && limit=$left
+    # `timeout` runs programs only, and native and under are functions.
+    export -f native under
+    export search here
+    # shellcheck disable=SC2016
+    timeout --kill-after=5 "$limit" bash -c '"$@"' run "$@" >"$log" 2>&1 </dev/null || status=$?
+    if ((status == 0)) && [[ ${must_log:-} && ! -s $must_log ]]; then
+        echo "run.sh: $must_log was not written: the shim was not loaded, or decided nothing" >>"$log"
+        status=98
+    fi
+    record "$section" "$name" "$status" "$log" $((SECONDS - begun))
+    return "$status"
+}
+
+# First of all: that the shim is loaded here, and decides.
+step_shim() {
+    must_log=$logs/shim.jsonl run 120 shim "is loaded" shim_decides
+}
+shim_decides() {
+    under FP32_MATMUL_PRECISION=high FP32_MATMUL_LOG="$logs/shim.jsonl" -- "$here/timing" --size 64 --repeats 1 &&
+        grep '"applied":"tf32"' "$logs/shim.jsonl"
+}
+export -f shim_decides
+export logs
+
+section_questions() {
+    local size=()
+    if [[ $quick ]]; then size=(--quick); fi
+    if [[ $smoke ]]; then size=(--size 64); fi
+    run 240 questions "all" native "$here/questions" "${size[@]}" --rows "$output/rows.tsv" \
+        --results "$output/results.tsv"
+}
+
+# timing_rounds: appends `variant<TAB>size<TAB>milliseconds` to timing.tsv, the variants taking turns.
+timing_rounds() {
+    local rounds=5 arguments=(--repeats 20) round log=$logs/timing.jsonl
+    if [[ $quick ]]; then rounds=2 arguments=(--repeats 10); fi
+    if [[ $smoke ]]; then arguments+=(--size 64); fi
+    : >"$output/timing.tsv"
+    for ((round = 0; round < rounds; ++round)); do
+        native "$here/timing" --math tf32 "${arguments[@]}" | awk '{print "native TF32\t" $1 "\t" $3}' || return
+        under FP32_MATMUL_PRECISION=high FP32_MATMUL_LOG="$log" FP32_MATMUL_LOG_LEVEL=summary -- \
+            "$here/timing" --math default "${arguments[@]}" | awk '{print "forced TF32\t" $1 "\t" $3}' || return
+        native "$here/timing" --math default "${arguments[@]}" | awk '{print "FP32\t" $1 "\t" $3}' || return
+    done >>"$output/timing.tsv"
+    grep -q '"applied":"tf32"' "$log" || { echo "the forced rounds were not decided as TF32"; return 1; }
+    timing_table
+}
+timing_table() {
+    sort -t $'\t' -k1,1 -k3,3g "$output/timing.tsv" | awk -F '\t' '
+        { times[$1, ++count[$1]] = $3; size = $2 }
+        function median(variant,   n) {
+            n = count[variant]
+            return n % 2 ? times[variant, (n + 1) / 2] : (times[variant, n / 2] + times[variant, n / 2 + 1]) / 2
+        }
+        END {
+            print "| variant | size | rounds | median, ms | fastest round | slowest round | TFLOP/s " \
+                "| time over native TF32 |"
+            print "|---|---|---|---|---|---|---|---|"
+            split("native TF32,forced TF32,FP32", variants, ",")
+            for (i = 1; i <= 3; ++i) {
+                v = variants[i]
+                printf "| %s | %d^3 | %d | %.4f | %.4f | %.4f | %.1f | %.4f |\n", v, size, count[v], median(v),
+                    times[v, 1], times[v, count[v]], 2 * size ^ 3 / median(v) / 1e9, median(v) / median(variants[1])
+            }
+        }'
+}
+section_timing() {
+    export -f timing_rounds timing_table
+    export output quick smoke
+    run 60 timing "8192, alternating" timing_rounds
+}
+
+# qtlq PRECISION COLUMN APPLIED: runs the case, and checks the rounding that it shows and the decision. COLUMN may be any
+# of several roundings: devices differ.
+qtlq() {
+    local precision=$1 column=$2 applied=$3 log=$logs/qtlq-$1.jsonl text=$logs/qtlq-$1.txt status=0
+    under FP32_MATMUL_PRECISION="$precision" FP32_MATMUL_LOG="$log" -- "$here/qtlq_cublas" "$here" >"$text" || status=$?
+    if ((status == 0)); then
+        under FP32_MATMUL_PRECISION="$precision" -- "$here/qtlq_cublas" --csv "$here" >"$text.csv" &&
+            native "$here/qtlq_columns" "$here" "$text.csv" >>"$text"
+        mv "$text.csv" "${text%.txt}.csv"
+    fi
+    cat "$text"
+    ((status == 0)) || return "$status"
+    grep -q "^column: $column" "$text" || { echo "expected: column: $column"; return 1; }
+    grep -q '"function":"cublasSgemm_v2".*"applied":"'"$applied"'"' "$log" ||
+        { echo "expected: a decision of cublasSgemm_v2 with applied $applied in $(basename "$log")"; return 1; }
+}
+section_qtlq() {
+    if [[ $cublas_version != 13 ]]; then
+        skip qtlq all "it links libcublas.so.13"
+        return
+    fi
+    export -f qtlq
+    run 30 qtlq highest qtlq highest FP32 fp32
+    run 30 qtlq high qtlq high TF32 tf32
+    # FAST_16BF allows TF32 too.
+    run 30 qtlq medium qtlq medium "[BT]F" bf16
+}
+
+# framework NAME OWN SHIM-SETTING EXPECT [VARIABLE=VALUE...]: Python finds its own CUDA libraries.
+framework() {
+    local name=$1 own=$2 setting=$3 expect=$4 log
+    shift 4
+    local arguments=(--own "$own" --shim "$setting${*:+, $*}")
+    log=$logs/frameworks-$name-$own-${setting//[^a-z0-9]/_}-$#.jsonl
+    if [[ $expect ]]; then arguments+=(--expect "$expect"); fi
+    if [[ $smoke ]]; then arguments+=(--size 128); fi
+    # XLA also multiplies with kernels of its own, unless it is told not to.
+    if [[ $name != jax || $# -gt 0 ]]; then arguments+=(--must-be-seen); fi
+    case $setting in
+        floor*) set -- FP32_MATMUL_FLOOR=fp32 "$@" ;;
+        *) set -- FP32_MATMUL_PRECISION="$setting" "$@" ;;
+    esac
+    run 100 frameworks "$name, own $own, $setting${2:+, $2}" env "$@" FP32_MATMUL_LOG="$log" \
+        LD_PRELOAD="$here/libfp32shim.so" "$python" -B "$here/frameworks/products.py" "$name" "${arguments[@]}" \
+        --log "$log"
+}
+# framework_runs NAME: its products under each setting, then its experiments.
+framework_runs() {
+    local name=$1 cublas_only=() experiment
+    if [[ $name == jax ]]; then cublas_only=(XLA_FLAGS=--xla_gpu_enable_triton_gemm=false); fi
+    framework "$name" fp32 high tf32 "${cublas_only[@]}"
+    # A framework that is not there needs no further tries.
+    (($? != 77)) || return
+    framework "$name" tf32 highest fp32 "${cublas_only[@]}"
+    framework "$name" tf32 "floor fp32" fp32 "${cublas_only[@]}"
+    for experiment in $("$python" -B "$here/frameworks/experiments.py" --list "$name"); do
+        run 150 frameworks "experiment $experiment" "$python" -B "$here/frameworks/experiments.py" "$experiment" \
+            --shim "$here/libfp32shim.so" --results "$output/results.tsv"
+    done
+    [[ $quick ]] && return
+    framework "$name" default native "" "${cublas_only[@]}"
+    framework "$name" tf32 native "" "${cublas_only[@]}"
+    # What XLA does by itself: products by its own kernels are not seen, which is worth showing.
+    if [[ $name == jax ]]; then framework jax fp32 high ""; fi
+}
+section_frameworks() {
+    local name
+    # On the CPU: that measuring and reading the log work.
+    framework numpy default high tf32 FP32_MATMUL_CPU=emulate
+    for name in torch cupy jax; do framework_runs "$name" & done
+    wait
+}
+
+# clients SETTING [VARIABLE=VALUE...]: every client under it.
+clients() {
+    local setting=$1 program programs=(products products_dlopen handles handles_dlopen lt lt_dlopen) log
+    shift
+    if [[ $quick ]]; then programs=(products lt_dlopen); fi
+    for program in "${programs[@]}"; do
+        if [[ $cublas_version != 13 && $program != *_dlopen ]]; then
+            skip clients "$program, $setting" "it links libcublas.so.13"
+            continue
+        fi
+        log=$logs/clients-$program-$setting.jsonl
+        # Hundreds of lines a program: kept only where something has to be looked at.
+        must_log=$log run 100 clients "$program, $setting" under "$@" FP32_MATMUL_LOG="$log" CLIENT_LOG="$log" -- \
+            "$here/$program" --gtest_brief=1 && rm -f "$log"
+    done
+}
+section_clients() {
+    clients native FP32_MATMUL_PRECISION=native &
+    clients high FP32_MATMUL_PRECISION=high CLIENT_EXPECT=tf32 &
+    # The program asks for TF32 itself, and the floor holds against it.
+    clients floor FP32_MATMUL_FLOOR=fp32 CLIENT_EXPECT=fp32 CLIENT_MATH_MODE=3 &
+    wait
+    [[ $quick ]] && return
+    clients highest FP32_MATMUL_PRECISION=highest CLIENT_EXPECT=fp32 &
+    clients medium FP32_MATMUL_PRECISION=medium CLIENT_EXPECT=bf16 &
+    wait
+}
