@@ -160,6 +160,7 @@ bool tries_next_folder(int error) {
         real_execve.get()(path, words, environment);
         const int error = errno;
         program.failed();
+        if (error == ENOEXEC) StartedProgram("/bin/sh", environment);  // execvp gives the file to it
         if (!tries_next_folder(error)) return;
     }
 }

@@ -419,6 +419,17 @@ def test_what_is_given_to_a_shell_after_the_kernel_refused_it_is_not_noted(progr
     assert children(verify(log)) == {}
 
 
+def test_a_shell_that_is_given_a_file_without_a_header_is_judged_in_its_place(programs, tmp_path, log):
+    script = tmp_path / "script"
+    script.write_text(f"{programs}/dyn\n")
+    script.chmod(0o755)
+    run(programs, "bash", "-c", f"./dyn; env {script}; env -i {script}; true", log=log)
+    result = verify(log)
+    found = children(result)
+    assert result.json["calls_shown"] == 20 and set(found) == {"child:sh"}
+    assert "without the shim in LD_PRELOAD" in found["child:sh"] and "times in all" not in found["child:sh"]
+
+
 @pytest.mark.parametrize("how", ["posix_spawn", "posix_spawnp"])
 def test_a_child_that_is_started_in_another_folder_is_not_taken_for_covered(programs, tmp_path, log, how):
     (tmp_path / "folder").mkdir()
