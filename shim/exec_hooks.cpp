@@ -102,8 +102,16 @@ const char* path_of_descriptor(int descriptor, std::string_view name, char (&buf
     return path.overflowed() ? nullptr : buffer;
 }
 
+/// The same pointer, of which the compiler does not know that the C library declares it nonnull: programs pass
+/// nullptr all the same, and gcc removes a test for it in spite of -fno-delete-null-pointer-checks.
+const char* perhaps_null(const char* pointer) {
+    asm("" : "+r"(pointer));
+    return pointer;
+}
+
 /// A path as execveat takes it.
 const char* path_at(int folder, const char* path, char (&buffer)[record::path_capacity]) {
+    path = perhaps_null(path);
     const bool is_whole = path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
     return is_whole ? path : path_of_descriptor(folder, path, buffer);
 }
@@ -152,6 +160,7 @@ bool tries_next_folder(int error) {
         real_execve.get()(path, words, environment);
         const int error = errno;
         program.failed();
+        if (error == ENOEXEC) StartedProgram("/bin/sh", environment);  // execvp gives the file to it
         if (!tries_next_folder(error)) return;
     }
 }
@@ -193,6 +202,7 @@ void copy_words(char** to, const char* first, int count, va_list words) {
 /// The array is on the stack, as in the C library: nothing may be allocated after vfork or in a signal handler.
 template <class Start>
 [[gnu::noinline]] int with_words(const char* first, va_list words, int extra, Start start) {
+    first = perhaps_null(first);
     va_list counted;
     va_copy(counted, words);
     const int count = count_words(first, counted);
@@ -210,7 +220,6 @@ template <class Start>
 }  // namespace
 }  // namespace fp32shim
 
-// The C library's parameters are declared nonnull; programs pass nullptr all the same.
 #define FP32SHIM_HOOK extern "C" __attribute__((visibility("default")))
 
 using namespace fp32shim;

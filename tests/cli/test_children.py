@@ -146,10 +146,11 @@ ELSEWHERE = """
     }
 """
 
-# Starts argv[2] by argv[1] with an environment that cannot be read, wholly or in part, and returns the error.
+# Starts argv[2] by argv[1] with an environment that cannot be read, wholly or in part, or (4) no path; returns the error.
 UNREADABLE = """
     #define _GNU_SOURCE
     #include <errno.h>
+    #include <fcntl.h>
     #include <spawn.h>
     #include <string.h>
     #include <sys/mman.h>
@@ -157,18 +158,21 @@ UNREADABLE = """
     int main(int argc, char** argv) {
         if (argc != 4) return 2;
         char* words[] = {argv[2], 0};
+        char* volatile path = argv[2];
         char* end = (char*)mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096;
         munmap(end, 4096);
         char* bad_entry[] = {"A=1", (char*)8, 0};
         char* without_end[] = {end - 11, 0};
-        char** environments[] = {(char**)8, bad_entry, without_end, (char**)end - 2};
+        char** environments[] = {(char**)8, bad_entry, without_end, (char**)end - 2, environ};
         const int number = argv[3][0] - '0';
         if (number == 2) memcpy(end - 11, "LD_PRELOAD=", 11);
         if (number == 3) environments[3][0] = environments[3][1] = "A=1";
+        if (number == 4) path = 0;
         pid_t child;
-        if (!strcmp(argv[1], "posix_spawn")) return posix_spawn(&child, argv[2], 0, 0, words, environments[number]);
-        if (!strcmp(argv[1], "execvpe")) execvpe(argv[2], words, environments[number]);
-        if (!strcmp(argv[1], "execve")) execve(argv[2], words, environments[number]);
+        if (!strcmp(argv[1], "posix_spawn")) return posix_spawn(&child, path, 0, 0, words, environments[number]);
+        if (!strcmp(argv[1], "execvpe")) execvpe(path, words, environments[number]);
+        if (!strcmp(argv[1], "execve")) execve(path, words, environments[number]);
+        if (!strcmp(argv[1], "execveat")) execveat(AT_FDCWD, path, words, environments[number], 0);
         return errno;
     }
 """
@@ -415,6 +419,17 @@ def test_what_is_given_to_a_shell_after_the_kernel_refused_it_is_not_noted(progr
     assert children(verify(log)) == {}
 
 
+def test_a_shell_that_is_given_a_file_without_a_header_is_judged_in_its_place(programs, tmp_path, log):
+    script = tmp_path / "script"
+    script.write_text(f"{programs}/dyn\n")
+    script.chmod(0o755)
+    run(programs, "bash", "-c", f"./dyn; env {script}; env -i {script}; true", log=log)
+    result = verify(log)
+    found = children(result)
+    assert result.json["calls_shown"] == 20 and set(found) == {"child:sh"}
+    assert "without the shim in LD_PRELOAD" in found["child:sh"] and "times in all" not in found["child:sh"]
+
+
 @pytest.mark.parametrize("how", ["posix_spawn", "posix_spawnp"])
 def test_a_child_that_is_started_in_another_folder_is_not_taken_for_covered(programs, tmp_path, log, how):
     (tmp_path / "folder").mkdir()
@@ -440,10 +455,12 @@ def test_a_child_in_another_mount_namespace_is_noted(programs, tmp_path, log, ho
     assert "/static, is statically linked" in children(verify(log))["child:static"]
 
 
-@pytest.mark.parametrize("environment_number", range(4))
-@pytest.mark.parametrize("how", ["execve", "execvpe", "posix_spawn"])
-def test_an_environment_that_cannot_be_read_fails_as_without_the_shim(programs, log, how, environment_number):
-    words = [programs / "unreadable", how, programs / "dyn", str(environment_number)]
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("how", ["execve", "execvpe", "execveat", "posix_spawn"])
+def test_arguments_that_cannot_be_read_fail_as_without_the_shim(programs, log, how, number):
+    if (how, number) == ("execvpe", 4):
+        pytest.skip("execvpe without a path crashes without the shim, too")
+    words = [programs / "unreadable", how, programs / "dyn", str(number)]
     plain = subprocess.run(words, check=False, env=settings())
     assert plain.returncode == 14  # EFAULT
     done = run(programs, *words, log=log)
