@@ -175,7 +175,7 @@ def test_kernels_for_gpus_count_only_where_a_driver_was_loaded(tmp_path):
 
 @pytest.mark.parametrize("name, word", [
     ("libcudnn_graph.so.9", "cuDNN"), ("libcudnn_ops_infer.so.8", "cuDNN"), ("libcutensor.so.2", "cuTENSOR"),
-    ("xla_cuda_plugin.so", "XLA-GPU")])
+    ("xla_cuda_plugin.so", "XLA-GPU"), ("libnvinfer.so.10", "TensorRT")])
 def test_no_pin_proves_anything_of_kernels_that_a_library_has_itself(name, word, tmp_path):
     product = plugin(tmp_path / "libproduct.so")
     bypass = plugin(tmp_path / name, "void run(void) {}")
@@ -197,6 +197,17 @@ def test_kernels_for_gpus_are_known_wherever_they_are_linked_in(mark, word, tmp_
     assert verify(load(tmp_path / "without.fp32rec", *words)).returncode == 0
     result = verify(load(tmp_path / "with.fp32rec", *words, f"local={driver}"))
     assert (result.returncode, roads(result)) == (3, [word])
+
+
+@pytest.mark.parametrize("name", ["librocblas.so.4", "libhipblaslt.so.0", "libMIOpen.so.1"])
+def test_libraries_for_gpus_of_amd_are_doubts(name, tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    bypass = plugin(tmp_path / name, "void run(void) {}")
+    driver = plugin(tmp_path / "libamdhip64.so.6", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", f"local={bypass}"]
+    assert verify(load(tmp_path / "without.fp32rec", *words)).returncode == 0
+    result = verify(load(tmp_path / "with.fp32rec", *words, f"local={driver}"))
+    assert (result.returncode, roads(result)) == (3, ["AMD-BLAS"])
 
 
 def test_processes_with_a_pin_and_without_it_are_two_entries(tmp_path):
