@@ -523,7 +523,8 @@ def test_what_is_given_to_a_shell_after_the_kernel_refused_it_is_not_noted(progr
     foreign.write_bytes(content)
     foreign.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
-    plain = subprocess.run([programs / "starter", how, foreign], check=False, capture_output=True, env=settings(PATH=path))
+    plain = subprocess.run([programs / "starter", how, foreign], check=False, capture_output=True,
+                           env=settings(PATH=path))
     done = run(programs, "bash", "-c", f"./dyn; exec ./starter {how} {foreign}", log=log, options=["-q"], PATH=path)
     assert done.returncode == plain.returncode and "Syntax error" in done.stderr, done.stderr
     assert children(verify(log)) == {}
