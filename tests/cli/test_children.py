@@ -176,6 +176,115 @@ UNREADABLE = """
         return errno;
     }
 """
+# What programs see of the functions that start others: statuses, errors, signals, descriptors, cancellation. `state` is
+# what a child says of itself; its first argument is this program's path.
+BEHAVIOUR = """
+    #define _GNU_SOURCE
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <pthread.h>
+    #include <signal.h>
+    #include <spawn.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    extern char** environ;
+    static char* self;
+    static volatile sig_atomic_t signals;
+    static void on_signal(int number) { (void)number; ++signals; }
+    static void show(const char* what, long result) {
+        printf("%s: %ld, errno %d\\n", what, result, result == -1 ? errno : 0);
+        fflush(stdout);
+    }
+    static int state(void) {
+        sigset_t mask;
+        sigprocmask(SIG_BLOCK, 0, &mask);
+        for (int i = 1; i < 65; ++i) {
+            struct sigaction action;
+            if (sigismember(&mask, i) == 1) printf(" blocked %d", i);
+            if (sigaction(i, 0, &action) == 0 && action.sa_handler == SIG_IGN) printf(" ignored %d", i);
+        }
+        for (int i = 0; i < 1024; ++i)
+            if (fcntl(i, F_GETFD) != -1) printf(" descriptor %d", i);
+        printf(" group %d session %d\\n", getpgrp() == getpid(), getsid(0) == getpid());
+        return 42;
+    }
+    static void* run_for_long(void* unused) { system("exec sleep 60"); return unused; }
+    static void with_system(const char* command) {
+        show("no command", system(0));
+        show("exit 3", system("exit 3"));
+        show("killed", system("kill -9 $$"));
+        show("missing", system("no_such_command 2>/dev/null"));
+        signal(SIGCHLD, SIG_IGN);
+        show("SIGCHLD ignored", system("exit 4"));
+        signal(SIGCHLD, on_signal);
+        show("SIGCHLD handled", system("exit 5"));
+        show("signals", signals);
+        signal(SIGCHLD, SIG_DFL);
+        show("interrupt", system("kill -INT $PPID; kill -QUIT $PPID; exit 6"));
+        show("state", system(command));
+        pthread_t thread;
+        void* result = 0;
+        pthread_create(&thread, 0, run_for_long, 0);
+        usleep(200000);
+        pthread_cancel(thread);
+        pthread_join(thread, &result);
+        show("cancelled", result == PTHREAD_CANCELED);
+        show("child left", waitpid(-1, 0, WNOHANG));
+    }
+    static void with_popen(const char* command) {
+        char text[4096];
+        FILE* first = popen("cat >/dev/null; exit 11", "w");
+        FILE* second = popen(command, "re");
+        FILE* third = popen("cat >/dev/null; exit 12", "we");
+        FILE* fourth = popen(command, "r");
+        while (fgets(text, sizeof text, second) != 0 || fgets(text, sizeof text, fourth) != 0) fputs(text, stdout);
+        show("close on exec", fcntl(fileno(first), F_GETFD) | fcntl(fileno(second), F_GETFD) << 1);
+        FILE* all[] = {first, second, third, fourth};
+        for (int i = 0; i < 4; ++i) show("pclose", pclose(all[i]));
+        errno = 0;
+        show("wrong mode", popen("true", "x") == 0 ? -1 : 0);
+    }
+    static void with_attributes(short flags) {
+        char* words[] = {self, "state", 0};
+        posix_spawnattr_t attributes;
+        posix_spawn_file_actions_t actions;
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGUSR1);
+        posix_spawnattr_init(&attributes);
+        posix_spawnattr_setflags(&attributes, flags);
+        posix_spawnattr_setsigdefault(&attributes, &set);
+        posix_spawnattr_setsigmask(&attributes, &set);
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, 1, 7);
+        posix_spawn_file_actions_addclose(&actions, 0);
+        pid_t child = 0;
+        int status = 0;
+        const int error = posix_spawn(&child, self, &actions, &attributes, words, environ);
+        waitpid(child, &status, 0);
+        show("spawned", error << 16 | status);
+        posix_spawn_file_actions_addopen(&actions, 3, "/nonexistent/file", O_RDONLY, 0);
+        show("an action that fails", posix_spawn(&child, self, &actions, &attributes, words, environ));
+    }
+    int main(int argc, char** argv) {
+        if (argc > 1) return state();
+        char command[4096];
+        self = argv[0];
+        snprintf(command, sizeof command, "%s state", self);
+        if (open("/dev/null", O_RDONLY) < 0 || open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) return 1;
+        with_system(command);
+        with_popen(command);
+        signal(SIGUSR1, SIG_IGN);
+        with_attributes(0);
+        with_attributes(POSIX_SPAWN_SETSIGDEF);
+        with_attributes(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+        with_attributes(POSIX_SPAWN_SETSID);
+        return state();
+    }
+"""
 DIRECTLY = ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "posix_spawn",
             "posix_spawnp", "vfork", "handler"]
 BY_A_SHELL = ["system", "popen"]
@@ -195,6 +304,7 @@ def programs(tmp_path_factory):
     build(folder / "dyn", PRODUCTS, "-Wl,--no-as-needed", "-x", "none", shim.blas_library("reference"))
     build(folder / "static", "int main(void) { return 7; }", "-static")
     build(folder / "starter", STARTER)
+    build(folder / "behaviour", BEHAVIOUR, "-pthread", "-Wno-unused-result")
     build(folder / "elsewhere", ELSEWHERE)
     build(folder / "unreadable", UNREADABLE)
     return folder
@@ -413,7 +523,8 @@ def test_what_is_given_to_a_shell_after_the_kernel_refused_it_is_not_noted(progr
     foreign.write_bytes(content)
     foreign.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
-    plain = subprocess.run([programs / "starter", how, foreign], check=False, capture_output=True, env=settings(PATH=path))
+    plain = subprocess.run([programs / "starter", how, foreign], check=False, capture_output=True,
+                           env=settings(PATH=path))
     done = run(programs, "bash", "-c", f"./dyn; exec ./starter {how} {foreign}", log=log, options=["-q"], PATH=path)
     assert done.returncode == plain.returncode and "Syntax error" in done.stderr, done.stderr
     assert children(verify(log)) == {}
@@ -453,6 +564,17 @@ def test_a_child_in_another_mount_namespace_is_noted(programs, tmp_path, log, ho
     done = run(programs, "bash", "-c", f"./dyn; exec ./elsewhere {how} {root} /static", log=log)
     assert done.returncode == 7 and "cannot be noted" not in done.stderr, done.stderr
     assert "/static, is statically linked" in children(verify(log))["child:static"]
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_programs_are_started_as_without_the_shim(programs, log, is_recorded):
+    """Statuses, errors, signals, descriptors and cancellation."""
+    keywords = {"text": True, "capture_output": True, "check": False, "stdin": subprocess.DEVNULL}
+    plain = subprocess.run([programs / "behaviour"], env=settings(), **keywords)
+    assert plain.returncode == 42 and "cancelled: 1" in plain.stdout and plain.stdout.count("pclose") == 4
+    variables = {"FP32_MATMUL_LOG": log} if is_recorded else {}
+    done = subprocess.run([programs / "behaviour"], env=settings(LD_PRELOAD=shim.LIBRARY, **variables), **keywords)
+    assert (done.returncode, done.stdout, done.stderr) == (42, plain.stdout, plain.stderr)
 
 
 @pytest.mark.parametrize("number", range(5))
