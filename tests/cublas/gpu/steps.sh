@@ -15,8 +15,8 @@ record() {
 }
 skip() { printf '%s\t%s\tskipped: %s\t0\n' "$1" "$2" "$3" >>"$output/steps.tsv"; }
 
-# run LIMIT SECTION NAME COMMAND...: runs it, at most LIMIT seconds, with its output in SECTION-NAME.log, and records how
-# it ended.
+# run LIMIT SECTION NAME COMMAND...: runs it, at most LIMIT seconds, with its output in SECTION-NAME.log, and records
+# how it ended.
 run() {
     local limit=$1 section=$2 name=$3 left=$((deadline - SECONDS)) log status=0 begun=$SECONDS
     shift 3
@@ -30,7 +30,13 @@ run() {
     export -f native under
     export search here
     # shellcheck disable=SC2016
-    timeout --kill-after=5 "$limit" bash -c '"$@"' run "$@" >"$log" 2>&1 </dev/null || status=$?
+    timeout --kill-after=5 "$limit" bash -c '"$@"' run "$@" >"$log" 2>&1 </dev/null &
+    # Not in the foreground, where the shell would hear of a signal only after it. timeout's processes are a group of
+    # their own, which ends with it.
+    local running=$!
+    # shellcheck disable=SC2064
+    trap "kill $running 2>/dev/null; exit 143" TERM INT HUP
+    wait "$running" || status=$?
     record "$section" "$name" "$status" "$log" $((SECONDS - begun))
     return "$status"
 }
