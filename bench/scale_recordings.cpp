@@ -1,14 +1,21 @@
 // Recordings that are large or many, for bench/scale: what the shim's writer would write for such programs.
 //
-//   scale_recordings rows FOLDER COUNT    of COUNT distinct decisions, half a million each, two calls of each
-//   decision scale_recordings events FILE COUNT    one of COUNT calls of 100 decisions, one by one, by four threads
-//   in turn scale_recordings many FOLDER COUNT    COUNT of three decisions each, as of as many processes
+//   scale_recordings rows FOLDER COUNT    of COUNT distinct decisions, half a million each; two calls of each
+//   scale_recordings events FILE COUNT    one of COUNT calls of 100 decisions, one by one, by four threads in turn
+//   scale_recordings many FOLDER COUNT    COUNT of three decisions each, as of as many processes
+//   scale_recordings names FOLDER COUNT   COUNT processes, each with a recording of the same name, and one after
+//                                         the other; prints how long the first 100 and the last 100 took to begin it
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "record/hash.hpp"
 #include "record/recording_writer.hpp"
@@ -17,6 +24,12 @@ using namespace fp32shim;
 using namespace fp32shim::record;
 
 namespace {
+
+std::uint64_t nanoseconds() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
 
 std::unique_ptr<Recording> opened(const std::string& path, policy::LogLevel level) {
     policy::Policy policy;
@@ -88,6 +101,41 @@ void make_many(const std::string& folder, long count) {
     }
 }
 
+/// Microseconds that a process of its own takes to begin a recording. Negative: it has none.
+double begin_in_a_child(const std::string& path) {
+    int ends[2];
+    if (pipe(ends) != 0) return -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        const std::uint64_t begin = nanoseconds();
+        opened(path, policy::LogLevel::summary);
+        const double taken = static_cast<double>(nanoseconds() - begin) / 1000;
+        _exit(write(ends[1], &taken, sizeof taken) == sizeof taken ? 0 : 1);
+    }
+    close(ends[1]);
+    double taken = -1;
+    if (read(ends[0], &taken, sizeof taken) != sizeof taken) taken = -1;
+    close(ends[0]);
+    waitpid(child, nullptr, 0);
+    return taken;
+}
+
+void make_names(const std::string& folder, long count) {
+    std::vector<double> taken;
+    long without = 0;
+    for (long i = 0; i < count; ++i) {
+        taken.push_back(begin_in_a_child(folder + "/run.fp32rec"));
+        without += taken.back() < 0;
+    }
+    const auto median = [](std::vector<double> values) {
+        std::sort(values.begin(), values.end());
+        return values[values.size() / 2];
+    };
+    const long some = std::min(count, 100L);
+    std::printf("first %.0f us, last %.0f us, %ld without a recording\n",
+                median({taken.begin(), taken.begin() + some}), median({taken.end() - some, taken.end()}), without);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -100,6 +148,8 @@ int main(int argc, char** argv) {
         make_events(argv[2], count);
     else if (what == "many")
         make_many(argv[2], count);
+    else if (what == "names")
+        make_names(argv[2], count);
     else
         return 2;
     return 0;

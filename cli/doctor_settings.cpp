@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/compilation_cache.hpp"
 #include "cli/doctor_blas.hpp"
 #include "cli/doctor_elf.hpp"
 #include "cli/doctor_functions.hpp"
@@ -128,6 +129,20 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
                             "it may let products run below float32 that the shim does not govern",
                             fmt::format("{}, which {}", pin.entry, pin.reach)});
     }
+}
+
+/// `fp32shim run` gives each policy a folder of its own; a plain preload takes what is there.
+void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironment& environment,
+                             std::vector<Finding>& findings) {
+    const std::string folder = environment.get(cache_variable);
+    if (folder.empty()) return;
+    const std::uint16_t pins = record::gather_process_facts(environment.views()).pins;
+    const std::string own = cache_folder_for(policy, pins, folder);
+    if (own == folder) return;
+    findings.push_back({fmt::format("{}={}", cache_variable, folder),
+                        "JAX takes from there what it compiled under other settings, with the kernels and algorithms "
+                        "that were the fastest then",
+                        fmt::format("{}={}, which fp32shim run sets by itself", cache_variable, own)});
 }
 
 void judge_onednn_variables(std::vector<Finding>& findings) {
@@ -268,6 +283,7 @@ Settings read_settings_in_force(const Gpus& gpus) {
     judge_cuda_variables(settings.loaded.policy, settings.findings);
     judge_onednn_variables(settings.findings);
     judge_kernel_variables(settings.findings);
+    judge_compilation_cache(settings.loaded.policy, environment, settings.findings);
     read_preloads(settings);
     judge_audits(settings.findings);
     return settings;

@@ -119,8 +119,8 @@ std::string_view meaning_of(policy::Reason reason, const policy::MatmulCall& cal
         case policy::Reason::solver:
             return "a call of cuSOLVER is lowered only by a rule that names that caller";
         case policy::Reason::protected_call:
-            return "a solve, or a call of MAGMA, torch's linear algebra or cuDNN, is lowered only by a rule that "
-                   "names it";
+            return "a solve, or a call of MAGMA, torch's linear algebra, cuDNN or cuTENSOR, is lowered only by a "
+                   "rule that names it";
         case policy::Reason::no_such_format:
             return "the function has no way to that format: the next stricter one";
         case policy::Reason::no_entry_point:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "cli/moment.hpp"
@@ -21,9 +22,17 @@ bool is_plain(std::string_view text) {
 /// Spreadsheets take a cell that begins so for a formula (OWASP, "CSV injection"); the last four are full-width
 /// forms.
 bool begins_formula(std::string_view text) {
-    constexpr std::string_view begins[] = {"=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠"};
-    return std::any_of(std::begin(begins), std::end(begins),
+    if (text.empty()) return false;
+    if (static_cast<unsigned char>(text[0]) < 0x80) return std::string_view("=+-@\t\n").find(text[0]) != text.npos;
+    constexpr std::string_view full_width[] = {"＝", "＋", "－", "＠"};
+    return std::any_of(std::begin(full_width), std::end(full_width),
                        [&](std::string_view begin) { return text.starts_with(begin); });
+}
+
+template <class Integer>
+void append_integer(std::string& out, Integer value) {
+    const fmt::format_int digits(value);
+    out.append(digits.data(), digits.size());
 }
 
 void append_csv_text(std::string& out, std::string_view text) {
@@ -31,6 +40,17 @@ void append_csv_text(std::string& out, std::string_view text) {
         out += text;
     else
         out += csv_text(text);
+}
+
+/// As Json does, and where the number is whole, as it is nearly always, in a fraction of the time.
+void append_number(std::string& out, double number) {
+    constexpr double first_with_exponent = 1e15;
+    if (std::abs(number) >= first_with_exponent || number != std::trunc(number) || std::signbit(number)) {
+        out += Json(number).dump();
+    } else {
+        append_integer(out, static_cast<std::int64_t>(number));
+        out += ".0";
+    }
 }
 
 }  // namespace
@@ -59,7 +79,6 @@ void append_json_text(std::string& out, std::string_view text) {
 }
 
 void FieldValue::append_json(std::string& out) const {
-    const auto end = std::back_inserter(out);
     switch (kind_) {
         case Kind::null:
             out += "null";
@@ -68,13 +87,13 @@ void FieldValue::append_json(std::string& out) const {
             out += integer_ != 0 ? "true" : "false";
             break;
         case Kind::integer:
-            fmt::format_to(end, "{}", integer_);
+            append_integer(out, integer_);
             break;
         case Kind::count:
-            fmt::format_to(end, "{}", static_cast<std::uint64_t>(integer_));
+            append_integer(out, static_cast<std::uint64_t>(integer_));
             break;
         case Kind::number:
-            out += Json(number_).dump();
+            append_number(out, number_);
             break;
         case Kind::text:
             append_json_text(out, text_);

@@ -310,7 +310,8 @@ class ChromeWriter : public LogWriter {
     }
     /// Of nanoseconds, and as short as a number of JSON that has a point can be.
     static void append_microseconds(std::string& text, std::int64_t nanoseconds) {
-        fmt::format_to(std::back_inserter(text), "{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
+        const fmt::format_int whole(nanoseconds / 1000), fraction(1000 + nanoseconds % 1000);
+        text.append(whole.data(), whole.size()).append(".").append(fraction.data() + 1, 3);
         text.resize(text.find_last_not_of('0') + 1);
         if (text.back() == '.') text += '0';
     }

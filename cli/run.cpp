@@ -15,6 +15,7 @@
 
 #include "cli/child.hpp"
 #include "cli/commands.hpp"
+#include "cli/compilation_cache.hpp"
 #include "cli/log_destination.hpp"
 #include "cli/options.hpp"
 #include "cli/process_environment.hpp"
@@ -167,6 +168,19 @@ std::string problem_of_settings(const policy::Loaded& loaded, const RunOptions& 
     return problem_of_log(options, loaded.policy, environment, facts);
 }
 
+/// Where JAX keeps what it compiles: a folder for these settings, where there is a cache at all.
+void choose_compilation_cache(const policy::Policy& policy, const record::ProcessFacts& facts, bool says_so,
+                              ProcessEnvironment& environment) {
+    const std::string folder = environment.get(cache_variable);
+    if (folder.empty()) return;
+    const std::string chosen = cache_folder_for(policy, facts.pins, folder);
+    if (chosen == folder) return;
+    environment.set(cache_variable, chosen);
+    if (says_so)
+        say_run(fmt::format("{} is {} for the program: what JAX compiles depends on these settings", cache_variable,
+                            policy::quoted_path(chosen)));
+}
+
 /// `recorded in run.fp32rec`: one file per process, so that there may be more than the one that was asked for.
 std::string recorded_text(const std::vector<std::string>& paths) {
     if (paths.size() == 1) return "recorded in " + paths.front();
@@ -240,6 +254,7 @@ int run(const RunOptions& options) {
 
     // Of several ranks the first speaks.
     const bool has_summary = !loaded.policy.disabled && !options.quiet && facts.rank <= 0;
+    choose_compilation_cache(loaded.policy, facts, has_summary, environment);
     const std::string log = loaded.policy.disabled ? std::string() : log_path_here(options, loaded.policy);
     if (!has_summary) {
         const RunChildren children(log, !options.log.empty(), environment, facts);

@@ -79,7 +79,7 @@ class UnseenRoads {
 
   private:
     std::vector<UnseenRoad> all_;
-    std::map<std::tuple<std::string, std::string, std::uint8_t>, std::size_t> places_;
+    std::map<std::tuple<std::string, std::string, std::uint16_t>, std::size_t> places_;
 };
 
 void add_unread(const std::map<std::string, std::vector<std::string>>& unread, const std::string& recording,

@@ -92,8 +92,9 @@ bool is_kernels(const std::string& path) {
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner) {
     struct stat found {};
     if (stat(path.c_str(), &found) != 0) {
-        PolicyFile file = unreadable(errno);
-        if (errno == ENOENT || errno == ENOTDIR) file.state = State::absent;
+        const int error = errno;  // the text's allocations may change it
+        PolicyFile file = unreadable(error);
+        if (error == ENOENT || error == ENOTDIR) file.state = State::absent;
         return file;
     }
     if (!S_ISREG(found.st_mode)) return with_problem(State::unreadable, "is not a regular file");

@@ -1,15 +1,14 @@
 #include "policy/sha256.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace fp32shim::policy {
 namespace {
-
-using State = std::array<std::uint32_t, 8>;
-constexpr std::size_t block_size = 64;
 
 // FIPS 180-4, section 4.2.2.
 constexpr std::array<std::uint32_t, 64> round_constants = {
@@ -28,8 +27,10 @@ std::uint32_t big_endian_word(std::string_view bytes) {
     return word;
 }
 
+}  // namespace
+
 /// Section 6.2.2, with the names that the standard uses.
-void add_block(State& state, std::string_view block) {
+void Sha256::add_block(State& state, std::string_view block) {
     std::array<std::uint32_t, 64> w;
     for (std::size_t t = 0; t < 16; ++t) w[t] = big_endian_word(block.substr(4 * t, 4));
     for (std::size_t t = 16; t < 64; ++t) {
@@ -56,28 +57,40 @@ void add_block(State& state, std::string_view block) {
     for (std::size_t i = 0; i < state.size(); ++i) state[i] += sum[i];
 }
 
-}  // namespace
+void Sha256::add(std::string_view bytes) {
+    size_ += bytes.size();
+    if (!rest_.empty()) {
+        const std::size_t taken = std::min(block_size - rest_.size(), bytes.size());
+        rest_ += bytes.substr(0, taken);
+        bytes.remove_prefix(taken);
+        if (rest_.size() < block_size) return;
+        add_block(state_, rest_);
+    }
+    for (; bytes.size() >= block_size; bytes.remove_prefix(block_size))
+        add_block(state_, bytes.substr(0, block_size));
+    rest_ = bytes;
+}
 
-std::string sha256(std::string_view bytes) {
-    State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    std::string_view rest = bytes;
-    for (; rest.size() >= block_size; rest.remove_prefix(block_size)) add_block(state, rest.substr(0, block_size));
-
+std::string Sha256::finish() {
     // Section 5.1.1: a one bit, zeros, and the length in bits as the last eight bytes of a block.
-    std::string tail(rest);
+    std::string tail = std::move(rest_);
     tail += '\x80';
     while (tail.size() % block_size != block_size - 8) tail += '\0';
-    const std::uint64_t bits = static_cast<std::uint64_t>(bytes.size()) * 8;
-    for (int shift = 56; shift >= 0; shift -= 8) tail += static_cast<char>(bits >> shift & 0xff);
-    for (std::string_view last = tail; !last.empty(); last.remove_prefix(block_size)) {
-        add_block(state, last.substr(0, block_size));
-    }
+    for (int shift = 56; shift >= 0; shift -= 8) tail += static_cast<char>(size_ * 8 >> shift & 0xff);
+    for (std::string_view last = tail; !last.empty(); last.remove_prefix(block_size))
+        add_block(state_, last.substr(0, block_size));
 
     std::string hex;
-    for (const std::uint32_t word : state) {
+    for (const std::uint32_t word : state_) {
         for (int shift = 28; shift >= 0; shift -= 4) hex += "0123456789abcdef"[word >> shift & 0xf];
     }
     return hex;
+}
+
+std::string sha256(std::string_view bytes) {
+    Sha256 sum;
+    sum.add(bytes);
+    return sum.finish();
 }
 
 }  // namespace fp32shim::policy

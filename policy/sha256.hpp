@@ -1,12 +1,32 @@
-// The fingerprint of a policy file, which every log and recording carries.
+// The fingerprint of a policy file, which every log and recording carries; and of a recording that is evidence.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace fp32shim::policy {
 
-/// SHA-256 (FIPS 180-4) of the bytes, as 64 lower-case hexadecimal digits.
+/// SHA-256 (FIPS 180-4) of bytes that come in pieces.
+class Sha256 {
+  public:
+    void add(std::string_view bytes);
+    /// Of all that was added, as 64 lower-case hexadecimal digits. The last call.
+    std::string finish();
+
+  private:
+    static constexpr std::size_t block_size = 64;
+    using State = std::array<std::uint32_t, 8>;
+    static void add_block(State& state, std::string_view block);
+
+    State state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    std::uint64_t size_ = 0;
+    std::string rest_;  ///< the begin of a block
+};
+
+/// The same of bytes that are all there.
 std::string sha256(std::string_view bytes);
 
 }  // namespace fp32shim::policy

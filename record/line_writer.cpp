@@ -1,5 +1,6 @@
 #include "record/line_writer.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstring>
@@ -115,6 +116,9 @@ LineWriter& LineWriter::compact_utc_time(std::int64_t time_ns) {
 }
 
 LineWriter& LineWriter::escaped(std::string_view value, std::size_t limit) {
+    constexpr auto is_itself = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+    const std::size_t room = std::min(limit, out_.size() - size_);
+    if (value.size() <= room && std::all_of(value.begin(), value.end(), is_itself)) return text(value);  // nearly all
     const std::size_t begin = size_;
     std::size_t cut = size_;  // the last end of a character that leaves room for the ellipsis
     while (!value.empty() && !overflowed_) {

@@ -9,13 +9,14 @@
 
 namespace fp32shim::record {
 
-void KnownKeys::add(std::uint64_t key, format::CounterRecord* counters) {
+void KnownKeys::add(std::uint64_t key, CountersNumber counters) {
     if (2 * (std::size_t{used_} + 1) > capacity()) grow();
     if (entries_ == nullptr) return;
     // Some places stay free, since they end the search for a key that is not there.
     if (4 * (std::size_t{used_} + 1) > 3 * capacity()) forget_all();
     free_place(key) = {key, counters};
     ++used_;
+    if (counters < capacity()) in_order_[counters] = key;
 }
 
 void KnownKeys::forget_all() {
@@ -35,18 +36,22 @@ void KnownKeys::grow() {
     const std::size_t capacity_before = capacity();
     const std::uint32_t bits = before == nullptr ? first_bits : bits_ + 1;
     if (bits > largest_bits) return;
-    const std::size_t size = (std::size_t{1} << bits) * sizeof(Entry);
+    const std::size_t size = size_of(std::size_t{1} << bits);
     void* pages = map_private_pages(size, InChild::nothing);
     if (pages == nullptr) return;
     // A large one is looked into all over, and would need an entry of the processor's page table for each look. Where
     // the kernel knows no huge pages, it goes on with small ones.
     constexpr std::size_t huge_page = std::size_t{2} << 20;
     if (size >= huge_page) raw::syscall6(SYS_madvise, raw::address(pages), static_cast<long>(size), MADV_HUGEPAGE);
+    const std::uint64_t* const in_order_before = in_order_;
     entries_ = static_cast<Entry*>(pages);
+    in_order_ = reinterpret_cast<std::uint64_t*>(entries_ + (std::size_t{1} << bits));
     bits_ = bits;
+    if (before == nullptr) return;
     for (std::size_t place = 0; place < capacity_before; ++place)
         if (before[place].key != 0) free_place(before[place].key) = before[place];
-    if (before != nullptr) unmap_pages(before, capacity_before * sizeof(Entry));
+    std::memcpy(in_order_, in_order_before, capacity_before * sizeof(std::uint64_t));
+    unmap_pages(before, size_of(capacity_before));
 }
 
 }  // namespace fp32shim::record

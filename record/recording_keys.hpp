@@ -9,17 +9,29 @@
 
 namespace fp32shim::record {
 
+/// The number that a thread gives counters, in the order in which it made them: of their segment, and of their place
+/// in it. A number + 1 names the next counters, but at the end of a segment, where it names none.
+using CountersNumber = std::uint32_t;
+inline constexpr std::uint32_t counters_place_bits = 10;
+static_assert(format::CounterSegment::capacity < 1U << counters_place_bits);
+
 /// Part of a ThreadWriter, and guarded by its is_busy_: whoever finds that set must not come here. All zeros is an
 /// empty table; that is what a forked child sees, where the pages of the parent's table are not mapped.
 ///
 /// Open addressing: a key stands at its first place or behind that, with no free place between. At most half
 /// of the places are used, unless the kernel gives no more pages or the table has its largest size.
+///
+/// A table of 100,000 keys is larger than what a processor keeps near, and a key may be anywhere in it: to wait for
+/// its place takes longer than all else. Many programs repeat their calls in the same order, though. So the keys are
+/// also kept in the order of their counters, and the one found last and the one behind it are tried first.
 class KnownKeys {
   public:
-    /// The counters of a key; nullptr: it is not known. Precondition: key != 0.
-    [[gnu::always_inline]] format::CounterRecord* find(std::uint64_t key) const;
+    static constexpr CountersNumber none = UINT32_MAX;
+
+    /// The counters of a key; none: it is not known. Precondition: key != 0.
+    [[gnu::always_inline]] CountersNumber find(std::uint64_t key);
     /// Adds a key that find() does not know. Where there is no room for one more, all others are forgotten.
-    void add(std::uint64_t key, format::CounterRecord* counters);
+    void add(std::uint64_t key, CountersNumber counters);
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask() + 1; }
 
     /// The first place of a key in a table of `1 << bits`. Keys may be sums of multiples of sizes, which programs
@@ -28,35 +40,45 @@ class KnownKeys {
         return (key ^ key >> 32) * 0x9e3779b97f4a7c15U >> (64 - bits);
     }
 
-    static constexpr std::uint32_t first_bits = 8;     ///< a page of 256 entries
-    static constexpr std::uint32_t largest_bits = 21;  ///< twice the rows of a file: 32 MiB
+    static constexpr std::uint32_t first_bits = 8;     ///< 256 entries
+    static constexpr std::uint32_t largest_bits = 21;  ///< twice the rows of a file: 48 MiB
 
   private:
     struct Entry {
         std::uint64_t key;  ///< 0: free
-        format::CounterRecord* counters;
+        CountersNumber counters;
     };
 
     std::uint64_t mask() const { return (std::uint64_t{1} << bits_) - 1; }
     void grow();
     void forget_all();
     Entry& free_place(std::uint64_t key);
+    /// Behind the entries, in the same pages.
+    static constexpr std::size_t size_of(std::size_t capacity) {
+        return capacity * sizeof(Entry) + (capacity + 1) * sizeof(std::uint64_t);
+    }
 
     Entry* entries_;
-    std::uint32_t bits_;  ///< of a place
+    std::uint64_t* in_order_;  ///< by number of counters, capacity() + 1 of them: a key with these counters, or 0
+    std::uint32_t bits_;       ///< of a place
     std::uint32_t used_;
+    CountersNumber last_;  ///< those that were found last; below capacity()
 };
 
-[[gnu::always_inline]] inline format::CounterRecord* KnownKeys::find(std::uint64_t key) const {
+[[gnu::always_inline]] inline CountersNumber KnownKeys::find(std::uint64_t key) {
     if (entries_ == nullptr) [[unlikely]]
-        return nullptr;
+        return none;
+    const CountersNumber last = last_;
+    if (in_order_[last] == key) return last;
+    if (in_order_[last + 1] == key) return last_ = last + 1;
     std::uint64_t place = first_place(key, bits_);
-    for (;;) {
-        const Entry& entry = entries_[place];
-        if (entry.key == key) return entry.counters;
-        if (entry.key == 0) return nullptr;
+    while (entries_[place].key != key) {
+        if (entries_[place].key == 0) return none;
         place = (place + 1) & mask();
     }
+    const CountersNumber found = entries_[place].counters;
+    if (found <= mask()) last_ = found;
+    return found;
 }
 
 }  // namespace fp32shim::record

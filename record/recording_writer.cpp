@@ -32,6 +32,9 @@ namespace {
 
 constexpr std::size_t first_by_row_capacity = 512;
 
+/// The first of every lane.
+constexpr CountersNumber overflow_counters = 0;
+
 void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
     std::atomic_ref(shared).fetch_add(value, std::memory_order_relaxed);
 }
@@ -296,7 +299,7 @@ ThreadWriter* Recording::attach() {
 }
 
 void Recording::detach(ThreadWriter* writer) {
-    if (writer->first_counters_ == nullptr) {
+    if (writer->counter_segment_count_ == 0) {
         unmap_pages(writer, sizeof(ThreadWriter));
     } else {
         refine_ticks_per_second(ticks());
@@ -310,33 +313,32 @@ void Recording::change_thread(ThreadWriter& writer) {
     const std::int32_t thread = raw::gettid();
     if (thread == writer.thread_) return;
     writer.thread_ = thread;
-    std::atomic_ref(writer.first_counters_->header.thread).store(thread, std::memory_order_relaxed);
+    std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
     // Where there is no room for the mark, there is none for the thread's events: the mark itself is no loss.
     if (writer.ring_ != nullptr && (writer.next_event_ != writer.events_end_ || find_room_for_events(writer)))
         put_event(writer, ticks(),
                   format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
 
-/// Gives a zeroed writer its lane, and returns the first counters of that. nullptr: there is no room now.
-CounterSegment* Recording::make_ready(ThreadWriter& writer) {
-    if (!is_own_process() || ticks() < writer.retry_at_) return nullptr;
+/// Gives a zeroed writer its lane, with the overflow row's counters. False: there is no room now.
+bool Recording::make_ready(ThreadWriter& writer) {
+    if (!is_own_process() || ticks() < writer.retry_at_) return false;
     const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::as_needed);
     if (got.address == nullptr) {
         writer.retry_at_ = in_a_second();
-        return nullptr;
+        return false;
     }
     writer.thread_ = raw::gettid();
     writer.lane_ = lane_count_.fetch_add(1, std::memory_order_relaxed);
-    CounterSegment* const segment = begin_counters(writer, got);
+    begin_counters(writer, got);
     use_counters(writer, format::overflow_row);
-    writer.first_counters_ = segment;
 
     writer.is_taken_.store(1, std::memory_order_relaxed);
     writer.next_ = writers_.load(std::memory_order_relaxed);
     while (!writers_.compare_exchange_weak(writer.next_, &writer, std::memory_order_release,
                                            std::memory_order_relaxed)) {
     }
-    return segment;
+    return true;
 }
 
 std::uint64_t Recording::in_a_second() const {
@@ -353,8 +355,7 @@ void Recording::note_uncounted(bool with_event) {
 
 void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
-    CounterSegment* const first = writer.first_counters_ != nullptr ? writer.first_counters_ : make_ready(writer);
-    if (first == nullptr) {
+    if (writer.counter_segment_count_ == 0 && !make_ready(writer)) {
         if (!file_.is_open()) return;
         add_relaxed(header()->uncounted_calls, 1);
         if (with_event) add_relaxed(header()->uncounted_events, 1);
@@ -363,18 +364,16 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     refine_ticks_per_second(end);
     RecordingRows::Found found = rows_.row_of(decision);
     if (found.is_new) look_at_objects();
-    CounterRecord* counters = find_counters(writer, found.row);
-    if (counters == nullptr) counters = make_counters(writer, found.row);
-    if (counters == nullptr) {
-        found = {format::overflow_row, false};
-        counters = &first->entries[0];
-    }
+    CountersNumber number = counters_of_row(writer, found.row);
+    if (number == overflow_counters && found.row != format::overflow_row) number = make_counters(writer, found.row);
+    if (number == overflow_counters && found.row != format::overflow_row) found = {format::overflow_row, false};
     if (found.row == format::overflow_row)
         std::atomic_ref(header()->flags).fetch_or(format::flag_rows_overflowed, std::memory_order_relaxed);
-    if (found.is_final) writer.keys_.add(key, counters);
-    if (counters->calls == 0) std::atomic_ref(counters->first).store(end, std::memory_order_relaxed);
-    add_call(*counters, begin, end);
-    if (with_event) add_event(writer, *counters, begin, end);
+    if (found.is_final) writer.keys_.add(key, number);
+    CounterRecord& counters = writer.counters(number);
+    if (counters.calls == 0) std::atomic_ref(counters.first).store(end, std::memory_order_relaxed);
+    add_call(counters, begin, end);
+    if (with_event) add_event(writer, counters, begin, end);
 }
 
 /// In a signal handler that interrupted count(): with a writer of its own.
@@ -391,28 +390,30 @@ void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t beg
     detach(writer);
 }
 
-CounterRecord* Recording::find_counters(const ThreadWriter& writer, std::uint32_t row) {
-    if (row == format::overflow_row) return &writer.first_counters_->entries[0];
-    if (writer.by_row_capacity_ == 0) return nullptr;
+/// The lane's counters of a row; overflow_counters: it has none.
+CountersNumber Recording::counters_of_row(const ThreadWriter& writer, std::uint32_t row) {
+    if (row == format::overflow_row || writer.by_row_capacity_ == 0) return overflow_counters;
     const std::size_t mask = writer.by_row_capacity_ - 1;
-    for (std::size_t place = hash_of_row(row) & mask; writer.by_row_[place] != nullptr; place = (place + 1) & mask)
-        if (writer.by_row_[place]->row_plus_one == row + 1) return writer.by_row_[place];
-    return nullptr;
+    for (std::size_t place = hash_of_row(row) & mask; writer.by_row_[place] != 0; place = (place + 1) & mask)
+        if (writer.counters(writer.by_row_[place]).row_plus_one == row + 1) return writer.by_row_[place];
+    return overflow_counters;
 }
 
 /// The next unused counters of the lane's newest segment. Precondition: it has some.
-CounterRecord* Recording::use_counters(ThreadWriter& writer, std::uint32_t row) {
-    CounterRecord& counters = writer.counters_->entries[writer.counters_used_++];
+CountersNumber Recording::use_counters(ThreadWriter& writer, std::uint32_t row) {
+    const CountersNumber number =
+        (writer.counter_segment_count_ - 1) << counters_place_bits | writer.counters_used_++;
+    CounterRecord& counters = writer.counters(number);
     counters.shortest = UINT64_MAX;
     std::atomic_ref(counters.row_plus_one).store(row + 1, std::memory_order_release);
-    return &counters;
+    return number;
 }
 
-/// nullptr: there is no room.
-CounterRecord* Recording::make_counters(ThreadWriter& writer, std::uint32_t row) {
-    if (2 * (writer.by_row_used_ + 1) > writer.by_row_capacity_ && !enlarge_by_row(writer)) return nullptr;
-    if (!has_room_for_counters(writer)) return nullptr;
-    CounterRecord* counters = use_counters(writer, row);
+/// overflow_counters: there is no room.
+CountersNumber Recording::make_counters(ThreadWriter& writer, std::uint32_t row) {
+    if (2 * (writer.by_row_used_ + 1) > writer.by_row_capacity_ && !enlarge_by_row(writer)) return overflow_counters;
+    if (!has_room_for_counters(writer)) return overflow_counters;
+    const CountersNumber counters = use_counters(writer, row);
     insert_by_row(writer, counters);
     return counters;
 }
@@ -423,53 +424,53 @@ bool Recording::has_room_for_counters(ThreadWriter& writer) {
     const std::uint32_t end = format::offset_of_entry<CounterRecord>(writer.counters_used_ + 1);
     if (!is_full && end <= writer.counters_room_) return true;
     if (ticks() < writer.counters_retry_at_) return false;
+    if (is_full && writer.counter_segment_count_ == std::size(writer.counter_segments_)) return false;
     bool has_room = false;
     if (is_full) {
         const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::whole);
         has_room = got.address != nullptr;
         if (has_room) begin_counters(writer, got);
     } else {
-        has_room = file_.grow(writer.counters_number_, end, writer.counters_room_);
+        has_room = file_.grow(writer.newest_counters_, end, writer.counters_room_);
     }
     if (!has_room) writer.counters_retry_at_ = in_a_second();
     return has_room;
 }
 
 /// The lane goes on in this segment.
-CounterSegment* Recording::begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got) {
+void Recording::begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got) {
     auto* segment = static_cast<CounterSegment*>(got.address);
     segment->header.lane = writer.lane_;
-    segment->header.sequence = writer.counter_segments_++;
+    segment->header.sequence = writer.counter_segment_count_;
     segment->header.thread = writer.thread_;
     file_.publish(segment->header, SegmentKind::counters);
-    writer.counters_ = segment;
-    writer.counters_number_ = got.number;
+    writer.counter_segments_[writer.counter_segment_count_++] = segment;
+    writer.newest_counters_ = got.number;
     writer.counters_room_ = got.room;
     writer.counters_used_ = 0;
-    return segment;
 }
 
-void Recording::insert_by_row(ThreadWriter& writer, CounterRecord* counters) {
+void Recording::insert_by_row(ThreadWriter& writer, CountersNumber counters) {
     const std::size_t mask = writer.by_row_capacity_ - 1;
-    std::size_t place = hash_of_row(counters->row_plus_one - 1) & mask;
-    while (writer.by_row_[place] != nullptr) place = (place + 1) & mask;
+    std::size_t place = hash_of_row(writer.counters(counters).row_plus_one - 1) & mask;
+    while (writer.by_row_[place] != 0) place = (place + 1) & mask;
     writer.by_row_[place] = counters;
     ++writer.by_row_used_;
 }
 
 bool Recording::enlarge_by_row(ThreadWriter& writer) {
-    CounterRecord** const before = writer.by_row_;
+    CountersNumber* const before = writer.by_row_;
     const std::size_t capacity_before = writer.by_row_capacity_;
     const std::size_t capacity = capacity_before == 0 ? first_by_row_capacity : 2 * capacity_before;
     auto* pages =
-        static_cast<CounterRecord**>(map_private_pages(capacity * sizeof(CounterRecord*), InChild::nothing));
+        static_cast<CountersNumber*>(map_private_pages(capacity * sizeof(CountersNumber), InChild::nothing));
     if (pages == nullptr) return false;
     writer.by_row_ = pages;
     writer.by_row_capacity_ = capacity;
     writer.by_row_used_ = 0;
     for (std::size_t place = 0; place < capacity_before; ++place)
-        if (before[place] != nullptr) insert_by_row(writer, before[place]);
-    if (before != nullptr) unmap_pages(before, capacity_before * sizeof(CounterRecord*));
+        if (before[place] != 0) insert_by_row(writer, before[place]);
+    if (before != nullptr) unmap_pages(before, capacity_before * sizeof(CountersNumber));
     return true;
 }
 

@@ -105,21 +105,26 @@ class alignas(64) ThreadWriter {
     std::int32_t thread_;
     std::uint32_t lane_;
     ThreadWriter* next_;  // in Recording::writers_
-    // Null, as in a forked child: has to be made ready before it can be used.
-    format::CounterSegment* first_counters_;
-    format::CounterSegment* counters_;  // the newest segment, which is filled
-    std::uint32_t counters_used_;       // entries of it
-    std::uint32_t counters_room_;       // bytes of it that there is space for
-    std::uint32_t counters_number_;     // its number in the file
-    std::uint32_t counter_segments_;    // how many there are
+    // How many counter_segments_ there are. 0, as in a forked child: has to be made ready before it can be used.
+    std::uint32_t counter_segment_count_;
+    std::uint32_t counters_used_;    // entries of the newest segment, which is filled
+    std::uint32_t counters_room_;    // bytes of it that there is space for
+    std::uint32_t newest_counters_;  // its number in the file
     format::EventSegment* ring_;
     std::uint32_t event_segments_;     // how often the ring was full
     std::uint64_t retry_at_;           // ticks: no attempt to get room for events, or for a lane, before
     std::uint64_t counters_retry_at_;  // the same for counters
-    // The lane's counters by row: open addressing, by the last bits of the row's hash.
-    format::CounterRecord** by_row_;
+    // The lane's counters by row: open addressing, by the last bits of the row's hash. 0: free, since those are the
+    // overflow row's.
+    CountersNumber* by_row_;
     std::size_t by_row_capacity_;  // a power of two, or 0
     std::size_t by_row_used_;
+
+    format::CounterRecord& counters(CountersNumber number) const {
+        return counter_segments_[number >> counters_place_bits]->entries[number & ((1U << counters_place_bits) - 1)];
+    }
+    // Last, since of this few threads use more than the begin. Room for one of each row.
+    format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];
 };
 
 /// The policy in force after a change; empty texts: none.
@@ -256,6 +261,7 @@ class Recording {
               std::int64_t group);
     format::Header* header() const { return file_.header(); }
 
+    [[gnu::always_inline]] static format::CounterRecord* find_counters(ThreadWriter& writer, std::uint64_t key);
     static format::CounterRecord* counters_of(ThreadWriter& writer, std::uint64_t key);
     [[gnu::always_inline]] bool has_to_be_timed(format::CounterRecord& counters) const;
     std::uint64_t longest_for_others(const format::CounterRecord& counters) const;
@@ -277,14 +283,14 @@ class Recording {
     bool is_own_process();
     void enter_child();
 
-    static void insert_by_row(ThreadWriter& writer, format::CounterRecord* counters);
+    static void insert_by_row(ThreadWriter& writer, CountersNumber counters);
     static bool enlarge_by_row(ThreadWriter& writer);
-    static format::CounterRecord* find_counters(const ThreadWriter& writer, std::uint32_t row);
-    static format::CounterRecord* use_counters(ThreadWriter& writer, std::uint32_t row);
-    format::CounterRecord* make_counters(ThreadWriter& writer, std::uint32_t row);
-    format::CounterSegment* begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got);
+    static CountersNumber counters_of_row(const ThreadWriter& writer, std::uint32_t row);
+    static CountersNumber use_counters(ThreadWriter& writer, std::uint32_t row);
+    CountersNumber make_counters(ThreadWriter& writer, std::uint32_t row);
+    void begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got);
     bool has_room_for_counters(ThreadWriter& writer);
-    format::CounterSegment* make_ready(ThreadWriter& writer);
+    bool make_ready(ThreadWriter& writer);
     void change_thread(ThreadWriter& writer);
     std::uint64_t in_a_second() const;
     void count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
@@ -400,7 +406,7 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
         return count_described(&Recording::count_beside);
     writer.is_busy_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (format::CounterRecord* counters = writer.keys_.find(key)) [[likely]] {
+    if (format::CounterRecord* counters = find_counters(writer, key)) [[likely]] {
         add_call(*counters, begin, end);
         if (with_event) add_event(writer, *counters, begin, end);
         if (end >= refine_at_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -412,12 +418,19 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.is_busy_.store(false, std::memory_order_relaxed);
 }
 
+/// The counters of a key; nullptr: it is not known. The caller has set is_busy_.
+[[gnu::always_inline]] inline format::CounterRecord* Recording::find_counters(ThreadWriter& writer,
+                                                                              std::uint64_t key) {
+    const CountersNumber number = writer.keys_.find(key);
+    return number == KnownKeys::none ? nullptr : &writer.counters(number);
+}
+
 /// The counters of a key; nullptr: it is not known, or a signal handler asks that has interrupted somebody who looks.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (writer.is_busy_.load(std::memory_order_relaxed)) return nullptr;
     writer.is_busy_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    format::CounterRecord* const counters = writer.keys_.find(key);
+    format::CounterRecord* const counters = find_counters(writer, key);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     writer.is_busy_.store(false, std::memory_order_relaxed);
     return counters;
@@ -458,7 +471,7 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
     writer.is_busy_.store(true, relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     bool is_counted = false;
-    if (format::CounterRecord* const known = writer.keys_.find(key)) {
+    if (format::CounterRecord* const known = find_counters(writer, key)) {
         format::CounterRecord& counters = *known;
         const std::atomic_ref calls(counters.calls);
         const std::atomic_ref untimed(counters.untimed);

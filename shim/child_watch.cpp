@@ -47,14 +47,39 @@ constinit std::atomic<bool> has_another_root{false};
 /// The process id of `fp32shim run`, which starts one program, or becomes it.
 constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS";
 
-/// Empty where the variable is not set. Of several entries the last counts, as for the loader.
+/// Memory of the program that may not be there: then the kernel refuses what the program asks for, and nothing may
+/// crash before. The kernel is asked once for each page.
+class ProgramMemory {
+  public:
+    template <class Value>
+    bool has(const Value* value) {
+        const auto address = reinterpret_cast<std::uintptr_t>(value);
+        if (address / page_size == known_page_) return true;
+        if (!elf::is_readable(address)) return false;
+        known_page_ = address / page_size;
+        return true;
+    }
+
+  private:
+    static constexpr std::uintptr_t page_size = 4096;  // the smallest there is
+    std::uintptr_t known_page_ = UINTPTR_MAX;
+};
+
+/// Empty where the variable is not set, or cannot be read. Of several entries the last counts, as for the loader.
 std::string_view value_of(char* const* environment, std::string_view name) {
+    ProgramMemory entries, texts;
+    const auto has_name = [&](const char* text) {
+        for (const char letter : name)
+            if (!texts.has(text) || *text++ != letter) return false;
+        return texts.has(text) && *text == '=';
+    };
     std::string_view value;
-    for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
-        if (**entry != name.front()) continue;
-        const std::string_view text(*entry);
-        if (text.size() > name.size() && text[name.size()] == '=' && text.starts_with(name))
-            value = text.substr(name.size() + 1);
+    for (char* const* entry = environment; entry != nullptr && entries.has(entry) && *entry != nullptr; ++entry) {
+        if (!has_name(*entry)) continue;
+        const char* const begin = *entry + name.size() + 1;
+        const char* end = begin;
+        while (texts.has(end) && *end != '\0') ++end;
+        value = {begin, static_cast<std::size_t>(end - begin)};
     }
     return value;
 }
@@ -192,7 +217,12 @@ StartedProgram::StartedProgram(const char* path, char* const* environment) : pat
 }
 
 void StartedProgram::failed() const {
-    if (look_.why != WhyUnseen::seen) note({path_, look_.interpreter, look_.why}, record::ChildEvent::failed);
+    if (is_unseen()) note({path_, look_.interpreter, look_.why}, record::ChildEvent::failed);
+}
+
+void StartedProgram::started_with_actions() const {
+    if (!look_.can_start && path_ != nullptr && *path_ != '/')
+        note({path_, {}, WhyUnseen::not_readable}, record::ChildEvent::starts);
 }
 
 bool has_to_leave_a_recording() {

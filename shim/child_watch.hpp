@@ -16,8 +16,15 @@ class StartedProgram {
     StartedProgram(const StartedProgram&) = delete;
     StartedProgram& operator=(const StartedProgram&) = delete;
 
+    /// There is a file that the kernel may take.
+    bool can_start() const { return look_.can_start; }
+    bool is_unseen() const { return look_.why != record::WhyUnseen::seen; }
+
     /// It could not be started: takes the note back.
     void failed() const;
+    /// It was started after file actions, which may have changed the folder: then a relative path that leads nowhere
+    /// here led somewhere there, and what that is is not known.
+    void started_with_actions() const;
 
   private:
     const char* path_;
@@ -32,7 +39,7 @@ bool watches_children();
 /// that did: it leaves a recording all the same, which says what was loaded.
 bool has_to_leave_a_recording();
 
-/// To be called before the process changes its root folder: the file for children must be in reach afterwards.
+/// To be called before the process changes what paths lead to: the file for children must be in reach afterwards.
 void keep_children_folder();
 
 }  // namespace fp32shim

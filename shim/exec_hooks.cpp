@@ -5,9 +5,11 @@
 // Any of them may run in a signal handler, or in a child that shares its parent's memory (vfork).
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "record/line_writer.hpp"
 #include "record/log_path.hpp"
@@ -49,29 +52,48 @@ int no_such_function() {
     return -1;
 }
 
-/// `file` as execvp finds it: each folder of PATH in turn, the first that has an executable file of that name. In
-/// `buffer`, or `file` itself where it is a path, or is nowhere.
-const char* find_in_path(const char* file, char (&buffer)[record::path_capacity]) {
-    const std::string_view name = file == nullptr ? std::string_view() : file;
-    if (name.empty() || name.find('/') != std::string_view::npos) return file;
-    const char* variable = getenv("PATH");
-    std::string_view folders = variable == nullptr ? "/bin:/usr/bin" : variable;
-    for (;;) {
-        const std::size_t colon = folders.find(':');
-        const std::string_view folder = folders.substr(0, colon);
-        record::LineWriter path(buffer);
-        path.text(folder).text(folder.empty() ? "" : "/").text(name).text({"\0", 1});
-        struct stat status {};
-        const bool is_there = !path.overflowed() &&
-                              record::raw::syscall6(SYS_newfstatat, AT_FDCWD, record::raw::address(buffer),
-                                                    record::raw::address(&status), 0) == 0 &&
-                              S_ISREG(status.st_mode) &&
-                              record::raw::syscall6(SYS_faccessat, AT_FDCWD, record::raw::address(buffer), X_OK) == 0;
-        if (is_there) return buffer;
-        if (colon == std::string_view::npos) return file;
-        folders.remove_prefix(colon + 1);
+/// The files that execvp tries: each folder of PATH in turn, where that has an executable file of the name; or the
+/// path alone.
+class PathSearch {
+  public:
+    explicit PathSearch(const char* file) : file_(file), name_(file == nullptr ? std::string_view() : file) {
+        if (name_.empty() || name_.find('/') != std::string_view::npos) return;
+        const char* variable = getenv("PATH");
+        folders_ = variable == nullptr ? "/bin:/usr/bin" : variable;
+        is_by_folder_ = true;
     }
-}
+
+    /// nullptr: there are no more.
+    const char* next() {
+        if (!is_by_folder_) return std::exchange(file_, nullptr);
+        while (!is_at_end_) {
+            const std::size_t colon = folders_.find(':');
+            const std::string_view folder = folders_.substr(0, colon);
+            is_at_end_ = colon == std::string_view::npos;
+            if (!is_at_end_) folders_.remove_prefix(colon + 1);
+            record::LineWriter path(path_);
+            path.text(folder).text(folder.empty() ? "" : "/").text(name_).text({"\0", 1});
+            if (!path.overflowed() && is_executable()) return path_;
+        }
+        return nullptr;
+    }
+
+  private:
+    bool is_executable() const {
+        struct stat status {};
+        return record::raw::syscall6(SYS_newfstatat, AT_FDCWD, record::raw::address(path_),
+                                     record::raw::address(&status), 0) == 0 &&
+               S_ISREG(status.st_mode) &&
+               record::raw::syscall6(SYS_faccessat, AT_FDCWD, record::raw::address(path_), X_OK) == 0;
+    }
+
+    const char* file_;
+    std::string_view name_;
+    std::string_view folders_;
+    bool is_by_folder_ = false;
+    bool is_at_end_ = false;
+    char path_[record::path_capacity];
+};
 
 /// `/proc/self/fd/7`, or that with a name behind it.
 const char* path_of_descriptor(int descriptor, std::string_view name, char (&buffer)[record::path_capacity]) {
@@ -80,39 +102,86 @@ const char* path_of_descriptor(int descriptor, std::string_view name, char (&buf
     return path.overflowed() ? nullptr : buffer;
 }
 
+/// The same pointer, of which the compiler does not know that the C library declares it nonnull: programs pass
+/// nullptr all the same, and gcc removes a test for it in spite of -fno-delete-null-pointer-checks.
+const char* perhaps_null(const char* pointer) {
+    asm("" : "+r"(pointer));
+    return pointer;
+}
+
 /// A path as execveat takes it.
 const char* path_at(int folder, const char* path, char (&buffer)[record::path_capacity]) {
+    path = perhaps_null(path);
     const bool is_whole = path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
     return is_whole ? path : path_of_descriptor(folder, path, buffer);
 }
 
+using Words = char* const*;
+using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, Words, Words);
+constinit Next<int(const char*, Words, Words)> real_execve{"execve"};
+constinit Next<int(const char*, Words)> real_execv{"execv"};
+constinit Next<int(const char*, Words)> real_execvp{"execvp"};
+constinit Next<int(const char*, Words, Words)> real_execvpe{"execvpe"};
+constinit Next<int(int, const char*, Words, Words, int)> real_execveat{"execveat"};
+constinit Next<int(int, Words, Words)> real_fexecve{"fexecve"};
+constinit Next<Spawn> real_posix_spawn{"posix_spawn"};
+constinit Next<Spawn> real_posix_spawnp{"posix_spawnp"};
+constinit Next<int(const char*)> real_system{"system"};
+constinit Next<FILE*(const char*, const char*)> real_popen{"popen"};
+constinit Next<int(const char*)> real_chroot{"chroot"};
+constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
+constinit Next<int(int, int)> real_setns{"setns"};
+constinit Next<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
+
 /// `start()` after a look at what it starts; it returns where that fails.
 template <class Start>
-int replace(const char* path, char* const* environment, Start start) {
+int replace(const char* path, Words environment, Start start) {
     const StartedProgram program(path, environment);
     const int result = start();
     program.failed();
     return result;
 }
 
-template <class Start>
-[[gnu::noinline]] int replace_by_found(const char* file, char* const* environment, Start start) {
-    char buffer[record::path_capacity];
-    return replace(find_in_path(file, buffer), environment, start);
+/// Whether execvp goes on to the next folder.
+bool tries_next_folder(int error) {
+    return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV ||
+           error == ETIMEDOUT;
+}
+
+/// Goes through what execvp tries, and starts it where it will not be seen. Only then is it known which file that is:
+/// one that the kernel refuses is followed by that of the next folder, or by a shell. Returns where execvp, called
+/// with the same arguments, starts something that is seen, or fails.
+[[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
+    PathSearch search(file);
+    while (const char* path = search.next()) {
+        const StartedProgram program(path, environment);
+        if (!program.can_start()) continue;
+        if (!program.is_unseen()) return;
+        real_execve.get()(path, words, environment);
+        const int error = errno;
+        program.failed();
+        if (error == ENOEXEC) StartedProgram("/bin/sh", environment);  // execvp gives the file to it
+        if (!tries_next_folder(error)) return;
+    }
 }
 
 template <class Start>
-int spawn(const char* path, char* const* environment, Start start) {
-    const StartedProgram program(path, environment);
+int spawn(const StartedProgram& program, const posix_spawn_file_actions_t* actions, Start start) {
     const int error = start();
     if (error != 0) program.failed();
+    if (error == 0 && actions != nullptr) program.started_with_actions();
     return error;
 }
 
 template <class Start>
-[[gnu::noinline]] int spawn_found(const char* file, char* const* environment, Start start) {
-    char buffer[record::path_capacity];
-    return spawn(find_in_path(file, buffer), environment, start);
+[[gnu::noinline]] int spawn_found(const char* file, const posix_spawn_file_actions_t* actions, Words environment,
+                                  Start start) {
+    PathSearch search(file);
+    while (const char* path = search.next()) {
+        const StartedProgram program(path, environment);
+        if (program.can_start() || path == file) return spawn(program, actions, start);
+    }
+    return start();
 }
 
 /// How many words there are behind the first, the nullptr at the end included; INT_MAX: more than the kernel takes.
@@ -133,6 +202,7 @@ void copy_words(char** to, const char* first, int count, va_list words) {
 /// The array is on the stack, as in the C library: nothing may be allocated after vfork or in a signal handler.
 template <class Start>
 [[gnu::noinline]] int with_words(const char* first, va_list words, int extra, Start start) {
+    first = perhaps_null(first);
     va_list counted;
     va_copy(counted, words);
     const int count = count_words(first, counted);
@@ -147,24 +217,9 @@ template <class Start>
     return start(all, count);
 }
 
-using Words = char* const*;
-using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, Words, Words);
-constinit Next<int(const char*, Words, Words)> real_execve{"execve"};
-constinit Next<int(const char*, Words)> real_execv{"execv"};
-constinit Next<int(const char*, Words)> real_execvp{"execvp"};
-constinit Next<int(const char*, Words, Words)> real_execvpe{"execvpe"};
-constinit Next<int(int, const char*, Words, Words, int)> real_execveat{"execveat"};
-constinit Next<int(int, Words, Words)> real_fexecve{"fexecve"};
-constinit Next<Spawn> real_posix_spawn{"posix_spawn"};
-constinit Next<Spawn> real_posix_spawnp{"posix_spawnp"};
-constinit Next<int(const char*)> real_system{"system"};
-constinit Next<FILE*(const char*, const char*)> real_popen{"popen"};
-constinit Next<int(const char*)> real_chroot{"chroot"};
-
 }  // namespace
 }  // namespace fp32shim
 
-// The C library's parameters are declared nonnull; programs pass nullptr all the same.
 #define FP32SHIM_HOOK extern "C" __attribute__((visibility("default")))
 
 using namespace fp32shim;
@@ -183,14 +238,14 @@ FP32SHIM_HOOK int execv(const char* path, char* const* words) noexcept {
 
 FP32SHIM_HOOK int execvp(const char* file, char* const* words) noexcept {
     auto* const real = real_execvp.get();
-    if (!watches_children()) return real(file, words);
-    return replace_by_found(file, environ, [&] { return real(file, words); });
+    if (watches_children()) start_unseen(file, words, environ);
+    return real(file, words);
 }
 
 FP32SHIM_HOOK int execvpe(const char* file, char* const* words, char* const* environment) noexcept {
     auto* const real = real_execvpe.get();
-    if (!watches_children()) return real(file, words, environment);
-    return replace_by_found(file, environment, [&] { return real(file, words, environment); });
+    if (watches_children()) start_unseen(file, words, environment);
+    return real(file, words, environment);
 }
 
 FP32SHIM_HOOK int fexecve(int descriptor, char* const* words, char* const* environment) noexcept {
@@ -243,14 +298,16 @@ FP32SHIM_HOOK int posix_spawn(pid_t* child, const char* path, const posix_spawn_
                               const posix_spawnattr_t* attributes, char* const* words, char* const* environment) {
     auto* const real = real_posix_spawn.get();
     if (!watches_children()) return real(child, path, actions, attributes, words, environment);
-    return spawn(path, environment, [&] { return real(child, path, actions, attributes, words, environment); });
+    const StartedProgram program(path, environment);
+    return spawn(program, actions, [&] { return real(child, path, actions, attributes, words, environment); });
 }
 
 FP32SHIM_HOOK int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const* words, char* const* environment) {
     auto* const real = real_posix_spawnp.get();
     if (!watches_children()) return real(child, file, actions, attributes, words, environment);
-    return spawn_found(file, environment, [&] { return real(child, file, actions, attributes, words, environment); });
+    return spawn_found(file, actions, environment,
+                       [&] { return real(child, file, actions, attributes, words, environment); });
 }
 
 // These two start a shell, which may be unseen itself.
@@ -267,8 +324,29 @@ FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     return real(command, mode);
 }
 
+// After these, another folder may have the name of that for recordings. Containers are entered by `mount`.
+
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();
     keep_children_folder();
     return real(path);
+}
+
+FP32SHIM_HOOK int pivot_root(const char* root, const char* place_of_old) noexcept {
+    auto* const real = real_pivot_root.get();
+    keep_children_folder();
+    return real(root, place_of_old);
+}
+
+FP32SHIM_HOOK int setns(int descriptor, int kind) noexcept {
+    auto* const real = real_setns.get();
+    keep_children_folder();
+    return real(descriptor, kind);
+}
+
+FP32SHIM_HOOK int mount(const char* source, const char* target, const char* type, unsigned long flags,
+                        const void* data) noexcept {
+    auto* const real = real_mount.get();
+    keep_children_folder();
+    return real(source, target, type, flags, data);
 }

@@ -46,7 +46,13 @@ KeptDecisions* kept_decisions() {
     ThreadContext* const context = thread_context();
     if (context == nullptr || context->decisions != nullptr) return context == nullptr ? nullptr : context->decisions;
     void* pages = map_pages(sizeof(KeptDecisions));
-    return context->decisions = static_cast<KeptDecisions*>(pages);  // zeros are an empty one
+    if (pages == nullptr) return nullptr;
+    KeptDecisions* first = nullptr;
+    if (__atomic_compare_exchange_n(&context->decisions, &first, static_cast<KeptDecisions*>(pages), false,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return static_cast<KeptDecisions*>(pages);  // zeros are an empty one
+    munmap(pages, sizeof(KeptDecisions));
+    return first;  // a signal handler multiplied since we looked
 }
 
 ThreadContext* thread_context() {

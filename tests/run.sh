@@ -5,6 +5,8 @@
 #   tests/run.sh --wheels     also under wheels from PyPI and MKL, in build/wheels (about 7.5 GiB)
 #   tests/run.sh --yes        install missing packages without asking
 #   tests/run.sh -- ARGS      pass ARGS to ctest: tests/run.sh -- -R policy
+#
+# tests/nightly.sh runs the long forms of some of them.
 set -euo pipefail
 CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source config/packages.sh

@@ -78,14 +78,18 @@ enum LayoutAttribute : std::int32_t {
     layout_batch_mode = 8
 };
 enum PreferenceAttribute : std::int32_t {
+    preference_search_mode = 0,
     preference_max_workspace_bytes = 1,
     preference_reduction_scheme_mask = 3,
     preference_min_alignment_a_bytes = 5,
     preference_min_alignment_b_bytes = 6,
     preference_min_alignment_c_bytes = 7,
     preference_min_alignment_d_bytes = 8,
+    preference_max_waves_count = 9,
     preference_impl_mask = 12,
 };
+/// cublasLtMatmulSearch_t; in every other mode the array of results says where to begin.
+constexpr std::uint32_t search_best_fit = 0;
 enum AlgoCapability : std::int32_t {
     capability_numerical_impl_flags = 15,
     capability_min_alignment_a_bytes = 16,

@@ -139,8 +139,8 @@ std::size_t desc_size(const Library& library, std::int32_t version) {
     return 0;
 }
 
-std::uint64_t min_alignment_of(const Library& library, const Algorithm64& algorithm) {
-    std::uint64_t largest = 1;
+std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm) {
+    std::uint32_t largest = 1;
     if (library.algo_capability == nullptr) return largest;
     for (std::int32_t i = capability_min_alignment_a_bytes; i <= capability_min_alignment_d_bytes; ++i) {
         std::uint32_t alignment = 1;

@@ -64,7 +64,7 @@ const Library* library_of(const LoadedObject& object);
 std::size_t desc_size(const Library& library, std::int32_t version);
 
 /// The smallest alignment that all four matrices of an algorithm of cublasLt need, in bytes.
-std::uint64_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
+std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
 
 /// The device that a thread's current context is on, asked of the CUDA driver that the program has loaded.
 struct alignas(8) Device {                // in one word, so that threads read it whole

@@ -7,6 +7,8 @@
 #include "record/hash.hpp"
 #include "shim/cublas/govern.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
+#include "shim/cublas/lt_descriptor.hpp"
+#include "shim/cublas/lt_search.hpp"
 #include "shim/cublas/plan.hpp"
 #include "shim/cublas/routes.hpp"
 #include "shim/decision.hpp"
@@ -33,18 +35,6 @@ enum Argument {
     argument_workspace_size = 14,
 };
 
-/// Those of the search for algorithms.
-enum HeuristicArgument {
-    heuristic_a_layout = 2,
-    heuristic_b_layout = 3,
-    heuristic_c_layout = 4,
-    heuristic_d_layout = 5,
-    heuristic_preference = 6,
-    heuristic_wanted = 7,
-    heuristic_results = 8,
-    heuristic_found = 9,
-};
-
 /// Those of the question whether an algorithm fits, behind the layouts.
 enum CheckArgument {
     check_algorithm = 6,
@@ -60,13 +50,6 @@ struct Parts {
     const void* c_layout;
     const void* d_layout;
 };
-
-template <class Value>
-bool read(std::int32_t (*get)(const void*, std::int32_t, void*, std::size_t, std::size_t*), const void* object,
-          std::int32_t attribute, Value& value) {
-    std::size_t written = 0;
-    return get(object, attribute, &value, sizeof value, &written) == status_success;
-}
 
 // ---- describe ----------------------------------------------------------------------------------------------------
 
@@ -173,26 +156,6 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, LtPro
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-/// A descriptor like the program's, with another compute type.
-class ChangedDesc {
-  public:
-    /// False: a descriptor of a version that this library does not make.
-    bool copy(const Library& library, const void* desc, std::int32_t compute_type) {
-        std::int32_t version = 0;
-        std::memcpy(&version, desc, sizeof version);
-        const std::size_t size = desc_size(library, version);
-        if (size == 0) return false;
-        std::memcpy(words_.data(), desc, size);
-        return library.desc_set(words_.data(), desc_compute_type, &compute_type, sizeof compute_type) ==
-               status_success;
-    }
-    const void* address() const { return words_.data(); }
-    const auto& words() const { return words_; }
-
-  private:
-    alignas(16) std::array<std::uint64_t, max_desc_size / sizeof(std::uint64_t)> words_{};
-};
-
 /// The largest power of two that divides all addresses, at most 256.
 std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
     std::uint64_t bits = 256;
@@ -248,6 +211,7 @@ SearchResult search(const Library& library, const Parts& parts, const FoundAlgor
     const std::uint64_t implementation_mask = original.implementation_mask & ~implementations_below(format);
     is_set = set(preference_reduction_scheme_mask, original.reduction_scheme_mask) && is_set;
     is_set = set(preference_impl_mask, implementation_mask) && is_set;
+    is_set = set(preference_max_waves_count, original.max_waves_count) && is_set;
     if (!is_set) return answer;
     HeuristicResult result{};
     std::int32_t found = 0;
@@ -305,6 +269,7 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     key.add(workspace_size);
     key.add(static_cast<std::uint64_t>(lt.call.device_index));
     key.add(static_cast<std::uint64_t>(format));
+    key.add_all(__builtin_bit_cast(std::array<std::uint64_t, 3>, original));
     Replacement replacement;
     if (!recall_replacement(key.value(), replacement)) {
         SearchResult answer{.replacement = {true, algorithm}};
@@ -395,36 +360,6 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     return status;
 }
 
-// ---- the search for algorithms -----------------------------------------------------------------------------------
-
-void remember_found(const Library& library, const Frame& frame, std::int32_t compute_type) {
-    const auto* count = reinterpret_cast<const std::int32_t*>(frame.word(heuristic_found));
-    const auto* results = reinterpret_cast<const HeuristicResult*>(frame.word(heuristic_results));
-    const auto* preference = reinterpret_cast<const void*>(frame.word(heuristic_preference));
-    if (count == nullptr || results == nullptr) return;
-    FoundAlgorithm found;
-    found.compute_type = compute_type;
-    if (library.preference_get != nullptr && preference != nullptr) {
-        read(library.preference_get, preference, preference_impl_mask, found.implementation_mask);
-        read(library.preference_get, preference, preference_reduction_scheme_mask, found.reduction_scheme_mask);
-    }
-    for (std::int32_t i = 0; i < *count; ++i) {
-        if (results[i].state != status_success) continue;
-        found.min_alignment = min_alignment_of(library, results[i].algorithm);
-        remember_algorithm(results[i].algorithm, found);
-    }
-}
-
-std::int64_t call_heuristic(const Site& site, const Frame& frame, const void* desc) {
-    using Word = std::int64_t;
-    using Heuristic = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word, Word, Word);
-    // The one without a stream ignores what lies beyond its last argument.
-    const bool has_stream = site.function->positions().words > heuristic_found + 1;
-    return reinterpret_cast<Heuristic>(site.real)(frame.word(0), desc, frame.word(2), frame.word(3), frame.word(4),
-                                                  frame.word(5), frame.word(6), frame.word(7), frame.word(8),
-                                                  frame.word(9), has_stream ? frame.word(heuristic_found + 1) : 0);
-}
-
 }  // namespace
 
 bool has_changed_searches() { return searches_were_changed.load(std::memory_order_acquire); }
@@ -467,24 +402,20 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
         lt.product.counted != Counted::governed)
         return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
+    const Search search(site, frame);
+    const std::int32_t own_compute_type = lt.product.asked.compute_type;
+    if (search.begins_from_an_algorithm()) return {search.from_algorithm(parts.desc, own_compute_type), nullptr};
     const Plan plan = plan_call(site, lt.product, in_force, in_words);
-    if (plan.change.how == record::How::compute_type) {
-        ChangedDesc desc;
-        if (desc.copy(*site.library, parts.desc, plan.change.compute_type)) {
-            const auto status = static_cast<std::int32_t>(call_heuristic(site, frame, desc.address()));
-            const auto* found = reinterpret_cast<const std::int32_t*>(frame.word(heuristic_found));
-            if (status == status_success && found != nullptr && *found > 0) {
-                remember_found(*site.library, frame, plan.change.compute_type);
-                // From now on products are looked at, whatever the settings: see run.
-                if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
-                return {status, nullptr};
-            }
-        }
+    ChangedDesc desc;
+    if (plan.change.how == record::How::compute_type &&
+        desc.copy(*site.library, parts.desc, plan.change.compute_type) &&
+        search.changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
+        // From now on products are looked at, whatever the settings: see run.
+        if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
+        return {status_success, nullptr};
     }
     // Nothing to change, or nothing found: the program gets the answer to its own question.
-    const auto status = static_cast<std::int32_t>(call_heuristic(site, frame, parts.desc));
-    if (status == status_success) remember_found(*site.library, frame, lt.product.asked.compute_type);
-    return {status, nullptr};
+    return {search.as_asked(parts.desc, own_compute_type), nullptr};
 }
 
 Outcome govern_lt_check(Site& site, const Frame& frame) {

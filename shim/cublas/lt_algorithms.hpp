@@ -19,13 +19,14 @@ struct HeuristicResult {
 };
 static_assert(sizeof(HeuristicResult) == 96);
 
-/// An algorithm as a search found it. The masks are what the program's search allowed, which a search in its place
-/// must keep to.
+/// An algorithm as a search found it. Masks and waves are what the program's search allowed, which a search in its
+/// place must keep to.
 struct FoundAlgorithm {
     std::uint64_t implementation_mask = ~std::uint64_t{0};
     std::uint32_t reduction_scheme_mask = 0xffffffff;
+    float max_waves_count = 0;  ///< 0: any
     std::int32_t compute_type = 0;
-    std::uint64_t min_alignment = 1;  ///< of all four matrices, in bytes; a power of two
+    std::uint32_t min_alignment = 1;  ///< of all four matrices, in bytes; a power of two
 };
 
 /// Thread-safe, lock-free. What is not kept for lack of room is found anew: nothing depends on it.

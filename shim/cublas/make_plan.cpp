@@ -19,7 +19,8 @@ void tell(Plan& plan, Format format, Reason reason, const Environment& environme
 }
 
 /// Base names begin with this. cuSOLVER, MAGMA and torch's linear algebra refine what they get, and rely on more
-/// precision than their products seem to need; cuDNN has a setting of its own for TF32, which frameworks set.
+/// precision than their products seem to need; cuDNN and cuTENSOR have settings of their own for TF32, which programs
+/// set, and call cublasLt for some products only.
 struct ProtectedCaller {
     std::string_view prefix;
     Reason reason;
@@ -29,6 +30,7 @@ constexpr ProtectedCaller protected_callers[] = {
     {"libmagma", Reason::protected_call},
     {"libtorch_cuda_linalg", Reason::protected_call},
     {"libcudnn", Reason::protected_call},
+    {"libcutensor", Reason::protected_call},
 };
 
 const ProtectedCaller* protected_caller(std::string_view caller) {

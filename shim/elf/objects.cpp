@@ -284,12 +284,8 @@ const link_map* own_object() {
     return own;
 }
 
-namespace {
-
-using ProgramHeaders = std::span<const ElfW(Phdr)>;
-
-/// Whether memory can be read: the kernel tries, and takes what is there for signals, which wait for a moment. A way
-/// that no sandbox refuses, and about which valgrind says nothing.
+// The kernel takes what is there for signals, which wait for a moment. A way that no sandbox refuses, and about which
+// valgrind says nothing.
 bool is_readable(ElfW(Addr) address) {
     std::uint64_t before = 0;
     const long result =
@@ -299,6 +295,10 @@ bool is_readable(ElfW(Addr) address) {
         record::raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, record::raw::address(&before), 0, sizeof before);
     return result != -EFAULT;
 }
+
+namespace {
+
+using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
 /// Where the object's headers are said to be. Nothing of its own is read.
 ProgramHeaders program_headers(const link_map* map) {

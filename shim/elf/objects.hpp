@@ -67,6 +67,9 @@ bool is_own_code(ElfW(Addr) address);
 /// child that was forked in between keeps it there for ever.
 bool is_mapped(const link_map* map);
 
+/// Whether the eight aligned bytes about an address can be read: the kernel tries. Safe in signal handlers.
+bool is_readable(ElfW(Addr) address);
+
 /// Whether every object of the list was there when this process was forked, so far as it can be known: false in a
 /// child of a process one of whose other threads was in dlclose at the fork.
 bool list_is_whole();

@@ -83,6 +83,99 @@ STARTER = """
         return 99;
     }
 """
+# Starts /static in another root folder, argv[1], by ways that do not go through chroot; or argv[2] in the folder argv[1].
+ELSEWHERE = """
+    #define _GNU_SOURCE
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <sched.h>
+    #include <signal.h>
+    #include <spawn.h>
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/mount.h>
+    #include <sys/syscall.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    extern char** environ;
+    static int enter(const char* root, int itself) {
+        if (unshare(CLONE_NEWNS) != 0) return 98;
+        if (itself && mount("none", "/", 0, MS_REC | MS_PRIVATE, 0) != 0) return 97;
+        if (!itself && syscall(SYS_mount, "none", "/", 0, MS_REC | MS_PRIVATE, 0) != 0) return 97;
+        if (syscall(SYS_mount, root, root, 0, MS_BIND, 0) != 0 || chdir(root) != 0) return 96;
+        if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0) return 95;
+        return 0;
+    }
+    int main(int argc, char** argv) {
+        const char* how = argv[1];
+        char* words[] = {argv[3], 0};
+        if (argc != 4) return 2;
+        if (!strncmp(how, "posix_spawn", 11)) {
+            posix_spawn_file_actions_t actions;
+            posix_spawn_file_actions_init(&actions);
+            posix_spawn_file_actions_addchdir_np(&actions, argv[2]);
+            pid_t child;
+            int status = 0;
+            const int error = (how[11] ? posix_spawnp : posix_spawn)(&child, argv[3], &actions, 0, words, environ);
+            if (error != 0) return error;
+            waitpid(child, &status, 0);
+            return WEXITSTATUS(status);
+        }
+        if (!strcmp(how, "setns")) {
+            int ready[2];
+            if (pipe(ready) != 0) return 99;
+            const pid_t other = fork();
+            if (other == 0) {
+                const char error = (char)enter(argv[2], 0);
+                if (write(ready[1], &error, 1) == 1) pause();
+                _exit(0);
+            }
+            char error = 0, path[64];
+            if (read(ready[0], &error, 1) != 1 || error != 0) return error;
+            sprintf(path, "/proc/%d/ns/mnt", (int)other);
+            const int result = setns(open(path, O_RDONLY), 0);
+            kill(other, SIGKILL);
+            waitpid(other, 0, 0);
+            if (result != 0) return 98;
+        } else {
+            const int error = enter(argv[2], 1);
+            if (error != 0) return error;
+        }
+        execve(argv[3], words, environ);
+        return errno;
+    }
+"""
+
+# Starts argv[2] by argv[1] with an environment that cannot be read, wholly or in part, or (4) no path; returns the error.
+UNREADABLE = """
+    #define _GNU_SOURCE
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <spawn.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    #include <unistd.h>
+    int main(int argc, char** argv) {
+        if (argc != 4) return 2;
+        char* words[] = {argv[2], 0};
+        char* volatile path = argv[2];
+        char* end = (char*)mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096;
+        munmap(end, 4096);
+        char* bad_entry[] = {"A=1", (char*)8, 0};
+        char* without_end[] = {end - 11, 0};
+        char** environments[] = {(char**)8, bad_entry, without_end, (char**)end - 2, environ};
+        const int number = argv[3][0] - '0';
+        if (number == 2) memcpy(end - 11, "LD_PRELOAD=", 11);
+        if (number == 3) environments[3][0] = environments[3][1] = "A=1";
+        if (number == 4) path = 0;
+        pid_t child;
+        if (!strcmp(argv[1], "posix_spawn")) return posix_spawn(&child, path, 0, 0, words, environments[number]);
+        if (!strcmp(argv[1], "execvpe")) execvpe(path, words, environments[number]);
+        if (!strcmp(argv[1], "execve")) execve(path, words, environments[number]);
+        if (!strcmp(argv[1], "execveat")) execveat(AT_FDCWD, path, words, environments[number], 0);
+        return errno;
+    }
+"""
 DIRECTLY = ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "posix_spawn",
             "posix_spawnp", "vfork", "handler"]
 BY_A_SHELL = ["system", "popen"]
@@ -102,6 +195,8 @@ def programs(tmp_path_factory):
     build(folder / "dyn", PRODUCTS, "-Wl,--no-as-needed", "-x", "none", shim.blas_library("reference"))
     build(folder / "static", "int main(void) { return 7; }", "-static")
     build(folder / "starter", STARTER)
+    build(folder / "elsewhere", ELSEWHERE)
+    build(folder / "unreadable", UNREADABLE)
     return folder
 
 
@@ -294,3 +389,79 @@ def test_a_file_of_children_that_was_put_there_is_not_written_to(programs, tmp_p
                           env=settings(LD_PRELOAD=shim.LIBRARY, FP32_MATMUL_LOG=log))
     assert mine.read_text() == "mine"
     assert done.stderr.count("cannot be noted") == 1
+
+
+@pytest.mark.parametrize("how", ["execvp", "execvpe", "execlp", "posix_spawnp"])
+def test_the_folders_of_path_are_gone_through_as_those_functions_do(programs, tmp_path, log, how):
+    (tmp_path / "first").mkdir()
+    script = tmp_path / "first/static"
+    script.write_text("#!/nonexistent/interpreter\n")
+    script.chmod(0o755)
+    path = f"{tmp_path}/first:{programs}:{os.environ['PATH']}"
+    done = run(programs, programs / "starter", how, "in/static", log=log, PATH=path)
+    assert done.returncode == 7, done.stderr
+    found = children(verify(log.parent))
+    assert set(found) == {"child:static"} and str(programs / "static")[-100:] in found["child:static"]
+    assert "times in all" not in found["child:static"]
+
+
+@pytest.mark.parametrize("how", ["execvp", "execvpe", "execlp"])
+def test_what_is_given_to_a_shell_after_the_kernel_refused_it_is_not_noted(programs, tmp_path, log, how):
+    content = bytearray((programs / "static").read_bytes())
+    content[18:20] = (243).to_bytes(2, "little")  # RISC-V
+    foreign = tmp_path / "foreign"
+    foreign.write_bytes(content)
+    foreign.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    plain = subprocess.run([programs / "starter", how, foreign], check=False, capture_output=True, env=settings(PATH=path))
+    done = run(programs, "bash", "-c", f"./dyn; exec ./starter {how} {foreign}", log=log, options=["-q"], PATH=path)
+    assert done.returncode == plain.returncode and "Syntax error" in done.stderr, done.stderr
+    assert children(verify(log)) == {}
+
+
+def test_a_shell_that_is_given_a_file_without_a_header_is_judged_in_its_place(programs, tmp_path, log):
+    script = tmp_path / "script"
+    script.write_text(f"{programs}/dyn\n")
+    script.chmod(0o755)
+    run(programs, "bash", "-c", f"./dyn; env {script}; env -i {script}; true", log=log)
+    result = verify(log)
+    found = children(result)
+    assert result.json["calls_shown"] == 20 and set(found) == {"child:sh"}
+    assert "without the shim in LD_PRELOAD" in found["child:sh"] and "times in all" not in found["child:sh"]
+
+
+@pytest.mark.parametrize("how", ["posix_spawn", "posix_spawnp"])
+def test_a_child_that_is_started_in_another_folder_is_not_taken_for_covered(programs, tmp_path, log, how):
+    (tmp_path / "folder").mkdir()
+    shutil.copy(programs / "static", tmp_path / "folder/there")
+    done = run(programs, "bash", "-c", f"./dyn; exec ./elsewhere {how} {tmp_path}/folder ./there", log=log)
+    assert done.returncode == 7, done.stderr
+    assert "what it is is not known" in children(verify(log))["child:there"]
+    done = run(programs, "bash", "-c", f"./dyn; exec ./elsewhere {how} {tmp_path} ./there", log=tmp_path / "n.fp32rec")
+    assert done.returncode == 2  # ENOENT
+    assert children(verify(tmp_path / "n.fp32rec")) == {}
+
+
+@pytest.mark.parametrize("how", ["mount", "setns"])
+def test_a_child_in_another_mount_namespace_is_noted(programs, tmp_path, log, how):
+    shim.need(os.geteuid() == 0, "only root can make mount namespaces")
+    root = tmp_path / "root"
+    root.mkdir()
+    shutil.copy(programs / "static", root / "static")
+    plain = subprocess.run([programs / "elsewhere", how, root, "/static"], check=False)
+    shim.need(plain.returncode == 7, "no mount namespaces can be made here")
+    done = run(programs, "bash", "-c", f"./dyn; exec ./elsewhere {how} {root} /static", log=log)
+    assert done.returncode == 7 and "cannot be noted" not in done.stderr, done.stderr
+    assert "/static, is statically linked" in children(verify(log))["child:static"]
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("how", ["execve", "execvpe", "execveat", "posix_spawn"])
+def test_arguments_that_cannot_be_read_fail_as_without_the_shim(programs, log, how, number):
+    if (how, number) == ("execvpe", 4):
+        pytest.skip("execvpe without a path crashes without the shim, too")
+    words = [programs / "unreadable", how, programs / "dyn", str(number)]
+    plain = subprocess.run(words, check=False, env=settings())
+    assert plain.returncode == 14  # EFAULT
+    done = run(programs, *words, log=log)
+    assert done.returncode == 14, done.stderr

@@ -2,8 +2,11 @@
 
 import functools
 import json
+import os
 import pathlib
 import random
+import re
+import subprocess
 import sys
 
 import pytest
@@ -217,3 +220,110 @@ def test_explain_says_of_random_calls_under_random_policies_what_the_shim_then_d
         told = explained("--policy", policy, f"--command={result.starts[0]['command']}", *words)
         keys = ("requested", "source", "rule", "applied", "reason")
         assert {key: told[key] for key in keys} == {key: decision[key] for key in keys}, (words, policy.read_text())
+
+
+# Multiplies from its own code, so that it is the caller; sgemm and cgemm are two call sites.
+CALLER = """
+void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
+            const float*, const int*, const float*, float*, const int*);
+void cgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
+            const float*, const int*, const float*, float*, const int*);
+void multiply(int is_complex, int m, int n, int k) {
+    static float memory[2 * 64 * 64];
+    const float one[2] = {1, 0}, zero[2] = {0, 0};
+    const int large = 64;
+    if (is_complex)
+        cgemm_("N", "N", &m, &n, &k, one, memory, &large, memory, &large, zero, memory, &large);
+    else
+        sgemm_("N", "N", &m, &n, &k, one, memory, &large, memory, &large, zero, memory, &large);
+}
+"""
+STEPS = """
+import ctypes, json, os, shutil, sys
+shim = ctypes.CDLL(None)
+callers = {}
+for step, *words in json.load(open(sys.argv[1])):
+    if step == "policy":
+        shutil.copy(words[0], os.environ["FP32_MATMUL_POLICY"])
+        assert shim.fp32shim_reload_policy() == 0
+    elif step == "floor":
+        assert shim.fp32shim_set_floor(words[0].encode()) == 0
+    else:
+        caller, is_complex, sizes, scope = words
+        if scope:
+            assert shim.fp32shim_push_scope(scope.encode(), None, None) == 0
+        callers.setdefault(caller, ctypes.CDLL(caller)).multiply(is_complex, *sizes)
+        if scope:
+            shim.fp32shim_pop_scope()
+"""
+
+
+def write_policy_of_many_rules(policy, chance, callers, sizes):
+    """Rules that each apply to few calls, so that calls which differ in one thing have different ones."""
+    values = {**{key: lambda: str(chance.choice(sizes)) for key in "mnk"},
+              "flops": lambda: chance.choice(['">=2K"', '"<=32K"', '">8192"']),
+              "function": lambda: chance.choice(['"sgemm_"', '"cgemm_"', '"?gemm_"']),
+              "caller": lambda: chance.choice([f'"{caller.name}"' for caller in callers]),
+              "scope": lambda: chance.choice(['"a"', '"*"'])}
+    rules = {}
+    for i in range(250):
+        keys = set(chance.sample(sorted(values), 3)) | {chance.choice("mnk")}
+        if keys >= {"m", "n", "k", "flops"}:  # may contradict each other, which is an error
+            keys.remove("flops")
+        rules[str(i)] = ["[[rule]]", f'name = "{i}"', f'precision = "{chance.choice(["native", "highest", "high", "medium"])}"',
+                         "when = { %s }" % ", ".join(f"{key} = {values[key]()}" for key in sorted(keys))]
+
+    def problems():
+        head = ["schema = 1", 'default = "medium"', "[cpu]", 'mode = "emulate"']
+        policy.write_text("\n".join(sum(rules.values(), head)) + "\n")
+        return re.findall(r'error: [^ ]* rule "(\d+)" is never reached', fp32shim("check", policy).stdout)
+
+    while unreached := problems():
+        for name in unreached:
+            del rules[name]
+    assert len(rules) > 100 and fp32shim("check", policy).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def callers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("callers")
+    paths = [folder / f"lib{name}_caller.so" for name in ("first", "second")]
+    for path in paths:
+        subprocess.run([shim.tool("gcc"), "-shared", "-fPIC", "-xc", "-", "-xnone", "-o", path, "-Wl,--no-as-needed",
+                        shim.blas_library("openblas")], input=CALLER, text=True, check=True)
+    return paths
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("FP32SHIM_EXPLAIN_SEEDS", "3"))))
+def test_what_the_shim_keeps_of_its_decisions_is_what_explain_says_of_each_call(seed, callers, tmp_path):
+    """The same calls again and again, in any order, under hundreds of rules, with scopes, reloads and floors between."""
+    chance = random.Random(seed)
+    sizes = [8, 16, 24, 40]
+    policies = [tmp_path / f"{i}.toml" for i in range(2)]
+    for policy in policies:
+        write_policy_of_many_rules(policy, chance, callers, sizes)
+    first = [chance.choice(sizes) for _ in "mnk"]
+    calls = [(str(caller), is_complex, first, "") for caller in callers for is_complex in (0, 1)]
+    calls += [(str(callers[0]), 0, [other if i == place else first[i] for i in range(3)], "")
+              for place in range(3) for other in sizes if other != first[place]]
+    calls.append((str(callers[0]), 0, first, "a"))
+    steps, in_force = [], []
+    # A floor cannot be taken back. It is the one change that is not a reload.
+    for policy, floor in [(policies[0], ""), (policies[1], ""), (policies[0], ""), (policies[0], "tf32"), (policies[1], "tf32")]:
+        steps.append(["floor", floor] if floor and policy == policies[0] else ["policy", str(policy)])
+        again = calls * 4
+        chance.shuffle(again)
+        steps += [["call", *call] for call in again]
+        in_force += [(policy, floor)] * len(again)
+    (tmp_path / "steps.json").write_text(json.dumps(steps))
+    result = shim.run(shim.SYSTEM_PYTHON, "-c", STEPS, tmp_path / "steps.json", policy=policies[0].read_text())
+    assert len(result.decisions) == len(in_force)
+    rules = set()
+    for decision, (policy, floor) in zip(result.decisions, in_force, strict=True):
+        words = [f"--{key}={decision[key]}" for key in ("function", "m", "n", "k", "scope", "caller")
+                 if decision[key] is not None]
+        told = explained("--policy", policy, *(["--floor", floor] if floor else []), *words)
+        keys = ("requested", "source", "rule", "applied", "reason")
+        assert {key: told[key] for key in keys} == {key: decision[key] for key in keys}, (words, floor, policy.read_text())
+        rules.add((policy, decision["rule"]))
+    assert len(rules) > 6, "the rules did not tell the calls apart"

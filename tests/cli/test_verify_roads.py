@@ -173,6 +173,54 @@ def test_kernels_for_gpus_count_only_where_a_driver_was_loaded(tmp_path):
     assert refused.returncode == 2 and 'did you mean "MLX"?' in refused.stderr
 
 
+@pytest.mark.parametrize("name, word", [
+    ("libcudnn_graph.so.9", "cuDNN"), ("libcudnn_ops_infer.so.8", "cuDNN"), ("libcutensor.so.2", "cuTENSOR"),
+    ("xla_cuda_plugin.so", "XLA-GPU"), ("libnvinfer.so.10", "TensorRT")])
+def test_no_pin_proves_anything_of_kernels_that_a_library_has_itself(name, word, tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    bypass = plugin(tmp_path / name, "void run(void) {}")
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    result = verify(load(tmp_path / "a.fp32rec", f"local={product}", f"run={product}", f"local={driver}",
+                         f"local={bypass}"))
+    assert (result.returncode, roads(result)) == (3, [word])
+    assert result.json["roads_not_seen"][0]["pinned_by"]
+
+
+@pytest.mark.parametrize("mark, word", [
+    ("__cublas$lt$matmul", "XLA-GPU"), ("CUTENSOR_DISABLE_PLAN_CACHE", "cuTENSOR"), ("CUDNN_NVTX_LEVEL", "cuDNN")])
+def test_kernels_for_gpus_are_known_wherever_they_are_linked_in(mark, word, tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    tensorflow = plugin(tmp_path / "libtensorflow_cc.so.2",
+                        f'const char* mark(void) {{ return "{mark}"; }} void run(void) {{}}')
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", f"local={tensorflow}"]
+    assert verify(load(tmp_path / "without.fp32rec", *words)).returncode == 0
+    result = verify(load(tmp_path / "with.fp32rec", *words, f"local={driver}"))
+    assert (result.returncode, roads(result)) == (3, [word])
+
+
+@pytest.mark.parametrize("name", ["librocblas.so.4", "libhipblaslt.so.0", "libMIOpen.so.1"])
+def test_libraries_for_gpus_of_amd_are_doubts(name, tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    bypass = plugin(tmp_path / name, "void run(void) {}")
+    driver = plugin(tmp_path / "libamdhip64.so.6", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", f"local={bypass}"]
+    assert verify(load(tmp_path / "without.fp32rec", *words)).returncode == 0
+    result = verify(load(tmp_path / "with.fp32rec", *words, f"local={driver}"))
+    assert (result.returncode, roads(result)) == (3, ["AMD-BLAS"])
+
+
+def test_processes_with_a_pin_and_without_it_are_two_entries(tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    words = [f"local={product}", f"run={product}", f"local={plugin(tmp_path / 'libmlx.so', 'void run(void) {}')}",
+             f"local={plugin(tmp_path / 'libcuda.so.1', 'void run(void) {}')}"]
+    load(tmp_path / "pinned.fp32rec", *words)
+    subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "not.fp32rec", "--", shim.client("loader"), *words],
+                   check=True, env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
+    entries = verify(tmp_path).json["roads_not_seen"]
+    assert sorted(entry["pinned_by"] for entry in entries) == [[], ["MLX_ENABLE_TF32=0"]]
+
+
 def changed(recording, copy, **bytes_of_row_1):
     """A copy with bytes of its first row's record changed."""
     content = bytearray(recording.read_bytes())

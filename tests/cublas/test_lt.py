@@ -50,6 +50,29 @@ def test_algorithms_that_the_heuristic_just_found_pass_the_check_of_the_library(
     assert "[       OK ]" in result.stdout
 
 
+@pytest.mark.parametrize("client", ["lt", "lt_dlopen"])
+@pytest.mark.parametrize("compute_capability", ["7.5", "9.0", "10.0"])
+@pytest.mark.parametrize("compute_type", [COMPUTE_32F, FAST_TF32, FAST_16BF, FAST_16F])
+def test_searches_find_as_many_algorithms_as_the_programs_own(compute_type, compute_capability, client):
+    """XLA keeps the place of an algorithm in the list, and looks there without asking how long the list is."""
+    result = run_client(client, compute_type=compute_type, compute_capability=compute_capability, exact=True,
+                        only="*FindAsManyAlgorithms*")
+    assert "[       OK ]" in result.stdout
+
+
+@pytest.mark.parametrize("compute_capability", ["7.5", "9.0"])
+@pytest.mark.parametrize("compute_type", [COMPUTE_32F, FAST_TF32, FAST_16F])
+def test_a_search_that_begins_from_an_algorithm_is_the_programs_own(compute_type, compute_capability):
+    result = run_client("lt", compute_type=compute_type, compute_capability=compute_capability, exact=True,
+                        only="*BeginFromAnAlgorithm*")
+    assert "[       OK ]" in result.stdout
+
+
+def test_an_algorithm_that_replaces_another_has_no_more_waves_than_the_program_allows():
+    result = run_client("lt", exact=True, only="*NoMoreWaves*")
+    assert "[       OK ]" in result.stdout
+
+
 @pytest.mark.parametrize("precision", ["high", "medium"])
 def test_the_first_algorithm_of_the_heuristic_is_a_fast_one(precision):
     result = run_client("lt", precision=precision, exact=True, only="*HeuristicAndProductAgree")

@@ -100,7 +100,7 @@ def test_emulation_that_cusolver_hands_on_to_cublas_is_held_to_highest_and_floor
     assert {d["applied"] for d in free.decisions} == {"bf16x9"}
 
 
-@pytest.mark.parametrize("library", ["magma", "torch_cuda_linalg", "cudnn"])
+@pytest.mark.parametrize("library", ["magma", "torch_cuda_linalg", "cudnn", "cutensor"])
 def test_products_of_libraries_that_frameworks_protect_are_lowered_only_by_rules_that_name_them(library):
     probe = CLIENTS / f"lib{library}_probe.so"
     need(probe.exists(), f"{probe} was not built")

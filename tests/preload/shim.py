@@ -47,8 +47,8 @@ LP64_BLAS = ["openblas", "reference", "blis"]
 # What the shim exports beside products and its C API: to hear of libraries, and of programs that are not covered.
 LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose"}
 STARTER_HOOKS = {
-    "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "popen",
-    "posix_spawn", "posix_spawnp", "system",
+    "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
+    "pivot_root", "popen", "posix_spawn", "posix_spawnp", "setns", "system",
 }
 DECISION_KEYS = (
     "event schema time time_ns host job_id rank pid tid executable function dtype device device_index "

@@ -46,6 +46,7 @@ def test_a_first_product_is_made_whichever_allocation_of_the_shim_fails(tmp_path
     result = shim.run("exhausted", way, blas=None, timeout=LONG, preload_after=[shim.client("libfailing_malloc.so")],
                       **settings_of(settings, tmp_path))
     assert ended_well(result) > 5
+    assert not [line for line in said(result) if "No such file" in line]  # a policy that is not there is none
 
 
 @pytest.mark.parametrize("settings", ["nothing", "disabled", "recording", "json", "policy"])

@@ -52,8 +52,9 @@ Plan by_default(const Request& request, Precision precision, Floor floor = Floor
 }
 
 TEST(ProtectedCalls, AreNotLoweredByTheDefaultPrecision) {
-    for (const std::string_view caller : {"libmagma.so", "libtorch_cuda_linalg.so", "libcudnn.so.9",
-                                          "libcudnn_engines_precompiled.so.9", "libcusolver.so.12"}) {
+    for (const std::string_view caller :
+         {"libmagma.so", "libtorch_cuda_linalg.so", "libcudnn.so.9", "libcutensor.so.2",
+          "libcudnn_engines_precompiled.so.9", "libcusolver.so.12"}) {
         const Plan plan = by_default(sgemm_of(caller), Precision::high);
         EXPECT_EQ(plan.applied, Applied::fp32) << caller;
         EXPECT_EQ(plan.change.how, How::forward) << caller;

@@ -31,5 +31,17 @@ TEST(Sha256, TakesBytesAsTheyAre) {
               "06eb7d6a69ee19e5fbdf749018d3d2abfa04bcbd1365db312eb86dc7169389b8");
 }
 
+TEST(Sha256, IsTheSameOfPieces) {
+    std::string bytes;
+    for (int i = 0; i < 1000; ++i) bytes += static_cast<char>(i * 7);
+    for (const std::size_t size : {1, 3, 63, 64, 65, 127, 128, 500, 999, 1000}) {
+        Sha256 sum;
+        for (std::size_t begin = 0; begin < bytes.size(); begin += size)
+            sum.add(std::string_view(bytes).substr(begin, size));
+        sum.add("");
+        EXPECT_EQ(sum.finish(), sha256(bytes)) << "in pieces of " << size;
+    }
+}
+
 }  // namespace
 }  // namespace fp32shim::policy

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "record/line_writer.hpp"
 #include "recording_fixture.hpp"
@@ -193,13 +194,20 @@ TEST_P(RecordingGolden, ReadsAsItWasWritten) {
     EXPECT_EQ(events.back().duration_ns, 4096U);
 }
 
+/// Says whether something was written within 64 bytes of this offset: most of a recording is room, all zero.
+bool near_contents(std::string_view bytes, std::size_t offset) {
+    const std::size_t begin = offset < 64 ? 0 : offset - 64;
+    return bytes.substr(begin, offset + 64 - begin).find_first_not_of('\0') != std::string_view::npos;
+}
+
 TEST_P(RecordingGolden, CutAtEveryLengthItNeverCrashesAndAlwaysReports) {
     const std::string golden = bytes_of(path());
     const auto complete = read_recording(path());
     const int file = memfd_create("cut", MFD_CLOEXEC);
     ASSERT_EQ(write(file, golden.data(), golden.size()), static_cast<ssize_t>(golden.size()));
     for (std::size_t length = golden.size(); length-- > 0;) {
-        if (sanitized && length % 64 > 1) continue;  // which would take minutes: at the ends of entries, and behind
+        // All would take minutes: beyond the contents, and under sanitizers, at the ends of entries and behind.
+        if ((sanitized || !near_contents(golden, length)) && length % 64 > 1) continue;
         ASSERT_EQ(ftruncate(file, static_cast<off_t>(length)), 0);
         RecordingReader::Opened opened = RecordingReader::open_descriptor(fcntl(file, F_DUPFD_CLOEXEC, 0));
         if (opened.reader == nullptr) {

@@ -10,16 +10,12 @@
 namespace fp32shim::record::test {
 namespace {
 
-/// Never looked at: which counters a key has is told by the address alone.
-format::CounterRecord* counters_number(std::size_t i) {
-    static std::vector<format::CounterRecord> memory(1000);
-    return &memory[i % memory.size()];
-}
+CountersNumber counters_number(std::size_t i) { return static_cast<CountersNumber>(i % 1000); }
 
 TEST(RecordingKeys, AnEmptyTableKnowsNothing) {
-    const KnownKeys keys{};
-    EXPECT_EQ(keys.find(1), nullptr);
-    EXPECT_EQ(keys.find(UINT64_MAX), nullptr);
+    KnownKeys keys{};
+    EXPECT_EQ(keys.find(1), KnownKeys::none);
+    EXPECT_EQ(keys.find(UINT64_MAX), KnownKeys::none);
 }
 
 TEST(RecordingKeys, EveryKeyIsFoundWhileTheTableGrows) {
@@ -27,7 +23,7 @@ TEST(RecordingKeys, EveryKeyIsFoundWhileTheTableGrows) {
     constexpr std::uint64_t count = 200'000;
     const auto key_of = [](std::uint64_t i) { return Hash().add(i).value(); };
     for (std::uint64_t i = 0; i < count; ++i) {
-        ASSERT_EQ(keys.find(key_of(i)), nullptr);
+        ASSERT_EQ(keys.find(key_of(i)), KnownKeys::none);
         keys.add(key_of(i), counters_number(i));
         ASSERT_EQ(keys.find(key_of(i)), counters_number(i));
         if ((i & (i - 1)) != 0) continue;  // some table sizes
@@ -49,7 +45,48 @@ TEST(RecordingKeys, KeysOfOnePlaceAreToldApart) {
     for (std::size_t i = 0; i < 100; ++i) keys.add(alike[i], counters_number(i));
     EXPECT_EQ(keys.capacity(), 1U << KnownKeys::first_bits);
     for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(keys.find(alike[i]), counters_number(i));
-    EXPECT_EQ(keys.find(alike[100]), nullptr);
+    EXPECT_EQ(keys.find(alike[100]), KnownKeys::none);
+}
+
+TEST(RecordingKeys, KeysAreFoundInAnyOrder) {
+    constexpr std::uint32_t count = 3000;
+    std::vector<std::uint64_t> order(count);
+    for (std::uint32_t i = 0; i < count; ++i) order[i] = i;
+    KnownKeys keys{};
+    const auto key_of = [](std::uint64_t i) { return Hash().add(i).value(); };
+    // Numbers of counters leave out one in 1024, at the end of each segment, as those of a thread do.
+    const auto number_of = [](std::uint64_t i) { return static_cast<CountersNumber>(i / 1023 << 10 | i % 1023); };
+    for (std::uint32_t i = 0; i < count; ++i) keys.add(key_of(i), number_of(i));
+    const auto expect_all = [&](int repeats) {
+        for (const std::uint64_t i : order)
+            for (int repeat = 0; repeat < repeats; ++repeat) ASSERT_EQ(keys.find(key_of(i)), number_of(i));
+        ASSERT_EQ(keys.find(key_of(count)), KnownKeys::none);
+    };
+    for (const int repeats : {1, 2, 3}) expect_all(repeats);
+    std::reverse(order.begin(), order.end());
+    expect_all(1);
+    std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
+    expect_all(2);
+}
+
+TEST(RecordingKeys, KeysOfTheSameCountersAreAllFound) {
+    KnownKeys keys{};
+    // Two call sites of each row, and the overflow row's counters for many keys.
+    for (std::uint64_t i = 1; i < 100; ++i)
+        for (const std::uint64_t site : {1000, 2000}) keys.add(site + i, static_cast<CountersNumber>(i));
+    for (std::uint64_t i = 1; i < 50; ++i) keys.add(3000 + i, 0);
+    for (int round = 0; round < 2; ++round) {
+        for (std::uint64_t i = 1; i < 100; ++i)
+            for (const std::uint64_t site : {1000, 2000}) ASSERT_EQ(keys.find(site + i), i);
+        for (std::uint64_t i = 1; i < 50; ++i) ASSERT_EQ(keys.find(3000 + i), 0U);
+    }
+}
+
+TEST(RecordingKeys, CountersWhoseNumberIsBeyondTheTableAreFound) {
+    // As where the kernel has no more pages for the table.
+    KnownKeys keys{};
+    for (std::uint64_t i = 1; i < 10; ++i) keys.add(i, static_cast<CountersNumber>(i << 20));
+    for (std::uint64_t i = 1; i < 10; ++i) ASSERT_EQ(keys.find(i), i << 20);
 }
 
 TEST(RecordingKeys, KeysOfSizesThatRiseEvenlyAreSpread) {

@@ -66,6 +66,7 @@ namespace clients {
     F(cublasLtMatmulAlgoGetHeuristic)       \
     F(cublasLtMatmulAlgoGetIds)             \
     F(cublasLtMatmulAlgoInit)               \
+    F(cublasLtMatmulAlgoConfigGetAttribute) \
     F(cublasLtMatmulAlgoCheck)              \
     F(cublasLtMatmulAlgoCapGetAttribute)    \
     F(cublasLtMatmulAlgoConfigSetAttribute)

@@ -61,6 +61,19 @@ struct Request {
     bool on_the_stack = false;  ///< descriptors made by Init instead of Create
 };
 
+template <class T>
+void set_preference(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute, T value) {
+    EXPECT_EQ(api().cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+              CUBLAS_STATUS_SUCCESS);
+}
+
+int id_of(const cublasLtMatmulAlgo_t& algo) {
+    std::int32_t id = -1;
+    std::size_t written = 0;
+    api().cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written);
+    return id;
+}
+
 class LtProduct {
   public:
     explicit LtProduct(const Request& request) : request_(request), device_scalars_(4 * sizeof(double)) {
@@ -108,27 +121,53 @@ class LtProduct {
                   CUBLAS_STATUS_SUCCESS);
     }
 
-    /// The heuristic's answers, best first.
-    std::vector<cublasLtMatmulAlgo_t> algorithms(
-        cublasLtHandle_t handle, const std::function<void(cublasLtMatmulPreference_t)>& restrict = nullptr) {
+    using Preference = std::function<void(cublasLtMatmulPreference_t)>;
+    using Algorithms = std::vector<cublasLtMatmulAlgo_t>;
+    using Heuristic = decltype(&cublasLtMatmulAlgoGetHeuristic);
+
+    struct Answer {
+        cublasStatus_t status;
+        int count;
+        std::vector<cublasLtMatmulHeuristicResult_t> results;  ///< as many as were asked for
+
+        Algorithms usable() const {
+            Algorithms found;
+            for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i)
+                if (results[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS)
+                    found.push_back(results[static_cast<std::size_t>(i)].algo);
+            return found;
+        }
+    };
+
+    /// What the library finds, best first. `begin`: what the array of results holds before.
+    Answer search(cublasLtHandle_t handle, int wanted, const Preference& restrict = nullptr,
+                  const cublasLtMatmulAlgo_t* begin = nullptr,
+                  Heuristic heuristic = api().cublasLtMatmulAlgoGetHeuristic) {
         cublasLtMatmulPreference_t preference = nullptr;
         api().cublasLtMatmulPreferenceCreate(&preference);
-        const std::size_t workspace = workspace_bytes;
-        api().cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
-                                                   sizeof workspace);
+        set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
         if (restrict) restrict(preference);
-        cublasLtMatmulHeuristicResult_t results[4] = {};
-        int count = 0;
+        Answer answer{CUBLAS_STATUS_NOT_INITIALIZED, -1, {}};
+        // Beyond its end nobody may write.
+        answer.results.resize(static_cast<std::size_t>(wanted) + 1);
+        for (auto& result : answer.results) {
+            if (begin != nullptr) result.algo = *begin;
+        }
+        std::memset(&answer.results.back(), 0x5a, sizeof answer.results.back());
+        const cublasLtMatmulHeuristicResult_t beyond = answer.results.back();
         decision_log().read_new();
-        const cublasStatus_t status = api().cublasLtMatmulAlgoGetHeuristic(
-            handle, desc_, layout_a_, layout_b_, layout_c_, layout_c_, preference, 4, results, &count);
+        answer.status = heuristic(handle, desc_, layout_a_, layout_b_, layout_c_, layout_c_, preference, wanted,
+                                  answer.results.data(), &answer.count);
         EXPECT_TRUE(decision_log().read_new().empty()) << "a question is no product";
+        EXPECT_EQ(std::memcmp(&answer.results.back(), &beyond, sizeof beyond), 0);
+        answer.results.pop_back();
         api().cublasLtMatmulPreferenceDestroy(preference);
-        std::vector<cublasLtMatmulAlgo_t> found;
-        if (status != CUBLAS_STATUS_SUCCESS) return found;
-        for (int i = 0; i < count; ++i)
-            if (results[i].state == CUBLAS_STATUS_SUCCESS) found.push_back(results[i].algo);
-        return found;
+        return answer;
+    }
+
+    /// The heuristic's answers, best first.
+    Algorithms algorithms(cublasLtHandle_t handle, const Preference& restrict = nullptr) {
+        return search(handle, 4, restrict).usable();
     }
 
     /// Of the algorithms that the library has for this descriptor by id, the first configuration of each that fits.
@@ -181,6 +220,16 @@ class LtProduct {
         return api().cublasLtMatmul(handle, desc_, alpha, a_->address(), layout_a_, b_->address(), layout_b_, beta,
                                     c_->address(), layout_c_, c_->address(), layout_c_, algo, workspace_.address(),
                                     workspace_bytes, nullptr);
+    }
+
+    /// As AlgoInit makes it for this product.
+    std::optional<cublasLtMatmulAlgo_t> algorithm_of_id(cublasLtHandle_t handle, int id) const {
+        const cudaDataType_t type = data_type(request_.dtype);
+        cublasLtMatmulAlgo_t algo;
+        if (api().cublasLtMatmulAlgoInit(handle, compute_type_, type, type, type, type, type, id, &algo) !=
+            CUBLAS_STATUS_SUCCESS)
+            return std::nullopt;
+        return algo;
     }
 
     /// What the result shows, the worst of the batch. Fails the test if it is no such product.
@@ -472,6 +521,117 @@ TEST_F(Lt, CachedAlgorithmsOutliveAChangeOfThePolicy) {
             }
         }
     }
+    shim.set_precision(nullptr);
+}
+
+/// The function that is newer than the headers, with its stream left out: the default one.
+cublasStatus_t heuristic_for_stream(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+                                    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                    cublasLtMatmulPreference_t preference, int wanted,
+                                    cublasLtMatmulHeuristicResult_t results[], int* count) {
+    using ForStream =
+        cublasStatus_t (*)(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                           cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+                           cublasLtMatmulHeuristicResult_t*, int*, cudaStream_t);
+    void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
+    static const auto function = reinterpret_cast<ForStream>(
+        library == nullptr ? nullptr : dlsym(library, "cublasLtMatmulAlgoGetHeuristicForStream"));
+    if (function == nullptr)
+        return api().cublasLtMatmulAlgoGetHeuristic(handle, desc, a, b, c, d, preference, wanted, results, count);
+    return function(handle, desc, a, b, c, d, preference, wanted, results, count, nullptr);
+}
+
+/// What the words of set_precision come to where the device has fast formats.
+constexpr std::pair<const char*, const char*> precisions[] = {
+    {"highest", "fp32"}, {"high", "tf32"}, {"medium", "bf16"}};
+
+TEST_F(Lt, SearchesFindAsManyAlgorithmsAsTheProgramsOwn) {
+    device();
+    const ShimApi shim = shim_api();
+    if (!shim.is_there()) GTEST_SKIP() << "there is no shim";
+    const bool is_fast = std::stod(device().compute_capability()) >= 8 && std::getenv("FP32_MATMUL_FLOOR") == nullptr;
+    LtProduct product({});
+    for (const LtProduct::Heuristic heuristic : {api().cublasLtMatmulAlgoGetHeuristic, &heuristic_for_stream}) {
+        for (const int wanted : {0, 1, 2, 3, 4, 7}) {
+            shim.set_precision("native");
+            const auto own = product.search(handle_, wanted, nullptr, nullptr, heuristic);
+            for (const auto& [precision, format] : precisions) {
+                SCOPED_TRACE(std::to_string(wanted) + " wanted under " + precision);
+                shim.set_precision(precision);
+                const auto found = product.search(handle_, wanted, nullptr, nullptr, heuristic);
+                EXPECT_EQ(found.status, own.status);
+                EXPECT_EQ(found.count, own.count);
+                EXPECT_EQ(found.usable().size(), own.usable().size());
+                for (const auto& algo : found.usable()) {
+                    product.expect_fit(handle_, algo);
+                    run(product, &algo, is_fast ? format : "fp32");
+                }
+            }
+        }
+    }
+    shim.set_precision(nullptr);
+}
+
+TEST_F(Lt, SearchesThatBeginFromAnAlgorithmAreTheProgramsOwn) {
+    device();
+    const ShimApi shim = shim_api();
+    if (!shim.is_there()) GTEST_SKIP() << "there is no shim";
+    const bool is_fast = std::stod(device().compute_capability()) >= 8 && std::getenv("FP32_MATMUL_FLOOR") == nullptr;
+    const auto by_id = [](cublasLtMatmulPreference_t preference) {
+        set_preference(preference, CUBLASLT_MATMUL_PREF_SEARCH_MODE, CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID);
+    };
+    LtProduct product({});
+    int begun = 0;
+    for (int id = 0; id < 4; ++id) {
+        const auto begin = product.algorithm_of_id(handle_, id);
+        if (!begin) continue;
+        ++begun;
+        shim.set_precision("native");
+        const auto own = product.search(handle_, 2, by_id, &*begin);
+        for (const auto& [precision, format] : precisions) {
+            SCOPED_TRACE(std::to_string(id) + " under " + precision);
+            shim.set_precision(precision);
+            const auto found = product.search(handle_, 2, by_id, &*begin);
+            EXPECT_EQ(found.status, own.status);
+            EXPECT_EQ(found.count, own.count);
+            for (const auto& algo : found.usable()) {
+                EXPECT_EQ(id_of(algo), id);
+                run(product, &algo, is_fast ? format : "fp32");
+            }
+            // One that a changed search found is as good to begin from.
+            for (const auto& algo : product.algorithms(handle_)) {
+                const auto again = product.search(handle_, 1, by_id, &algo).usable();
+                ASSERT_EQ(again.size(), 1U);
+                EXPECT_EQ(id_of(again.front()), id_of(algo));
+                run(product, &again.front(), is_fast ? format : "fp32");
+            }
+        }
+    }
+    EXPECT_GT(begun, 0);
+    shim.set_precision(nullptr);
+}
+
+TEST_F(Lt, AnotherAlgorithmHasNoMoreWavesThanTheProgramAllows) {
+    device();
+    const ShimApi shim = shim_api();
+    if (!shim.is_there() || !settings().exact || settings().compute_type != CUBLAS_COMPUTE_32F ||
+        std::stod(device().compute_capability()) < 8 || std::getenv("FP32_MATMUL_FLOOR") != nullptr)
+        GTEST_SKIP() << "only of the stand-in is known which algorithms have how many waves";
+    LtProduct product({});
+    // Fewer than any algorithm on tensor cores has.
+    const auto few_waves = [](cublasLtMatmulPreference_t preference) {
+        set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT, 0.75F);
+    };
+    shim.set_precision("native");
+    const auto own = product.algorithms(handle_, few_waves);
+    ASSERT_EQ(own.size(), 1U);
+    shim.set_precision("high");
+    decision_log().read_new();
+    EXPECT_EQ(product.multiply(handle_, &own.front()), CUBLAS_STATUS_SUCCESS);
+    const auto decisions = decision_log().read_new();
+    ASSERT_EQ(decisions.size(), 1U);
+    EXPECT_EQ(decisions.front()["actual"], "fp32") << decisions.front().dump();
+    EXPECT_EQ(name_of(product.result().format), std::string("fp32"));
     shim.set_precision(nullptr);
 }
 

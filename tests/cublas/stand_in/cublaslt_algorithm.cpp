@@ -137,6 +137,8 @@ namespace {
 // Fastest first.
 constexpr int by_speed[algorithm_count] = {3, 1, 2, fma_algorithm};
 
+float waves_of(int id) { return id == fma_algorithm ? 0.5F : id == 3 ? 2.0F : 1.0F; }
+
 bool fits(int id, const MatmulCall& call, const PreferenceDescriptor& preference, int compute_capability) {
     if (!exists(id, call.types, compute_capability)) return false;
     if (workspace_of(id, call.d->rows, call.d->columns) > preference.maximum_workspace) return false;
@@ -144,13 +146,14 @@ bool fits(int id, const MatmulCall& call, const PreferenceDescriptor& preference
     const std::uint32_t least =
         std::min({preference.alignment_a, preference.alignment_b, preference.alignment_c, preference.alignment_d});
     if (alignment_of(id) > least) return false;
+    if (preference.maximum_waves != 0 && waves_of(id) > preference.maximum_waves) return false;
     return (numerical_flags(id, call.types, compute_capability) & ~preference.implementation_mask) == 0;
 }
 
 void fill_result(int id, const MatmulCall& call, cublasLtMatmulHeuristicResult_t* result) {
     result->workspaceSize = workspace_of(id, call.d->rows, call.d->columns);
     result->state = CUBLAS_STATUS_SUCCESS;
-    result->wavesCount = 1.0f;
+    result->wavesCount = waves_of(id);
 }
 
 cublasStatus_t heuristic(cublasLtHandle_t handle, const MatmulCall& call, cublasLtMatmulPreference_t opaque,
@@ -160,13 +163,20 @@ cublasStatus_t heuristic(cublasLtHandle_t handle, const MatmulCall& call, cublas
     if (opaque != nullptr) std::memcpy(&preference, opaque, sizeof preference);
     if (preference.mark != PreferenceDescriptor::valid) return CUBLAS_STATUS_INVALID_VALUE;
     *returned = 0;
+    // Made by AlgoInit, of these types: the array is read before it is written.
+    const bool is_limited = preference.search_mode == CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID;
+    const Algorithm* const only = is_limited ? open(&results[0].algo) : nullptr;
+    const int only_id = only == nullptr ? -1 : only->id;
+    const bool is_of_these_types = only != nullptr && only->types() == call.types;
+    for (int i = 0; i < requested; ++i) {
+        results[i] = {};
+        results[i].state = CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    if (is_limited && only_id < 0) return CUBLAS_STATUS_INVALID_VALUE;
+    if (is_limited && !is_of_these_types) return CUBLAS_STATUS_NOT_SUPPORTED;
     for (const int id : by_speed) {
         if (*returned == requested) break;
-        if (preference.search_mode == CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID) {
-            const Algorithm* const only = open(&results[0].algo);
-            if (only == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-            if (only->id != id) continue;
-        }
+        if (is_limited && only_id != id) continue;
         if (!fits(id, call, preference, handle->head.compute_capability)) continue;
         cublasLtMatmulHeuristicResult_t& result = results[(*returned)++];
         const Algorithm algorithm = make_algorithm(id, call.types);

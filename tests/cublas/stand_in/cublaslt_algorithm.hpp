@@ -6,6 +6,7 @@
 //   id 1  tensor cores in the permitted format, needs 16-byte alignment
 //   id 2  the same with any alignment
 //   id 3  as id 1, split along k: needs a workspace
+// They say that they fill the device half, once, once and twice.
 // Those on tensor cores exist only where a format below FP32 (or BF16x9) is permitted. Other operands have id 0
 // and 1.
 #pragma once

@@ -1,0 +1,62 @@
+#include "cli/compilation_cache.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "policy/sha256.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view mark = "/fp32shim-";
+constexpr std::size_t digits = 12;
+
+/// Whether products may run at another precision than the program asks for.
+bool changes_products(const policy::Policy& policy) {
+    return !policy.disabled &&
+           (policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
+            std::any_of(policy.rules.begin(), policy.rules.end(),
+                        [](const policy::Rule& rule) { return rule.precision != policy::Precision::native; }));
+}
+
+json ranges(const std::vector<policy::Range>& all) {
+    json list = json::array();
+    for (const policy::Range& range : all) list.push_back(json::array({range.lowest, range.highest}));
+    return list;
+}
+
+json conditions(const policy::Conditions& all) {
+    return json::array({all.function, all.caller, all.executable, all.command, all.host, all.scope, all.device,
+                        all.dtype, ranges(all.m), ranges(all.n), ranges(all.k), ranges(all.batch),
+                        ranges(all.min_dim), ranges(all.max_dim), ranges(all.flops), ranges(all.compute_capability)});
+}
+
+/// What products on a GPU depend on; logs and names do not count.
+std::string essence(const policy::Policy& policy, std::uint16_t pins) {
+    json rules = json::array();
+    for (const policy::Rule& rule : policy.rules)
+        rules.push_back(
+            json::array({rule.precision, rule.assume_aligned, conditions(rule.when), conditions(rule.unless)}));
+    const json all = json::array({policy.default_precision, policy.floor, policy.allow_bf16x9,
+                                  policy.min_compute_capability, policy.pedantic, pins, rules});
+    return all.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+void remove_own_part(std::string& folder) {
+    const std::size_t place = folder.rfind(mark);
+    if (place == std::string::npos || folder.size() != place + mark.size() + digits) return;
+    if (folder.find_first_not_of("0123456789abcdef", place + mark.size()) == std::string::npos) folder.resize(place);
+}
+
+}  // namespace
+
+std::string cache_folder_for(const policy::Policy& policy, std::uint16_t pins, std::string folder) {
+    remove_own_part(folder);
+    if (!changes_products(policy)) return folder;
+    while (folder.ends_with('/')) folder.pop_back();
+    return folder + std::string(mark) + policy::sha256(essence(policy, pins)).substr(0, digits);
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,38 @@
+// The descriptors of cublasLt: how the shim reads them, and how it changes one.
+#pragma once
+
+#include <cstring>
+
+#include "shim/cublas/library.hpp"
+
+namespace fp32shim::cublas {
+
+/// An attribute of a descriptor, layout, preference or algorithm, by the function that gets those.
+template <class Value>
+bool read(std::int32_t (*get)(const void*, std::int32_t, void*, std::size_t, std::size_t*), const void* object,
+          std::int32_t attribute, Value& value) {
+    std::size_t written = 0;
+    return get(object, attribute, &value, sizeof value, &written) == status_success;
+}
+
+/// A descriptor like the program's, with another compute type.
+class ChangedDesc {
+  public:
+    /// False: a descriptor of a version that this library does not make.
+    bool copy(const Library& library, const void* desc, std::int32_t compute_type) {
+        std::int32_t version = 0;
+        std::memcpy(&version, desc, sizeof version);
+        const std::size_t size = desc_size(library, version);
+        if (size == 0) return false;
+        std::memcpy(words_.data(), desc, size);
+        return library.desc_set(words_.data(), desc_compute_type, &compute_type, sizeof compute_type) ==
+               status_success;
+    }
+    const void* address() const { return words_.data(); }
+    const auto& words() const { return words_; }
+
+  private:
+    alignas(16) std::array<std::uint64_t, max_desc_size / sizeof(std::uint64_t)> words_{};
+};
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,88 @@
+#include "shim/cublas/lt_search.hpp"
+
+#include "shim/cublas/lt.hpp"
+#include "shim/cublas/lt_algorithms.hpp"
+#include "shim/cublas/lt_descriptor.hpp"
+#include "shim/families.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+/// How many of these come first that can be used.
+std::int32_t usable(const HeuristicResult* results, std::int32_t count) {
+    std::int32_t i = 0;
+    while (i < count && results[i].state == status_success) ++i;
+    return i;
+}
+
+}  // namespace
+
+std::int32_t Search::ask(const void* desc, std::int32_t wanted, HeuristicResult* results, std::int32_t* found) const {
+    using Word = std::int64_t;
+    using Heuristic = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, HeuristicResult*,
+                                       std::int32_t*, Word);
+    // The one without a stream ignores what lies beyond its last argument.
+    const bool has_stream = site_.function->positions().words > heuristic_found + 1;
+    return reinterpret_cast<Heuristic>(site_.real)(frame_.word(0), desc, frame_.word(2), frame_.word(3),
+                                                   frame_.word(4), frame_.word(5), frame_.word(6), wanted, results,
+                                                   found, has_stream ? frame_.word(heuristic_found + 1) : 0);
+}
+
+void Search::remember(const HeuristicResult* results, std::int32_t count, std::int32_t compute_type) const {
+    const Library& library = *site_.library;
+    FoundAlgorithm found;
+    found.compute_type = compute_type;
+    if (library.preference_get != nullptr && preference() != nullptr) {
+        read(library.preference_get, preference(), preference_impl_mask, found.implementation_mask);
+        read(library.preference_get, preference(), preference_reduction_scheme_mask, found.reduction_scheme_mask);
+        read(library.preference_get, preference(), preference_max_waves_count, found.max_waves_count);
+    }
+    for (std::int32_t i = 0; i < count; ++i) {
+        if (results[i].state != status_success) continue;
+        found.min_alignment = min_alignment_of(library, results[i].algorithm);
+        remember_algorithm(results[i].algorithm, found);
+    }
+}
+
+bool Search::begins_from_an_algorithm() const {
+    std::uint32_t mode = search_best_fit;
+    return preference() != nullptr && site_.library->preference_get != nullptr &&
+           read(site_.library->preference_get, preference(), preference_search_mode, mode) && mode != search_best_fit;
+}
+
+std::int32_t Search::as_asked(const void* desc, std::int32_t compute_type) const {
+    const std::int32_t status = ask(desc, wanted(), results(), found());
+    if (status == status_success && results() != nullptr && found() != nullptr)
+        remember(results(), *found(), compute_type);
+    return status;
+}
+
+std::int32_t Search::from_algorithm(const void* desc, std::int32_t own_compute_type) const {
+    FoundAlgorithm begin;
+    ChangedDesc changed;
+    if (has_changed_searches() && results() != nullptr && recall_algorithm(results()->algorithm, begin) &&
+        begin.compute_type != own_compute_type && changed.copy(*site_.library, desc, begin.compute_type))
+        return as_asked(changed.address(), begin.compute_type);
+    return as_asked(desc, own_compute_type);
+}
+
+bool Search::changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
+                     std::int32_t compute_type) const {
+    if (results() == nullptr || found() == nullptr) return false;
+    std::int32_t count = 1;  // who wants one gets one
+    if (wanted() != 1 && (ask(own_desc, wanted(), results(), &count) != status_success || count <= 0)) return false;
+    std::int32_t first = 0;
+    if (ask(changed_desc, count, results(), &first) != status_success) return false;
+    first = usable(results(), first);
+    if (first == 0) return false;
+    if (const std::int32_t missing = count - first; missing > 0) {
+        std::int32_t added = 0;
+        if (ask(own_desc, missing, results() + first, &added) != status_success || added != missing) return false;
+        remember(results() + first, missing, own_compute_type);
+    }
+    remember(results(), first, compute_type);
+    *found() = count;
+    return true;
+}
+
+}  // namespace fp32shim::cublas

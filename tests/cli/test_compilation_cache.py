@@ -1,0 +1,75 @@
+"""JAX's compilation cache under `fp32shim run`: a folder for each policy, where the user has a cache at all."""
+
+import re
+
+import pytest
+
+from command import fp32shim
+
+VARIABLE = "JAX_COMPILATION_CACHE_DIR"
+
+
+def cache(*words, folder="/cache", **variables):
+    """What the variable is for the program, and what `run` said."""
+    result = fp32shim("run", *words, "--", "sh", "-c", f'echo "${VARIABLE}"', env={VARIABLE: folder, **variables})
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip(), [line for line in result.lines if VARIABLE in line]
+
+
+def write(path, text):
+    path.write_text(f"schema = 1\n{text}")
+    return path
+
+
+def test_each_policy_has_a_folder_of_its_own(tmp_path):
+    lowering = write(tmp_path / "a.toml", '[[rule]]\nprecision = "high"\nwhen = { m = ">=512" }\n')
+    other = write(tmp_path / "b.toml", '[[rule]]\nprecision = "high"\nwhen = { m = ">=513" }\n')
+    folders = [cache(*words)[0] for words in (
+        ["--precision", "high"], ["--precision", "medium"], ["--precision", "highest"], ["--floor", "tf32"],
+        ["--floor", "fp32"], ["--pin"], ["--policy", lowering], ["--policy", other],
+        ["--policy", lowering, "--floor", "tf32"])]
+    assert all(re.fullmatch("/cache/fp32shim-[0-9a-f]{12}", folder) for folder in folders)
+    assert len(set(folders)) == len(folders)
+
+
+def test_the_same_settings_have_the_same_folder_wherever_they_come_from(tmp_path):
+    high = cache("--precision", "high")[0]
+    assert cache("--precision", "tf32")[0] == cache("-q", FP32_MATMUL_PRECISION="high")[0] == high
+    # Neither names and logs nor what is done on the CPU matters.
+    policy = write(tmp_path / "p.toml", 'name = "mine"\ndefault = "high"\n[log]\nmax_size = "1G"\n[cpu]\nmode = "emulate"\n')
+    assert cache("--policy", policy, "--log", tmp_path / "a.fp32rec")[0] == high
+    assert cache("--precision", "high", folder="/cache/")[0] == high
+    # A run in a run, with the variable as the outer one left it.
+    assert cache("--precision", "high", folder=high)[0] == high
+    assert cache("--floor", "fp32", folder=high)[0] == cache("--floor", "fp32")[0]
+    assert cache(folder=high)[0] == "/cache"
+
+
+@pytest.mark.parametrize("folder", ["gs://bucket/cache", "relative", "/c a/fp32shim-", "/cache/fp32shim-123456789abg", "/"])
+def test_any_name_of_a_folder_is_as_good(folder):
+    chosen = cache("--precision", "high", folder=folder)[0]
+    assert re.fullmatch(re.escape(folder.rstrip("/")) + "/fp32shim-[0-9a-f]{12}", chosen)
+
+
+def test_nothing_changes_where_no_product_does():
+    assert cache("--log", "stderr") == ("/cache", [])
+    assert cache("--precision", "native", "--cpu", "emulate") == ("/cache", [])
+    assert cache("--precision", "high", FP32_MATMUL_DISABLE="1") == ("/cache", [])
+    assert cache("--precision", "high", folder="") == ("", [])
+    without = fp32shim("run", "--pin", "--", "env")
+    assert VARIABLE not in without.stdout + without.stderr
+
+
+def test_a_line_says_so_but_not_a_quiet_one():
+    folder, lines = cache("--precision", "high")
+    assert lines == [f'fp32shim run: {VARIABLE} is "{folder}" for the program: what JAX compiles depends on these settings']
+    assert cache("--precision", "high", "--quiet") == (folder, [])
+
+
+def test_doctor_names_a_cache_that_other_settings_filled():
+    own = cache("--precision", "high")[0]
+    settings = {"FP32_MATMUL_PRECISION": "high"}
+    text = " ".join(fp32shim("doctor", env={**settings, VARIABLE: "/cache"}).stdout.split())
+    assert f"{VARIABLE}=/cache" in text and f"{VARIABLE}={own}, which fp32shim run sets by itself" in text
+    assert VARIABLE not in fp32shim("doctor", env={**settings, VARIABLE: own}).stdout
+    assert VARIABLE not in fp32shim("doctor", env={VARIABLE: "/cache"}).stdout

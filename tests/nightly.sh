@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The long forms of what tests/run.sh does in short, and what is too slow for every change. Run tests/run.sh first: it
+# installs and builds. Some two hours on two cores; each part says how it ended, and its output lies in build/nightly/.
+#
+#   tests/nightly.sh                  everything
+#   tests/nightly.sh products races   only these
+#
+#   products   ten million random products against the same calls without the shim
+#   races      first products of eight threads at once, 1,000 times
+#   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each
+#   fuzz       the reader of recordings, by libFuzzer, for ten minutes
+#   clang      everything built by clang, the command too
+#   lint       clang-tidy with its analyzer, on the command too
+set -uo pipefail
+CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+root=$PWD
+logs=$root/build/nightly
+python=${FP32SHIM_SYSTEM_PYTHON:-/usr/bin/python3}
+
+# One pytest file outside ctest, which would end it after its time limit.
+long_test() {
+    local file=$1
+    shift
+    env FP32SHIM_BUILD="$root/build" FP32SHIM_TEST_CLIENTS="$root/build/tests/clients" \
+        FP32SHIM_SYSTEM_PYTHON="$python" PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONUTF8=1 \
+        "$python" -m pytest -q -rs "tests/$file" "$@"
+}
+
+products() {
+    # 44 settings, each some 230,000 calls; a seed of its own each night, said by the test that fails.
+    FP32SHIM_RANDOM_PRODUCTS=280000 FP32SHIM_RANDOM_SEED=$(date +%Y%m%d) long_test preload/test_random_products.py
+}
+
+races() { FP32SHIM_TEST_REPEATS=1000 long_test recording/test_races.py; }
+
+faults() { FP32SHIM_TEST_REPEATS=1000 long_test recording/test_faults.py; }
+
+fuzz() {
+    cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&
+        cmake --build build/fuzz --target recording_reader_fuzzer &&
+        mkdir -p build/fuzz/found && cp -n tests/fuzz/corpus/* build/fuzz/found/ &&
+        (cd build/fuzz && bin/recording_reader_fuzzer -max_total_time="${FUZZ_SECONDS:-600}" -timeout=10 -rss_limit_mb=1024 found)
+}
+
+clang() { cmake --preset clang -DFP32SHIM_TESTS=OFF -DFP32SHIM_BENCH=OFF && cmake --build build/clang; }
+
+lint() {
+    clang && git ls-files 'policy/*.cpp' 'record/*.cpp' 'shim/*.cpp' 'cli/*.cpp' |
+        xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
+}
+
+all=(products races faults fuzz clang lint)
+case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
+for part in "$@"; do
+    if [[ " ${all[*]} " != *" $part "* ]]; then
+        echo "tests/nightly.sh: found \"$part\"; allowed: ${all[*]}" >&2
+        exit 2
+    fi
+done
+[[ -e build/lib/libfp32shim.so ]] || { echo "tests/nightly.sh: nothing is built; run tests/run.sh first" >&2; exit 2; }
+
+mkdir -p "$logs"
+failed=0
+(($#)) || set -- "${all[@]}"
+for part in "$@"; do
+    printf '%s  ' "$part"
+    began=$SECONDS
+    if "$part" >"$logs/$part.log" 2>&1; then
+        echo "passed in $((SECONDS - began)) s"
+    else
+        echo "FAILED after $((SECONDS - began)) s: build/nightly/$part.log"
+        failed=1
+    fi
+done
+exit "$failed"
