@@ -1,12 +1,15 @@
-"""The bundle for machines with a GPU, tried on the stand-in: what it needs, that every step runs, and that the open
-questions are answered right, whatever the stand-in is told to answer.
+"""The bundle for machines with a GPU, tried on the stand-in: what it needs, that every section runs, that what fails
+costs itself only, and that the open questions are answered right, whatever the stand-in is told to answer.
 """
 
 import os
 import pathlib
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -32,6 +35,20 @@ def start(words, **variables):
 def run_script(output, *words, **variables):
     return start([BUNDLE / "run.sh", "--libraries", STAND_IN, "--python", "/usr/bin/python3", "--smoke",
                   "--output", output, *words], **variables)
+
+
+def row_of(path, name):
+    """The fields of the first line of a file of tabs that has this name."""
+    lines = [line.split("\t") for line in path.read_text().splitlines()]
+    return next((fields for fields in lines if name in fields[:2]), None)
+
+
+def compiled(source, output, *words):
+    compiler = tool("cc", "gcc")
+    finished = subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", str(output), *words], input=source,
+                              text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert finished.returncode == 0, finished.stdout
+    return output
 
 
 def packed_binaries():
@@ -70,15 +87,43 @@ def test_the_bundle_is_at_most_40_megabytes_and_has_no_stand_in():
     assert not [path for path in files if path.name.startswith(("libcuda", "libcublas"))]
 
 
+def glibc_needed(binary):
+    """The newest version of the C library that a program names, and all of them."""
+    versions = start([tool("readelf", "binutils"), "--version-info", "--wide", binary]).stdout
+    found = {tuple(int(part) for part in version.split("."))
+             for version in re.findall(r"Name: GLIBC_([0-9.]+)", versions)}
+    return max(found, default=(0,))
+
+
+def test_no_program_needs_a_newer_c_library_than_the_bundle_promises():
+    promised = tuple(int(part) for part in (BUNDLE / "GLIBC").read_text().strip().split("."))
+    needed = {binary.name: glibc_needed(binary) for binary in packed_binaries()}
+    print("promised:", promised, "needed:", needed)
+    assert needed and max(needed.values()) <= promised
+
+
+def test_a_program_that_needs_a_newer_c_library_is_not_packed(tmp_path):
+    source = "#define _GNU_SOURCE\n#include <string.h>\nint f(char *p) { return strlen(p) + *(char *)memcpy(p, p + 1, 2); }"
+    library = compiled(source, tmp_path / "newer.so")
+    need(glibc_needed(library) > (2, 2), "this compiler's C library has one version only")
+    pack = pathlib.Path(__file__).resolve().parent / "gpu/pack.cmake"
+    finished = start(["cmake", f"-DBUNDLE={tmp_path}/bundle", f"-DPROGRAMS={library}", "-DVERSION=0", "-DGLIBC=2.2",
+                      f"-DSTRIP={tool('strip', 'binutils')}", f"-DREADELF={tool('readelf', 'binutils')}", "-P", pack])
+    assert finished.returncode != 0
+    assert "newer.so needs GLIBC_2." in finished.stdout and "newer than the 2.2" in finished.stdout
+    assert not (tmp_path / "bundle/VERSION").exists()
+
+
 # ---- run.sh
 
 
-def test_every_step_passes_on_the_stand_in_or_says_what_is_missing(tmp_path):
+def test_every_section_passes_on_the_stand_in_or_says_what_is_missing(tmp_path):
     finished = run_script(tmp_path, "--time-limit", "450")
     assert finished.returncode == 0, finished.stdout
     assert " 0 failed" in finished.stdout
     results = (tmp_path / "results.md").read_text()
-    for heading in ["## Steps", "## What cuBLAS does", "## The published TF32 case through cuBLAS", "## Timing"]:
+    for heading in ["## Experiments", "## Steps", "## What cuBLAS does", "## The published TF32 case through cuBLAS",
+                    "## Timing"]:
         assert heading in results
     assert "no time left" not in results
     for precision in ["native", "highest", "high", "medium", "floor"]:
@@ -86,10 +131,25 @@ def test_every_step_passes_on_the_stand_in_or_says_what_is_missing(tmp_path):
             assert f"| clients | {program}, {precision} | passed |" in results
     assert re.search(r"\| forced TF32 \| 64\^3 \| 5 \|", results)
     assert (tmp_path / "rows.tsv").read_text().count("\n") > 20
+    sections = [line.split("\t")[0] for line in (tmp_path / "steps.tsv").read_text().splitlines()]
+    assert list(dict.fromkeys(sections)) == ["shim", "questions", "timing", "qtlq", "frameworks", "clients"]
 
 
-def test_only_the_named_steps_run(tmp_path):
-    finished = run_script(tmp_path, "--only", "qtlq", "timing", "--quick")
+def test_every_experiment_has_its_decision_rule(tmp_path):
+    finished = run_script(tmp_path, "questions")
+    assert finished.returncode == 0, finished.stdout
+    rows = [line.split("\t") for line in (tmp_path / "results.tsv").read_text().splitlines()]
+    assert {len(row) for row in rows} == {4} and len(rows) == 13
+    assert not [row for row in rows if "not measured" in row[2] or not all(row)]
+    seen = {row[0]: row[2:] for row in rows}
+    assert seen["cublasLtCreate before any context"] == ["native fp32, high tf32, second product tf32",
+                                                         "nothing: as taken to be"]
+    assert seen["How TF32 rounds"][0] == "away"
+    assert seen["Sgemm and GemmEx 32F in DEFAULT mode"][0].startswith("40 of 40 with the same bits")
+
+
+def test_only_the_named_sections_run(tmp_path):
+    finished = run_script(tmp_path, "qtlq", "timing", "--quick")
     assert finished.returncode == 0, finished.stdout
     results = (tmp_path / "results.md").read_text()
     assert "| qtlq | high | passed |" in results and "| timing |" in results
@@ -98,16 +158,65 @@ def test_only_the_named_steps_run(tmp_path):
 
 def test_a_failed_step_is_named_and_makes_the_status_1(tmp_path):
     """A cuBLAS that makes no use of TF32 cannot reproduce the published table."""
-    finished = run_script(tmp_path, "--only", "qtlq", STAND_IN_FAST="ignored")
+    finished = run_script(tmp_path, "qtlq", STAND_IN_FAST="ignored")
     assert finished.returncode == 1, finished.stdout
     assert re.search(r"qtlq +high +FAILED: status 1, see qtlq-high\.log", finished.stdout)
-    assert "agrees with: published FP32" in (tmp_path / "qtlq-high.log").read_text()
+    log = (tmp_path / "logs/qtlq-high.log").read_text()
+    assert "agrees with: published FP32" in log and "column: FP32\nexpected: column: TF32" in log
+
+
+@pytest.mark.parametrize(("rounding", "column"), [("away", "ties away from zero"), ("even", "ties to even"),
+                                                  ("truncate", "truncated")])
+def test_the_published_case_names_the_rounding_of_the_device(tmp_path, rounding, column):
+    finished = run_script(tmp_path, "qtlq", STAND_IN_ASSUME=f"tf32_ties_from_9_0={rounding}")
+    assert finished.returncode == 0, finished.stdout
+    assert f"column: TF32, {column}\n" in (tmp_path / "logs/qtlq-high.txt").read_text()
 
 
 def test_what_has_not_begun_by_the_time_limit_is_skipped(tmp_path):
-    finished = run_script(tmp_path, "--only", "qtlq", "--time-limit", "0")
+    finished = run_script(tmp_path, "qtlq", "--time-limit", "0")
     assert finished.returncode == 0
     assert "| qtlq | high | skipped: no time left |" in (tmp_path / "results.md").read_text()
+
+
+def test_a_run_that_is_stopped_leaves_what_it_learned(tmp_path):
+    script = subprocess.Popen([BUNDLE / "run.sh", "--libraries", STAND_IN, "--python", "/usr/bin/python3", "--output",
+                               tmp_path, "questions"], env=environment(), start_new_session=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = tmp_path / "logs/questions-all.log"
+    deadline = time.monotonic() + 60
+    # Full-size products take minutes here: the first rows come, and much is left to do.
+    while time.monotonic() < deadline and (not log.exists() or log.read_text().count("\n| cublas") < 1):
+        time.sleep(0.1)
+    assert script.poll() is None
+    os.killpg(script.pid, signal.SIGTERM)
+    assert script.wait(30) == 143
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and str(tmp_path) in start(["ps", "-eo", "args="]).stdout:
+        time.sleep(0.1)
+    assert str(tmp_path) not in start(["ps", "-eo", "args="]).stdout
+    assert "| cublasSgemm_v2 | 512 |" in (tmp_path / "results.md").read_text()
+
+
+def test_a_caller_who_says_something_about_precision_changes_nothing(tmp_path):
+    said = {"NVIDIA_TF32_OVERRIDE": "0", "FP32_MATMUL_PRECISION": "medium", "JAX_PLATFORMS": "cpu",
+            "CUBLAS_EMULATE_SINGLE_PRECISION": "1", "XLA_FLAGS": "--xla_none", "GPU_CUBLAS_MAJOR": "11"}
+    finished = run_script(tmp_path, "qtlq", **said)
+    assert finished.returncode == 0, finished.stdout
+    unset = next(line for line in (tmp_path / "environment.txt").read_text().splitlines() if line.startswith("unset: "))
+    assert set(unset.split()[1:]) >= {f"{name}={value}" for name, value in said.items()}
+
+
+def test_a_shim_that_is_not_loaded_is_a_failure(tmp_path):
+    bundle = tmp_path / "bundle"
+    shutil.copytree(BUNDLE, bundle)
+    (bundle / "libfp32shim.so").write_text("no library")
+    finished = start([bundle / "run.sh", "--libraries", STAND_IN, "--python", "/usr/bin/python3", "--smoke", "--quick",
+                      "--output", tmp_path / "results", "clients"])
+    assert finished.returncode == 1, finished.stdout
+    steps = tmp_path / "results/steps.tsv"
+    assert row_of(steps, "is loaded")[2].startswith("FAILED")
+    assert row_of(steps, "products, native")[2].startswith("FAILED")
 
 
 def test_without_a_device_one_line_says_so(tmp_path):
@@ -137,15 +246,45 @@ def test_cuda_is_found_in_the_toolkit_that_the_environment_names(tmp_path):
     (tmp_path / "driver/libcuda.so.1").symlink_to(STAND_IN / "libcuda.so.1")
     for name in ["libcublas.so.13", "libcublasLt.so.13"]:
         (tmp_path / "toolkit/lib64" / name).symlink_to(STAND_IN / name)
-    finished = start([BUNDLE / "run.sh", "--only", "qtlq", "--output", tmp_path / "results"],
+    finished = start([BUNDLE / "run.sh", "qtlq", "--output", tmp_path / "results"],
                      LD_LIBRARY_PATH=str(tmp_path / "driver"), CUDA_PATH=str(tmp_path / "toolkit"),
                      PATH=f"{ldconfig.parent}:{os.environ['PATH']}")
     assert finished.returncode == 0, finished.stdout
     assert f"libcublas.so.13: {tmp_path}/toolkit/lib64" in finished.stdout
 
 
-@pytest.mark.parametrize(("words", "named"), [(["--onyl", "qtlq"], "--onyl"), (["--only"], "--only"),
-                                              (["--only", "clinets"], "clinets"), (["--time-limit", "soon"], "soon")])
+def test_a_loader_with_a_long_list_of_libraries_is_read_whole(tmp_path):
+    """`ldconfig -p | grep -q` under pipefail: ldconfig dies of the closed pipe, and the library counts as missing."""
+    ldconfig = tmp_path / "bin/ldconfig"
+    ldconfig.parent.mkdir()
+    ldconfig.write_text("#!/bin/sh\nfor name in libcuda.so.1 libcublas.so.13 libcublasLt.so.13; do\n"
+                        f"printf '\\t%s (libc6,x86-64) => {STAND_IN}/%s\\n' $name $name; done\n"
+                        "seq -f '\tlib%g.so (libc6,x86-64) => /lib' 200000\n")
+    ldconfig.chmod(0o755)
+    script = f"""set -uo pipefail; libraries= python=python3; source {BUNDLE}/libraries.sh
+        for name in libcuda.so.1 libcublas.so.13 libcublasLt.so.13 libcublas.so.12; do
+            loader_finds $name && echo $name; done; true"""
+    finished = start(["bash", "-c", script], PATH=f"{ldconfig.parent}:{os.environ['PATH']}", LD_LIBRARY_PATH="")
+    assert finished.stdout.split() == ["libcuda.so.1", "libcublas.so.13", "libcublasLt.so.13"]
+
+
+def test_where_the_driver_is_too_old_for_cublas_13_it_goes_on_with_12(tmp_path):
+    """cublasCreate of 13 fails, as it does there; what is called 12 here is the stand-in's."""
+    compiled("int cublasCreate_v2(void **handle) { return 1; }", tmp_path / "libcublas.so.13")
+    for name, target in [("libcublasLt.so.13", "libcublasLt.so.13"), ("libcublasLt.so.12", "libcublasLt.so.13"),
+                         ("libcublas.so.12", "libcublas.so.13"), ("libcuda.so.1", "libcuda.so.1")]:
+        (tmp_path / name).symlink_to((STAND_IN / target).resolve())
+    finished = start([BUNDLE / "run.sh", "--libraries", tmp_path, "--python", "/usr/bin/python3", "--smoke", "--quick",
+                      "--output", tmp_path / "results", "timing", "qtlq"])
+    assert finished.returncode == 0, finished.stdout
+    assert "going on with cuBLAS 12, since 13 does not run: " in finished.stdout
+    assert "cublasCreate says NOT_INITIALIZED" in finished.stdout
+    assert row_of(tmp_path / "results/steps.tsv", "8192, alternating")[2] == "passed"
+    assert row_of(tmp_path / "results/steps.tsv", "qtlq")[2] == "skipped: it links libcublas.so.13"
+
+
+@pytest.mark.parametrize(("words", "named"), [(["--onyl", "qtlq"], "--onyl"), (["--output"], "--output"),
+                                              (["clinets"], "clinets"), (["--time-limit", "soon"], "soon")])
 def test_a_mistyped_option_is_named(words, named):
     finished = start([BUNDLE / "run.sh", *words])
     assert finished.returncode == 2
@@ -155,12 +294,40 @@ def test_a_mistyped_option_is_named(words, named):
 # ---- questions
 
 
+# Those that rows of the stand-in are concluded from.
+SEMANTIC_SECTIONS = ["machine", "math_modes", "compute_types", "ties", "override", "lt_algorithms", "alignment", "lt_alignment"]
+
+
 def ask(tmp_path, **variables):
     """{row: answer}"""
     rows = tmp_path / "rows.tsv"
-    finished = start([BUNDLE / "questions", "--size", "64", "--rows", rows], LD_LIBRARY_PATH=str(STAND_IN), **variables)
+    finished = start([BUNDLE / "questions", "--size", "64", "--rows", rows, "--only", ",".join(SEMANTIC_SECTIONS)],
+                     LD_LIBRARY_PATH=str(STAND_IN), **variables)
     assert finished.returncode == 0, finished.stdout
     return dict(line.split("\t") for line in rows.read_text().splitlines())
+
+
+def test_a_fault_costs_one_row_and_the_next_ones_are_asked():
+    """The stand-in faults as a device does: an unaligned pointer in an array under a fast mode breaks the context."""
+    finished = start([BUNDLE / "questions", "--size", "64", "--only", "alignment"], LD_LIBRARY_PATH=str(STAND_IN))
+    assert finished.returncode == 0, finished.stdout
+    rows = [line for line in finished.stdout.splitlines() if line.startswith("| cublasGemm")]
+    assert len(rows) == 24
+    faulted = [row for row in rows if "FAILED: cuCtxSynchronize: CUresult 716" in row]
+    assert len(faulted) == 6 and all("Batched" in row for row in faulted)
+    assert rows[-3:] == ["| cublasGemmBatchedEx | 32F_FAST_16F | 16 bytes | fp16 |", *faulted[-2:]]
+
+
+def test_a_section_that_cannot_even_begin_is_one_failure_and_the_next_is_asked(tmp_path):
+    shim = compiled("", tmp_path / "broken.so")
+    shim.write_text("no library")
+    preload = compiled("#include <stdlib.h>\n__attribute__((constructor)) void fail(void) { exit(3); }",
+                       tmp_path / "exits.so")
+    finished = start([BUNDLE / "questions", "--size", "64", "--only", "capability,gains", "--shim", preload],
+                     LD_LIBRARY_PATH=str(STAND_IN))
+    assert finished.returncode == 1
+    assert "| native | first | fp32 |" in finished.stdout and "| high | FAILED: status 3 | - |" in finished.stdout
+    assert "| cublasSgemm_v2 | 64 |" in finished.stdout
 
 
 def test_every_row_of_the_stand_in_is_asked(tmp_path):
@@ -213,3 +380,54 @@ def test_a_product_that_the_shim_did_not_see_is_called_not_seen(tmp_path):
     finished = products(tmp_path, "--expect", "tf32", FP32_MATMUL_DISABLE="1")
     assert finished.returncode == 0, finished.stdout
     assert "| not seen |" in finished.stdout
+    finished = products(tmp_path, "--expect", "tf32", "--must-be-seen", FP32_MATMUL_DISABLE="1")
+    assert finished.returncode == 1
+    assert "| FAIL: not seen |" in finished.stdout and "log.jsonl was not written" in finished.stdout
+
+
+def test_an_operation_that_cannot_run_leaves_the_others(tmp_path):
+    """As CuPy where NVRTC finds no headers."""
+    need(start(["/usr/bin/python3", "-c", "import numpy"]).returncode == 0, "python3-numpy is not installed")
+    shutil.copytree(BUNDLE / "frameworks", tmp_path / "frameworks")
+    (tmp_path / "frameworks/cupy_products.py").write_text(
+        "def start(own):\n    return 'cpu', {'broken': broken, 'fine': lambda a, b: (a @ b)[:64]}\n"
+        "def broken(a, b):\n    raise ValueError('NVRTC | no\\nheaders')\ndef version():\n    return '0'\n")
+    finished = start(["/usr/bin/python3", "-B", tmp_path / "frameworks/products.py", "cupy", "--size", "128"])
+    assert finished.returncode == 0, finished.stdout
+    assert "| broken | default | none | - | - | - | did not run: ValueError: NVRTC / no headers |" in finished.stdout
+    assert "| fine | default | none | fp32 |" in finished.stdout
+
+
+def rules():
+    sys.path.insert(0, str(BUNDLE / "frameworks"))
+    try:
+        sys.dont_write_bytecode = True
+        import experiment_rules
+    finally:
+        sys.path.pop(0)
+    return experiment_rules
+
+
+def test_experiments_on_frameworks_follow_their_rules():
+    rule = rules()
+    fp32, tf32 = {"format": "fp32", "chosen": "cuBLAS"}, {"format": "tf32", "chosen": "a kernel of its own"}
+    for experiment, answers, follows in [
+            ("torch_convolutions", {"native": {"LSTM": "fp32"}, "high": {"LSTM": "fp32"}}, "nothing"),
+            ("torch_convolutions", {"native": {"LSTM": "fp32"}, "high": {"LSTM": "tf32"}}, "cuDNN's cublasLt calls"),
+            ("torch_solves", {"native": {"solve": "1.0e-08"}, "high": {"solve": "9.0e-08"}}, "nothing"),
+            ("torch_solves", {"native": {"solve": "1.0e-08"}, "high": {"solve": "2.0e-07"}}, "a solve is lowered: solve"),
+            ("torch_autotune", {"native": tf32, "floor fp32": fp32, "pin": fp32}, "nothing"),
+            ("torch_autotune", {"native": tf32, "floor fp32": tf32, "pin": fp32}, "inductor's autotuner goes past a floor"),
+            ("jax_triton", {"native": {"m": "tf32"}, "floor fp32": {"m": "tf32"}, "pin": {"m": "tf32"}},
+             "XLA's autotuner goes past a pin"),
+            ("jax_cache", {"high, writes": {"m": "tf32"}, "native, reads": {"m": "fp32"}}, "nothing"),
+            ("jax_cache", {"high, writes": {"m": "tf32"}, "native, reads": {"m": "tf32"}}, "what was compiled")]:
+        seen, found = getattr(rule, experiment)(answers)
+        assert found.startswith(follows), (experiment, found)
+        assert all(variant in seen for variant in answers)
+
+
+def test_an_experiment_without_its_framework_is_skipped():
+    finished = start(["/usr/bin/python3", "-B", "-S", BUNDLE / "frameworks/experiments.py", "jax_triton"])
+    need("No module named" in finished.stdout, "this Python has JAX")
+    assert finished.returncode == 77 and finished.stdout.count("\n") == 1

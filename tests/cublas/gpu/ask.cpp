@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <sstream>
 
 namespace gpu {
@@ -43,8 +44,10 @@ std::string how_it_ended(int status) {
 /// Reads a worker's lines until it ends.
 class Reader {
   public:
-    Reader(const Section& section, const Variant& variant, Findings& findings)
+    /// print_title: before the first row.
+    Reader(const Section& section, const Variant& variant, Findings& findings, std::function<void()> print_title)
         : section_(section),
+          print_title_(std::move(print_title)),
           prefix_(section.variants.empty() ? "" : std::string(variant.name) + "/"),
           findings_(findings) {
         if (!section.variants.empty()) variant_ = {variant.name};
@@ -63,6 +66,7 @@ class Reader {
         } else if (word == line::found && fields.size() == 2) {
             findings_.add(prefix_ + fields[0], fields[1]);
         } else if (word == line::ends) {
+            print_title_();
             begun.insert(begun.end(), fields.begin(), fields.end());
             print_row(begun);
             in_a_row = false;
@@ -78,6 +82,7 @@ class Reader {
         std::string what("FAILED: ");
         what.append(reason.empty() ? how_it_ended(status) : reason);
         cells.push_back(what);
+        print_title_();
         cells.resize(section_.columns.size() + variant_.size(), "-");
         print_row(cells);
         if (!section_.faults_are_answers) findings_.add("failures", std::string(section_.name) + ": " + what);
@@ -93,6 +98,7 @@ class Reader {
 
   private:
     const Section& section_;
+    std::function<void()> print_title_;
     std::string prefix_;
     Findings& findings_;
     std::vector<std::string> variant_;
@@ -113,8 +119,9 @@ int run_worker(const std::string& command, Reader& reader) {
     return pclose(output);
 }
 
-void ask_variant(const Section& section, const Variant& variant, const Asking& asking, Findings& findings) {
-    Reader reader(section, variant, findings);
+void ask_variant(const Section& section, const Variant& variant, const Asking& asking, Findings& findings,
+                 const std::function<void()>& print_title) {
+    Reader reader(section, variant, findings, print_title);
     for (;;) {
         const int before = reader.rows;
         const int status = run_worker(command_line(section, variant, asking, before), reader);
@@ -143,19 +150,21 @@ void print_heading(const std::string& title, const std::vector<std::string>& col
 
 void ask(const Section& section, const Asking& asking, Findings& findings) {
     std::vector<std::string> columns(section.columns.begin(), section.columns.end());
-    if (section.variants.empty()) {
-        print_heading(section.title, columns);
-        ask_variant(section, {"", ""}, asking, findings);
-        return;
-    }
-    columns.insert(columns.begin(), "run");
-    print_heading(section.title, columns);
+    if (!section.variants.empty()) columns.insert(columns.begin(), "run");
+    // Where there is no device, one line says so, and no table begins.
+    bool titled = false;
+    const auto print_title = [&] {
+        if (!titled) print_heading(section.title, columns);
+        titled = true;
+    };
+    if (section.variants.empty()) ask_variant(section, {"", ""}, asking, findings, print_title);
     for (const Variant& variant : section.variants) {
         const bool needs_shim = std::string(variant.variables).find("SHIM") != std::string::npos;
         if (needs_shim && !std::filesystem::exists(asking.shim)) {
+            print_title();
             print_row({variant.name, "left out: there is no " + asking.shim});
         } else {
-            ask_variant(section, variant, asking, findings);
+            ask_variant(section, variant, asking, findings, print_title);
         }
     }
 }

@@ -9,7 +9,7 @@
 #   qtlq          30 s   the published TF32 case through cuBLAS
 #   frameworks   200 s   PyTorch, CuPy and JAX, side by side, and the experiments on them
 #   clients      120 s   the programs of the project's tests, on a real cuBLAS
-# Without a section: all of them, in at most 9 minutes. Rows are written as they come: what is stopped leaves its results.
+# Without a section: all of them, in at most 9 minutes. Rows are written as they come: what is stopped leaves them.
 #
 #   --quick             less of each, in at most 4 minutes
 #   --output FOLDER     where results.md, results.tsv, rows.tsv and logs/ go; default ./gpu-results-HOST-DATE
@@ -23,6 +23,8 @@
 set -uo pipefail
 
 here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# Some ways to carry a folder lose this.
+chmod u+x "$here"/* 2>/dev/null
 all_sections=(questions timing qtlq frameworks clients)
 sections=()
 quick='' smoke='' output='' time_limit='' libraries='' python=python3
@@ -86,7 +88,6 @@ describe_environment >"$output/environment.txt"
 echo "libcuda.so.1: $driver_at; libcublas.so.$cublas_version: $cublas_at; libcublasLt.so.$cublas_version: $lt_at"
 echo "results: $output"
 trap 'write_results' EXIT
-trap 'exit 143' TERM INT HUP
 
 step_shim
 for section in "${sections[@]}"; do

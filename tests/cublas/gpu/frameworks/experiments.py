@@ -48,15 +48,21 @@ def measure(name, variables, shim, folder):
     last = (finished.stderr.strip().splitlines() or [f"status {finished.returncode}"])[-1]
     if finished.returncode == 0:
         return json.loads(finished.stdout.strip().splitlines()[-1]), "", False
+    if finished.returncode == 77:
+        return None, last, True
     sys.stderr.write(finished.stderr)
-    return None, last, finished.returncode == 77
+    return None, last, False
 
 
 def in_child(name):
-    module = importlib.import_module(EXPERIMENTS[name][0])
+    try:
+        module = importlib.import_module(EXPERIMENTS[name][0])
+    except ImportError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 77
     try:
         answer = getattr(module, f"measure_{name}")()
-    except (ImportError, module.NoDevice) as error:
+    except module.NoDevice as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 77
     print(json.dumps(answer))
