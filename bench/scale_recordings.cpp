@@ -87,8 +87,8 @@ void make_events(const std::string& path, long count) {
     for (long i = 0; i < count; ++i) call(*recording, *writers[i % 4], i % 100, true);
 }
 
-void make_many(const std::string& folder, long count) {
-    for (long i = 0; i < count; ++i) {
+void make_some_of_many(const std::string& folder, long begin, long end) {
+    for (long i = begin; i < end; ++i) {
         const auto recording = opened(folder + "/" + std::to_string(i) + ".fp32rec", policy::LogLevel::summary);
         ThreadWriter* writer = recording->attach();
         for (long row = 0; row < 3; ++row) call(*recording, *writer, row, false);
@@ -99,6 +99,21 @@ void make_many(const std::string& folder, long count) {
         recording->note_objects_complete(1);
         recording->note_exit();
     }
+}
+
+/// In several processes, since what a recording maps stays mapped, and the kernel allows 65,530 mappings each.
+int make_many(const std::string& folder, long count) {
+    constexpr long of_a_process = 1000;
+    for (long begin = 0; begin < count; begin += of_a_process) {
+        const pid_t child = fork();
+        if (child == 0) {
+            make_some_of_many(folder, begin, std::min(count, begin + of_a_process));
+            _exit(0);
+        }
+        int status = 1;
+        if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) return 1;
+    }
+    return 0;
 }
 
 /// Microseconds that a process of its own takes to begin a recording. Negative: it has none.
@@ -147,7 +162,7 @@ int main(int argc, char** argv) {
     else if (what == "events")
         make_events(argv[2], count);
     else if (what == "many")
-        make_many(argv[2], count);
+        return make_many(argv[2], count);
     else if (what == "names")
         make_names(argv[2], count);
     else

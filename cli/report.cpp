@@ -73,8 +73,9 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     } else if (options.format == "prometheus") {
         output.put(report_prometheus(contents.calls));
     } else {
-        output.put(report_table(contents.calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
-                                options.output.empty() ? STDOUT_FILENO : -1, shown));
+        write_report_table(
+            contents.calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
+            options.output.empty() ? STDOUT_FILENO : -1, [&](std::string_view text) { output.put(text); }, shown);
     }
 }
 

@@ -253,53 +253,60 @@ Table table_of_all(const std::vector<const RowGroup*>& groups, std::size_t limit
 }
 
 template <class Row>
-std::string limited_table(const std::vector<const Row*>& rows, const TableLimits& limits, int stream) {
-    std::string text = table_of_all(rows, limits.sites).text(stream);
+void write_limited_table(const std::vector<const Row*>& rows, const TableLimits& limits, int stream,
+                         const TextSink& put) {
+    table_of_all(rows, limits.sites).write(put, stream);
     if (limits.sites != 0 && rows.size() > limits.sites) {
-        text += fmt::format("{} more; {}\n",
-                            counted(rows.size() - limits.sites, std::is_same_v<Row, RowGroup> ? "group" : "row"),
-                            limits.how_to_see_more);
+        put(fmt::format("{} more; {}\n",
+                        counted(rows.size() - limits.sites, std::is_same_v<Row, RowGroup> ? "group" : "row"),
+                        limits.how_to_see_more));
     }
-    return text;
 }
 
 /// What was called, and of that what did not run as it was asked for.
 template <class Row>
-std::string tables_text(const std::vector<const Row*>& rows, bool (*is_refused)(const Row*),
-                        const TableLimits& limits, int stream) {
-    if (rows.empty()) return {};
-    std::string text = "\n" + limited_table(rows, limits, stream);
+void write_tables(const std::vector<const Row*>& rows, bool (*is_refused)(const Row*), const TableLimits& limits,
+                  int stream, const TextSink& put) {
+    if (rows.empty()) return;
+    put("\n");
+    write_limited_table(rows, limits, stream, put);
     std::vector<const Row*> refused;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(refused), is_refused);
-    if (refused.empty()) return text;
-    text += "\n" + coloured("Asked for, and not done as asked", Colour::bold, stream);
-    if (refused.size() == rows.size()) return text + ": all of these calls\n";
-    return text + "\n" + limited_table(refused, limits, stream);
+    if (refused.empty()) return;
+    put("\n" + coloured("Asked for, and not done as asked", Colour::bold, stream));
+    if (refused.size() == rows.size()) return put(": all of these calls\n");
+    put("\n");
+    write_limited_table(refused, limits, stream, put);
 }
 
 }  // namespace
 
-std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream,
-                         const std::vector<RowGroup>* groups) {
-    std::string text = head_text(calls) + all_settings_text(calls);
+void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
+                        const std::vector<RowGroup>* groups) {
+    put(head_text(calls) + all_settings_text(calls));
     const auto section = [&](const std::string& title, const std::string& body) {
         if (body.empty()) return;
-        text += fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body);
+        put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
     };
     section("", format_text(calls, stream));
     if (groups == nullptr) {
-        text += tables_text<MergedRow>(
+        write_tables<MergedRow>(
             sorted(calls.rows(), limits.order), [](const MergedRow* row) { return row->is_refused(); }, limits,
-            stream);
+            stream, put);
     } else {
         std::vector<const RowGroup*> all;
         for (const RowGroup& group : *groups) all.push_back(&group);
-        text += tables_text<RowGroup>(
-            all, [](const RowGroup* group) { return group->is_refused; }, limits, stream);
+        write_tables<RowGroup>(
+            all, [](const RowGroup* group) { return group->is_refused; }, limits, stream, put);
     }
     section("Changed while it ran", all_changes_text(calls));
     section("Not complete", missing_text(calls));
     if (calls.total().is_estimate) section("", "~: estimated, since of short calls only some are timed\n");
+}
+
+std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream) {
+    std::string text;
+    write_report_table(calls, limits, stream, [&](std::string_view piece) { text += piece; });
     return text;
 }
 

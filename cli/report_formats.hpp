@@ -20,9 +20,11 @@ struct TableLimits {
 };
 
 /// For people: totals, formats, the call sites that matter most, what was asked for and not done, what is missing.
-/// `stream`: where it goes, 1 or 2; -1: into a file. With `groups`, these take the place of the call sites.
-std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream = 1,
-                         const std::vector<RowGroup>* groups = nullptr);
+/// `stream`: where it goes, 1 or 2; -1: into a file. With `groups`, these take the place of the call sites. Written
+/// line by line, since there may be a million.
+void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
+                        const std::vector<RowGroup>* groups = nullptr);
+std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);
 
 /// docs/cli/report-json.md describes every key. Written row by row: a document of a million would take gigabytes.
 /// With `groups`, these take the place of the rows.

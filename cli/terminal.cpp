@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "policy/plain_text.hpp"
 
@@ -106,16 +107,27 @@ void say(std::string_view command, std::string_view message) {
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+Table::Table(std::vector<Column> columns, std::size_t rows, CellText cell)
+    : columns_(std::move(columns)), cell_of_column_(columns_.size()), row_count_(rows), cell_(std::move(cell)) {
+    std::iota(cell_of_column_.begin(), cell_of_column_.end(), std::size_t{0});
+}
+
 void Table::add(std::vector<std::string> cells) {
     for (std::string& cell : cells) cell = printable(cell);
     rows_.push_back(std::move(cells));
+    ++row_count_;
+}
+
+std::string Table::cell(std::size_t row, std::size_t column) const {
+    const std::size_t place = cell_of_column_[column];
+    return cell_ ? printable(cell_(row, place)) : rows_[row][place];
 }
 
 std::vector<std::size_t> Table::natural_widths() const {
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         std::size_t width = width_of(columns_[i].title);
-        for (const auto& row : rows_) width = std::max(width, width_of(row[i]));
+        for (std::size_t row = 0; row < row_count_; ++row) width = std::max(width, width_of(cell(row, i)));
         widths.push_back(width);
     }
     return widths;
@@ -132,7 +144,7 @@ Table Table::fitted(std::size_t limit, std::vector<std::string>& left_out) const
             const auto place = static_cast<std::ptrdiff_t>(i);
             titles.insert(titles.begin(), table.columns_[i].title);
             table.columns_.erase(table.columns_.begin() + place);
-            for (auto& row : table.rows_) row.erase(row.begin() + place);
+            table.cell_of_column_.erase(table.cell_of_column_.begin() + place);
         }
         return table;
     };
@@ -152,18 +164,24 @@ Table Table::fitted(std::size_t limit, std::vector<std::string>& left_out) const
 }
 
 std::string Table::text(int stream) const {
-    const std::size_t limit = terminal_width(stream);
-    if (limit == 0) return lines_text(0, stream);
-    std::vector<std::string> left_out;
-    std::string text = fitted(limit, left_out).lines_text(limit, stream);
-    if (left_out.empty()) return text;
-    return text + coloured(fmt::format("(no room for: {})", fmt::join(left_out, ", ")), Colour::faint, stream) + "\n";
+    std::string text;
+    write([&](std::string_view piece) { text += piece; }, stream);
+    return text;
 }
 
-std::string Table::lines_text(std::size_t limit, int stream) const {
+void Table::write(const TextSink& put, int stream) const {
+    const std::size_t limit = terminal_width(stream);
+    if (limit == 0) return write_lines(0, stream, put);
+    std::vector<std::string> left_out;
+    fitted(limit, left_out).write_lines(limit, stream, put);
+    if (left_out.empty()) return;
+    put(coloured(fmt::format("(no room for: {})", fmt::join(left_out, ", ")), Colour::faint, stream) + "\n");
+}
+
+void Table::write_lines(std::size_t limit, int stream, const TextSink& put) const {
     std::vector<std::size_t> widths = natural_widths();
     const std::vector<Line> lines = fit(limit, widths);
-    const auto add = [&](std::string& text, Colour colour, const auto& cell_of) {
+    const auto write_row = [&](Colour colour, const auto& cell_of) {
         for (const Line& line : lines) {
             std::string cells = line.begin == 0 ? "" : std::string(continuation_indent, ' ');
             for (std::size_t i = line.begin; i < line.end; ++i) {
@@ -171,13 +189,12 @@ std::string Table::lines_text(std::size_t limit, int stream) const {
                 cells += padded(shortened(cell_of(i), widths[i]), widths[i], columns_[i].is_number);
             }
             cells.resize(cells.find_last_not_of(' ') + 1);
-            text += coloured(cells, colour, stream) + "\n";
+            put(coloured(cells, colour, stream) + "\n");
         }
     };
-    std::string result;
-    add(result, Colour::bold, [&](std::size_t i) { return columns_[i].title; });
-    for (const auto& row : rows_) add(result, Colour::none, [&](std::size_t i) { return row[i]; });
-    return result;
+    write_row(Colour::bold, [&](std::size_t i) { return columns_[i].title; });
+    for (std::size_t row = 0; row < row_count_; ++row)
+        write_row(Colour::none, [&](std::size_t i) { return cell(row, i); });
 }
 
 /// Makes `widths` smaller, and lines of columns, so that no line is longer than `limit`; 0: one line, however long.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ void say(std::string_view command, std::string_view message);
 /// and other processes cannot steer a terminal, nor change the order of what it shows.
 std::string printable(std::string_view text);
 
+/// Takes a text piece by piece.
+using TextSink = std::function<void(std::string_view)>;
+
 /// Columns of text, aligned when written.
 class Table {
   public:
@@ -40,17 +44,23 @@ class Table {
         std::uint8_t rank = 0;
     };
 
-    explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+    using CellText = std::function<std::string(std::size_t row, std::size_t column)>;
+
+    explicit Table(std::vector<Column> columns) : Table(std::move(columns), 0, nullptr) {}
+    /// A table of any length that keeps no cells: `cell` is asked for each when it is written, twice.
+    Table(std::vector<Column> columns, std::size_t rows, CellText cell);
 
     /// As many cells as there are columns. Cells of control characters are made printable.
     void add(std::vector<std::string> cells);
-    bool empty() const { return rows_.empty(); }
+    bool empty() const { return row_count_ == 0; }
 
     /// The title line in bold where `stream` takes colours, then the rows; each ends in a line feed. A terminal gets
     /// what fits into its width: long names lose their middles, and what then still has no room goes on in a second
     /// line. What would need a third is left out, by rank, and so are columns of `one_line_rank` that would need a
     /// second; a last line names them. Everything else gets all in one.
     std::string text(int stream = 1) const;
+    /// The same, line by line.
+    void write(const TextSink& put, int stream) const;
 
   private:
     /// Columns of one line.
@@ -61,10 +71,14 @@ class Table {
     std::vector<std::size_t> natural_widths() const;
     /// The table without columns that have no room, whose titles are added to `left_out`.
     Table fitted(std::size_t limit, std::vector<std::string>& left_out) const;
-    std::string lines_text(std::size_t limit, int stream) const;
+    void write_lines(std::size_t limit, int stream, const TextSink& put) const;
+    std::string cell(std::size_t row, std::size_t column) const;
 
     std::vector<Column> columns_;
-    std::vector<std::vector<std::string>> rows_;
+    std::vector<std::size_t> cell_of_column_;  ///< its place in a row, which may have more cells than are shown
+    std::size_t row_count_;
+    CellText cell_;                               ///< nullptr: rows_ has the cells
+    std::vector<std::vector<std::string>> rows_;  ///< printable
 };
 
 /// `1.2e+03 s` is nobody's idea of a duration: `381 ns`, `4.2 us`, `17 ms`, `3.4 s`, `2 h 05 min`; `~17 ms` where

@@ -21,7 +21,7 @@ struct TextColumn {
     Shown shown = Shown::always;
 };
 
-/// The table of `rows`, in their order.
+/// The table of `rows`, in their order. They must outlive it, as the columns must.
 template <class Row>
 Table table_of(std::span<const TextColumn<Row>> columns, std::span<const Row* const> rows) {
     std::vector<const TextColumn<Row>*> shown;
@@ -34,14 +34,9 @@ Table table_of(std::span<const TextColumn<Row>> columns, std::span<const Row* co
         shown.push_back(&column);
         heads.push_back(column.head);
     }
-    Table table(std::move(heads));
-    for (const Row* row : rows) {
-        std::vector<std::string> cells;
-        cells.reserve(shown.size());
-        for (const TextColumn<Row>* column : shown) cells.push_back(column->text(*row));
-        table.add(std::move(cells));
-    }
-    return table;
+    return {std::move(heads), rows.size(), [shown = std::move(shown), rows](std::size_t row, std::size_t column) {
+                return shown[column]->text(*rows[row]);
+            }};
 }
 
 /// Columns of times that rows and groups have alike. A single call has no spread, and its cells are empty.
