@@ -1,5 +1,6 @@
-// JAX's compilation cache: what XLA compiles keeps choices that depend on the settings (which kernel was the fastest,
-// and which place its algorithm had in cublasLt's list), and JAX's own key of it knows nothing of ours.
+// JAX's compilation cache, by policy. Compiled programs contain choices that depend on our settings: which kernel was
+// the fastest, and the place of its algorithm in cublasLt's list. JAX's key of the cache does not contain these
+// settings.
 #pragma once
 
 #include <string>
@@ -12,9 +13,9 @@ namespace fp32shim::cli {
 /// The variable that names the cache's folder.
 inline constexpr std::string_view cache_variable = "JAX_COMPILATION_CACHE_DIR";
 
-/// The folder to use under these settings, one in `folder`, the same for settings that do the same; `folder` itself
-/// where nothing is raised or lowered. One that was given before, by this function, counts as the folder that it is
-/// in. `pins`: of record::ProcessFacts.
+/// Returns the folder to use under these settings: one within `folder`, the same for settings that do the same, or
+/// `folder` itself where nothing is raised or lowered. If this function made `folder`, the result replaces it and is
+/// not nested. `pins`: of record::ProcessFacts.
 std::string cache_folder_for(const policy::Policy& policy, std::uint16_t pins, std::string folder);
 
 }  // namespace fp32shim::cli

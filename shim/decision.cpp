@@ -26,11 +26,9 @@ policy::Overrides overrides() {
 
 policy::Decision decide_by_call(Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                 std::uint32_t change_count) {
-    // Fewer rules are as quickly tried as found to have been.
-    constexpr std::size_t few_rules = 4;
     const auto rules = rules_of(site, in_force, call).rules;
     const auto decide = [&] { return policy::decide(call, in_force.process, in_force.policy, overrides(), rules); };
-    if (rules.size() <= few_rules) return decide();
+    if (rules.empty()) return decide();
     const ThreadContext* const context = existing_thread_context();
     if (context != nullptr && context->depth > 0) return decide();
     KeptDecisions* const decisions = kept_decisions();

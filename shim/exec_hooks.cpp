@@ -142,7 +142,7 @@ int replace(const char* path, Words environment, Start start) {
     return result;
 }
 
-/// Whether execvp goes on to the next folder.
+/// Returns whether execvp goes on to the next folder after this error.
 bool tries_next_folder(int error) {
     return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV ||
            error == ETIMEDOUT;

@@ -8,7 +8,7 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// How many of these come first that can be used.
+/// Returns how many usable results the list begins with.
 std::int32_t usable(const HeuristicResult* results, std::int32_t count) {
     std::int32_t i = 0;
     while (i < count && results[i].state == status_success) ++i;

@@ -2,7 +2,7 @@
 //
 // Programs keep the place of an algorithm in the list instead of the algorithm. XLA does, in what it compiles, which
 // JAX keeps on disk: later it searches again and looks at that place, without asking how long the list is this time.
-// So the list has the length that it has without us.
+// A changed search therefore returns as many algorithms as the program's own.
 #pragma once
 
 #include "shim/cublas/library.hpp"
@@ -27,18 +27,20 @@ class Search {
   public:
     Search(const Site& site, const Frame& frame) : site_(site), frame_(frame) {}
 
-    /// Whether the library is told to begin from an algorithm in the array of results, instead of to find the best.
+    /// Returns whether the search begins from an algorithm in the array of results instead of finding the best one
+    /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and the like).
     bool begins_from_an_algorithm() const;
 
-    /// Such a search, for the compute type that this algorithm was made for: the program's own, but where it is one
-    /// that a changed search gave it.
+    /// Searches from that algorithm, with the compute type that it was found for. This is the program's own, unless a
+    /// changed search had found the algorithm.
     std::int32_t from_algorithm(const void* desc, std::int32_t own_compute_type) const;
 
-    /// As the program asked. What is found is remembered as for this compute type.
+    /// Searches as the program asked, and remembers the results as found for this compute type.
     std::int32_t as_asked(const void* desc, std::int32_t compute_type) const;
 
-    /// For the changed product, with as many results as the program's own search has: what the changed one lacks is
-    /// filled up with the best of the other. False: nothing of that kind was found, or nothing can be said.
+    /// Searches for the changed product, and returns as many results as the program's own search has. If there are
+    /// fewer, the best of the program's own fill up the list. Returns false if no changed one was found; the array
+    /// then has to be filled by as_asked().
     bool changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
                  std::int32_t compute_type) const;
 

@@ -67,7 +67,8 @@ bool is_own_code(ElfW(Addr) address);
 /// child that was forked in between keeps it there for ever.
 bool is_mapped(const link_map* map);
 
-/// Whether the eight aligned bytes about an address can be read: the kernel tries. Safe in signal handlers.
+/// Returns whether the eight aligned bytes around an address can be read, by asking the kernel. Safe in signal
+/// handlers.
 bool is_readable(ElfW(Addr) address);
 
 /// Whether every object of the list was there when this process was forked, so far as it can be known: false in a

@@ -372,13 +372,18 @@ def test_each_function_that_starts_programs_is_watched(programs, log, how):
     assert "times in all" not in found["child:static"]
 
 
+def made_for_another_machine(program, path):
+    """A copy of the program whose header names another processor."""
+    content = bytearray(program.read_bytes())
+    content[18:20] = (243).to_bytes(2, "little")  # e_machine: EM_RISCV
+    path.write_bytes(content)
+    path.chmod(0o755)
+    return path
+
+
 @pytest.mark.parametrize("how", DIRECTLY)
 def test_a_program_that_cannot_be_started_is_not_noted_and_fails_as_without_the_shim(programs, tmp_path, log, how):
-    content = bytearray((programs / "static").read_bytes())
-    content[18:20] = (243).to_bytes(2, "little")  # RISC-V
-    foreign = tmp_path / "foreign"
-    foreign.write_bytes(content)
-    foreign.chmod(0o755)
+    foreign = made_for_another_machine(programs / "static", tmp_path / "foreign")
     by_shell = how in ("execvp", "execvpe", "execlp")  # what the kernel refuses, these give to a shell
     for program in ([] if by_shell else [foreign]) + [tmp_path / "missing", tmp_path]:
         plain = subprocess.run([programs / "starter", how, program], check=False, capture_output=True,
@@ -517,11 +522,7 @@ def test_the_folders_of_path_are_gone_through_as_those_functions_do(programs, tm
 
 @pytest.mark.parametrize("how", ["execvp", "execvpe", "execlp"])
 def test_what_is_given_to_a_shell_after_the_kernel_refused_it_is_not_noted(programs, tmp_path, log, how):
-    content = bytearray((programs / "static").read_bytes())
-    content[18:20] = (243).to_bytes(2, "little")  # RISC-V
-    foreign = tmp_path / "foreign"
-    foreign.write_bytes(content)
-    foreign.chmod(0o755)
+    foreign = made_for_another_machine(programs / "static", tmp_path / "foreign")
     path = f"{tmp_path}:{os.environ['PATH']}"
     plain = subprocess.run([programs / "starter", how, foreign], check=False, capture_output=True,
                            env=settings(PATH=path))
