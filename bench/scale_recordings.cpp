@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "record/hash.hpp"
 #include "record/recording_writer.hpp"
+#include "system/hash.hpp"
 
 using namespace fp32shim;
 using namespace fp32shim::record;
@@ -62,8 +62,8 @@ void describe(DecisionEvent& decision, long number) {
 
 void call(Recording& recording, ThreadWriter& writer, long number, bool with_event) {
     const std::uint64_t end = ticks();
-    recording.count(writer, Hash().add(static_cast<std::uint64_t>(number)).value(), end - 20'000, end, with_event,
-                    [&](DecisionEvent& decision) { describe(decision, number); });
+    recording.count(writer, system::Hash().add(static_cast<std::uint64_t>(number)).value(), end - 20'000, end,
+                    with_event, [&](DecisionEvent& decision) { describe(decision, number); });
 }
 
 /// Beyond three quarters of a million, sizes of a recording are rounded up.

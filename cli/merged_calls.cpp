@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "policy/conditions.hpp"
-#include "record/hash.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -30,7 +30,7 @@ bool say_the_same(const MergedRow& a, const MergedRow& b) {
 }
 
 std::uint64_t hash_of(const MergedRow& row) {
-    record::Hash hash;
+    system::Hash hash;
     for (const auto member : texts) hash.add((row.*member).id());
     for (const auto member : sizes) hash.add(static_cast<std::uint64_t>(row.*member));
     hash.add(static_cast<std::uint64_t>(row.device_index));

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 
-#include "record/io_error.hpp"
 #include "record/line_writer.hpp"
-#include "record/raw_syscall.hpp"
-#include "record/signal_hold.hpp"
-#include "record/this_process.hpp"
+#include "system/io_error.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
+#include "system/this_process.hpp"
 
 namespace fp32shim::record {
 
@@ -19,27 +19,27 @@ std::span<char> line_of(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
 
 int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
-    return raw::uninterrupted([&] { return raw::open(path, flags, mode); });
+    return system::raw::uninterrupted([&] { return system::raw::open(path, flags, mode); });
 }
 
 /// In a folder that everybody may write to, somebody may have made the file first, to read what is written or to
 /// choose where it goes.
 bool is_own_or_roots(int descriptor) {
     struct stat status {};
-    if (raw::fstat(descriptor, status) < 0) return false;
-    return status.st_uid == 0 || status.st_uid == static_cast<uid_t>(raw::syscall6(SYS_geteuid));
+    if (system::raw::fstat(descriptor, status) < 0) return false;
+    return status.st_uid == 0 || status.st_uid == static_cast<uid_t>(system::raw::syscall6(SYS_geteuid));
 }
 
 }  // namespace
 
 DecisionLog::~DecisionLog() {
-    if (descriptor_.is_ours()) raw::close(descriptor_.number());
+    if (descriptor_.is_ours()) system::raw::close(descriptor_.number());
 }
 
 std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                               LogBuffer buffer, std::uint32_t mode, const StartEvent& (*in_force)()) {
     facts_ = facts;
-    facts_.pid = raw::getpid();  // the facts may have been gathered before a fork
+    facts_.pid = system::raw::getpid();  // the facts may have been gathered before a fork
     start_ = start;
     in_force_ = in_force;
     mode_ = mode;
@@ -48,11 +48,11 @@ std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, 
         absolute.empty() ? ExpandedPath{{}, PathProblem::too_long, 0} : expand_path(absolute, facts_, path_);
     if (expanded.problem != PathProblem::none) return "log " + std::string(name) + ": " + describe_problem(expanded);
     if (const int error = open_file(); error != 0) {
-        const IoError description = describe_io_error(error);
+        const system::IoError description = system::describe_io_error(error);
         return "log " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                "; nothing is logged; " + std::string(description.remedy);
     }
-    owner_.store(this_process(), std::memory_order_release);
+    owner_.store(system::this_process(), std::memory_order_release);
     settle(put(buffer, format_start(start_, facts_, this_moment(), line_of(buffer))), buffer);
     return {};
 }
@@ -69,7 +69,7 @@ template <class Format>
 void DecisionLog::write_line(Format format, LogBuffer buffer) {
     const std::uint32_t owner = owner_.load(std::memory_order_acquire);
     if (owner == 0) return;
-    const bool in_child = owner != this_process();
+    const bool in_child = owner != system::this_process();
     if (!in_child && gave_up_.load(std::memory_order_relaxed)) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
         return;
@@ -86,10 +86,10 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
 
 /// Makes the log this process's own and its descriptor valid again. False: nothing can be written now.
 bool DecisionLog::recover(LogBuffer buffer) {
-    const SignalHold hold(SignalHold::all);
+    const system::SignalHold hold(system::SignalHold::all);
     if (!lock_.acquire()) return false;
     bool usable = true;
-    if (owner_.load(std::memory_order_acquire) != this_process()) {
+    if (owner_.load(std::memory_order_acquire) != system::this_process()) {
         usable = enter_child(buffer);
     } else if (gave_up_.load(std::memory_order_relaxed)) {
         usable = false;
@@ -108,11 +108,11 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
     dropped_.store(0, std::memory_order_relaxed);
     reopened_.store(false, std::memory_order_relaxed);
     gave_up_.store(false, std::memory_order_relaxed);
-    facts_.pid = raw::getpid();
+    facts_.pid = system::raw::getpid();
 
     int error = 0;
     if (has_placeholder(name_, 'p')) {
-        if (descriptor_.is_ours()) raw::close(descriptor_.number());
+        if (descriptor_.is_ours()) system::raw::close(descriptor_.number());
         torn_.store(false, std::memory_order_relaxed);
         error = expand_path(name_, facts_, path_).problem == PathProblem::none ? open_file() : ENAMETOOLONG;
     } else if (!descriptor_.is_ours()) {
@@ -124,7 +124,7 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
         const StartEvent& start = in_force_ != nullptr ? in_force_() : start_;
         settle(put(buffer, format_start(start, facts_, this_moment(), line_of(buffer))), buffer);
     }
-    owner_.store(this_process(), std::memory_order_release);
+    owner_.store(system::this_process(), std::memory_order_release);
     return error == 0;
 }
 
@@ -135,12 +135,12 @@ int DecisionLog::open_file() {
     // With O_EXCL first, to know whether the file is new and its mode ours to choose. It never follows a link.
     int descriptor = open_uninterrupted(path_, flags | O_EXCL, mode_);
     if (descriptor >= 0) {
-        raw::fchmod(descriptor, mode_);
+        system::raw::fchmod(descriptor, mode_);
     } else if (descriptor == -EEXIST) {
         descriptor = open_uninterrupted(path_, flags | O_NOFOLLOW, mode_);
         if (descriptor >= 0 && !is_own_or_roots(descriptor)) {
-            raw::close(descriptor);
-            return foreign_file;
+            system::raw::close(descriptor);
+            return system::foreign_file;
         }
     }
     if (descriptor < 0) return -descriptor;
@@ -156,11 +156,11 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const std::size_t begin = after_torn ? 0 : 1;
     const std::size_t end = 1 + size;
 
-    const SignalHold hold(SignalHold::by_writing);
+    const system::SignalHold hold(system::SignalHold::by_writing);
     std::size_t position = begin;
     while (position < end) {
-        const long result =
-            raw::uninterrupted([&] { return raw::write(descriptor, buffer.data() + position, end - position); });
+        const long result = system::raw::uninterrupted(
+            [&] { return system::raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
             position += static_cast<std::size_t>(result);  // a short write: what stopped it shows in the next one
             continue;
@@ -199,12 +199,12 @@ void DecisionLog::give_up(int error, LogBuffer buffer) {
 
 void DecisionLog::complain(int error, std::string_view consequence, LogBuffer buffer) {
     if (!complained_.first()) return;
-    const IoError description = describe_io_error(error);
+    const system::IoError description = system::describe_io_error(error);
     LineWriter out(buffer);
     out.text("log ").escaped(path_, 2048).text(": ").text(description.meaning);
     if (description.meaning.find('(') == std::string_view::npos) out.text(" (errno ").number(error).text(")");
     out.text("; ").text(consequence).text("; ").text(description.remedy);
-    stderr_line(out.view());
+    system::stderr_line(out.view());
 }
 
 }  // namespace fp32shim::record

@@ -12,11 +12,11 @@
 #include <string_view>
 
 #include "record/events.hpp"
-#include "record/fork_safe_lock.hpp"
 #include "record/log_path.hpp"
-#include "record/own_descriptor.hpp"
 #include "record/process_facts.hpp"
-#include "record/stderr_line.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/own_descriptor.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim::record {
 
@@ -71,13 +71,14 @@ class DecisionLog {
     // this_process() that the state below belongs to; 0 until open() succeeds. Stored last when a child has taken
     // over.
     std::atomic<std::uint32_t> owner_{0};
-    OwnDescriptor descriptor_;  // what is written between two files is looked at again by recover(), under the lock
+    system::OwnDescriptor
+        descriptor_;  // what is written between two files is looked at again by recover(), under the lock
     std::atomic<bool> reopened_{false};  // once per process: a program that keeps closing it does not want it
     std::atomic<bool> gave_up_{false};
     std::atomic<bool> torn_{false};  // the file ends in a piece of our line: the next one begins with a line feed
     std::atomic<std::int64_t> dropped_{0};
-    OncePerProcess complained_;
-    ForkSafeLock lock_;
+    system::OncePerProcess complained_;
+    system::ForkSafeLock lock_;
 
     // After open() only enter_child() changes these, under the lock and before `owner_` names the child: path_,
     // facts_.pid (for expand_path: lines take their process id from the kernel) and facts_.forked_from.

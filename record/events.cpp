@@ -1,7 +1,7 @@
 #include "record/events.hpp"
 
 #include "record/line_writer.hpp"
-#include "record/raw_syscall.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
@@ -69,7 +69,7 @@ std::string_view to_string(ErrorCode code) {
     return {};
 }
 
-Moment this_moment() { return {raw::realtime_ns(), raw::getpid(), raw::gettid()}; }
+Moment this_moment() { return {system::raw::realtime_ns(), system::raw::getpid(), system::raw::gettid()}; }
 
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy) {
     StartEvent event;

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "policy/plain_text.hpp"
-#include "record/utf8.hpp"
+#include "system/utf8.hpp"
 
 namespace fp32shim::record {
 
@@ -54,7 +54,7 @@ Shown next_character(std::string_view rest, char (&escape)[12]) {
             break;
     }
     const policy::Character character = policy::first_character(rest);
-    if (!character.is_utf8) return {1, utf8_replacement};
+    if (!character.is_utf8) return {1, system::utf8_replacement};
     // Of those that are not plain, JSON asks for an escape of some only; but these lines are also read on terminals.
     if (!character.is_plain) return {character.length, unicode_escape(character.code, escape)};
     return {character.length, rest.substr(0, character.length)};

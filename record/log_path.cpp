@@ -1,7 +1,7 @@
 #include "record/log_path.hpp"
 
 #include "record/line_writer.hpp"
-#include "record/raw_syscall.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
@@ -24,7 +24,7 @@ void append_as_file_name(LineWriter& out, std::string_view value) {
 std::string_view make_absolute(std::string_view name, std::span<char> out, std::span<char> scratch) {
     LineWriter writer(out);
     if (!name.starts_with('/')) {
-        const long size = raw::getcwd(scratch.data(), scratch.size());
+        const long size = system::raw::getcwd(scratch.data(), scratch.size());
         if (size > 1 && scratch[0] == '/') {  // otherwise it is out of reach ("(unreachable)…") and stays relative
             for (const char& letter : scratch.first(static_cast<std::size_t>(size) - 1))
                 writer.text(letter == '%' ? std::string_view("%%") : std::string_view(&letter, 1));

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "record/raw_syscall.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
@@ -27,16 +27,17 @@ std::optional<std::int32_t> parse_rank(std::string_view text) {
 }
 
 std::string read_command() {
-    const int descriptor = raw::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const int descriptor = system::raw::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return {};
     std::string command;
     char chunk[512];
     for (;;) {
-        const long size = raw::uninterrupted([&] { return raw::read(descriptor, chunk, sizeof chunk); });
+        const long size =
+            system::raw::uninterrupted([&] { return system::raw::read(descriptor, chunk, sizeof chunk); });
         if (size <= 0) break;
         command.append(chunk, static_cast<std::size_t>(size));
     }
-    raw::close(descriptor);
+    system::raw::close(descriptor);
     // Arguments end in NUL, the last one too; programs that rewrite their title leave many at the end.
     while (!command.empty() && command.back() == '\0') command.pop_back();
     for (char& letter : command)
@@ -47,7 +48,7 @@ std::string read_command() {
 std::string read_executable() {
     std::string path(256, '\0');
     for (;;) {
-        const long size = raw::readlink("/proc/self/exe", path.data(), path.size());
+        const long size = system::raw::readlink("/proc/self/exe", path.data(), path.size());
         if (size < 0) return {};
         if (static_cast<std::size_t>(size) < path.size()) {
             path.resize(static_cast<std::size_t>(size));
@@ -61,10 +62,10 @@ std::string read_executable() {
 
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment) {
     ProcessFacts facts;
-    facts.pid = raw::getpid();
-    facts.start_ns = raw::realtime_ns();
+    facts.pid = system::raw::getpid();
+    facts.start_ns = system::raw::realtime_ns();
     utsname names{};
-    if (raw::uname(names) == 0) facts.host = names.nodename;
+    if (system::raw::uname(names) == 0) facts.host = names.nodename;
     for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"}) {
         facts.job_id = value_of(environment, name);
         if (facts.job_id.empty()) continue;

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "record/recording_writer.hpp"
-#include "record/signal_hold.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim::record {
 
@@ -57,7 +57,7 @@ void Recording::answer(const Command& command, bool is_done, std::string_view me
     change.precision = word.precision();
     note_change(change, policy, message);
 
-    const SignalHold hold(SignalHold::all);
+    const system::SignalHold hold(system::SignalHold::all);
     if (!lock_.acquire()) return;
     format::Header& mapped = *header();
     const std::size_t size = std::min(message.size(), sizeof mapped.answer_text);
@@ -106,7 +106,7 @@ void Recording::note_change(format::ChangeRecord change, const PolicyFacts& poli
         change.settings_floor = static_cast<std::uint8_t>(policy.settings->floor);
         change.cpu_mode = static_cast<std::uint8_t>(policy.settings->cpu_mode);
     }
-    const SignalHold hold(SignalHold::all);
+    const system::SignalHold hold(system::SignalHold::all);
     if (!lock_.acquire()) return;
     put_change(*header(), change);
     lock_.release();
@@ -114,7 +114,7 @@ void Recording::note_change(format::ChangeRecord change, const PolicyFacts& poli
 
 void Recording::note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor) {
     if (!is_own_process()) return;
-    const SignalHold hold(SignalHold::all);
+    const system::SignalHold hold(system::SignalHold::all);
     if (!lock_.acquire()) return;
     put_carried_over(*header(), precision, floor);
     lock_.release();

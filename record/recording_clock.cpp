@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "record/raw_syscall.hpp"
-#include "record/stderr_line.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim::record {
 
@@ -14,7 +14,7 @@ constexpr std::int64_t second_ns = 1'000'000'000;
 
 std::int64_t clock_ns(int clock) {
     timespec now{};
-    raw::syscall6(SYS_clock_gettime, clock, raw::address(&now));
+    system::raw::syscall6(SYS_clock_gettime, clock, system::raw::address(&now));
     return static_cast<std::int64_t>(now.tv_sec) * second_ns + now.tv_nsec;
 }
 
@@ -32,7 +32,7 @@ ClockPoint read_clocks() {
         shortest = after - before;
         best = {before + (after - before) / 2, monotonic, 0};
     }
-    best.realtime_ns = raw::realtime_ns() - (clock_ns(CLOCK_MONOTONIC) - best.monotonic_ns);
+    best.realtime_ns = system::raw::realtime_ns() - (clock_ns(CLOCK_MONOTONIC) - best.monotonic_ns);
     return best;
 }
 
@@ -59,13 +59,13 @@ std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockPoint& since)
         const std::int64_t left_ns = long_enough_ns - (clock_ns(CLOCK_MONOTONIC) - since.monotonic_ns);
         if (left_ns <= 0) break;
         const timespec pause{0, std::min(left_ns, long_enough_ns)};
-        if (raw::syscall6(SYS_nanosleep, raw::address(&pause), 0) == 0) ++pauses;
+        if (system::raw::syscall6(SYS_nanosleep, system::raw::address(&pause), 0) == 0) ++pauses;
     }
     const std::uint64_t measured = ticks_per_second(since, read_clocks());
     if (measured != 0) return measured;
-    static constinit OncePerProcess said;
+    static constinit system::OncePerProcess said;
     if (said.first())
-        stderr_line(
+        system::stderr_line(
             "the kernel's clock cannot be read here; times in the recording are by a processor of 2 GHz; "
             "allow clock_gettime in the sandbox");
     return assumed_ticks_per_second;

@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <charconv>
 
-#include "record/hash.hpp"
-#include "record/io_error.hpp"
 #include "record/line_writer.hpp"
-#include "record/raw_syscall.hpp"
 #include "record/recording_clock.hpp"
 #include "record/recording_memory.hpp"
-#include "record/signal_hold.hpp"
+#include "system/hash.hpp"
+#include "system/io_error.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim::record {
 
@@ -55,15 +55,15 @@ bool with_number(std::string_view path, std::uint64_t number, std::span<char> ou
 }
 
 long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t offset) {
-    return raw::syscall6(SYS_mmap, raw::address(at), static_cast<long>(size), PROT_READ | PROT_WRITE, flags,
-                         descriptor, static_cast<long>(offset));
+    return system::raw::syscall6(SYS_mmap, system::raw::address(at), static_cast<long>(size), PROT_READ | PROT_WRITE,
+                                 flags, descriptor, static_cast<long>(offset));
 }
 
 /// Runs a call that may cause SIGXFSZ; 0 or an errno.
 template <class Call>
 long without_signals(Call call) {
-    const SignalHold hold(SignalHold::by_writing);
-    const long result = raw::uninterrupted(call);
+    const system::SignalHold hold(system::SignalHold::by_writing);
+    const long result = system::raw::uninterrupted(call);
     if (result == -EFBIG) hold.take_back(SIGXFSZ);
     return result;
 }
@@ -72,23 +72,25 @@ long without_signals(Call call) {
 /// page would be SIGBUS. It does not for a file that was marked while it was empty.
 void overwrite_in_place(int descriptor) {
     struct statfs where {};
-    if (raw::syscall6(SYS_fstatfs, descriptor, raw::address(&where)) < 0 || where.f_type != BTRFS_SUPER_MAGIC) return;
+    if (system::raw::syscall6(SYS_fstatfs, descriptor, system::raw::address(&where)) < 0 ||
+        where.f_type != BTRFS_SUPER_MAGIC)
+        return;
     int flags = 0;
-    if (raw::syscall6(SYS_ioctl, descriptor, FS_IOC_GETFLAGS, raw::address(&flags)) < 0) return;
+    if (system::raw::syscall6(SYS_ioctl, descriptor, FS_IOC_GETFLAGS, system::raw::address(&flags)) < 0) return;
     flags |= FS_NOCOW_FL;
-    raw::syscall6(SYS_ioctl, descriptor, FS_IOC_SETFLAGS, raw::address(&flags));
+    system::raw::syscall6(SYS_ioctl, descriptor, FS_IOC_SETFLAGS, system::raw::address(&flags));
 }
 
 }  // namespace
 
 RecordingFile::~RecordingFile() {
-    if (descriptor_.is_ours()) raw::close(descriptor_.number());
+    if (descriptor_.is_ours()) system::raw::close(descriptor_.number());
 }
 
 int RecordingFile::create(std::string_view path, const Limits& limits, std::size_t text_size,
                           format::Header*& header) {
     is_open_.store(false, std::memory_order_relaxed);
-    if (const int inherited = descriptor_.take(); descriptor_.is_ours(inherited)) raw::close(inherited);
+    if (const int inherited = descriptor_.take(); descriptor_.is_ours(inherited)) system::raw::close(inherited);
     limits_ = limits;
     reopened_.store(false, std::memory_order_relaxed);
     queue_begin_ = queue_end_ = 0;
@@ -120,8 +122,9 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
 int RecordingFile::make_space_for_header(std::size_t text_size) {
     const int descriptor = descriptor_.number();
     constexpr std::uint32_t size = (1 + sparse_segments) * segment_size;
-    const bool is_sparse =
-        without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, static_cast<long>(size)); }) == 0;
+    const bool is_sparse = without_signals([&] {
+                               return system::raw::syscall6(SYS_ftruncate, descriptor, static_cast<long>(size));
+                           }) == 0;
     sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
     if (!is_sparse) return allocate(0, segment_size);
     // All before the texts is stored to at any time: changes, and children by processes that have no descriptor of
@@ -132,8 +135,8 @@ int RecordingFile::make_space_for_header(std::size_t text_size) {
 }
 
 void RecordingFile::discard() {
-    raw::syscall6(SYS_unlinkat, AT_FDCWD, raw::address(path_), 0);  // made just now, with O_EXCL
-    raw::close(descriptor_.take());
+    system::raw::syscall6(SYS_unlinkat, AT_FDCWD, system::raw::address(path_), 0);  // made just now, with O_EXCL
+    system::raw::close(descriptor_.take());
 }
 
 void RecordingFile::install(format::Header* filled) {
@@ -143,7 +146,7 @@ void RecordingFile::install(format::Header* filled) {
     } else {
         const long mapped = map(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.number(), 0);
         if (mapped < 0) return abandon();
-        raw::syscall6(SYS_munmap, raw::address(filled), segment_size);
+        system::raw::syscall6(SYS_munmap, system::raw::address(filled), segment_size);
     }
     is_open_.store(true, std::memory_order_release);
 }
@@ -158,8 +161,8 @@ void* RecordingFile::map_segment(std::uint32_t number) const {
     const long mapped =
         map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), std::uint64_t{number} * segment_size);
     if (mapped < 0) return nullptr;
-    if (raw::syscall6(SYS_madvise, mapped, segment_size, MADV_DONTFORK) < 0) {
-        raw::syscall6(SYS_munmap, mapped, segment_size);
+    if (system::raw::syscall6(SYS_madvise, mapped, segment_size, MADV_DONTFORK) < 0) {
+        system::raw::syscall6(SYS_munmap, mapped, segment_size);
         return nullptr;
     }
     return reinterpret_cast<void*>(mapped);
@@ -257,7 +260,8 @@ void RecordingFile::give_back(std::uint32_t number) {
 int RecordingFile::allocate(std::uint64_t offset, std::uint64_t size) const {
     const int descriptor = descriptor_.number();
     const long result = without_signals([&] {
-        return raw::syscall6(SYS_fallocate, descriptor, 0, static_cast<long>(offset), static_cast<long>(size));
+        return system::raw::syscall6(SYS_fallocate, descriptor, 0, static_cast<long>(offset),
+                                     static_cast<long>(size));
     });
     // File systems without it (NFS 3, some of FUSE) have to be written to.
     if (result == -EOPNOTSUPP || result == -ENOSYS) return write_zeros(offset, size);
@@ -269,9 +273,9 @@ int RecordingFile::write_zeros(std::uint64_t offset, std::uint64_t size) const {
     const int descriptor = descriptor_.number();
     while (size > 0) {
         const long written = without_signals([&] {
-            return raw::syscall6(SYS_pwrite64, descriptor, raw::address(zeros),
-                                 static_cast<long>(std::min<std::uint64_t>(size, sizeof zeros)),
-                                 static_cast<long>(offset));
+            return system::raw::syscall6(SYS_pwrite64, descriptor, system::raw::address(zeros),
+                                         static_cast<long>(std::min<std::uint64_t>(size, sizeof zeros)),
+                                         static_cast<long>(offset));
         });
         if (written <= 0) return written == 0 ? EIO : static_cast<int>(-written);
         offset += static_cast<std::uint64_t>(written);
@@ -291,7 +295,8 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
     std::uint64_t offset = begin;
     while (parts[1].iov_len > 0) {
         const long written = without_signals([&] {
-            return raw::syscall6(SYS_pwritev, descriptor, raw::address(parts), 2, static_cast<long>(offset), 0);
+            return system::raw::syscall6(SYS_pwritev, descriptor, system::raw::address(parts), 2,
+                                         static_cast<long>(offset), 0);
         });
         if (written <= 0) {
             if (offset != begin) write_zeros(begin, sizeof segment);
@@ -310,7 +315,7 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
 }
 
 std::uint32_t RecordingFile::take_oldest() {
-    const SignalHold hold(SignalHold::all);
+    const system::SignalHold hold(system::SignalHold::all);
     if (!queue_lock_.acquire()) return 0;
     const std::uint32_t number = queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
     queue_lock_.release();
@@ -319,7 +324,7 @@ std::uint32_t RecordingFile::take_oldest() {
 
 void RecordingFile::remember(std::uint32_t number) {
     if (queue_ == nullptr) return;
-    const SignalHold hold(SignalHold::all);
+    const system::SignalHold hold(system::SignalHold::all);
     if (!queue_lock_.acquire()) return;
     queue_[queue_end_++ % limits_.segments] = number;
     queue_lock_.release();
@@ -330,11 +335,11 @@ void RecordingFile::remember(std::uint32_t number) {
 bool RecordingFile::has_descriptor() {
     if (descriptor_.is_ours()) return true;
     if (descriptor_.number() >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
-        const int again = raw::open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+        const int again = system::raw::open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
         if (descriptor_.is_ours(again)) {
             if (descriptor_.keep(again) == 0) return true;
         } else if (again >= 0) {
-            raw::close(again);
+            system::raw::close(again);
         }
     }
     std::atomic_ref(header()->flags).fetch_or(format::flag_closed, std::memory_order_relaxed);
@@ -345,7 +350,7 @@ bool RecordingFile::has_descriptor() {
             .escaped(path_, 600)
             .text(": the program has closed it; what has room is still counted, ");
         out.text("the rest is dropped; see that the program leaves descriptors alone that are not its own");
-        stderr_line(out.view());
+        system::stderr_line(out.view());
     }
     return false;
 }
@@ -353,26 +358,27 @@ bool RecordingFile::has_descriptor() {
 /// Makes the file and keeps its descriptor. 0 or an errno, with no file left behind.
 int RecordingFile::open_new(std::string_view path) {
     int descriptor = -EEXIST;
-    const std::int32_t self = raw::getpid();
+    const std::int32_t self = system::raw::getpid();
     for (int attempt = 0; descriptor == -EEXIST && attempt < attempt_limit; ++attempt) {
         if (!with_number(path, number_of_attempt(attempt, self), path_)) return ENAMETOOLONG;
-        descriptor = raw::uninterrupted(
-            [&] { return raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600); });
+        descriptor = system::raw::uninterrupted(
+            [&] { return system::raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600); });
     }
     if (descriptor < 0) return -descriptor;
     overwrite_in_place(descriptor);
 
     int error = 0;
     if (limits_.group >= 0)
-        error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, static_cast<long>(limits_.group)));
+        error =
+            static_cast<int>(-system::raw::syscall6(SYS_fchown, descriptor, -1, static_cast<long>(limits_.group)));
     // After the group: nobody else may read it in between.
-    if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
+    if (error == 0) error = -system::raw::fchmod(descriptor, limits_.mode);
     if (error == 0) {
         error = descriptor_.keep(descriptor);
     } else {
-        raw::close(descriptor);
+        system::raw::close(descriptor);
     }
-    if (error != 0) raw::syscall6(SYS_unlinkat, AT_FDCWD, raw::address(path_), 0);
+    if (error != 0) system::raw::syscall6(SYS_unlinkat, AT_FDCWD, system::raw::address(path_), 0);
     return error;
 }
 
@@ -390,13 +396,14 @@ void RecordingFile::complain(int error) {
     if (error == 0) {
         out.text("max_size is reached");
     } else {
-        const IoError description = describe_io_error(error);
+        const system::IoError description = system::describe_io_error(error);
         out.text(description.meaning);
         if (description.meaning.find('(') == std::string_view::npos) out.text(" (errno ").number(error).text(")");
     }
     out.text("; what has room is still counted, the rest is dropped, and how much that is stands in the recording; ");
-    out.text(error == 0 ? "raise [log] max_size, or record with the level summary" : describe_io_error(error).remedy);
-    stderr_line(out.view());
+    out.text(error == 0 ? "raise [log] max_size, or record with the level summary"
+                        : system::describe_io_error(error).remedy);
+    system::stderr_line(out.view());
 }
 
 std::uint64_t number_of_attempt(int attempt, std::int32_t process) {
@@ -405,7 +412,7 @@ std::uint64_t number_of_attempt(int attempt, std::int32_t process) {
     if (attempt == counted) return static_cast<std::uint64_t>(process);
     // Ten digits, more than a process id has. In another PID namespace there may be a process of the same id.
     constexpr std::uint64_t smallest = 1'000'000'000, numbers = 9 * smallest;
-    const std::uint64_t random = Hash().add(ticks()).add(static_cast<std::uint64_t>(process)).value();
+    const std::uint64_t random = system::Hash().add(ticks()).add(static_cast<std::uint64_t>(process)).value();
     return smallest + random % numbers;
 }
 
@@ -417,14 +424,14 @@ std::int64_t find_group(std::string_view text) {
     };
     if (parse(text)) return number;
 
-    const int descriptor = raw::open("/etc/group", O_RDONLY | O_CLOEXEC);
+    const int descriptor = system::raw::open("/etc/group", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return -1;
     // Lines `name:password:number:members`; only the first 256 bytes of one matter.
     char line[256];
     std::size_t size = 0;
     std::int64_t found = -1;
     char chunk[256];
-    for (long got = 0; found < 0 && (got = raw::read(descriptor, chunk, sizeof chunk)) > 0;) {
+    for (long got = 0; found < 0 && (got = system::raw::read(descriptor, chunk, sizeof chunk)) > 0;) {
         for (const char letter : std::string_view(chunk, static_cast<std::size_t>(got))) {
             if (letter != '\n') {
                 if (size < sizeof line) line[size++] = letter;
@@ -440,7 +447,7 @@ std::int64_t find_group(std::string_view text) {
             if (parse(rest.substr(0, rest.find(':')))) found = number;
         }
     }
-    raw::close(descriptor);
+    system::raw::close(descriptor);
     return found;
 }
 

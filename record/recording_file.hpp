@@ -11,11 +11,11 @@
 #include <span>
 #include <string_view>
 
-#include "record/fork_safe_lock.hpp"
 #include "record/log_path.hpp"
-#include "record/own_descriptor.hpp"
 #include "record/recording_format.hpp"
-#include "record/stderr_line.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/own_descriptor.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim::record {
 
@@ -103,11 +103,11 @@ class RecordingFile {
 
     std::atomic<bool> is_open_{false};
     std::atomic<format::Header*> header_{nullptr};
-    OwnDescriptor descriptor_;
+    system::OwnDescriptor descriptor_;
     std::atomic<bool> reopened_{false};  // once per process: a program that keeps closing it does not want it
 
     // Numbers of the segments with events, oldest first, where they are to be overwritten: a queue in private memory.
-    ForkSafeLock queue_lock_;
+    system::ForkSafeLock queue_lock_;
     std::uint32_t* queue_ = nullptr;
     std::uint64_t queue_begin_ = 0;
     std::uint64_t queue_end_ = 0;
@@ -115,7 +115,7 @@ class RecordingFile {
     Limits limits_;
     std::uint32_t sparse_until_ = 0;  // segments before this one get their space as they need it
     char path_[path_capacity] = {};
-    OncePerProcess said_full_, said_error_, said_closed_;
+    system::OncePerProcess said_full_, said_error_, said_closed_;
 };
 
 /// The number that stands before the extension of a recording's name when it is made at the `attempt`th try; 0: none.

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "record/line_writer.hpp"
-#include "record/raw_syscall.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
@@ -29,10 +29,10 @@ class ProcPath {
 
 /// The first bytes of a file; empty where it cannot be read.
 std::string_view read_begin(const char* path, std::span<char> buffer) {
-    const int descriptor = raw::open(path, O_RDONLY | O_CLOEXEC);
+    const int descriptor = system::raw::open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return {};
-    const long size = raw::read(descriptor, buffer.data(), buffer.size());
-    raw::close(descriptor);
+    const long size = system::raw::read(descriptor, buffer.data(), buffer.size());
+    system::raw::close(descriptor);
     return {buffer.data(), size < 0 ? 0 : static_cast<std::size_t>(size)};
 }
 
@@ -81,7 +81,7 @@ std::int32_t read_own_pid(std::string_view folder) {
 /// `pid:[4026531836]`
 std::uint64_t read_pid_namespace(std::string_view folder) {
     char buffer[64];
-    const long size = raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);
+    const long size = system::raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);
     constexpr std::size_t prefix = 5;
     if (size <= static_cast<long>(prefix)) return 0;
     return number_at<std::uint64_t>(std::string_view(buffer, static_cast<std::size_t>(size)).substr(prefix));
@@ -107,7 +107,7 @@ bool ProcessIdentity::has_boot_of(const ProcessIdentity& other) const {
 }
 
 ProcessIdentity identify_self() {
-    ProcessIdentity identity{raw::getpid(), read_start("self"), read_pid_namespace("self"), {}};
+    ProcessIdentity identity{system::raw::getpid(), read_start("self"), read_pid_namespace("self"), {}};
     read_boot_id(identity.boot_id);
     return identity;
 }

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "record/raw_syscall.hpp"
 #include "record/recording_memory.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
@@ -42,7 +42,8 @@ void KnownKeys::grow() {
     // A large one is looked into all over, and would need an entry of the processor's page table for each look. Where
     // the kernel knows no huge pages, it goes on with small ones.
     constexpr std::size_t huge_page = std::size_t{2} << 20;
-    if (size >= huge_page) raw::syscall6(SYS_madvise, raw::address(pages), static_cast<long>(size), MADV_HUGEPAGE);
+    if (size >= huge_page)
+        system::raw::syscall6(SYS_madvise, system::raw::address(pages), static_cast<long>(size), MADV_HUGEPAGE);
     const std::uint64_t* const in_order_before = in_order_;
     entries_ = static_cast<Entry*>(pages);
     in_order_ = reinterpret_cast<std::uint64_t*>(entries_ + (std::size_t{1} << bits));

@@ -11,12 +11,12 @@
 #include <memory>
 #include <utility>
 
-#include "record/io_error.hpp"
 #include "record/recording_contents.hpp"
 #include "record/recording_event_cursor.hpp"
 #include "record/recording_identity.hpp"
 #include "record/recording_processes.hpp"
 #include "record/recording_segments.hpp"
+#include "system/io_error.hpp"
 
 namespace fp32shim::record {
 
@@ -61,7 +61,7 @@ RecordingReader::Opened RecordingReader::open(const std::string& path) {
         case ENOENT:
             return {nullptr, "no such file; look at its name"};
         default:
-            return {nullptr, "cannot be opened: " + std::string(describe_io_error(error).meaning)};
+            return {nullptr, "cannot be opened: " + std::string(system::describe_io_error(error).meaning)};
     }
 }
 

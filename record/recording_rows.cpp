@@ -6,9 +6,9 @@
 #include <cstring>
 #include <new>
 
-#include "record/hash.hpp"
 #include "record/recording_clock.hpp"
-#include "record/signal_hold.hpp"
+#include "system/hash.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim::record {
 
@@ -50,7 +50,7 @@ namespace {
 
 constexpr std::uint32_t strings_segment_limit = 1U << 20;  // what a string id can say
 
-std::uint64_t hash_of(std::string_view bytes) { return Hash().add(bytes).value(); }
+std::uint64_t hash_of(std::string_view bytes) { return system::Hash().add(bytes).value(); }
 
 std::uint64_t hash_of(const RowContent& content) {
     return hash_of({reinterpret_cast<const char*>(&content), sizeof content});
@@ -211,7 +211,7 @@ format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
 
 format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     if (!may_grow()) return nullptr;
-    const SignalHold hold(SignalHold::all);
+    const system::SignalHold hold(system::SignalHold::all);
     if (!growth_.acquire()) return nullptr;
     std::atomic<format::RowSegment*>& place = segments_[sequence];
     format::RowSegment* segment = place.load(std::memory_order_acquire);  // another thread may have made it
@@ -232,7 +232,7 @@ format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
 /// Gets space for the first `size` bytes of a segment; for one thread at a time. False: there is none now.
 bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
     if (!may_grow()) return false;
-    const SignalHold hold(SignalHold::all);
+    const system::SignalHold hold(system::SignalHold::all);
     if (!growth_.acquire()) return false;
     std::uint32_t bytes = room.load(std::memory_order_acquire);
     const bool has_room = file_.grow(number, size, bytes);
@@ -298,7 +298,7 @@ char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
 
 bool RecordingRows::add_strings_segment(const StringsFill* full) {
     if (!may_grow()) return false;
-    const SignalHold hold(SignalHold::all);
+    const system::SignalHold hold(system::SignalHold::all);
     if (!growth_.acquire()) return false;
     bool is_added = fill_.load(std::memory_order_acquire) != full;  // by another thread
     if (const std::uint32_t sequence = full->sequence + 1; !is_added && sequence < strings_segment_limit) {

@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "record/events.hpp"
-#include "record/fork_safe_lock.hpp"
 #include "record/recording_file.hpp"
 #include "record/recording_format.hpp"
 #include "record/recording_memory.hpp"
+#include "system/fork_safe_lock.hpp"
 
 namespace fp32shim::record {
 
@@ -66,7 +66,7 @@ class RecordingRows {
     std::atomic<format::RowSegment*> segments_[segment_count] = {};
     std::atomic<std::uint32_t> first_rows_room_{0};  // bytes of the first of them; the others have their whole space
     std::atomic<std::uint64_t> retry_at_{0};         // ticks: no attempt to get a segment before
-    ForkSafeLock growth_;
+    system::ForkSafeLock growth_;
     std::uint32_t row_limit_ = format::row_limit;
 };
 

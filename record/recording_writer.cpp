@@ -9,14 +9,14 @@
 #include <new>
 #include <type_traits>
 
-#include "record/io_error.hpp"
 #include "record/line_writer.hpp"
-#include "record/raw_syscall.hpp"
 #include "record/recording_identity.hpp"
 #include "record/recording_memory.hpp"
-#include "record/signal_hold.hpp"
-#include "record/stderr_line.hpp"
-#include "record/this_process.hpp"
+#include "system/io_error.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
+#include "system/stderr_line.hpp"
+#include "system/this_process.hpp"
 
 namespace fp32shim::record {
 
@@ -49,10 +49,10 @@ constexpr format::Architecture architecture =
 #endif
 
 /// Why a file could not be made.
-IoError describe_error(int error, std::int64_t group) {
+system::IoError describe_error(int error, std::int64_t group) {
     if (group >= 0 && (error == EPERM || error == EINVAL))
         return {"the file may not be given to the group of [log] group", "name a group that this user is in"};
-    return describe_io_error(error);
+    return system::describe_io_error(error);
 }
 
 using HeaderTexts = std::array<std::string_view, format::text_count>;
@@ -120,12 +120,12 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     const std::string_view absolute = make_absolute(name, room.first(path_capacity), room.subspan(path_capacity));
     if (absolute.empty()) return refuse(describe_problem({{}, PathProblem::too_long, 0}));
     // Without this a forked child would go on in its parent's file.
-    if (!knows_forked_children())
+    if (!system::knows_forked_children())
         return refuse(
             "this kernel has no MADV_WIPEONFORK; nothing is recorded; use Linux 4.14 or newer, or a .jsonl log");
     auto* recording = new (std::nothrow) Recording(std::string(absolute), facts, start, settings, group);
     if (recording == nullptr) return refuse("out of memory; nothing is recorded");
-    const std::int32_t self = raw::getpid();
+    const std::int32_t self = system::raw::getpid();
     recording->facts_.pid = self;  // the facts may have been gathered before a fork
     const ExpandedPath expanded = expand_path(recording->name_, recording->facts_, recording->expanded_);
     std::string error;
@@ -133,7 +133,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
         error = "recording " + std::string(name) + ": " + describe_problem(expanded);
     } else if (const int number = recording->start_file(self, 0, expanded.path, {&start, {}, {}}, begun);
                number != 0) {
-        const IoError description = describe_error(number, group);
+        const system::IoError description = describe_error(number, group);
         error = "recording " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                 "; nothing is recorded; " + std::string(description.remedy);
     }
@@ -141,7 +141,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
         delete recording;
         return {nullptr, error};
     }
-    recording->owner_.store(this_process(), std::memory_order_release);
+    recording->owner_.store(system::this_process(), std::memory_order_release);
     recording->look_at_objects();
     recording->measure_rate();
     return {recording, {}};
@@ -233,9 +233,9 @@ bool Recording::is_of(std::uint32_t process) const { return owner_.load(std::mem
 
 /// Whether this process has a file; a forked child makes its own here.
 bool Recording::is_own_process() {
-    const std::uint32_t self = this_process();
+    const std::uint32_t self = system::this_process();
     if (!is_of(self)) {
-        const SignalHold hold(SignalHold::all);
+        const system::SignalHold hold(system::SignalHold::all);
         if (!lock_.acquire()) return false;
         if (!is_of(self)) enter_child();
         lock_.release();
@@ -248,7 +248,7 @@ void Recording::enter_child() {
     const ClockPoint begun = read_clocks();
     writers_.store(nullptr, std::memory_order_relaxed);
     lane_count_.store(0, std::memory_order_relaxed);
-    const std::int32_t self = raw::getpid();
+    const std::int32_t self = system::raw::getpid();
     const std::int32_t parent = facts_.pid;
     facts_.pid = self;
     const ExpandedPath expanded = expand_path(name_, facts_, expanded_);
@@ -259,14 +259,14 @@ void Recording::enter_child() {
     if (error != 0) {
         command_taken_.store(0, std::memory_order_relaxed);
         file_.abandon();
-        const IoError description = describe_error(error, group_);
+        const system::IoError description = describe_error(error, group_);
         char buffer[1024];
         LineWriter out(buffer);
         out.text("recording ").escaped(expanded.path, 600).text(": ").text(description.meaning);
         out.text("; this forked process records nothing; ").text(description.remedy);
-        stderr_line(out.view());
+        system::stderr_line(out.view());
     }
-    owner_.store(this_process(), std::memory_order_release);
+    owner_.store(system::this_process(), std::memory_order_release);
 }
 
 void Recording::note_left(const Recording* next) {
@@ -276,7 +276,7 @@ void Recording::note_left(const Recording* next) {
     std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
 }
 
-bool Recording::is_of_this_process() const { return is_of(this_process()) && file_.is_open(); }
+bool Recording::is_of_this_process() const { return is_of(system::this_process()) && file_.is_open(); }
 
 std::string Recording::path() { return is_own_process() ? std::string(file_.path()) : std::string(); }
 
@@ -310,7 +310,7 @@ void Recording::detach(ThreadWriter* writer) {
 /// From here on a ready writer is the calling thread's.
 void Recording::change_thread(ThreadWriter& writer) {
     writer.is_busy_.store(false, std::memory_order_relaxed);
-    const std::int32_t thread = raw::gettid();
+    const std::int32_t thread = system::raw::gettid();
     if (thread == writer.thread_) return;
     writer.thread_ = thread;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
@@ -328,7 +328,7 @@ bool Recording::make_ready(ThreadWriter& writer) {
         writer.retry_at_ = in_a_second();
         return false;
     }
-    writer.thread_ = raw::gettid();
+    writer.thread_ = system::raw::gettid();
     writer.lane_ = lane_count_.fetch_add(1, std::memory_order_relaxed);
     begin_counters(writer, got);
     use_counters(writer, format::overflow_row);

@@ -32,8 +32,6 @@
 
 #include "policy/policy.hpp"
 #include "record/events.hpp"
-#include "record/fork_safe_lock.hpp"
-#include "record/hash.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 #include "record/recording_children.hpp"
@@ -42,7 +40,9 @@
 #include "record/recording_format.hpp"
 #include "record/recording_keys.hpp"
 #include "record/recording_rows.hpp"
-#include "record/signal_hold.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/hash.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim::record {
 
@@ -227,7 +227,7 @@ class Recording {
 
       private:
         Recording& recording_;
-        const SignalHold hold_{SignalHold::all};
+        const system::SignalHold hold_{system::SignalHold::all};
         bool has_lock_ = false;
         std::uint32_t next_ = 0;  ///< where the next file is likely to be known: files come in the order of last time
     };
@@ -317,11 +317,11 @@ class Recording {
     std::atomic<ThreadWriter*> writers_{nullptr};
     std::atomic<std::uint32_t> lane_count_{0};
     RecordingRows rows_;
-    ForkSafeLock lock_;
+    system::ForkSafeLock lock_;
 
     std::atomic<std::uint64_t> objects_stamp_{0};
     // Under objects_lock_. Those that are published, in their segments.
-    ForkSafeLock objects_lock_;
+    system::ForkSafeLock objects_lock_;
     std::uint32_t object_count_ = 0;
     format::ObjectSegment* object_segments_[format::object_segment_limit] = {};
     RecordingFile::Segment newest_objects_;

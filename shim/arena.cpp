@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "record/raw_syscall.hpp"
-#include "record/stderr_line.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim {
 namespace {
@@ -33,10 +33,10 @@ std::size_t size_of(const Chunk* chunk) { return chunk == &first ? sizeof first 
 // By system call: the thread sanitizer's mmap counts as a write by the thread that maps, and what other threads then
 // read there as a race.
 void* map_pages(std::size_t size) {
-    const long pages = record::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
+    const long pages = system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages < 0) {
-        record::stderr_line("out of memory (mmap failed); ending the process");
+        system::stderr_line("out of memory (mmap failed); ending the process");
         _exit(127);
     }
     return reinterpret_cast<void*>(pages);
@@ -53,7 +53,7 @@ void* arena_allocate(std::size_t size) {
         if (offset + size <= size_of(chunk)) return reinterpret_cast<char*>(chunk) + offset;
         auto* fresh = static_cast<Chunk*>(map_pages(chunk_size));
         if (!current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel))
-            record::raw::syscall6(SYS_munmap, record::raw::address(fresh), chunk_size);
+            system::raw::syscall6(SYS_munmap, system::raw::address(fresh), chunk_size);
     }
 }
 

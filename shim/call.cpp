@@ -3,7 +3,6 @@
 #include <cerrno>
 
 #include "record/line_writer.hpp"
-#include "record/stderr_line.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/cublas/govern.hpp"
@@ -14,6 +13,7 @@
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
 #include "shim/thread_context.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim {
 namespace {
@@ -48,13 +48,13 @@ bool run_rounded(void* context, const blas::Level3& single) {
 /// A stand-in has another signature than what was called, so arguments that cannot be read cannot be passed on
 /// either.
 void say_unreadable(const Site& site) {
-    static constinit record::OncePerProcess said;
+    static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
     record::LineWriter line(buffer);
     line.text(site.function->name);
     line.text(": invalid arguments, and no library that provides it to report them; nothing was computed");
-    record::stderr_line(line.view());
+    system::stderr_line(line.view());
 }
 
 /// Runs the plan; what could not be done as planned is corrected in it.

@@ -11,18 +11,18 @@
 #include <span>
 #include <string_view>
 
-#include "record/io_error.hpp"
 #include "record/line_writer.hpp"
 #include "record/log_path.hpp"
-#include "record/own_descriptor.hpp"
 #include "record/process_facts.hpp"
-#include "record/raw_syscall.hpp"
 #include "record/recording_children.hpp"
 #include "record/recording_memory.hpp"
-#include "record/stderr_line.hpp"
 #include "shim/arena.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/settings.hpp"
+#include "system/io_error.hpp"
+#include "system/own_descriptor.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim {
 namespace {
@@ -41,7 +41,7 @@ struct Start {
 };
 constinit Start start;
 constinit std::atomic<bool> is_to_be_recorded{false};
-constinit record::OwnDescriptor folder_before_chroot;
+constinit system::OwnDescriptor folder_before_chroot;
 constinit std::atomic<bool> has_another_root{false};
 
 /// The process id of `fp32shim run`, which starts one program, or becomes it.
@@ -97,8 +97,8 @@ __attribute__((constructor)) void begin_to_watch() {
     const std::string_view run_process = value_of(environ, run_process_variable);
     std::int32_t process = 0;
     std::from_chars(run_process.data(), run_process.data() + run_process.size(), process);
-    const std::int32_t self = record::raw::getpid();
-    if (process != 0 && (process == self || process == record::raw::syscall6(SYS_getppid)))
+    const std::int32_t self = system::raw::getpid();
+    if (process != 0 && (process == self || process == system::raw::syscall6(SYS_getppid)))
         start.first_process = self;
     is_to_be_recorded.store(true, std::memory_order_release);
 }
@@ -114,7 +114,7 @@ bool is_in_reach(std::string_view path, int mode) {
     record::LineWriter writer(copy);
     writer.text(path).text({"\0", 1});
     return writer.overflowed() ||
-           record::raw::syscall6(SYS_faccessat, AT_FDCWD, record::raw::address(copy), mode) == 0;
+           system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(copy), mode) == 0;
 }
 
 /// Whether a list of preloads, of the variable or the file, has this library.
@@ -130,11 +130,11 @@ bool names_us(std::string_view list, std::string_view& entry) {
 }
 
 bool is_preloaded_everywhere() {
-    const int descriptor = record::raw::open("/etc/ld.so.preload", O_RDONLY | O_CLOEXEC);
+    const int descriptor = system::raw::open("/etc/ld.so.preload", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return false;
     char list[1024];
-    const long size = record::raw::read(descriptor, list, sizeof list);
-    record::raw::close(descriptor);
+    const long size = system::raw::read(descriptor, list, sizeof list);
+    system::raw::close(descriptor);
     std::string_view entry;
     return size > 0 && names_us({list, static_cast<std::size_t>(size)}, entry);
 }
@@ -146,7 +146,7 @@ WhyUnseen judge_environment(char* const* environment) {
     } else if (!is_preloaded_everywhere()) {
         return WhyUnseen::no_preload;
     }
-    using record::raw::syscall6;
+    using system::raw::syscall6;
     if (syscall6(SYS_getuid) != syscall6(SYS_geteuid) || syscall6(SYS_getgid) != syscall6(SYS_getegid))
         return WhyUnseen::other_user;
     if (value_of(environment, disable_variable) == "1") return WhyUnseen::switched_off;
@@ -174,8 +174,8 @@ int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent eve
     auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));
     if (scratch == nullptr) return ENOMEM;
     record::ProcessFacts facts;
-    facts.pid = record::raw::getpid();
-    facts.start_ns = record::raw::realtime_ns();
+    facts.pid = system::raw::getpid();
+    facts.start_ns = system::raw::realtime_ns();
     const record::ExpandedPath log = record::expand_path(start.log, facts, {scratch, record::path_capacity});
     const std::string_view path = record::children_path(log.path.empty() ? start.log : log.path,
                                                         {scratch + record::path_capacity, record::path_capacity});
@@ -185,13 +185,13 @@ int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent eve
 }
 
 void say_not_noted(const record::UnseenChild& child, int error) {
-    static constinit record::OncePerProcess said;
+    static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char line[1024];
     record::LineWriter out(line);
     out.escaped(child.path, 400).text(" ").text(record::to_string(child.why));
-    out.text("; that cannot be noted for fp32shim verify: ").text(record::describe_io_error(error).meaning);
-    record::stderr_line(out.view());
+    out.text("; that cannot be noted for fp32shim verify: ").text(system::describe_io_error(error).meaning);
+    system::stderr_line(out.view());
 }
 
 void note(const record::UnseenChild& child, record::ChildEvent event) {
@@ -226,7 +226,7 @@ void StartedProgram::started_with_actions() const {
 }
 
 bool has_to_leave_a_recording() {
-    if (start.first_process == 0 || start.first_process != record::raw::getpid()) return false;
+    if (start.first_process == 0 || start.first_process != system::raw::getpid()) return false;
     if (known_settings() != nullptr || !start.log.ends_with(".fp32rec")) return false;
     const bool has_own_name = record::has_placeholder(start.log, 'p') || record::has_placeholder(start.log, 't');
     if (!has_own_name && is_in_reach(start.log, F_OK)) return false;
@@ -238,7 +238,7 @@ bool has_to_leave_a_recording() {
 void keep_children_folder() {
     if (!watches_children() || start.children_folder.empty() || has_another_root.load(std::memory_order_relaxed))
         return;
-    const int folder = record::raw::open(start.children_folder.data(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int folder = system::raw::open(start.children_folder.data(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) folder_before_chroot.keep(folder);
     has_another_root.store(true, std::memory_order_relaxed);
 }

@@ -3,11 +3,11 @@
 #include <ctime>
 #include <utility>
 
-#include "record/signal_hold.hpp"
-#include "record/stderr_line.hpp"
 #include "shim/decisions_seen.hpp"
 #include "shim/site_rules.hpp"
 #include "shim/thread_context.hpp"
+#include "system/signal_hold.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim {
 namespace {
@@ -87,7 +87,7 @@ namespace {
 /// Tells decisions apart as rows of a recording do.
 std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                      const policy::Decision& decision, const Done& done) {
-    record::Hash hash;
+    system::Hash hash;
     hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
     hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch));
     const auto pack = [](auto... bytes) {
@@ -150,9 +150,9 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
     // A signal handler that multiplies must not write into the line that it interrupted.
-    const record::SignalHold hold{record::SignalHold::all};
+    const system::SignalHold hold{system::SignalHold::all};
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
-    if (in_force.log_to_stderr) record::stderr_line(record::format_decision_text(event, context->log_buffer));
+    if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
 }
 
 void obey_command(record::Recording& recording) {

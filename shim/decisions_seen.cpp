@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "record/hash.hpp"
-#include "record/stderr_line.hpp"
+#include "system/hash.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::size_t longest_probe = 64;
 constinit std::atomic<std::uint64_t> seen[table_size]{};
 
 std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
-    record::Hash hash;
+    system::Hash hash;
     hash.add(site.function->name);
     hash.add(site.caller_name());
     hash.add(site.provider->name);
@@ -40,8 +40,8 @@ bool note_decision(const Site& site, const record::DecisionEvent& event) {
         if (held == 0 && entry.compare_exchange_strong(held, hash, std::memory_order_relaxed)) return true;
         if (held == hash) return false;
     }
-    static constinit record::OncePerProcess said;
-    if (said.first()) record::stderr_line("more distinct decisions than are kept; further ones are not shown");
+    static constinit system::OncePerProcess said;
+    if (said.first()) system::stderr_line("more distinct decisions than are kept; further ones are not shown");
     return false;
 }
 

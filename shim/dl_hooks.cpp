@@ -9,7 +9,6 @@
 #include <atomic>
 
 #include "record/line_writer.hpp"
-#include "record/stderr_line.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
 #include "shim/elf/text.hpp"
@@ -20,6 +19,7 @@
 #include "shim/provider.hpp"
 #include "shim/site.hpp"
 #include "shim/slots.hpp"
+#include "system/stderr_line.hpp"
 
 extern "C" {
 
@@ -68,13 +68,13 @@ void find_real_functions() {
 }
 
 void say_no_slot_left(const char* name) {
-    static constinit record::OncePerProcess said;
+    static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
     record::LineWriter line(buffer);
     line.text("more functions were asked for by name than there are entry points; not seen: ");
     line.text(elf::view(name)).text(" and later ones");
-    record::stderr_line(line.view());
+    system::stderr_line(line.view());
 }
 
 /// What the program gets for what the lookup found: the address itself where it is not code of an object that we know

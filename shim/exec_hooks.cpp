@@ -22,9 +22,9 @@
 
 #include "record/line_writer.hpp"
 #include "record/log_path.hpp"
-#include "record/raw_syscall.hpp"
 #include "shim/child_watch.hpp"
 #include "shim/next_definition.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim {
 namespace {
@@ -81,10 +81,10 @@ class PathSearch {
   private:
     bool is_executable() const {
         struct stat status {};
-        return record::raw::syscall6(SYS_newfstatat, AT_FDCWD, record::raw::address(path_),
-                                     record::raw::address(&status), 0) == 0 &&
+        return system::raw::syscall6(SYS_newfstatat, AT_FDCWD, system::raw::address(path_),
+                                     system::raw::address(&status), 0) == 0 &&
                S_ISREG(status.st_mode) &&
-               record::raw::syscall6(SYS_faccessat, AT_FDCWD, record::raw::address(path_), X_OK) == 0;
+               system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(path_), X_OK) == 0;
     }
 
     const char* file_;

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "record/stderr_line.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim {
 namespace {
@@ -42,7 +42,7 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* way_o
 
 [[noreturn]] void leave() {
     if (way_out != nullptr) longjmp(*way_out, 1);
-    record::stderr_line("out of memory; ending the process");
+    system::stderr_line("out of memory; ending the process");
     _exit(127);
 }
 

@@ -16,16 +16,16 @@
 #include <vector>
 
 #include "policy/load.hpp"
-#include "record/fork_safe_lock.hpp"
 #include "record/line_writer.hpp"
-#include "record/raw_syscall.hpp"
-#include "record/stderr_line.hpp"
-#include "record/this_process.hpp"
 #include "shim/arena.hpp"
 #include "shim/gate.hpp"
 #include "shim/loaded_files.hpp"
 #include "shim/own_memory.hpp"
 #include "shim/thread_context.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/stderr_line.hpp"
+#include "system/this_process.hpp"
 
 // A program built with the thread sanitizer sees what we do through the C library's functions (malloc, memcmp), but
 // not our atomics. It is told about the one hand-over between threads that goes through such memory. Absent
@@ -160,7 +160,7 @@ void open_log(Settings& settings, const Settings* previous) {
                                                .settings_in_force = what_is_in_force};
         const record::Recording::Opened opened =
             record::Recording::open(path, settings.facts, settings.start, limits);
-        if (opened.recording == nullptr) record::stderr_line(opened.error);
+        if (opened.recording == nullptr) system::stderr_line(opened.error);
         settings.recording = opened.recording;
         return;
     }
@@ -169,7 +169,7 @@ void open_log(Settings& settings, const Settings* previous) {
     const std::string problem =
         log->open(path, settings.facts, settings.start, record::LogBuffer(*buffer), policy.log_mode, start_in_force);
     if (!problem.empty()) {
-        record::stderr_line(problem);
+        system::stderr_line(problem);
         return;
     }
     settings.log = log.release();
@@ -250,16 +250,16 @@ void read_settings(SettingsReading& reading) {
     if (!loaded.errors.empty()) {
         complaint = summary_of(loaded.errors);
         if (reading.is_reload) {
-            record::stderr_line(complaint + "; the settings stay as they were");
+            system::stderr_line(complaint + "; the settings stay as they were");
             return;
         }
         complaint += consequence_of(loaded.policy.on_error);
-        record::stderr_line(complaint);
+        system::stderr_line(complaint);
         obey_on_error(loaded.policy);
     }
     if (loaded.policy.audit_sample > 0 && !reading.is_reload)
-        record::stderr_line("audit: this version audits nothing; the setting is ignored");
-    for (const policy::Diagnostic& warning : loaded.warnings) record::stderr_line(warning.text());
+        system::stderr_line("audit: this version audits nothing; the setting is ignored");
+    for (const policy::Diagnostic& warning : loaded.warnings) system::stderr_line(warning.text());
 
     settings->policy = std::move(loaded.policy);
     // Only where somebody wants to know: a sandbox may end a process that asks.
@@ -289,7 +289,7 @@ void say_unread(const SettingsReading& reading, std::string_view why) {
     record::LineWriter line(buffer);
     line.text("the settings could not be read: ").escaped(why, 100);
     line.text(reading.is_reload ? "; they stay as they were" : "; the program runs as without fp32shim");
-    record::stderr_line(line.view());
+    system::stderr_line(line.view());
 }
 
 void read_and_catch(void* argument) {
@@ -327,18 +327,18 @@ std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::uint64_t waited_for = reader.load(std::memory_order_acquire);
-        if (process_of(waited_for) != record::this_process()) return false;
+        if (process_of(waited_for) != system::this_process()) return false;
         const timespec ten_milliseconds{0, 10'000'000};
         // Waits on the lower half, the thread: both architectures are little-endian.
-        record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAIT_PRIVATE,
-                              static_cast<std::int32_t>(waited_for), record::raw::address(&ten_milliseconds));
+        system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAIT_PRIVATE,
+                              static_cast<std::int32_t>(waited_for), system::raw::address(&ten_milliseconds));
     }
     return true;
 }
 
 const Settings* read_first_settings() {
-    const std::uint32_t process = record::this_process();
-    const auto self = std::uint64_t{process} << 32 | static_cast<std::uint32_t>(record::raw::gettid());
+    const std::uint32_t process = system::this_process();
+    const auto self = std::uint64_t{process} << 32 | static_cast<std::uint32_t>(system::raw::gettid());
     for (;;) {
         std::uint64_t known_reader = reader.load(std::memory_order_acquire);
         if (process_of(known_reader) != process && reader.compare_exchange_strong(known_reader, self)) {
@@ -356,7 +356,7 @@ const Settings* read_first_settings() {
     const Settings* settings = reading.settings != nullptr ? reading.settings : untouched_settings();
     put_in_force(settings);
     reader.store(0, std::memory_order_release);
-    record::raw::syscall6(SYS_futex, record::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
+    system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
     settings_changed();  // a signal handler may have been forwarded untouched meanwhile
     errno = saved_errno;
     return settings;
@@ -382,7 +382,7 @@ std::uint8_t process_override_count() { return override_count.load(std::memory_o
 namespace {
 
 bool read_settings_again() {
-    static constinit record::ForkSafeLock one_at_a_time;
+    static constinit system::ForkSafeLock one_at_a_time;
     if (!one_at_a_time.acquire()) return false;
     const int saved_errno = errno;
     SettingsReading reading{.is_reload = true};

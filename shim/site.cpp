@@ -5,7 +5,6 @@
 #include <cerrno>
 
 #include "record/line_writer.hpp"
-#include "record/stderr_line.hpp"
 #include "shim/arena.hpp"
 #include "shim/call.hpp"
 #include "shim/cublas/govern.hpp"
@@ -18,6 +17,7 @@
 #include "shim/settings.hpp"
 #include "shim/site_table.hpp"
 #include "shim/slots.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim {
 namespace {
@@ -101,14 +101,14 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
 }
 
 void say_ambiguous(const Site& site, const LoadedObject& provider) {
-    static constinit record::OncePerProcess said;
+    static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[1024];
     record::LineWriter line(buffer);
     line.text("several libraries provide ").text(site.function->name).text(" and its caller ");
     line.escaped(site.caller == nullptr ? "(unknown code)" : site.caller_name(), 300);
     line.text(" imports it from none of them; using ").escaped(provider.name, 300);
-    record::stderr_line(line.view());
+    system::stderr_line(line.view());
 }
 
 bool any_library_multiplies() {
@@ -129,7 +129,7 @@ bool any_library_multiplies() {
                     "program without it"
                   : "; if the program was linked with -lfp32shim, link its BLAS behind it with "
                     "-Wl,--no-as-needed (-lfp32shim -Wl,--no-as-needed -lopenblas)");
-    record::stderr_line(line.view());
+    system::stderr_line(line.view());
     _exit(127);
 }
 

@@ -2,11 +2,11 @@
 
 #include <atomic>
 
-#include "record/fork_safe_lock.hpp"
-#include "record/signal_hold.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/entry_layout.h"
 #include "shim/gate.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim {
 namespace {
@@ -20,7 +20,7 @@ struct Slot {
 };
 
 constinit Slot slots[FP32SHIM_SLOT_COUNT]{};
-constinit record::ForkSafeLock lock;  // of those who look names up; calls never take it
+constinit system::ForkSafeLock lock;  // of those who look names up; calls never take it
 
 void* entry_of(int slot) { return const_cast<char*>(fp32shim_slots) + slot * FP32SHIM_SLOT_SPACING; }
 
@@ -61,7 +61,7 @@ void* known_slot(FunctionIndex function, void* address) {
 
 void* slot_for(FunctionIndex function, void* address) {
     if (void* known = known_slot(function, address)) return known;
-    const record::SignalHold hold{record::SignalHold::all};
+    const system::SignalHold hold{system::SignalHold::all};
     if (!lock.acquire()) return nullptr;
     void* entry = take_slot(function, address);
     lock.release();

@@ -246,7 +246,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
         event = decision_event(site, in_force, call, plan.decision, done);
     };
     // Each status has a row of its own.
-    const std::uint64_t row_key = status == status_success ? key : record::Hash().add(key).add(status).value();
+    const std::uint64_t row_key = status == status_success ? key : system::Hash().add(key).add(status).value();
     recording.count(writer, row_key, begin, end, context->writes_every_call, describe);
     return true;
 }

@@ -3,10 +3,10 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 
-#include "record/raw_syscall.hpp"
 #include "shim/arena.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/running.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -65,7 +65,7 @@ void HandleLock::acquire() {
     std::uint32_t seen = 0;
     if (!state_.compare_exchange_strong(seen, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
         while (state_.exchange(2, std::memory_order_acquire) != 0)
-            record::raw::syscall6(SYS_futex, record::raw::address(&state_), FUTEX_WAIT_PRIVATE, 2, 0);
+            system::raw::syscall6(SYS_futex, system::raw::address(&state_), FUTEX_WAIT_PRIVATE, 2, 0);
     }
     owner_.store(self, std::memory_order_relaxed);
     depth_ = 1;
@@ -75,7 +75,7 @@ void HandleLock::release() {
     if (--depth_ != 0) return;
     owner_.store(nullptr, std::memory_order_relaxed);
     if (state_.exchange(0, std::memory_order_release) == 2)
-        record::raw::syscall6(SYS_futex, record::raw::address(&state_), FUTEX_WAKE_PRIVATE, 1);
+        system::raw::syscall6(SYS_futex, system::raw::address(&state_), FUTEX_WAKE_PRIVATE, 1);
 }
 
 HandleRecord* find_handle(Handle handle) {

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <optional>
 
-#include "record/hash.hpp"
 #include "shim/cublas/govern.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
@@ -13,6 +12,7 @@
 #include "shim/cublas/routes.hpp"
 #include "shim/decision.hpp"
 #include "shim/running.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -225,7 +225,7 @@ SearchResult search(const Library& library, const Parts& parts, const FoundAlgor
 }
 
 std::uint64_t shape_of(const Library& library, const void* layout) {
-    record::Hash key;
+    system::Hash key;
     for (std::int32_t attribute = 0; attribute <= layout_batch_mode; ++attribute) {
         std::array<std::uint64_t, 2> value{};
         std::size_t written = 0;
@@ -260,7 +260,7 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     if (is_precise_enough && is_known && original.compute_type == compute_type && original.min_alignment <= alignment)
         return true;
 
-    record::Hash key;
+    system::Hash key;
     key.add_all(algorithm);
     key.add_all(desc.words());
     for (const void* layout : {parts.a_layout, parts.b_layout, parts.c_layout, parts.d_layout})

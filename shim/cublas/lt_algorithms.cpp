@@ -3,7 +3,7 @@
 #include <atomic>
 #include <type_traits>
 
-#include "record/hash.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -58,7 +58,7 @@ constinit Table<FoundAlgorithm, 2048> found_algorithms;
 constinit Table<KeptReplacement, 512> replacements;
 
 std::uint64_t key_of(const Algorithm64& algorithm) {
-    record::Hash hash;
+    system::Hash hash;
     hash.add_all(algorithm);
     return hash.value();
 }

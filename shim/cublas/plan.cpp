@@ -1,8 +1,8 @@
 #include "shim/cublas/plan.hpp"
 
-#include "record/hash.hpp"
 #include "shim/arena.hpp"
 #include "shim/cublas/environment.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::size_t plan_limit = number_mask + 1;
 constinit std::atomic<const Plan*> plans[plan_limit]{};
 
 std::size_t bucket_of(const Plan& plan) {
-    record::Hash hash;
+    system::Hash hash;
     hash.add(static_cast<std::uint64_t>(plan.decision.rule));
     hash.add(static_cast<std::uint64_t>(plan.decision.requested) << 32 |
              static_cast<std::uint64_t>(plan.decision.source) << 24 | static_cast<std::uint64_t>(plan.applied) << 16 |

@@ -9,9 +9,9 @@
 #include <atomic>
 #include <cerrno>
 
-#include "record/raw_syscall.hpp"
-#include "record/this_process.hpp"
 #include "shim/elf/text.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/this_process.hpp"
 
 // Our own dynamic section, which link.h declares: the linker defines it in every shared object. Hidden, so that the
 // name does not bind to the program's.
@@ -289,10 +289,10 @@ const link_map* own_object() {
 bool is_readable(ElfW(Addr) address) {
     std::uint64_t before = 0;
     const long result =
-        record::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, static_cast<long>(address & ~ElfW(Addr){7}),
-                              record::raw::address(&before), sizeof before);
+        system::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, static_cast<long>(address & ~ElfW(Addr){7}),
+                              system::raw::address(&before), sizeof before);
     if (result == 0)
-        record::raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, record::raw::address(&before), 0, sizeof before);
+        system::raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, system::raw::address(&before), 0, sizeof before);
     return result != -EFAULT;
 }
 
@@ -351,8 +351,8 @@ constinit std::atomic<std::uint64_t> looked_at{0};
 }  // namespace
 
 bool list_is_whole() {
-    if (!record::is_forked_child()) return true;
-    const std::uint64_t self = std::uint64_t{record::this_process()} << 32;
+    if (!system::is_forked_child()) return true;
+    const std::uint64_t self = std::uint64_t{system::this_process()} << 32;
     std::uint64_t known = looked_at.load(std::memory_order_relaxed);
     if (known >> 32 != self >> 32) {
         known = self | 1;

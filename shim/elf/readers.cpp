@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "record/raw_syscall.hpp"
-#include "record/this_process.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/this_process.hpp"
 
 namespace fp32shim::elf {
 namespace {
@@ -37,7 +37,7 @@ Counts counts_of(std::uint64_t value, std::uint32_t self) {
             static_cast<std::uint16_t>(value & count_mask)};
 }
 
-Counts counts_now() { return counts_of(word.load(), record::this_process()); }
+Counts counts_now() { return counts_of(word.load(), system::this_process()); }
 
 /// Changes the counts as one; returns what they are then.
 template <class Change>
@@ -59,20 +59,20 @@ bool wait_until(Condition condition) {
     for (int attempt = 0; attempt < attempts; ++attempt) {
         if (condition()) return true;
         const timespec a_tenth_of_a_millisecond{0, 100'000};
-        record::raw::syscall6(SYS_nanosleep, record::raw::address(&a_tenth_of_a_millisecond));
+        system::raw::syscall6(SYS_nanosleep, system::raw::address(&a_tenth_of_a_millisecond));
     }
     return condition();
 }
 
 }  // namespace
 
-Reading::Reading() : process_(record::this_process()) {
+Reading::Reading() : process_(system::this_process()) {
     const auto begin = [](Counts& counts) { ++counts.readers; };
     // Announced first and looked at second, as Closing does: one of the two sees the other.
     const Counts counts = change_counts(process_, begin);
     if (counts.closing == 0 || counts.waited_in_vain) return;
     // A destructor that runs inside dlclose and multiplies is its own closer.
-    if (closing_thread.load() == record::raw::gettid()) return;
+    if (closing_thread.load() == system::raw::gettid()) return;
     change_counts(process_, [](Counts& now) { --now.readers; });
     if (!wait_until([] { return counts_now().closing == 0; }))
         change_counts(process_, [](Counts& now) { now.waited_in_vain = now.closing > 0; });
@@ -81,18 +81,18 @@ Reading::Reading() : process_(record::this_process()) {
 
 Reading::~Reading() {
     // A signal handler may have forked meanwhile: then its child ends what it did not begin.
-    if (record::this_process() != process_) return;
+    if (system::this_process() != process_) return;
     change_counts(process_, [](Counts& counts) { --counts.readers; });
 }
 
-Closing::Closing() : process_(record::this_process()) {
+Closing::Closing() : process_(system::this_process()) {
     change_counts(process_, [](Counts& counts) { ++counts.closing; });
-    closing_thread.store(record::raw::gettid());
+    closing_thread.store(system::raw::gettid());
     wait_until([] { return counts_now().readers == 0; });
 }
 
 Closing::~Closing() {
-    if (record::this_process() != process_) return;
+    if (system::this_process() != process_) return;
     change_counts(process_, [](Counts& counts) {
         if (--counts.closing == 0) counts.waited_in_vain = false;
     });

@@ -93,7 +93,7 @@ inline void describe_square(DecisionEvent& decision, std::int64_t m) {
 inline void count_square(Recording& recording, ThreadWriter& writer, std::int64_t m, bool with_event = true) {
     const std::uint64_t begin = ticks();
     const std::uint64_t end = ticks();
-    recording.count(writer, Hash().add(static_cast<std::uint64_t>(m)).value(), begin, end, with_event,
+    recording.count(writer, system::Hash().add(static_cast<std::uint64_t>(m)).value(), begin, end, with_event,
                     [m](DecisionEvent& decision) { describe_square(decision, m); });
 }
 

@@ -21,7 +21,7 @@ TEST(RecordingKeys, AnEmptyTableKnowsNothing) {
 TEST(RecordingKeys, EveryKeyIsFoundWhileTheTableGrows) {
     KnownKeys keys{};
     constexpr std::uint64_t count = 200'000;
-    const auto key_of = [](std::uint64_t i) { return Hash().add(i).value(); };
+    const auto key_of = [](std::uint64_t i) { return system::Hash().add(i).value(); };
     for (std::uint64_t i = 0; i < count; ++i) {
         ASSERT_EQ(keys.find(key_of(i)), KnownKeys::none);
         keys.add(key_of(i), counters_number(i));
@@ -53,7 +53,7 @@ TEST(RecordingKeys, KeysAreFoundInAnyOrder) {
     std::vector<std::uint64_t> order(count);
     for (std::uint32_t i = 0; i < count; ++i) order[i] = i;
     KnownKeys keys{};
-    const auto key_of = [](std::uint64_t i) { return Hash().add(i).value(); };
+    const auto key_of = [](std::uint64_t i) { return system::Hash().add(i).value(); };
     // Numbers of counters leave out one in 1024, at the end of each segment, as those of a thread do.
     const auto number_of = [](std::uint64_t i) { return static_cast<CountersNumber>(i / 1023 << 10 | i % 1023); };
     for (std::uint32_t i = 0; i < count; ++i) keys.add(key_of(i), number_of(i));
@@ -121,7 +121,7 @@ TEST(RecordingKeys, AThreadAsksForADecisionOnceHoweverManyThereAre) {
     std::int64_t asked = 0;
     for (int round = 0; round < 3; ++round)
         for (std::int64_t m = 1; m <= rows; ++m)
-            recording->count(*writer, Hash().add(static_cast<std::uint64_t>(m)).value(), 1, 2, false,
+            recording->count(*writer, system::Hash().add(static_cast<std::uint64_t>(m)).value(), 1, 2, false,
                              [&](DecisionEvent& decision) {
                                  ++asked;
                                  describe_square(decision, m);

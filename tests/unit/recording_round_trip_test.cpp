@@ -32,7 +32,7 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     what.cpu_mode = policy::CpuMode::emulate;
     what.tf32_rounding = policy::Tf32Rounding::even;
     who.pins = pins_known | pin_nvidia;
-    const std::int64_t before = raw::realtime_ns();
+    const std::int64_t before = system::raw::realtime_ns();
     const Recording::Opened opened = Recording::open(folder / "run.%p.fp32rec", who, what, {});
     ASSERT_EQ(opened.error, "");
     const std::unique_ptr<Recording> recording(opened.recording);
@@ -160,7 +160,7 @@ TEST(RecordingRoundTrip, CountersHaveCallsAndTimesInNanoseconds) {
     EXPECT_NEAR(static_cast<double>(counters.total_ns), 6e6 * ns, 2);
     EXPECT_EQ(counters.shortest_ns, 0U);
     EXPECT_NEAR(static_cast<double>(counters.longest_ns), 3e6 * ns, 2);
-    EXPECT_NEAR(static_cast<double>(counters.first_ns), static_cast<double>(raw::realtime_ns()), 60e9);
+    EXPECT_NEAR(static_cast<double>(counters.first_ns), static_cast<double>(system::raw::realtime_ns()), 60e9);
     EXPECT_TRUE(events_of(*reader).empty());
     EXPECT_EQ(reader->total_calls(), 4U);
 }
@@ -291,7 +291,7 @@ TEST(RecordingRoundTrip, ManyDecisionsOfOneThreadNeedSeveralSegmentsOfEveryKind)
     for (int round = 0; round < 2; ++round)
         for (int i = 0; i < distinct; ++i) {
             const std::string scope = "step " + std::to_string(i) + std::string(40, '.');
-            recording->count(*writer, Hash().add(scope).value(), 1, 2, false, [&](DecisionEvent& decision) {
+            recording->count(*writer, system::Hash().add(scope).value(), 1, 2, false, [&](DecisionEvent& decision) {
                 describe_square(decision, 4);
                 decision.call.scope = scope;
             });

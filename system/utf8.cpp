@@ -1,8 +1,8 @@
-#include "record/utf8.hpp"
+#include "system/utf8.hpp"
 
 #include "policy/plain_text.hpp"
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 std::size_t utf8_length(std::string_view text) {
     const policy::Character character = policy::first_character(text);
@@ -19,4 +19,4 @@ std::string with_valid_utf8(std::string_view text) {
     return result;
 }
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

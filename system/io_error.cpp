@@ -1,8 +1,8 @@
-#include "record/io_error.hpp"
+#include "system/io_error.hpp"
 
 #include <errno.h>
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 IoError describe_io_error(int error) {
     switch (error) {
@@ -70,4 +70,4 @@ IoError describe_io_error(int error) {
     }
 }
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

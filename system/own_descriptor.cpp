@@ -1,10 +1,10 @@
-#include "record/own_descriptor.hpp"
+#include "system/own_descriptor.hpp"
 
 #include <errno.h>
 
-#include "record/raw_syscall.hpp"
+#include "system/raw_syscall.hpp"
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 namespace {
 
 constexpr int lowest_descriptor = 100;
@@ -43,4 +43,4 @@ bool OwnDescriptor::is_ours(int descriptor) const {
            status.st_ino == inode_.load(std::memory_order_relaxed);
 }
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 /// Thread-safe. The members are not read as one: a mixture of an old and a new file fails the test of is_ours().
 class OwnDescriptor {
@@ -28,4 +28,4 @@ class OwnDescriptor {
     std::atomic<std::uint64_t> inode_{0};
 };
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 /// A number that this process's memory has never held if an ancestor wrote it: what a lock, a count or a file in
 /// memory copied by fork belongs to. Never 0. A child that shares the memory (vfork) has the number of its parent,
@@ -21,4 +21,4 @@ bool knows_forked_children();
 /// Whether this process was forked since it executed its program.
 bool is_forked_child();
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

@@ -6,10 +6,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "record/raw_syscall.hpp"
-#include "record/this_process.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/this_process.hpp"
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 /// Invariant: `holder_` is 0 (free) or this_process() of the holder. A value that is not ours was copied by fork
 /// from a process whose memory is no longer this one: it is free too.
@@ -47,4 +47,4 @@ class ForkSafeLock {
     std::atomic<std::uint32_t> waited_in_vain_{0};  ///< the process in which somebody did
 };
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

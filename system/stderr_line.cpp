@@ -1,4 +1,4 @@
-#include "record/stderr_line.hpp"
+#include "system/stderr_line.hpp"
 
 #include <errno.h>
 #include <unistd.h>
@@ -6,11 +6,11 @@
 #include <iterator>
 
 #include "policy/plain_text.hpp"
-#include "record/raw_syscall.hpp"
-#include "record/signal_hold.hpp"
-#include "record/this_process.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
+#include "system/this_process.hpp"
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 namespace {
 
@@ -69,4 +69,4 @@ bool OncePerProcess::first() {
     return process_.exchange(self, std::memory_order_relaxed) != self;
 }
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

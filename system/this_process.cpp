@@ -1,12 +1,12 @@
-#include "record/this_process.hpp"
+#include "system/this_process.hpp"
 
 #include <sys/mman.h>
 
 #include <atomic>
 
-#include "record/raw_syscall.hpp"
+#include "system/raw_syscall.hpp"
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 namespace {
 
@@ -60,4 +60,4 @@ bool is_forked_child() {
     return raw::getpid() != first_pid.load(std::memory_order_relaxed);
 }
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 struct IoError {
     std::string_view meaning;  ///< `no space left on device (ENOSPC)`
@@ -17,4 +17,4 @@ inline constexpr int foreign_file = 0x10000;
 /// or foreign_file.
 IoError describe_io_error(int error);
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

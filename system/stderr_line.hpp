@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 /// Writes `fp32shim: TEXT` and a line feed to descriptor 2 in one system call, so that lines of several threads and
 /// processes do not mix. Names in TEXT may come from anywhere: what is not plain (policy/plain_text.hpp) is written
@@ -23,4 +23,4 @@ class OncePerProcess {
     std::atomic<std::uint32_t> process_{0};  // this_process()
 };
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 /// The length of the UTF-8 sequence at the beginning of `text`, which is not empty, or 0 where there is none: stray
 /// or missing continuation bytes, overlong forms, surrogates and values above U+10FFFF (Unicode Standard, table 3-7).
@@ -16,4 +16,4 @@ std::string with_valid_utf8(std::string_view text);
 
 inline constexpr std::string_view utf8_replacement = "\xEF\xBF\xBD";
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

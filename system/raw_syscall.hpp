@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fp32shim::record::raw {
+namespace fp32shim::system::raw {
 
 /// Returns what the kernel returns: a negative errno on failure, otherwise the call's result.
 inline long syscall6(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
@@ -92,4 +92,4 @@ inline std::int64_t realtime_ns() {
     return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-}  // namespace fp32shim::record::raw
+}  // namespace fp32shim::system::raw

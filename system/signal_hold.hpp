@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-#include "record/raw_syscall.hpp"
+#include "system/raw_syscall.hpp"
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 /// The kernel's signal set: signal `number` is bit `number - 1`.
 using SignalSet = std::uint64_t;
@@ -51,4 +51,4 @@ class SignalHold {
     SignalSet pending_before_ = 0;
 };
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 /// Of words and texts, in their order: of a million different ones, two agree by chance once in 30 million programs.
 /// A few cycles a word. For one thread.
@@ -44,4 +44,4 @@ class Hash {
     std::uint64_t state_ = 0xa0761d6478bd642fU;
 };
 
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system
