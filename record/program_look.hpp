@@ -8,7 +8,7 @@
 
 namespace fp32shim::record {
 
-/// Why a program is not seen. Values are in recordings (recording_format.hpp): a new one goes to the end.
+/// Why a program is not seen. Values are in recordings (format/format.hpp): a new one goes to the end.
 enum class WhyUnseen : std::uint8_t {
     seen,
     statically_linked,

@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cstring>
 
+#include "record/format/clock.hpp"
 #include "record/line_writer.hpp"
 #include "record/log_path.hpp"
-#include "record/recording_clock.hpp"
 #include "record/recording_memory.hpp"
 #include "record/recording_writer.hpp"
 #include "system/raw_syscall.hpp"

@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "record/format/format.hpp"
 #include "record/program_look.hpp"
-#include "record/recording_format.hpp"
 
 namespace fp32shim::record {
 

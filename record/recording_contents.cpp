@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "record/recording_clock.hpp"
-#include "record/recording_identity.hpp"
+#include "record/format/clock.hpp"
+#include "record/format/identity.hpp"
 
 namespace fp32shim::record {
 

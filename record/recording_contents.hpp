@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "record/format/format.hpp"
+#include "record/format/identity.hpp"
 #include "record/recording_decisions.hpp"
 #include "record/recording_event_cursor.hpp"
-#include "record/recording_format.hpp"
-#include "record/recording_identity.hpp"
 #include "record/recording_reader.hpp"
 #include "record/recording_segments.hpp"
 

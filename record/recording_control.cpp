@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "policy/descriptor.hpp"
-#include "record/recording_identity.hpp"
+#include "record/format/identity.hpp"
 #include "record/recording_processes.hpp"
 
 namespace fp32shim::record {

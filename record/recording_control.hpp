@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "policy/precision.hpp"
+#include "record/format/format.hpp"
 #include "record/mapped_recordings.hpp"
-#include "record/recording_format.hpp"
 
 namespace fp32shim::record {
 

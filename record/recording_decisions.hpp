@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "record/recording_format.hpp"
+#include "record/format/format.hpp"
 #include "record/recording_reader.hpp"
 #include "record/recording_segments.hpp"
 

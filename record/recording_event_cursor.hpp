@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "record/recording_format.hpp"
+#include "record/format/format.hpp"
 #include "record/recording_segments.hpp"
 
 namespace fp32shim::record {

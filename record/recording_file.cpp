@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "record/format/clock.hpp"
 #include "record/line_writer.hpp"
-#include "record/recording_clock.hpp"
 #include "record/recording_memory.hpp"
 #include "system/hash.hpp"
 #include "system/io_error.hpp"

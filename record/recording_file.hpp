@@ -11,8 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include "record/format/format.hpp"
 #include "record/log_path.hpp"
-#include "record/recording_format.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/own_descriptor.hpp"
 #include "system/stderr_line.hpp"

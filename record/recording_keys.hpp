@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "record/recording_format.hpp"
+#include "record/format/format.hpp"
 
 namespace fp32shim::record {
 

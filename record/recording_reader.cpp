@@ -11,9 +11,9 @@
 #include <memory>
 #include <utility>
 
+#include "record/format/identity.hpp"
 #include "record/recording_contents.hpp"
 #include "record/recording_event_cursor.hpp"
-#include "record/recording_identity.hpp"
 #include "record/recording_processes.hpp"
 #include "record/recording_segments.hpp"
 #include "system/io_error.hpp"

@@ -1,4 +1,4 @@
-// From a recording to what it says: the CLI's side. recording_format.hpp draws the file.
+// From a recording to what it says: the CLI's side. format/format.hpp draws the file.
 //
 // Nothing is mapped and every byte is checked, so no file makes a reader crash, also one that changes or shrinks
 // while it is read. What cannot be read becomes a Problem; the rest is still there.
@@ -17,9 +17,9 @@
 
 #include "policy/policy.hpp"
 #include "record/events.hpp"
+#include "record/format/format.hpp"
+#include "record/format/identity.hpp"
 #include "record/process_facts.hpp"
-#include "record/recording_format.hpp"
-#include "record/recording_identity.hpp"
 
 namespace fp32shim::record {
 

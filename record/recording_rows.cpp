@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "record/recording_clock.hpp"
+#include "record/format/clock.hpp"
 #include "system/hash.hpp"
 #include "system/signal_hold.hpp"
 

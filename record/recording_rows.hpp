@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "record/events.hpp"
+#include "record/format/format.hpp"
 #include "record/recording_file.hpp"
-#include "record/recording_format.hpp"
 #include "record/recording_memory.hpp"
 #include "system/fork_safe_lock.hpp"
 

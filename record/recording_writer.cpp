@@ -9,8 +9,8 @@
 #include <new>
 #include <type_traits>
 
+#include "record/format/identity.hpp"
 #include "record/line_writer.hpp"
-#include "record/recording_identity.hpp"
 #include "record/recording_memory.hpp"
 #include "system/io_error.hpp"
 #include "system/raw_syscall.hpp"

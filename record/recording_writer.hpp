@@ -1,5 +1,5 @@
 // The last step of a call, where `FP32_MATMUL_LOG` names a `.fp32rec` file: one call counted in the mapped recording,
-// and, with the level `calls`, one event. recording_format.hpp draws the file.
+// and, with the level `calls`, one event. format/format.hpp draws the file.
 //
 //     Recording* recording        one per process, kept for ever
 //     ThreadWriter* writer        one per thread: recording->attach(), and detach(writer) when the thread ends
@@ -32,12 +32,12 @@
 
 #include "policy/policy.hpp"
 #include "record/events.hpp"
+#include "record/format/clock.hpp"
+#include "record/format/format.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 #include "record/recording_children.hpp"
-#include "record/recording_clock.hpp"
 #include "record/recording_file.hpp"
-#include "record/recording_format.hpp"
 #include "record/recording_keys.hpp"
 #include "record/recording_rows.hpp"
 #include "system/fork_safe_lock.hpp"

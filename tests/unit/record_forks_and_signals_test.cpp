@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "in_child.hpp"
-#include "record/recording_clock.hpp"
+#include "record/format/clock.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <map>
 
-#include "record/recording_format.hpp"
+#include "record/format/format.hpp"
 #include "record/recording_reader.hpp"
 
 using namespace fp32shim::record;

@@ -1,4 +1,4 @@
-#include "record/recording_identity.hpp"
+#include "record/format/identity.hpp"
 
 #include <charconv>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "record/recording_clock.hpp"
+#include "record/format/clock.hpp"
 
 #include <algorithm>
 

@@ -19,7 +19,7 @@
 //               | sequence of its segment  | offset / 16 |                           0: no text
 //
 // All integers are in the byte order of the machine that wrote (`byte_order` says which). Times are ticks of the
-// processor's counter (recording_clock.hpp), made nanoseconds by the header.
+// processor's counter (format/clock.hpp), made nanoseconds by the header.
 //
 // Whatever a process shares through the file is published by one store with release order, after everything that
 // belongs to it: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
