@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 
 namespace {
 

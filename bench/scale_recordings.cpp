@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 #include "system/hash.hpp"
 
 using namespace fp32shim;

@@ -28,7 +28,7 @@
 #include "policy/messages.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "cli/process_text.hpp"
 #include "cli/terminal.hpp"
 #include "record/log_path.hpp"
-#include "record/recording_children.hpp"
+#include "record/write/children.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "policy/decide.hpp"
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 #include "shim/frame.hpp"
 #include "shim/running.hpp"
 #include "shim/settings.hpp"

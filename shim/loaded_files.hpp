@@ -5,7 +5,7 @@
 // loads. Before our dlclose, the files are noted that may go: whether they are bound past us can be read no later.
 #pragma once
 
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 
 namespace fp32shim {
 

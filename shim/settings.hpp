@@ -10,7 +10,7 @@
 #include "policy/policy.hpp"
 #include "record/decision_log.hpp"
 #include "record/process_facts.hpp"
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 
 namespace fp32shim {
 

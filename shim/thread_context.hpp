@@ -8,7 +8,7 @@
 
 #include "policy/precision.hpp"
 #include "record/decision_log.hpp"
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 #include "shim/kept_decisions.hpp"
 
 namespace fp32shim {

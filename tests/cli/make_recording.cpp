@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "policy/words.hpp"
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 
 namespace record = fp32shim::record;
 namespace policy = fp32shim::policy;

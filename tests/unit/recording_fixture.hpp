@@ -14,7 +14,7 @@
 
 #include "in_child.hpp"
 #include "record/recording_reader.hpp"
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 
 namespace fp32shim::record::test {
 

@@ -1,5 +1,5 @@
 // How a thread finds the counters of the rows that it met: a table that grows, so that it never asks twice.
-#include "record/recording_keys.hpp"
+#include "record/write/keys.hpp"
 
 #include <algorithm>
 #include <random>

@@ -1,4 +1,4 @@
-// What is counted is what is read: record/recording_writer.hpp and recording_reader.hpp together.
+// What is counted is what is read: record/write/writer.hpp and recording_reader.hpp together.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "record/recording_memory.hpp"
+#include "record/write/memory.hpp"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "record/recording_rows.hpp"
+#include "record/write/rows.hpp"
 
 #include <errno.h>
 

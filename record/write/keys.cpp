@@ -1,10 +1,10 @@
-#include "record/recording_keys.hpp"
+#include "record/write/keys.hpp"
 
 #include <sys/mman.h>
 
 #include <cstring>
 
-#include "record/recording_memory.hpp"
+#include "record/write/memory.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 #include "system/signal_hold.hpp"
 
 namespace fp32shim::record {

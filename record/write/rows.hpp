@@ -10,8 +10,8 @@
 
 #include "record/events.hpp"
 #include "record/format/format.hpp"
-#include "record/recording_file.hpp"
-#include "record/recording_memory.hpp"
+#include "record/write/file.hpp"
+#include "record/write/memory.hpp"
 #include "system/fork_safe_lock.hpp"
 
 namespace fp32shim::record {

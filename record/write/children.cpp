@@ -1,4 +1,4 @@
-#include "record/recording_children.hpp"
+#include "record/write/children.hpp"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -10,8 +10,8 @@
 #include "record/format/clock.hpp"
 #include "record/line_writer.hpp"
 #include "record/log_path.hpp"
-#include "record/recording_memory.hpp"
-#include "record/recording_writer.hpp"
+#include "record/write/memory.hpp"
+#include "record/write/writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 

@@ -1,4 +1,4 @@
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #include "record/format/identity.hpp"
 #include "record/line_writer.hpp"
-#include "record/recording_memory.hpp"
+#include "record/write/memory.hpp"
 #include "system/io_error.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "record/recording_writer.hpp"
+#include "record/write/writer.hpp"
 
 namespace fp32shim::record {
 

@@ -1,4 +1,4 @@
-#include "record/recording_file.hpp"
+#include "record/write/file.hpp"
 
 #include <errno.h>
 #include <linux/fs.h>
@@ -12,7 +12,7 @@
 
 #include "record/format/clock.hpp"
 #include "record/line_writer.hpp"
-#include "record/recording_memory.hpp"
+#include "record/write/memory.hpp"
 #include "system/hash.hpp"
 #include "system/io_error.hpp"
 #include "system/raw_syscall.hpp"
