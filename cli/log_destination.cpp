@@ -50,7 +50,7 @@ std::string folder_of(const std::string& name) {
 
 bool may_write(const std::string& path, int what) { return faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0; }
 
-/// Why no lines are appended to a file that is there (record/decision_log.cpp); empty: they are.
+/// Why no lines are appended to a file that is there (record/lines/decision_log.cpp); empty: they are.
 std::string why_not_appended_to(const std::string& file, const struct stat& status) {
     if (S_ISLNK(status.st_mode)) return "is a symbolic link, which a log is not written through";
     if (status.st_uid != 0 && status.st_uid != geteuid()) return "belongs to another user (who is not root)";

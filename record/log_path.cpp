@@ -1,6 +1,6 @@
 #include "record/log_path.hpp"
 
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {

@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/cublas/govern.hpp"

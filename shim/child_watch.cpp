@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/children.hpp"

@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
 #include "shim/elf/text.hpp"

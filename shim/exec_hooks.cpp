@@ -20,7 +20,7 @@
 #include <string_view>
 #include <utility>
 
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "record/log_path.hpp"
 #include "shim/child_watch.hpp"
 #include "shim/next_definition.hpp"

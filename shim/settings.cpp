@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "policy/load.hpp"
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "shim/arena.hpp"
 #include "shim/gate.hpp"
 #include "shim/loaded_files.hpp"

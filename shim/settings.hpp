@@ -8,7 +8,7 @@
 
 #include "policy/decide.hpp"
 #include "policy/policy.hpp"
-#include "record/decision_log.hpp"
+#include "record/lines/decision_log.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/writer.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "shim/arena.hpp"
 #include "shim/call.hpp"
 #include "shim/cublas/govern.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "policy/precision.hpp"
-#include "record/decision_log.hpp"
+#include "record/lines/decision_log.hpp"
 #include "record/write/writer.hpp"
 #include "shim/kept_decisions.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "record/format/clock.hpp"
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "record/log_path.hpp"
 #include "record/write/memory.hpp"
 #include "record/write/writer.hpp"

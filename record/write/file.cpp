@@ -11,7 +11,7 @@
 #include <charconv>
 
 #include "record/format/clock.hpp"
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "record/write/memory.hpp"
 #include "system/hash.hpp"
 #include "system/io_error.hpp"

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "record/format/identity.hpp"
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"
 #include "system/raw_syscall.hpp"

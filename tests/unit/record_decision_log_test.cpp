@@ -1,5 +1,5 @@
 // The log file under everything that programs do to it.
-#include "record/decision_log.hpp"
+#include "record/lines/decision_log.hpp"
 
 #include <errno.h>
 #include <fcntl.h>

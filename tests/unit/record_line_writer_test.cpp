@@ -1,5 +1,5 @@
-// Escaping, cutting and times: record/line_writer.hpp.
-#include "record/line_writer.hpp"
+// Escaping, cutting and times: record/lines/line_writer.hpp.
+#include "record/lines/line_writer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "recording_fixture.hpp"
 
 namespace fp32shim::record::test {

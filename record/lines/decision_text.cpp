@@ -1,6 +1,6 @@
 // A decision on one line for people; the JSON of the same event is in events.cpp.
 #include "record/events.hpp"
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 
 namespace fp32shim::record {
 

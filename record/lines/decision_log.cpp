@@ -1,10 +1,10 @@
-#include "record/decision_log.hpp"
+#include "record/lines/decision_log.hpp"
 
 #include <string>
 
 #include <errno.h>
 
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 #include "system/io_error.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"

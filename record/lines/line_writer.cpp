@@ -1,4 +1,4 @@
-#include "record/line_writer.hpp"
+#include "record/lines/line_writer.hpp"
 
 #include <algorithm>
 #include <charconv>
