@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "policy/decide.hpp"
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 

@@ -17,7 +17,7 @@
 
 #include "policy/messages.hpp"
 #include "record/log_path.hpp"
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 namespace {

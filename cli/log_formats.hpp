@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 

@@ -10,7 +10,7 @@
 
 #include "cli/filter.hpp"
 #include "cli/log_formats.hpp"
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 

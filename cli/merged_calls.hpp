@@ -9,7 +9,7 @@
 #include "cli/call_durations.hpp"
 #include "cli/filter.hpp"
 #include "cli/shared_text.hpp"
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 

@@ -5,7 +5,7 @@
 #include "cli/filter.hpp"
 #include "cli/merged_calls.hpp"
 #include "cli/report_timeline.hpp"
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 

@@ -7,7 +7,7 @@
 
 #include "cli/process_environment.hpp"
 #include "record/process_facts.hpp"
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 

@@ -15,7 +15,7 @@
 #include "cli/settings_in_force.hpp"
 #include "cli/terminal.hpp"
 #include "policy/decide.hpp"
-#include "record/recording_control.hpp"
+#include "record/read/control.hpp"
 
 namespace fp32shim::cli {
 namespace {

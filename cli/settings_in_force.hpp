@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 

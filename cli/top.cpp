@@ -18,8 +18,8 @@
 #include "cli/report_formats.hpp"
 #include "cli/settings_in_force.hpp"
 #include "cli/terminal.hpp"
-#include "record/recording_control.hpp"
-#include "record/recording_processes.hpp"
+#include "record/read/control.hpp"
+#include "record/read/processes.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -1,4 +1,4 @@
-// Whatever a file holds, record/recording_reader.hpp reads it without crashing.
+// Whatever a file holds, record/read/reader.hpp reads it without crashing.
 //
 //     cmake -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DFP32SHIM_FUZZ=ON
 //     cmake --build build/fuzz --target recording_reader_fuzzer

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::record::test {
 

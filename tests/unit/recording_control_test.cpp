@@ -1,5 +1,5 @@
-// `fp32shim set` and `reload` through a recording's header: record/recording_control.hpp.
-#include "record/recording_control.hpp"
+// `fp32shim set` and `reload` through a recording's header: record/read/control.hpp.
+#include "record/read/control.hpp"
 
 #include <grp.h>
 #include <signal.h>

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "in_child.hpp"
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 #include "record/write/writer.hpp"
 
 namespace fp32shim::record::test {

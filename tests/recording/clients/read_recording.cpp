@@ -7,7 +7,7 @@
 #include <map>
 
 #include "record/format/format.hpp"
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 using namespace fp32shim::record;
 

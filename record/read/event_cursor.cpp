@@ -1,4 +1,4 @@
-#include "record/recording_event_cursor.hpp"
+#include "record/read/event_cursor.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "record/recording_decisions.hpp"
+#include "record/read/decisions.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "record/format/format.hpp"
-#include "record/recording_segments.hpp"
+#include "record/read/segments.hpp"
 
 namespace fp32shim::record {
 

@@ -1,4 +1,4 @@
-#include "record/mapped_recordings.hpp"
+#include "record/read/mapped_recordings.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

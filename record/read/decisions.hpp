@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "record/format/format.hpp"
-#include "record/recording_reader.hpp"
-#include "record/recording_segments.hpp"
+#include "record/read/reader.hpp"
+#include "record/read/segments.hpp"
 
 namespace fp32shim::record {
 

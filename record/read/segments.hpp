@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "record/format/format.hpp"
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::record {
 

@@ -1,4 +1,4 @@
-#include "record/recording_reader.hpp"
+#include "record/read/reader.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "record/format/identity.hpp"
-#include "record/recording_contents.hpp"
-#include "record/recording_event_cursor.hpp"
-#include "record/recording_processes.hpp"
-#include "record/recording_segments.hpp"
+#include "record/read/contents.hpp"
+#include "record/read/event_cursor.hpp"
+#include "record/read/processes.hpp"
+#include "record/read/segments.hpp"
 #include "system/io_error.hpp"
 
 namespace fp32shim::record {

@@ -1,5 +1,5 @@
 // What a recording says but for its rows, texts and events, which are read as they are asked for:
-// recording_reader.hpp gives it out. Every access to the file is a copy, so that neither a hostile file nor a running
+// read/reader.hpp gives it out. Every access to the file is a copy, so that neither a hostile file nor a running
 // writer can do harm.
 #pragma once
 
@@ -12,10 +12,10 @@
 
 #include "record/format/format.hpp"
 #include "record/format/identity.hpp"
-#include "record/recording_decisions.hpp"
-#include "record/recording_event_cursor.hpp"
-#include "record/recording_reader.hpp"
-#include "record/recording_segments.hpp"
+#include "record/read/decisions.hpp"
+#include "record/read/event_cursor.hpp"
+#include "record/read/reader.hpp"
+#include "record/read/segments.hpp"
 
 namespace fp32shim::record {
 

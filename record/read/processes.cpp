@@ -1,4 +1,4 @@
-#include "record/recording_processes.hpp"
+#include "record/read/processes.hpp"
 
 #include <dirent.h>
 

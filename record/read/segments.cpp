@@ -1,4 +1,4 @@
-#include "record/recording_segments.hpp"
+#include "record/read/segments.hpp"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "record/recording_contents.hpp"
+#include "record/read/contents.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "record/recording_control.hpp"
+#include "record/read/control.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "policy/descriptor.hpp"
 #include "record/format/identity.hpp"
-#include "record/recording_processes.hpp"
+#include "record/read/processes.hpp"
 
 namespace fp32shim::record {
 

@@ -12,7 +12,7 @@
 
 #include "policy/precision.hpp"
 #include "record/format/format.hpp"
-#include "record/mapped_recordings.hpp"
+#include "record/read/mapped_recordings.hpp"
 
 namespace fp32shim::record {
 
