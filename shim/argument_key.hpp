@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "shim/frame.hpp"
+#include "shim/entry/frame.hpp"
 #include "shim/functions.hpp"
 
 namespace fp32shim {

@@ -2,7 +2,7 @@
 // may call what is not.
 #include "shim/express_lane.hpp"
 
-#include "shim/gate.hpp"
+#include "shim/entry/gate.hpp"
 
 extern "C" void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;

@@ -14,7 +14,7 @@
 
 #include "policy/decide.hpp"
 #include "record/write/writer.hpp"
-#include "shim/frame.hpp"
+#include "shim/entry/frame.hpp"
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
 #include "shim/site.hpp"

@@ -2,7 +2,7 @@
 // counted.
 #pragma once
 
-#include "shim/gate.hpp"
+#include "shim/entry/gate.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim {

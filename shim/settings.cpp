@@ -18,7 +18,7 @@
 #include "policy/load.hpp"
 #include "record/lines/line_writer.hpp"
 #include "shim/arena.hpp"
-#include "shim/gate.hpp"
+#include "shim/entry/gate.hpp"
 #include "shim/loaded_files.hpp"
 #include "shim/own_memory.hpp"
 #include "shim/thread_context.hpp"

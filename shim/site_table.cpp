@@ -1,7 +1,7 @@
 #include "shim/site_table.hpp"
 
 #include "shim/arena.hpp"
-#include "shim/gate.hpp"
+#include "shim/entry/gate.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim {

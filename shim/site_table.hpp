@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/entry_layout.h"
+#include "shim/entry/entry_layout.h"
 
 namespace fp32shim {
 

@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "shim/elf/objects.hpp"
-#include "shim/entry_layout.h"
-#include "shim/gate.hpp"
+#include "shim/entry/entry_layout.h"
+#include "shim/entry/gate.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/signal_hold.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "shim/blas/emulate.hpp"
 #include "shim/blas/level3.hpp"
-#include "shim/gate.hpp"
+#include "shim/entry/gate.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim::blas {

@@ -1,7 +1,7 @@
 // The way of one cuBLAS call: describe, decide and plan, run, record. cublasLt's is in lt.cpp.
 #pragma once
 
-#include "shim/gate.hpp"
+#include "shim/entry/gate.hpp"
 #include "shim/settings.hpp"
 #include "shim/site.hpp"
 

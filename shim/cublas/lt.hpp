@@ -4,7 +4,7 @@
 // Descriptors are the program's, and may be shared between threads: what is changed is a copy on our stack.
 #pragma once
 
-#include "shim/gate.hpp"
+#include "shim/entry/gate.hpp"
 #include "shim/settings.hpp"
 #include "shim/site.hpp"
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "shim/cublas/library.hpp"
-#include "shim/gate.hpp"
+#include "shim/entry/gate.hpp"
 
 namespace fp32shim::cublas {
 

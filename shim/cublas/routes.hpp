@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "shim/entry/gate.hpp"
 #include "shim/families.hpp"
-#include "shim/gate.hpp"
 
 namespace fp32shim::cublas {
 

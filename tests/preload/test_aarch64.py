@@ -1,6 +1,6 @@
 """The other architecture: the shim and some clients, cross-built, under an emulated processor.
 
-Its entry points are assembly of their own (shim/entry_aarch64.S), and its calling convention, address tags and memory
+Its entry points are assembly of their own (shim/entry/aarch64.S), and its calling convention, address tags and memory
 order are not x86-64's. There is no aarch64 BLAS on this system, so the clients have one of their own (aarch64/).
 """
 

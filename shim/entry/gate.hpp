@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shim/frame.hpp"
+#include "shim/entry/frame.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim {

@@ -3,9 +3,9 @@
 // costs these few instructions, whatever its signature, and exceptions and longjmp pass as if we were not there.
 //
 // Free to use at a function's entry, and all that is used before the jump: r10, r11, flags.
-// shim/site.hpp: return_address at 0, target at 8. shim/gate.hpp says what the gates call.
+// shim/site.hpp: return_address at 0, target at 8. shim/entry/gate.hpp says what the gates call.
 
-#include "shim/entry_layout.h"
+#include "shim/entry/entry_layout.h"
 
     .section .bss.fp32shim_site_tables, "aw", @nobits
     .balign 64
@@ -73,7 +73,7 @@ fp32shim_slots_end:
 // Saves what a function's caller may have put its arguments into: six integer registers, rax (the number of vector
 // registers of a variadic call), the lower halves of eight vector registers.
 //
-// The frame, as shim/gate.hpp reads it:  [xmm7..xmm0 below] | rdi rsi rdx rcx r8 r9 | return address | stack arguments
+// The frame, as shim/entry/gate.hpp reads it:  [xmm7..xmm0 below] | rdi rsi rdx rcx r8 r9 | return address | stack arguments
 .macro save_arguments
     pushq   %r9
     .cfi_adjust_cfa_offset 8

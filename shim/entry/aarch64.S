@@ -1,8 +1,8 @@
-// The entry points, aarch64. As entry_x86_64.S, which says what they do and why.
+// The entry points, aarch64. As entry/x86_64.S, which says what they do and why.
 //
 // Free to use at a function's entry: x16, x17, flags. The return address is in x30.
 
-#include "shim/entry_layout.h"
+#include "shim/entry/entry_layout.h"
 
     .section .bss.fp32shim_site_tables, "aw", @nobits
     .balign 64
@@ -72,7 +72,7 @@ fp32shim_slots:
     .globl  fp32shim_slots_end
 fp32shim_slots_end:
 
-// The frame, as shim/gate.hpp reads it:  x29 x30 x8 | q0..q7 | x0..x7 | stack arguments
+// The frame, as shim/entry/gate.hpp reads it:  x29 x30 x8 | q0..q7 | x0..x7 | stack arguments
 #define FRAME_SIZE (32 + 128 + 64)
 .macro save_arguments
     stp     x29, x30, [sp, #-FRAME_SIZE]!
