@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/doctor_elf.hpp"
-#include "shim/functions.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
 namespace {

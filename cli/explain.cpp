@@ -15,7 +15,7 @@
 #include "policy/load.hpp"
 #include "policy/quantity.hpp"
 #include "record/process_facts.hpp"
-#include "shim/functions.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
 namespace {

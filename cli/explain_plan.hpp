@@ -7,7 +7,7 @@
 
 #include "cli/process_environment.hpp"
 #include "policy/decide.hpp"
-#include "shim/functions.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "shim/entry/frame.hpp"
-#include "shim/functions.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim {
 

@@ -12,13 +12,13 @@
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
 #include "shim/elf/text.hpp"
-#include "shim/functions.hpp"
 #include "shim/loaded_files.hpp"
 #include "shim/loaded_object.hpp"
 #include "shim/next_definition.hpp"
 #include "shim/provider.hpp"
 #include "shim/site.hpp"
 #include "shim/slots.hpp"
+#include "shim/table/functions.hpp"
 #include "system/stderr_line.hpp"
 
 extern "C" {

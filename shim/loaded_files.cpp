@@ -9,9 +9,9 @@
 #include "shim/elf/objects.hpp"
 #include "shim/elf/readers.hpp"
 #include "shim/elf/text.hpp"
-#include "shim/functions.hpp"
 #include "shim/loaded_object.hpp"
 #include "shim/settings.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim {
 namespace {

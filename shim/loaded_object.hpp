@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "shim/elf/objects.hpp"
-#include "shim/functions.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim {
 

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "shim/functions.hpp"
 #include "shim/loaded_object.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "shim/argument_key.hpp"
-#include "shim/functions.hpp"
 #include "shim/loaded_object.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim {
 

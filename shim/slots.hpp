@@ -2,8 +2,8 @@
 // Each (function, address) gets an entry point of its own, so that two libraries keep two pointers.
 #pragma once
 
-#include "shim/functions.hpp"
 #include "shim/site.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim {
 

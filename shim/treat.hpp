@@ -3,7 +3,7 @@
 #pragma once
 
 #include "policy/decide.hpp"
-#include "shim/families.hpp"
+#include "shim/table/families.hpp"
 
 namespace fp32shim {
 

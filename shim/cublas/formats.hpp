@@ -11,7 +11,7 @@
 #include "policy/precision.hpp"
 #include "record/events.hpp"
 #include "shim/cublas/environment.hpp"
-#include "shim/families.hpp"
+#include "shim/table/families.hpp"
 
 namespace fp32shim::cublas {
 

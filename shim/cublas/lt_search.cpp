@@ -3,7 +3,7 @@
 #include "shim/cublas/lt.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
-#include "shim/families.hpp"
+#include "shim/table/families.hpp"
 
 namespace fp32shim::cublas {
 namespace {

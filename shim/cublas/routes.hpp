@@ -1,11 +1,11 @@
 // How each cuBLAS function is called: with the program's own arguments, or as the function that does the same with a
-// compute type. Both come from the role lists of families.hpp; no argument list is written out a second time.
+// compute type. Both come from the role lists of table/families.hpp; no argument list is written out a second time.
 #pragma once
 
 #include <cstdint>
 
 #include "shim/entry/gate.hpp"
-#include "shim/families.hpp"
+#include "shim/table/families.hpp"
 
 namespace fp32shim::cublas {
 

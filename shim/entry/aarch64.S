@@ -11,7 +11,7 @@
 fp32shim_site_tables:
     .set tables_size, 0
 #define ROW(symbol, family, convention, width) .set tables_size, tables_size + 8
-#include "shim/functions.def"
+#include "shim/table/functions.def"
 #undef ROW
     .skip tables_size + FP32SHIM_SLOT_COUNT * 8
 
@@ -56,7 +56,7 @@ fp32shim_site_tables:
 .endm
 
 #define ROW(symbol, family, convention, width) named_entry symbol
-#include "shim/functions.def"
+#include "shim/table/functions.def"
 #undef ROW
 
     .balign FP32SHIM_SLOT_SPACING

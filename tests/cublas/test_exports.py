@@ -47,7 +47,7 @@ def read_exceptions(text):
 
 
 def read_table():
-    return set(re.findall(r"^ROW\((cublas\w+),", (ROOT / "shim/functions.def").read_text(), re.MULTILINE))
+    return set(re.findall(r"^ROW\((cublas\w+),", (ROOT / "shim/table/functions.def").read_text(), re.MULTILINE))
 
 
 def unclassified(names, table, exceptions):

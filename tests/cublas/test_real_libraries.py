@@ -91,7 +91,7 @@ STATE = re.compile(r"cublas(Lt)?(Create|Destroy|SetMathMode|GetMathMode|SetEmula
 def test_each_product_is_logged_with_the_status_that_it_returned(name, way):
     words, how = client(name, way, "products", "legacy", "xt", "lt")
     shimmed = run(*words, precision="high", **how)
-    table = set(re.findall(r"^ROW\((cublas\w+),", (HERE.parents[1] / "shim/functions.def").read_text(), re.MULTILINE))
+    table = set(re.findall(r"^ROW\((cublas\w+),", (HERE.parents[1] / "shim/table/functions.def").read_text(), re.MULTILINE))
     returned = {function: int(status) for function, status in re.findall(r"^(cublas\w+) (\d+)$", shimmed.stdout, re.M)}
     products = {function for function in table & set(returned) if not STATE.fullmatch(function)}
     assert len(products) > 100

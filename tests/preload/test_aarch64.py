@@ -83,7 +83,7 @@ def test_the_library_needs_only_the_c_library_and_exports_only_the_table():
     symbols = subprocess.run(["aarch64-linux-gnu-nm", "-D", "--defined-only", SHIM], capture_output=True, text=True,
                              check=True)
     exported = {line.split()[-1] for line in symbols.stdout.splitlines()}
-    rows = set(re.findall(r"^ROW\((\w+),", (ROOT / "shim/functions.def").read_text(), re.MULTILINE))
+    rows = set(re.findall(r"^ROW\((\w+),", (ROOT / "shim/table/functions.def").read_text(), re.MULTILINE))
     assert rows <= exported
     others = exported - rows - LOADER_HOOKS - STARTER_HOOKS
     assert not [name for name in others if not fnmatch.fnmatchcase(name, "fp32shim_*")]

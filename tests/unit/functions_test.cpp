@@ -1,5 +1,5 @@
 // The table of intercepted functions: functions.def, families.hpp.
-#include "shim/functions.hpp"
+#include "shim/table/functions.hpp"
 
 #include <gtest/gtest.h>
 

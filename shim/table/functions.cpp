@@ -1,4 +1,4 @@
-#include "shim/functions.hpp"
+#include "shim/table/functions.hpp"
 
 #include <array>
 
@@ -8,7 +8,7 @@ namespace fp32shim {
 
 constexpr Function functions[function_count] = {
 #define ROW(symbol, family, convention, width) {#symbol, &families::family, Convention::convention, Width::width},
-#include "shim/functions.def"
+#include "shim/table/functions.def"
 #undef ROW
 };
 

@@ -1,10 +1,10 @@
-// The registry of intercepted functions: functions.def as data.
+// The registry of intercepted functions: table/functions.def as data.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "shim/families.hpp"
+#include "shim/table/families.hpp"
 
 namespace fp32shim {
 
@@ -22,7 +22,7 @@ using FunctionIndex = std::int32_t;
 
 enum : FunctionIndex {
 #define ROW(symbol, family, convention, width) row_##symbol,
-#include "shim/functions.def"
+#include "shim/table/functions.def"
 #undef ROW
     function_count
 };
