@@ -17,7 +17,7 @@
 #include "record/write/children.hpp"
 #include "record/write/memory.hpp"
 #include "shim/arena.hpp"
-#include "shim/elf/objects.hpp"
+#include "shim/loader/elf/objects.hpp"
 #include "shim/settings.hpp"
 #include "system/io_error.hpp"
 #include "system/own_descriptor.hpp"

@@ -23,7 +23,7 @@
 #include "record/lines/line_writer.hpp"
 #include "record/log_path.hpp"
 #include "shim/child_watch.hpp"
-#include "shim/next_definition.hpp"
+#include "shim/loader/next_definition.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim {

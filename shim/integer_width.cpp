@@ -2,8 +2,8 @@
 // names with 64-bit integers, and MKL's libmkl_rt decides at run time.
 #include <cstdint>
 
-#include "shim/loaded_object.hpp"
-#include "shim/provider.hpp"
+#include "shim/loader/loaded_object.hpp"
+#include "shim/loader/provider.hpp"
 
 namespace fp32shim {
 namespace {

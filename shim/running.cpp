@@ -1,6 +1,6 @@
 #include "shim/running.hpp"
 
-#include "shim/elf/objects.hpp"
+#include "shim/loader/elf/objects.hpp"
 
 namespace fp32shim {
 

@@ -19,7 +19,7 @@
 #include "record/lines/line_writer.hpp"
 #include "shim/arena.hpp"
 #include "shim/entry/gate.hpp"
-#include "shim/loaded_files.hpp"
+#include "shim/loader/loaded_files.hpp"
 #include "shim/own_memory.hpp"
 #include "shim/thread_context.hpp"
 #include "system/fork_safe_lock.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "shim/argument_key.hpp"
-#include "shim/loaded_object.hpp"
+#include "shim/loader/loaded_object.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim {

@@ -5,7 +5,7 @@
 #include "shim/cublas/plan.hpp"
 #include "shim/cublas/routes.hpp"
 #include "shim/decision.hpp"
-#include "shim/provider.hpp"
+#include "shim/loader/provider.hpp"
 #include "shim/running.hpp"
 #include "shim/thread_context.hpp"
 

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "shim/arena.hpp"
-#include "shim/elf/objects.hpp"
-#include "shim/elf/readers.hpp"
-#include "shim/provider.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/provider.hpp"
 
 namespace fp32shim::cublas {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "shim/cublas/api.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
-#include "shim/loaded_object.hpp"
+#include "shim/loader/loaded_object.hpp"
 
 namespace fp32shim::cublas {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "shim/elf/text.hpp"
+#include "shim/loader/elf/text.hpp"
 
 namespace fp32shim {
 

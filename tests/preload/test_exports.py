@@ -66,7 +66,7 @@ def test_thread_local_storage_takes_at_most_64_bytes():
 
 
 def test_nothing_unexpected_runs_at_start_or_exit():
-    """No constructor of ours, since BLAS is called before it; and one destructor, that of shim/loaded_files.cpp, which
+    """No constructor of ours, since BLAS is called before it; and one destructor, that of shim/loader/loaded_files.cpp, which
     leaves everything as it is, since BLAS is called after it."""
     # __do_global_dtors_aux of the C runtime, and from gcc 13 on libgcc's release_registered_frames.
     known = 1 + ("release_registered_frames" in output_of("nm"))

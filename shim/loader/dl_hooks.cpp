@@ -9,15 +9,15 @@
 #include <atomic>
 
 #include "record/lines/line_writer.hpp"
-#include "shim/elf/objects.hpp"
-#include "shim/elf/readers.hpp"
-#include "shim/elf/text.hpp"
-#include "shim/loaded_files.hpp"
-#include "shim/loaded_object.hpp"
-#include "shim/next_definition.hpp"
-#include "shim/provider.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/elf/text.hpp"
+#include "shim/loader/loaded_files.hpp"
+#include "shim/loader/loaded_object.hpp"
+#include "shim/loader/next_definition.hpp"
+#include "shim/loader/provider.hpp"
+#include "shim/loader/slots.hpp"
 #include "shim/site.hpp"
-#include "shim/slots.hpp"
 #include "shim/table/functions.hpp"
 #include "system/stderr_line.hpp"
 

@@ -1,10 +1,10 @@
-#include "shim/loaded_object.hpp"
+#include "shim/loader/loaded_object.hpp"
 
 #include <iterator>
 
 #include "shim/arena.hpp"
-#include "shim/elf/objects.hpp"
-#include "shim/elf/text.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/text.hpp"
 
 namespace fp32shim {
 

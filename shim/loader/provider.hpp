@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "shim/loaded_object.hpp"
+#include "shim/loader/loaded_object.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim {

@@ -1,10 +1,10 @@
-#include "shim/slots.hpp"
+#include "shim/loader/slots.hpp"
 
 #include <atomic>
 
-#include "shim/elf/objects.hpp"
 #include "shim/entry/entry_layout.h"
 #include "shim/entry/gate.hpp"
+#include "shim/loader/elf/objects.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/signal_hold.hpp"
 

@@ -1,4 +1,4 @@
-#include "shim/elf/readers.hpp"
+#include "shim/loader/elf/readers.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -1,7 +1,7 @@
-#include "shim/provider.hpp"
+#include "shim/loader/provider.hpp"
 
-#include "shim/elf/objects.hpp"
-#include "shim/elf/text.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/text.hpp"
 
 namespace fp32shim {
 namespace {

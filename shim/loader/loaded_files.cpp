@@ -1,4 +1,4 @@
-#include "shim/loaded_files.hpp"
+#include "shim/loader/loaded_files.hpp"
 
 #include <elf.h>
 #include <link.h>
@@ -6,10 +6,10 @@
 #include <atomic>
 
 #include "shim/child_watch.hpp"
-#include "shim/elf/objects.hpp"
-#include "shim/elf/readers.hpp"
-#include "shim/elf/text.hpp"
-#include "shim/loaded_object.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/elf/text.hpp"
+#include "shim/loader/loaded_object.hpp"
 #include "shim/settings.hpp"
 #include "shim/table/functions.hpp"
 

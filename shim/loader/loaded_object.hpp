@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "shim/elf/objects.hpp"
+#include "shim/loader/elf/objects.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim {

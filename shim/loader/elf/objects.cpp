@@ -1,4 +1,4 @@
-#include "shim/elf/objects.hpp"
+#include "shim/loader/elf/objects.hpp"
 
 #include <elf.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "shim/elf/text.hpp"
+#include "shim/loader/elf/text.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/this_process.hpp"
 
