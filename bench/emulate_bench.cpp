@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "shim/blas/emulate.hpp"
+#include "shim/blas/emulate/emulate.hpp"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <span>
 
+#include "shim/blas/treat.hpp"
 #include "shim/cublas/api.hpp"
 #include "shim/cublas/make_plan.hpp"
-#include "shim/treat.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -3,13 +3,13 @@
 #include <cerrno>
 
 #include "record/lines/line_writer.hpp"
+#include "shim/blas/plan.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/cublas/govern.hpp"
 #include "shim/decision.hpp"
 #include "shim/entry/gate.hpp"
 #include "shim/express_lane.hpp"
-#include "shim/plan.hpp"
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
 #include "shim/thread_context.hpp"

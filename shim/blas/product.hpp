@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "policy/matmul_call.hpp"
-#include "shim/blas/level3.hpp"
+#include "shim/blas/emulate/level3.hpp"
 #include "shim/entry/gate.hpp"
 #include "shim/site.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "shim/blas/emulate.hpp"
-#include "shim/blas/level3.hpp"
+#include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/level3.hpp"
 #include "shim/entry/gate.hpp"
 #include "shim/site.hpp"
 

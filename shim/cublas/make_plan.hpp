@@ -1,5 +1,5 @@
-// What is made of a decision about a cuBLAS call. Pure: plan.hpp asks it in the process, `fp32shim explain` without
-// one.
+// What is made of a decision about a cuBLAS call. Pure: blas/plan.hpp asks it in the process, `fp32shim explain`
+// without one.
 #pragma once
 
 #include <string_view>

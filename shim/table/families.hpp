@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "policy/matmul_call.hpp"
-#include "shim/blas/level3.hpp"
+#include "shim/blas/emulate/level3.hpp"
 
 namespace fp32shim {
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "naive_level3.hpp"
-#include "shim/blas/operand.hpp"
+#include "shim/blas/emulate/operand.hpp"
 
 namespace fp32shim::tests {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "guarded_floats.hpp"
-#include "shim/blas/emulate.hpp"
+#include "shim/blas/emulate/emulate.hpp"
 
 namespace fp32shim::tests {
 

@@ -1,6 +1,6 @@
 // The emulation through a naive routine as the provider's: its results must have the very bits of the same routine on
 // operands that were rounded by definition, however small the scratch memory and however many the blocks.
-#include "shim/blas/emulate.hpp"
+#include "shim/blas/emulate/emulate.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 
 #include "emulate_cases.hpp"
 #include "naive_level3.hpp"
-#include "shim/blas/operand.hpp"
+#include "shim/blas/emulate/operand.hpp"
 
 namespace fp32shim::tests {
 namespace {

@@ -3,7 +3,7 @@
 // the same product gives the same bits whether it is done at once or in blocks of C.
 #pragma once
 
-#include "shim/blas/level3.hpp"
+#include "shim/blas/emulate/level3.hpp"
 
 namespace fp32shim::tests {
 

@@ -1,4 +1,4 @@
-#include "shim/blas/rounding.hpp"
+#include "shim/blas/emulate/rounding.hpp"
 
 #include <gtest/gtest.h>
 

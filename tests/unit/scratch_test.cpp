@@ -1,4 +1,4 @@
-#include "shim/blas/scratch.hpp"
+#include "shim/blas/emulate/scratch.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

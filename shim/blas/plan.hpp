@@ -2,7 +2,7 @@
 #pragma once
 
 #include "policy/decide.hpp"
-#include "shim/blas/emulate.hpp"
+#include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/decision.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/blas/emulate.hpp"
+#include "shim/blas/emulate/emulate.hpp"
 
 namespace fp32shim::blas {
 

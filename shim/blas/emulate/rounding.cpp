@@ -1,4 +1,4 @@
-#include "shim/blas/rounding.hpp"
+#include "shim/blas/emulate/rounding.hpp"
 
 #include <bit>
 #include <initializer_list>

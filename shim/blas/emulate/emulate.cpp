@@ -1,8 +1,8 @@
-#include "shim/blas/emulate.hpp"
+#include "shim/blas/emulate/emulate.hpp"
 
-#include "shim/blas/blocks.hpp"
-#include "shim/blas/operand.hpp"
-#include "shim/blas/scratch.hpp"
+#include "shim/blas/emulate/blocks.hpp"
+#include "shim/blas/emulate/operand.hpp"
+#include "shim/blas/emulate/scratch.hpp"
 
 namespace fp32shim::blas {
 namespace {

@@ -1,4 +1,4 @@
-#include "shim/blas/operand.hpp"
+#include "shim/blas/emulate/operand.hpp"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "shim/blas/emulate.hpp"
-#include "shim/blas/operand.hpp"
+#include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/operand.hpp"
 
 namespace fp32shim::blas {
 namespace {

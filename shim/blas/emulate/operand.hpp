@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/blas/level3.hpp"
-#include "shim/blas/rounding.hpp"
+#include "shim/blas/emulate/level3.hpp"
+#include "shim/blas/emulate/rounding.hpp"
 
 namespace fp32shim::blas {
 

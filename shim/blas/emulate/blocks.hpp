@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include "shim/blas/emulate.hpp"
-#include "shim/blas/rounding.hpp"
+#include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/rounding.hpp"
 
 namespace fp32shim::blas {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/blas/level3.hpp"
+#include "shim/blas/emulate/level3.hpp"
 
 namespace fp32shim::blas {
 

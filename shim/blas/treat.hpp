@@ -1,5 +1,5 @@
-// What the CPU back end makes of a decision about a function, whatever its arguments are. Pure: plan.cpp asks it in
-// the process, `fp32shim explain` without one.
+// What the CPU back end makes of a decision about a function, whatever its arguments are. Pure: blas/plan.cpp asks it
+// in the process, `fp32shim explain` without one.
 #pragma once
 
 #include "policy/decide.hpp"

@@ -1,6 +1,6 @@
-#include "shim/plan.hpp"
+#include "shim/blas/plan.hpp"
 
-#include "shim/treat.hpp"
+#include "shim/blas/treat.hpp"
 
 namespace fp32shim {
 namespace {

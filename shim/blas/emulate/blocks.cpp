@@ -1,10 +1,10 @@
-#include "shim/blas/blocks.hpp"
+#include "shim/blas/emulate/blocks.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "shim/blas/operand.hpp"
-#include "shim/blas/scratch.hpp"
+#include "shim/blas/emulate/operand.hpp"
+#include "shim/blas/emulate/scratch.hpp"
 
 namespace fp32shim::blas {
 namespace {

@@ -1,4 +1,4 @@
-#include "shim/treat.hpp"
+#include "shim/blas/treat.hpp"
 
 namespace fp32shim {
 
