@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "shim/child_watch.hpp"
+#include "shim/children/child_watch.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/elf/text.hpp"

@@ -1,6 +1,7 @@
-// What programs start other programs by. Each looks at the program first (child_watch.hpp) and goes on to the real
-// function with the same arguments. The C library's own functions reach each other by hidden names, so each of them
-// has to be here; `pidfd_spawn` is not, since it would then be there for programs whose C library does not have it.
+// What programs start other programs by. Each looks at the program first (children/child_watch.hpp) and goes on to
+// the real function with the same arguments. The C library's own functions reach each other by hidden names, so each
+// of them has to be here; `pidfd_spawn` is not, since it would then be there for programs whose C library does not
+// have it.
 //
 // Any of them may run in a signal handler, or in a child that shares its parent's memory (vfork).
 #include <errno.h>
@@ -22,7 +23,7 @@
 
 #include "record/lines/line_writer.hpp"
 #include "record/log_path.hpp"
-#include "shim/child_watch.hpp"
+#include "shim/children/child_watch.hpp"
 #include "shim/loader/next_definition.hpp"
 #include "system/raw_syscall.hpp"
 

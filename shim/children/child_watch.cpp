@@ -1,4 +1,4 @@
-#include "shim/child_watch.hpp"
+#include "shim/children/child_watch.hpp"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // Programs that a recorded process starts and that will not be seen: `fp32shim verify` has to know of them.
-// exec_hooks.cpp asks here. Where nothing is recorded, that costs a load.
+// children/exec_hooks.cpp asks here. Where nothing is recorded, that costs a load.
 #pragma once
 
 #include "record/program_look.hpp"
