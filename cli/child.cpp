@@ -10,7 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "cli/program_file.hpp"
+#include "cli/binaries/program_file.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <memory>
 
+#include "cli/binaries/program_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/doctor_result.hpp"
 #include "cli/options.hpp"
-#include "cli/program_file.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/doctor_elf.hpp"
+#include "cli/binaries/elf_file.hpp"
 #include "cli/doctor_finding.hpp"
 #include "cli/doctor_machine.hpp"
 

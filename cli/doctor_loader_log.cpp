@@ -13,7 +13,7 @@
 #include <optional>
 #include <set>
 
-#include "cli/doctor_functions.hpp"
+#include "cli/binaries/function_kind.hpp"
 #include "cli/process_environment.hpp"
 
 namespace fp32shim::cli {

@@ -10,9 +10,9 @@
 #include <set>
 #include <tuple>
 
-#include "cli/doctor_functions.hpp"
-#include "cli/doctor_package.hpp"
-#include "cli/program_file.hpp"
+#include "cli/binaries/function_kind.hpp"
+#include "cli/binaries/package.hpp"
+#include "cli/binaries/program_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "record/process_facts.hpp"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/binaries/bypasses.hpp"
 #include "cli/child.hpp"
 #include "cli/doctor_blas.hpp"
 #include "cli/doctor_loader_log.hpp"
-#include "cli/doctor_roads.hpp"
 
 namespace fp32shim::cli {
 

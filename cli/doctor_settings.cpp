@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/binaries/elf_file.hpp"
+#include "cli/binaries/function_kind.hpp"
 #include "cli/compilation_cache.hpp"
 #include "cli/doctor_blas.hpp"
-#include "cli/doctor_elf.hpp"
-#include "cli/doctor_functions.hpp"
 #include "cli/log_destination.hpp"
 #include "cli/process_environment.hpp"
 #include "policy/decide.hpp"

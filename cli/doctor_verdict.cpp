@@ -5,8 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include "cli/binaries/function_kind.hpp"
 #include "cli/command.hpp"
-#include "cli/doctor_functions.hpp"
 #include "cli/doctor_result.hpp"
 #include "record/process_facts.hpp"
 

@@ -13,16 +13,16 @@
 #include <memory>
 #include <system_error>
 
+#include "cli/binaries/program_file.hpp"
+#include "cli/binaries/shim_library.hpp"
 #include "cli/child.hpp"
 #include "cli/commands.hpp"
 #include "cli/compilation_cache.hpp"
 #include "cli/log_destination.hpp"
 #include "cli/options.hpp"
 #include "cli/process_environment.hpp"
-#include "cli/program_file.hpp"
 #include "cli/run_children.hpp"
 #include "cli/run_summary.hpp"
-#include "cli/shim_library.hpp"
 #include "cli/terminal.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/doctor_roads.hpp"
+#include "cli/binaries/bypasses.hpp"
 #include "cli/log_destination.hpp"
 #include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"

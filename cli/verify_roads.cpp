@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "cli/doctor_functions.hpp"
-#include "cli/doctor_roads.hpp"
+#include "cli/binaries/bypasses.hpp"
+#include "cli/binaries/function_kind.hpp"
 #include "cli/moment.hpp"
 #include "cli/process_text.hpp"
 #include "cli/progress.hpp"

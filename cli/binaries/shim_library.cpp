@@ -1,11 +1,11 @@
-#include "cli/shim_library.hpp"
+#include "cli/binaries/shim_library.hpp"
 
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
-#include "cli/doctor_functions.hpp"
+#include "cli/binaries/function_kind.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {

@@ -1,4 +1,4 @@
-#include "cli/doctor_elf.hpp"
+#include "cli/binaries/elf_file.hpp"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-#include "cli/doctor_functions.hpp"
+#include "cli/binaries/function_kind.hpp"
 
 #include <algorithm>
 
-#include "cli/doctor_elf.hpp"
+#include "cli/binaries/elf_file.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {

@@ -1,4 +1,4 @@
-#include "cli/program_file.hpp"
+#include "cli/binaries/program_file.hpp"
 
 #include <elf.h>
 #include <sys/stat.h>

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/doctor_elf.hpp"
+#include "cli/binaries/elf_file.hpp"
 
 namespace fp32shim::cli {
 

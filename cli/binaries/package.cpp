@@ -1,4 +1,4 @@
-#include "cli/doctor_package.hpp"
+#include "cli/binaries/package.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -1,11 +1,11 @@
-#include "cli/doctor_roads.hpp"
+#include "cli/binaries/bypasses.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/doctor_functions.hpp"
+#include "cli/binaries/function_kind.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
