@@ -7,7 +7,7 @@
 
 #include "cli/binaries/program_file.hpp"
 #include "cli/commands.hpp"
-#include "cli/doctor_result.hpp"
+#include "cli/doctor/result.hpp"
 #include "cli/options.hpp"
 #include "cli/terminal.hpp"
 

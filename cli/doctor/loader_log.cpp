@@ -1,4 +1,4 @@
-#include "cli/doctor_loader_log.hpp"
+#include "cli/doctor/loader_log.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "cli/doctor_machine.hpp"
+#include "cli/doctor/machine.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "cli/doctor_isolated.hpp"
+#include "cli/doctor/isolated.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/doctor_finding.hpp"
+#include "cli/doctor/finding.hpp"
 
 namespace fp32shim::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/doctor_result.hpp"
+#include "cli/doctor/result.hpp"
 #include "cli/terminal.hpp"
 #include "policy/words.hpp"
 

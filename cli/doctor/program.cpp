@@ -1,4 +1,4 @@
-#include "cli/doctor_program.hpp"
+#include "cli/doctor/program.hpp"
 
 #include <fmt/format.h>
 

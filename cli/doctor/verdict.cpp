@@ -7,7 +7,7 @@
 
 #include "cli/binaries/function_kind.hpp"
 #include "cli/command.hpp"
-#include "cli/doctor_result.hpp"
+#include "cli/doctor/result.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {

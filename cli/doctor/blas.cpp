@@ -1,4 +1,4 @@
-#include "cli/doctor_blas.hpp"
+#include "cli/doctor/blas.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "cli/doctor_isolated.hpp"
+#include "cli/doctor/isolated.hpp"
 
 namespace fp32shim::cli {
 namespace {

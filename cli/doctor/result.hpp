@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/doctor_blas.hpp"
-#include "cli/doctor_machine.hpp"
-#include "cli/doctor_program.hpp"
-#include "cli/doctor_settings.hpp"
+#include "cli/doctor/blas.hpp"
+#include "cli/doctor/machine.hpp"
+#include "cli/doctor/program.hpp"
+#include "cli/doctor/settings.hpp"
 #include "cli/json.hpp"
 
 namespace fp32shim::cli {

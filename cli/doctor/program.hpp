@@ -7,8 +7,8 @@
 
 #include "cli/binaries/bypasses.hpp"
 #include "cli/child.hpp"
-#include "cli/doctor_blas.hpp"
-#include "cli/doctor_loader_log.hpp"
+#include "cli/doctor/blas.hpp"
+#include "cli/doctor/loader_log.hpp"
 
 namespace fp32shim::cli {
 

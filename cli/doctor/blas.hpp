@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/binaries/elf_file.hpp"
-#include "cli/doctor_finding.hpp"
-#include "cli/doctor_machine.hpp"
+#include "cli/doctor/finding.hpp"
+#include "cli/doctor/machine.hpp"
 
 namespace fp32shim::cli {
 

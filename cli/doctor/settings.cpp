@@ -1,4 +1,4 @@
-#include "cli/doctor_settings.hpp"
+#include "cli/doctor/settings.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/compilation_cache.hpp"
-#include "cli/doctor_blas.hpp"
+#include "cli/doctor/blas.hpp"
 #include "cli/log_destination.hpp"
 #include "cli/process_environment.hpp"
 #include "policy/decide.hpp"

@@ -1,4 +1,4 @@
-#include "cli/doctor_isolated.hpp"
+#include "cli/doctor/isolated.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

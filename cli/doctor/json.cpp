@@ -1,5 +1,5 @@
 // What `fp32shim doctor` found, for programs. "schema" changes where a key changes its meaning or goes away.
-#include "cli/doctor_result.hpp"
+#include "cli/doctor/result.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/doctor_finding.hpp"
-#include "cli/doctor_machine.hpp"
+#include "cli/doctor/finding.hpp"
+#include "cli/doctor/machine.hpp"
 #include "policy/load.hpp"
 
 namespace fp32shim::cli {
