@@ -1,4 +1,4 @@
-#include "cli/log_formats.hpp"
+#include "cli/log/formats.hpp"
 
 #include <fmt/format.h>
 

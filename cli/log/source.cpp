@@ -1,4 +1,4 @@
-#include "cli/log_source.hpp"
+#include "cli/log/source.hpp"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/filter.hpp"
-#include "cli/log_formats.hpp"
+#include "cli/log/formats.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {

@@ -13,8 +13,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/filter.hpp"
-#include "cli/log_formats.hpp"
-#include "cli/log_source.hpp"
+#include "cli/log/formats.hpp"
+#include "cli/log/source.hpp"
 #include "cli/options.hpp"
 #include "cli/process_text.hpp"
 #include "cli/progress.hpp"
