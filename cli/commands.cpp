@@ -43,7 +43,7 @@ constexpr Command table[] = {
     {.name = "report",
      .summary = "Say what recordings hold: totals, formats, call sites",
      .examples = R"(  fp32shim report run.fp32rec
-  fp32shim report --format html -o report.html run.fp32rec
+  fp32shim report --format html -o report/report.html run.fp32rec
   fp32shim report recordings/ 'other/*.fp32rec'  many processes and hosts
   fp32shim report --by function,size-class run.fp32rec  where sizes are many
   fp32shim report --format json run.fp32rec | jq .totals.calls

@@ -17,7 +17,7 @@
 #include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"
 #include "cli/recordings.hpp"
-#include "cli/report_formats.hpp"
+#include "cli/report/formats.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verify_roads.hpp"
 

@@ -15,7 +15,7 @@
 #include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"
 #include "cli/options.hpp"
-#include "cli/report_formats.hpp"
+#include "cli/report/formats.hpp"
 #include "cli/settings_in_force.hpp"
 #include "cli/terminal.hpp"
 #include "record/read/control.hpp"

@@ -12,7 +12,7 @@
 #include "cli/options.hpp"
 #include "cli/process_text.hpp"
 #include "cli/recordings.hpp"
-#include "cli/report_formats.hpp"
+#include "cli/report/formats.hpp"
 #include "cli/row_columns.hpp"
 #include "cli/row_consistency.hpp"
 #include "cli/terminal.hpp"

@@ -6,7 +6,7 @@
 
 #include "cli/json.hpp"
 #include "cli/merged_calls.hpp"
-#include "cli/report_output.hpp"
+#include "cli/report/output_file.hpp"
 #include "cli/row_columns.hpp"
 #include "cli/row_groups.hpp"
 #include "cli/terminal.hpp"

@@ -1,10 +1,10 @@
-#include "cli/report_page_rows.hpp"
+#include "cli/report/page_rows.hpp"
 
 #include <cmath>
 #include <string_view>
 #include <unordered_map>
 
-#include "cli/report_timeline.hpp"
+#include "cli/report/timeline.hpp"
 #include "cli/row_columns.hpp"
 
 namespace fp32shim::cli {

@@ -1,4 +1,4 @@
-#include "cli/report_html.hpp"
+#include "cli/report/html.hpp"
 
 #include <fmt/format.h>
 
@@ -14,10 +14,10 @@
 #include "cli/json.hpp"
 #include "cli/moment.hpp"
 #include "cli/process_text.hpp"
-#include "cli/report_page_rows.hpp"
+#include "cli/report/page_rows.hpp"
 #include "cli/terminal.hpp"
 
-// report_page/embedded.S
+// report/page/embedded.S
 extern "C" {
 extern const char fp32shim_page_html[], fp32shim_page_html_end[];
 extern const char fp32shim_page_style[], fp32shim_page_style_end[];
@@ -28,7 +28,7 @@ extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
 namespace fp32shim::cli {
 namespace {
 
-// What bounds the page's size; report_page_rows.cpp bounds its rows.
+// What bounds the page's size; report/page_rows.cpp bounds its rows.
 constexpr std::size_t max_processes = 200;
 constexpr std::size_t max_lines = 50;  ///< of one warning, and changes
 constexpr std::size_t max_values = 5;  ///< of one fact

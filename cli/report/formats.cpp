@@ -1,4 +1,4 @@
-#include "cli/report_formats.hpp"
+#include "cli/report/formats.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 
 #include "cli/moment.hpp"
 #include "cli/process_text.hpp"
-#include "cli/report_groups.hpp"
+#include "cli/report/groups.hpp"
 #include "cli/row_columns.hpp"
 #include "cli/text_columns.hpp"
 #include "policy/plain_text.hpp"

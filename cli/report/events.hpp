@@ -4,7 +4,7 @@
 #include "cli/call_durations.hpp"
 #include "cli/filter.hpp"
 #include "cli/merged_calls.hpp"
-#include "cli/report_timeline.hpp"
+#include "cli/report/timeline.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {

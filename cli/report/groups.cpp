@@ -1,4 +1,4 @@
-#include "cli/report_groups.hpp"
+#include "cli/report/groups.hpp"
 
 #include <algorithm>
 #include <span>

@@ -1,4 +1,4 @@
-#include "cli/report_output.hpp"
+#include "cli/report/output_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "cli/report_events.hpp"
+#include "cli/report/events.hpp"
 
 #include <optional>
 #include <vector>

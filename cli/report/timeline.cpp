@@ -1,4 +1,4 @@
-#include "cli/report_timeline.hpp"
+#include "cli/report/timeline.hpp"
 
 #include <algorithm>
 

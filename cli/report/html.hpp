@@ -6,7 +6,7 @@
 
 #include "cli/merged_calls.hpp"
 #include "cli/recordings.hpp"
-#include "cli/report_timeline.hpp"
+#include "cli/report/timeline.hpp"
 #include "cli/row_groups.hpp"
 
 namespace fp32shim::cli {
@@ -20,7 +20,7 @@ struct HtmlReport {
     bool is_filtered = false;                     ///< calls were left out, and the page says so
 };
 
-/// The page: UTF-8, some 250 KiB and 150 bytes for each decision that it lists (report_page_rows.hpp). Names in
+/// The page: UTF-8, some 250 KiB and 150 bytes for each decision that it lists (report/page_rows.hpp). Names in
 /// recordings may be anything: they are in the page as JSON without `<`, and no other script than the page's own runs
 /// in it.
 std::string report_html(const HtmlReport& report);

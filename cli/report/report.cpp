@@ -8,12 +8,12 @@
 #include "cli/filter.hpp"
 #include "cli/options.hpp"
 #include "cli/recordings.hpp"
-#include "cli/report_events.hpp"
-#include "cli/report_formats.hpp"
-#include "cli/report_groups.hpp"
-#include "cli/report_html.hpp"
-#include "cli/report_output.hpp"
-#include "cli/report_timeline.hpp"
+#include "cli/report/events.hpp"
+#include "cli/report/formats.hpp"
+#include "cli/report/groups.hpp"
+#include "cli/report/html.hpp"
+#include "cli/report/output_file.hpp"
+#include "cli/report/timeline.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
