@@ -8,7 +8,7 @@
 #include "cli/explain_plan.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
-#include "cli/process_environment.hpp"
+#include "cli/run/process_environment.hpp"
 #include "cli/terminal.hpp"
 #include "policy/decide.hpp"
 #include "policy/explain.hpp"

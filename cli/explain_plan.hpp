@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/process_environment.hpp"
+#include "cli/run/process_environment.hpp"
 #include "policy/decide.hpp"
 #include "shim/table/functions.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "cli/settings_in_force.hpp"
+#include "cli/run/settings_in_force.hpp"
 #include "cli/terminal.hpp"
 #include "policy/decide.hpp"
 #include "record/read/control.hpp"

@@ -16,7 +16,7 @@
 #include "cli/moment.hpp"
 #include "cli/options.hpp"
 #include "cli/report/formats.hpp"
-#include "cli/settings_in_force.hpp"
+#include "cli/run/settings_in_force.hpp"
 #include "cli/terminal.hpp"
 #include "record/read/control.hpp"
 #include "record/read/processes.hpp"

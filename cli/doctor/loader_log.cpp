@@ -14,7 +14,7 @@
 #include <set>
 
 #include "cli/binaries/function_kind.hpp"
-#include "cli/process_environment.hpp"
+#include "cli/run/process_environment.hpp"
 
 namespace fp32shim::cli {
 namespace {

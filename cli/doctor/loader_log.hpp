@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/child.hpp"
+#include "cli/run/child.hpp"
 
 namespace fp32shim::cli {
 

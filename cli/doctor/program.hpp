@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/binaries/bypasses.hpp"
-#include "cli/child.hpp"
 #include "cli/doctor/blas.hpp"
 #include "cli/doctor/loader_log.hpp"
+#include "cli/run/child.hpp"
 
 namespace fp32shim::cli {
 

@@ -10,10 +10,10 @@
 
 #include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/function_kind.hpp"
-#include "cli/compilation_cache.hpp"
 #include "cli/doctor/blas.hpp"
-#include "cli/log_destination.hpp"
-#include "cli/process_environment.hpp"
+#include "cli/run/compilation_cache.hpp"
+#include "cli/run/log_destination.hpp"
+#include "cli/run/process_environment.hpp"
 #include "policy/decide.hpp"
 #include "policy/messages.hpp"
 #include "record/process_facts.hpp"

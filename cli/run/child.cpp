@@ -1,4 +1,4 @@
-#include "cli/child.hpp"
+#include "cli/run/child.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

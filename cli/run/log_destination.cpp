@@ -1,4 +1,4 @@
-#include "cli/log_destination.hpp"
+#include "cli/run/log_destination.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

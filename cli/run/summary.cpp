@@ -1,4 +1,4 @@
-#include "cli/run_summary.hpp"
+#include "cli/run/summary.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "cli/binaries/bypasses.hpp"
-#include "cli/log_destination.hpp"
 #include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"
 #include "cli/recordings.hpp"
 #include "cli/report/formats.hpp"
+#include "cli/run/log_destination.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verify_roads.hpp"
 

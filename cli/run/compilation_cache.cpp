@@ -1,4 +1,4 @@
-#include "cli/compilation_cache.hpp"
+#include "cli/run/compilation_cache.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

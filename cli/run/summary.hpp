@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/process_environment.hpp"
+#include "cli/run/process_environment.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {

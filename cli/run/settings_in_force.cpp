@@ -1,4 +1,4 @@
-#include "cli/settings_in_force.hpp"
+#include "cli/run/settings_in_force.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "cli/process_environment.hpp"
+#include "cli/run/process_environment.hpp"
 
 #include <unistd.h>
 

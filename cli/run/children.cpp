@@ -1,4 +1,4 @@
-#include "cli/run_children.hpp"
+#include "cli/run/children.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 #include <random>
 #include <system_error>
 
-#include "cli/log_destination.hpp"
 #include "cli/process_text.hpp"
+#include "cli/run/log_destination.hpp"
 #include "cli/terminal.hpp"
 #include "record/log_path.hpp"
 #include "record/write/children.hpp"

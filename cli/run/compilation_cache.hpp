@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cli/process_environment.hpp"
+#include "cli/run/process_environment.hpp"
 #include "policy/policy.hpp"
 
 namespace fp32shim::cli {
