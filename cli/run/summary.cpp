@@ -19,7 +19,7 @@
 #include "cli/report/formats.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/terminal.hpp"
-#include "cli/verify_roads.hpp"
+#include "cli/verify/bypasses.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/verify_roads.hpp"
+#include "cli/verify/bypasses.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "cli/verify_evidence.hpp"
+#include "cli/verify/evidence.hpp"
 
 #include <sys/stat.h>
 

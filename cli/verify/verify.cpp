@@ -16,8 +16,8 @@
 #include "cli/row_columns.hpp"
 #include "cli/row_consistency.hpp"
 #include "cli/terminal.hpp"
-#include "cli/verify_evidence.hpp"
-#include "cli/verify_roads.hpp"
+#include "cli/verify/bypasses.hpp"
+#include "cli/verify/evidence.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
