@@ -12,9 +12,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
-#include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"
 #include "cli/options.hpp"
+#include "cli/recordings/merged_calls.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/run/settings_in_force.hpp"
 #include "cli/terminal.hpp"

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/field_value.hpp"
-#include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"
-#include "cli/row_columns.hpp"
+#include "cli/recordings/field_value.hpp"
+#include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/row_columns.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {

@@ -12,13 +12,13 @@
 #include <thread>
 
 #include "cli/commands.hpp"
-#include "cli/filter.hpp"
 #include "cli/log/formats.hpp"
 #include "cli/log/source.hpp"
 #include "cli/options.hpp"
-#include "cli/process_text.hpp"
 #include "cli/progress.hpp"
-#include "cli/recordings.hpp"
+#include "cli/recordings/filter.hpp"
+#include "cli/recordings/process_text.hpp"
+#include "cli/recordings/recordings.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cli/filter.hpp"
 #include "cli/log/formats.hpp"
+#include "cli/recordings/filter.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {

@@ -1,9 +1,9 @@
 // Between recordings of the level `calls` and the report: each call is looked at once.
 #pragma once
 
-#include "cli/call_durations.hpp"
-#include "cli/filter.hpp"
-#include "cli/merged_calls.hpp"
+#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/filter.hpp"
+#include "cli/recordings/merged_calls.hpp"
 #include "cli/report/timeline.hpp"
 #include "record/read/reader.hpp"
 

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "cli/moment.hpp"
-#include "cli/process_text.hpp"
+#include "cli/recordings/process_text.hpp"
+#include "cli/recordings/row_columns.hpp"
 #include "cli/report/groups.hpp"
-#include "cli/row_columns.hpp"
 #include "cli/text_columns.hpp"
 #include "policy/plain_text.hpp"
 #include "system/utf8.hpp"

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "cli/json.hpp"
-#include "cli/merged_calls.hpp"
+#include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/row_columns.hpp"
+#include "cli/recordings/row_groups.hpp"
 #include "cli/report/output_file.hpp"
-#include "cli/row_columns.hpp"
-#include "cli/row_groups.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {

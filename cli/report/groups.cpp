@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "cli/row_columns.hpp"
+#include "cli/recordings/row_columns.hpp"
 #include "cli/text_columns.hpp"
 
 namespace fp32shim::cli {

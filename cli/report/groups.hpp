@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/json.hpp"
-#include "cli/row_groups.hpp"
+#include "cli/recordings/row_groups.hpp"
 #include "cli/terminal.hpp"
 
 namespace fp32shim::cli {

@@ -13,7 +13,7 @@
 
 #include "cli/json.hpp"
 #include "cli/moment.hpp"
-#include "cli/process_text.hpp"
+#include "cli/recordings/process_text.hpp"
 #include "cli/report/page_rows.hpp"
 #include "cli/terminal.hpp"
 

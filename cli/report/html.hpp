@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/merged_calls.hpp"
-#include "cli/recordings.hpp"
+#include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/recordings.hpp"
+#include "cli/recordings/row_groups.hpp"
 #include "cli/report/timeline.hpp"
-#include "cli/row_groups.hpp"
 
 namespace fp32shim::cli {
 

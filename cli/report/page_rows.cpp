@@ -4,8 +4,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "cli/recordings/row_columns.hpp"
 #include "cli/report/timeline.hpp"
-#include "cli/row_columns.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/json.hpp"
-#include "cli/merged_calls.hpp"
-#include "cli/row_groups.hpp"
+#include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/row_groups.hpp"
 
 namespace fp32shim::cli {
 

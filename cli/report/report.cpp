@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "cli/commands.hpp"
-#include "cli/filter.hpp"
 #include "cli/options.hpp"
-#include "cli/recordings.hpp"
+#include "cli/recordings/filter.hpp"
+#include "cli/recordings/recordings.hpp"
 #include "cli/report/events.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/report/groups.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/merged_calls.hpp"
+#include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <system_error>
 
-#include "cli/process_text.hpp"
+#include "cli/recordings/process_text.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/terminal.hpp"
 #include "record/log_path.hpp"

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "cli/binaries/bypasses.hpp"
-#include "cli/merged_calls.hpp"
 #include "cli/moment.hpp"
-#include "cli/recordings.hpp"
+#include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/recordings.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/terminal.hpp"

@@ -11,8 +11,8 @@
 #include "cli/binaries/bypasses.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/moment.hpp"
-#include "cli/process_text.hpp"
 #include "cli/progress.hpp"
+#include "cli/recordings/process_text.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "cli/json.hpp"
-#include "cli/merged_calls.hpp"
+#include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "cli/field_value.hpp"
 #include "cli/json.hpp"
-#include "cli/merged_calls.hpp"
+#include "cli/recordings/field_value.hpp"
+#include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
 

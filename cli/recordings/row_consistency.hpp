@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/merged_calls.hpp"
+#include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
 

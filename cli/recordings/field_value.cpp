@@ -1,4 +1,4 @@
-#include "cli/field_value.hpp"
+#include "cli/recordings/field_value.hpp"
 
 #include <fmt/format.h>
 

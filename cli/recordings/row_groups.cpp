@@ -1,4 +1,4 @@
-#include "cli/row_groups.hpp"
+#include "cli/recordings/row_groups.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "cli/row_columns.hpp"
+#include "cli/recordings/row_columns.hpp"
 
 namespace fp32shim::cli {
 namespace {

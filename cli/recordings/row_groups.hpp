@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/field_value.hpp"
-#include "cli/merged_calls.hpp"
+#include "cli/recordings/field_value.hpp"
+#include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
 
@@ -61,7 +61,7 @@ std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const G
 std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const Grouping& grouping,
                               RowOrder order);
 
-/// The keys of a group, once for every format, as row_columns.hpp has those of a row.
+/// The keys of a group, once for every format, as recordings/row_columns.hpp has those of a row.
 struct GroupColumn {
     std::string_view name;
     FieldValue (*value)(const RowGroup& group);  ///< null: unknown, or not what groups were made by

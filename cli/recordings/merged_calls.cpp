@@ -1,4 +1,4 @@
-#include "cli/merged_calls.hpp"
+#include "cli/recordings/merged_calls.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/process_text.hpp"
+#include "cli/recordings/process_text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/recordings.hpp"
+#include "cli/recordings/recordings.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

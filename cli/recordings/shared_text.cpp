@@ -1,4 +1,4 @@
-#include "cli/shared_text.hpp"
+#include "cli/recordings/shared_text.hpp"
 
 #include <algorithm>
 #include <cstring>

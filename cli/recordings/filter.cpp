@@ -1,4 +1,4 @@
-#include "cli/filter.hpp"
+#include "cli/recordings/filter.hpp"
 
 #include <fmt/format.h>
 

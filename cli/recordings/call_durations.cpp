@@ -1,4 +1,4 @@
-#include "cli/call_durations.hpp"
+#include "cli/recordings/call_durations.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "cli/row_columns.hpp"
+#include "cli/recordings/row_columns.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/merged_calls.hpp"
+#include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
 

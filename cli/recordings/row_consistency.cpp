@@ -1,4 +1,4 @@
-#include "cli/row_consistency.hpp"
+#include "cli/recordings/row_consistency.hpp"
 
 #include <fmt/format.h>
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/call_durations.hpp"
-#include "cli/filter.hpp"
-#include "cli/shared_text.hpp"
+#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/filter.hpp"
+#include "cli/recordings/shared_text.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
