@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "cli/commands.hpp"
-#include "cli/json.hpp"
 #include "cli/options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
 #include "policy/shadowed_rules.hpp"

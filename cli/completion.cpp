@@ -8,7 +8,7 @@
 #include "cli/application.hpp"
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "cli/commands.hpp"
 #include "cli/explain_plan.hpp"
-#include "cli/json.hpp"
 #include "cli/options.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/run/process_environment.hpp"
-#include "cli/terminal.hpp"
 #include "policy/decide.hpp"
 #include "policy/explain.hpp"
 #include "policy/load.hpp"

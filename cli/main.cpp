@@ -13,7 +13,7 @@
 #include "cli/application.hpp"
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/usage.hpp"
 #include "policy/messages.hpp"
 

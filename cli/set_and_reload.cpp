@@ -12,8 +12,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/run/settings_in_force.hpp"
-#include "cli/terminal.hpp"
 #include "policy/decide.hpp"
 #include "record/read/control.hpp"
 

@@ -11,13 +11,13 @@
 #include <memory>
 
 #include "cli/commands.hpp"
-#include "cli/json.hpp"
-#include "cli/moment.hpp"
 #include "cli/options.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/moment.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/run/settings_in_force.hpp"
-#include "cli/terminal.hpp"
 #include "record/read/control.hpp"
 #include "record/read/processes.hpp"
 

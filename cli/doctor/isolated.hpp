@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "cli/json.hpp"
+#include "cli/output/json.hpp"
 
 namespace fp32shim::cli {
 

@@ -13,8 +13,8 @@
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/package.hpp"
 #include "cli/binaries/program_file.hpp"
-#include "cli/progress.hpp"
-#include "cli/terminal.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/terminal.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {

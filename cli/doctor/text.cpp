@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/doctor/result.hpp"
-#include "cli/terminal.hpp"
+#include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "cli/moment.hpp"
+#include "cli/output/moment.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_columns.hpp"
-#include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -15,11 +15,11 @@
 #include "cli/log/formats.hpp"
 #include "cli/log/source.hpp"
 #include "cli/options.hpp"
-#include "cli/progress.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
-#include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "cli/moment.hpp"
+#include "cli/output/moment.hpp"
 #include "policy/plain_text.hpp"
 #include "system/utf8.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/json.hpp"
+#include "cli/output/json.hpp"
 
 namespace fp32shim::cli {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cli/options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/output/terminal.hpp"
 #include "policy/load.hpp"
 
 namespace fp32shim::cli {

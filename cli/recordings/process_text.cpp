@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/moment.hpp"
-#include "cli/terminal.hpp"
+#include "cli/output/moment.hpp"
+#include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {
 

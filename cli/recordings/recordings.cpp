@@ -16,8 +16,8 @@
 #include <tuple>
 #include <utility>
 
-#include "cli/progress.hpp"
-#include "cli/terminal.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {
 namespace {

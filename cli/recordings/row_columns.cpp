@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "cli/moment.hpp"
+#include "cli/output/moment.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/json.hpp"
+#include "cli/output/json.hpp"
 #include "cli/recordings/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
 

@@ -12,11 +12,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "cli/moment.hpp"
+#include "cli/output/moment.hpp"
+#include "cli/output/text_columns.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/row_columns.hpp"
 #include "cli/report/groups.hpp"
-#include "cli/text_columns.hpp"
 #include "policy/plain_text.hpp"
 #include "system/utf8.hpp"
 

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/json.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_columns.hpp"
 #include "cli/recordings/row_groups.hpp"
 #include "cli/report/output_file.hpp"
-#include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
 

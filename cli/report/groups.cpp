@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "cli/output/text_columns.hpp"
 #include "cli/recordings/row_columns.hpp"
-#include "cli/text_columns.hpp"
 
 namespace fp32shim::cli {
 namespace {

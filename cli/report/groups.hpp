@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/json.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/row_groups.hpp"
-#include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
 

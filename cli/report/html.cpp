@@ -11,11 +11,11 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/json.hpp"
-#include "cli/moment.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/moment.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/page_rows.hpp"
-#include "cli/terminal.hpp"
 
 // report/page/embedded.S
 extern "C" {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/json.hpp"
+#include "cli/output/json.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_groups.hpp"
 

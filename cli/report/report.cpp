@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/events.hpp"
@@ -14,7 +15,6 @@
 #include "cli/report/html.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/timeline.hpp"
-#include "cli/terminal.hpp"
 
 namespace fp32shim::cli {
 namespace {

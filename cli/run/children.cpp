@@ -10,9 +10,9 @@
 #include <random>
 #include <system_error>
 
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/run/log_destination.hpp"
-#include "cli/terminal.hpp"
 #include "record/log_path.hpp"
 #include "record/write/children.hpp"
 

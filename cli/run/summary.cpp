@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "cli/binaries/bypasses.hpp"
-#include "cli/moment.hpp"
+#include "cli/output/moment.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/run/log_destination.hpp"
-#include "cli/terminal.hpp"
 #include "cli/verify/bypasses.hpp"
 
 namespace fp32shim::cli {

@@ -10,8 +10,8 @@
 
 #include "cli/binaries/bypasses.hpp"
 #include "cli/binaries/function_kind.hpp"
-#include "cli/moment.hpp"
-#include "cli/progress.hpp"
+#include "cli/output/moment.hpp"
+#include "cli/output/progress.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "record/process_facts.hpp"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "cli/moment.hpp"
+#include "cli/output/moment.hpp"
 #include "policy/sha256.hpp"
 
 namespace fp32shim::cli {

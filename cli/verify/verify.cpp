@@ -7,15 +7,15 @@
 #include <optional>
 
 #include "cli/commands.hpp"
-#include "cli/json.hpp"
 #include "cli/options.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/recordings/row_columns.hpp"
 #include "cli/recordings/row_consistency.hpp"
 #include "cli/report/formats.hpp"
-#include "cli/terminal.hpp"
 #include "cli/verify/bypasses.hpp"
 #include "cli/verify/evidence.hpp"
 #include "policy/messages.hpp"

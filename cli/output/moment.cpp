@@ -1,4 +1,4 @@
-#include "cli/moment.hpp"
+#include "cli/output/moment.hpp"
 
 #include <fmt/format.h>
 

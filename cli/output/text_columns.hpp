@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/terminal.hpp"
+#include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/json.hpp"
+#include "cli/output/json.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/terminal.hpp"
+#include "cli/output/terminal.hpp"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
