@@ -3,8 +3,8 @@
 #include <string>
 
 #include "policy/environment.hpp"
-#include "policy/policy_file.hpp"
 #include "policy/settings.hpp"
+#include "policy/toml/policy_file.hpp"
 
 namespace fp32shim::policy {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "policy/quantity.hpp"
-#include "policy/read_rules.hpp"
 #include "policy/settings.hpp"
 #include "policy/sha256.hpp"
-#include "policy/toml_fields.hpp"
+#include "policy/toml/fields.hpp"
+#include "policy/toml/read_rules.hpp"
 
 namespace fp32shim::policy {
 namespace {

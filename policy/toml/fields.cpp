@@ -1,4 +1,4 @@
-#include "policy/toml_fields.hpp"
+#include "policy/toml/fields.hpp"
 
 #include <string>
 

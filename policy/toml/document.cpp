@@ -1,14 +1,14 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
-// Together with the limit on dotted keys in toml_guard.cpp: toml++ builds and destroys tables recursively.
+// Together with the limit on dotted keys in toml/guard.cpp: toml++ builds and destroys tables recursively.
 #define TOML_MAX_NESTED_VALUES 16
 // Texts with errors violate some of toml++ 3.3's assertions, whose conditions the code then checks and reports
 // anyway. They must neither end the process (with assert) nor be assumed to hold (as with NDEBUG).
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_assert(true)
 
-#include "policy/toml_document.hpp"
+#include "policy/toml/document.hpp"
 
 #include <toml++/toml.h>
 
@@ -16,7 +16,7 @@
 #include <charconv>
 #include <string>
 
-#include "policy/toml_guard.hpp"
+#include "policy/toml/guard.hpp"
 
 namespace fp32shim::policy {
 namespace {

@@ -1,4 +1,4 @@
-#include "policy/toml_guard.hpp"
+#include "policy/toml/guard.hpp"
 
 #include <algorithm>
 #include <string>

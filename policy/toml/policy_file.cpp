@@ -1,4 +1,4 @@
-#include "policy/policy_file.hpp"
+#include "policy/toml/policy_file.hpp"
 
 #include <fcntl.h>
 #include <linux/magic.h>

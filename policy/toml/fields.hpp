@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "policy/toml_document.hpp"
+#include "policy/toml/document.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::policy {

@@ -1,4 +1,4 @@
-#include "policy/read_rules.hpp"
+#include "policy/toml/read_rules.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "policy/glob.hpp"
 #include "policy/quantity.hpp"
-#include "policy/toml_fields.hpp"
+#include "policy/toml/fields.hpp"
 
 namespace fp32shim::policy {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "policy/policy.hpp"
-#include "policy/toml_document.hpp"
+#include "policy/toml/document.hpp"
 
 namespace fp32shim::policy {
 
