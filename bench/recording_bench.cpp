@@ -58,7 +58,7 @@ double ns_per_row(Recording& recording, std::uint64_t rows, bool in_order) {
         ThreadWriter* writer = recording.attach();
         std::vector<std::uint64_t> keys(rows);
         for (std::uint64_t row = 0; row < rows; ++row) {
-            keys[row] = system::Hash().add(rows).add(row).value();
+            keys[row] = fp32shim::system::Hash().add(rows).add(row).value();
             // Counts 17 calls of no length, so that the row is known and its next calls are not timed.
             for (int i = 0; i < 17; ++i)
                 recording.count(*writer, keys[row], 1, 1, false, [&](DecisionEvent& decision) {
@@ -102,7 +102,7 @@ int main(int count, char** arguments) {
     const std::string file = recording.path();
 
     std::uint64_t keys[distinct];
-    for (std::uint64_t i = 0; i < distinct; ++i) keys[i] = system::Hash().add(i).value();
+    for (std::uint64_t i = 0; i < distinct; ++i) keys[i] = fp32shim::system::Hash().add(i).value();
     for (const int threads : {1, 2}) {
         std::vector<double> clock, summary, events;
         const auto run = [&](What what) {

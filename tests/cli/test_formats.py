@@ -172,7 +172,7 @@ def run_example(language, file):
 
 @pytest.mark.parametrize("language", ["sh", "python"])
 def test_the_examples_for_readers_write_what_the_page_says(language):
-    golden = shim.ROOT / "tests/unit/golden/decision_log_schema1.jsonl"
+    golden = shim.ROOT / "tests/unit/record/golden/decision_log_schema1.jsonl"
     assert run_example(language, golden) == code_of(language)[1]
 
 

@@ -15,7 +15,7 @@ from command import COMMAND, environment, fp32shim, live_recording, make_recordi
 
 SEGMENT = 65536
 STRINGS, ROWS, COUNTERS, RING = 1, 2, 3, 4
-GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "unit/golden/recording_version1_summary.fp32rec"
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "unit/record/golden/recording_version1_summary.fp32rec"
 MIB = 1 << 20
 
 

@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
+#include "../in_child.hpp"
 #include "flat_json.hpp"
-#include "in_child.hpp"
 
 namespace {
 thread_local long allocations = 0;

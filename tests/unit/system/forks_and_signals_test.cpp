@@ -6,24 +6,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cfenv>
 #include <thread>
 #include <vector>
 
-#include "in_child.hpp"
-#include "record/format/clock.hpp"
+#include "../in_child.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
 #include "system/this_process.hpp"
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 namespace {
 
 using test::in_child;
 
 TEST(ForkSafeLock, IsFreeInAChildWhoseParentHoldsIt) {
-    static system::ForkSafeLock lock;
+    static ForkSafeLock lock;
     ASSERT_TRUE(lock.acquire());
     EXPECT_EQ(in_child([] {
                   EXPECT_TRUE(lock.acquire());
@@ -36,17 +34,17 @@ TEST(ForkSafeLock, IsFreeInAChildWhoseParentHoldsIt) {
 
 TEST(ThisProcess, IsANumberThatNoAncestorHad) {
     static std::uint32_t parent, child;
-    parent = system::this_process();
+    parent = this_process();
     EXPECT_NE(parent, 0U);
-    EXPECT_EQ(system::this_process(), parent);
+    EXPECT_EQ(this_process(), parent);
     EXPECT_EQ(in_child([] {
-                  child = system::this_process();
+                  child = this_process();
                   EXPECT_GT(child, parent);
-                  EXPECT_TRUE(system::is_forked_child());
-                  EXPECT_EQ(in_child([] { EXPECT_GT(system::this_process(), child); }), 0);
+                  EXPECT_TRUE(is_forked_child());
+                  EXPECT_EQ(in_child([] { EXPECT_GT(this_process(), child); }), 0);
               }),
               0);
-    EXPECT_EQ(system::this_process(), parent);
+    EXPECT_EQ(this_process(), parent);
 }
 
 TEST(ThisProcess, IsThatOfTheParentInAChildThatSharesItsMemory) {
@@ -54,10 +52,10 @@ TEST(ThisProcess, IsThatOfTheParentInAChildThatSharesItsMemory) {
     GTEST_SKIP() << "the thread sanitizer makes vfork a fork";
 #endif
     static volatile std::uint32_t of_child;
-    const std::uint32_t parent = system::this_process();
+    const std::uint32_t parent = this_process();
     const pid_t forked = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (forked == 0) {
-        of_child = system::this_process();
+        of_child = this_process();
         _exit(0);
     }
     int status = -1;
@@ -66,9 +64,9 @@ TEST(ThisProcess, IsThatOfTheParentInAChildThatSharesItsMemory) {
 }
 
 TEST(ForkSafeLock, IsWaitedForInVainOnce) {
-    system::ForkSafeLock lock;
+    ForkSafeLock lock;
     ASSERT_TRUE(lock.acquire());
-    const auto seconds = [] { return system::raw::realtime_ns() / 1'000'000'000; };
+    const auto seconds = [] { return raw::realtime_ns() / 1'000'000'000; };
     EXPECT_FALSE(lock.acquire());
     const std::int64_t begin = seconds();
     for (int i = 0; i < 1000; ++i) EXPECT_FALSE(lock.acquire());
@@ -84,7 +82,7 @@ TEST(ForkSafeLock, IsWaitedForInVainOnce) {
 }
 
 TEST(ForkSafeLock, AdmitsOneThreadAtATime) {
-    system::ForkSafeLock lock;
+    ForkSafeLock lock;
     int count = 0;
     std::vector<std::thread> running;
     for (int t = 0; t < 4; ++t)
@@ -106,22 +104,16 @@ TEST(SignalHold, LeavesAProgramThatMapsItsMemoryOnDemandItsFaults) {
                   struct sigaction action {};
                   action.sa_handler = [](int) { mprotect(page, 4096, PROT_READ | PROT_WRITE); };
                   sigaction(SIGSEGV, &action, nullptr);
-                  const system::SignalHold hold(system::SignalHold::all);
+                  const SignalHold hold(SignalHold::all);
                   *const_cast<volatile char*>(page) = 1;
               }),
               0);
 }
 
-TEST(RecordingClock, LeavesTheFloatingPointFlagsAlone) {
-    std::feclearexcept(FE_ALL_EXCEPT);
-    EXPECT_EQ(ticks_per_second({10, 1'000'000, 0}, {10 + 7'000'000'003, 3'000'001'003, 0}), 2'334'110'590);
-    EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
-}
-
 TEST(StderrLine, IsOneLineWithThePrefix) {
     testing::internal::CaptureStderr();
     errno = 77;
-    system::stderr_line("rule 3: found `hihg`");
+    stderr_line("rule 3: found `hihg`");
     EXPECT_EQ(errno, 77);
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "fp32shim: rule 3: found `hihg`\n");
 }
@@ -133,15 +125,15 @@ TEST(StderrLine, DoesNoHarmWhereNobodyListens) {
                   ASSERT_EQ(pipe(ends), 0);
                   dup2(ends[1], STDERR_FILENO);
                   close(ends[0]);
-                  system::stderr_line("x");
+                  stderr_line("x");
                   close(STDERR_FILENO);
-                  system::stderr_line("x");
+                  stderr_line("x");
               }),
               0);
 }
 
 TEST(OncePerProcess, IsFirstOnceInEveryProcess) {
-    static constinit system::OncePerProcess said;
+    static constinit OncePerProcess said;
     EXPECT_TRUE(said.first());
     EXPECT_FALSE(said.first());
     EXPECT_EQ(in_child([] {
@@ -156,7 +148,7 @@ TEST(SignalHold, KeepsAnArrivingSignalForLater) {
                   static volatile sig_atomic_t seen = 0;
                   signal(SIGUSR1, [](int) { seen = seen + 1; });
                   {
-                      const system::SignalHold hold(system::SignalHold::all);
+                      const SignalHold hold(SignalHold::all);
                       raise(SIGUSR1);
                       EXPECT_EQ(seen, 0);
                   }
@@ -167,4 +159,4 @@ TEST(SignalHold, KeepsAnArrivingSignalForLater) {
 }
 
 }  // namespace
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

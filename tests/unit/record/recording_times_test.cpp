@@ -1,9 +1,11 @@
 // What a row's calls took, where only some of them are timed: docs/recording-format.md says how it is estimated.
+#include <cfenv>
 #include <cmath>
 #include <functional>
 #include <random>
 #include <stdexcept>
 
+#include "record/format/clock.hpp"
 #include "recording_fixture.hpp"
 
 namespace fp32shim::record::test {
@@ -48,6 +50,12 @@ class Estimate {
     double estimated_ns_ = 0;
     std::uint64_t timed_ = 0;
 };
+
+TEST(RecordingClock, LeavesTheFloatingPointFlagsAlone) {
+    std::feclearexcept(FE_ALL_EXCEPT);
+    EXPECT_EQ(ticks_per_second({10, 1'000'000, 0}, {10 + 7'000'000'003, 3'000'001'003, 0}), 2'334'110'590);
+    EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
+}
 
 TEST(RecordingTimes, CallsOfOneLengthAreEstimatedByTheirLength) {
     const Estimate estimate(100'000, [](std::uint64_t, bool) { return 300.; });

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "in_child.hpp"
+#include "../in_child.hpp"
 #include "record/read/reader.hpp"
 #include "record/write/writer.hpp"
 
