@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "policy/plain_text.hpp"
 #include "policy/words.hpp"
+#include "system/plain_text.hpp"
 
 namespace fp32shim::policy {
 namespace {
@@ -56,7 +56,7 @@ std::string printable_to(std::string_view text, std::size_t longest) {
         while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;  // inside UTF-8
         text = text.substr(0, length);
     }
-    return plain_text(text) + (cut ? "…" : "");
+    return system::plain_text(text) + (cut ? "…" : "");
 }
 
 }  // namespace

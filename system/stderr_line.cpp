@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-#include "policy/plain_text.hpp"
+#include "system/plain_text.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
@@ -26,16 +26,15 @@ class Pieces {
     /// Characters that are not plain as \xNN; where there are too many of them, the rest is left out.
     void add_escaped(std::string_view text) {
         for (std::size_t escapes = 0; !text.empty(); ++escapes) {
-            const std::size_t plain = policy::plain_length(text);
+            const std::size_t plain = plain_length(text);
             add(text.substr(0, plain));
             text.remove_prefix(plain);
             if (text.empty()) return;
             if (escapes == most_escapes) return add("…");
             char* const begin = escapes_ + escapes * longest_escape;
             char* end = begin;
-            const std::size_t length = policy::first_character(text).length;
-            for (const char c : text.substr(0, length))
-                end = policy::write_escaped_byte(static_cast<unsigned char>(c), end);
+            const std::size_t length = first_character(text).length;
+            for (const char c : text.substr(0, length)) end = write_escaped_byte(static_cast<unsigned char>(c), end);
             add({begin, static_cast<std::size_t>(end - begin)});
             text.remove_prefix(length);
         }

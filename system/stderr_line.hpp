@@ -8,7 +8,7 @@
 namespace fp32shim::system {
 
 /// Writes `fp32shim: TEXT` and a line feed to descriptor 2 in one system call, so that lines of several threads and
-/// processes do not mix. Names in TEXT may come from anywhere: what is not plain (policy/plain_text.hpp) is written
+/// processes do not mix. Names in TEXT may come from anywhere: what is not plain (system/plain_text.hpp) is written
 /// as \xNN. Errors are ignored, errno and pending signals stay as they are. Thread-safe, allocates nothing; blocks
 /// where a blocking pipe is full, as any program's own line would.
 void stderr_line(std::string_view text);

@@ -1,11 +1,11 @@
 #include "system/utf8.hpp"
 
-#include "policy/plain_text.hpp"
+#include "system/plain_text.hpp"
 
 namespace fp32shim::system {
 
 std::size_t utf8_length(std::string_view text) {
-    const policy::Character character = policy::first_character(text);
+    const Character character = first_character(text);
     return character.is_utf8 ? character.length : 0;
 }
 

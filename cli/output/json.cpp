@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "policy/plain_text.hpp"
+#include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
 
@@ -11,12 +11,12 @@ std::string dumped(const Json& json, int indent) {
     std::string_view rest = text;
     std::string result;
     for (;;) {
-        const std::size_t plain = policy::plain_length(rest);
+        const std::size_t plain = system::plain_length(rest);
         if (plain == text.size()) return text;
         result += rest.substr(0, plain);
         rest.remove_prefix(plain);
         if (rest.empty()) return result;
-        const policy::Character character = policy::first_character(rest);
+        const system::Character character = system::first_character(rest);
         if (rest.front() == '\n') {  // between the values: in a string it is escaped already
             result += '\n';
         } else if (character.code > 0xffff) {
@@ -32,7 +32,7 @@ std::string dumped(const Json& json, int indent) {
 void make_plain(Json& json) {
     if (json.is_string()) {
         auto& text = json.get_ref<std::string&>();
-        if (policy::plain_length(text) < text.size()) text = policy::plain_text(text, "\n\t");
+        if (system::plain_length(text) < text.size()) text = system::plain_text(text, "\n\t");
     } else if (json.is_structured()) {
         for (Json& value : json) make_plain(value);
     }

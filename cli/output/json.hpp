@@ -11,7 +11,7 @@ namespace fp32shim::cli {
 using Json = nlohmann::ordered_json;
 
 /// Returns the text of `json`; bytes that are not UTF-8 become U+FFFD, characters that are not plain
-/// (policy/plain_text.hpp) are written as \uNNNN. `indent`: -1: on one line.
+/// (system/plain_text.hpp) are written as \uNNNN. `indent`: -1: on one line.
 std::string dumped(const Json& json, int indent);
 
 /// Indented, with a line feed at the end.

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "policy/plain_text.hpp"
+#include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -99,7 +99,7 @@ std::string coloured(std::string_view text, Colour colour, int stream) {
     return fmt::format("{}{}\033[0m", code_of(colour), text);
 }
 
-std::string printable(std::string_view text) { return policy::plain_text(text); }
+std::string printable(std::string_view text) { return system::plain_text(text); }
 
 void say(std::string_view command, std::string_view message) {
     const std::string line =

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "cli/output/moment.hpp"
-#include "policy/plain_text.hpp"
+#include "system/plain_text.hpp"
 #include "system/utf8.hpp"
 
 namespace fp32shim::cli {
@@ -57,7 +57,7 @@ void append_number(std::string& out, double number) {
 
 std::string csv_text(std::string_view any_text) {
     constexpr std::string_view kept = "\n\t";
-    std::string text = policy::plain_text(system::with_valid_utf8(any_text), kept);
+    std::string text = system::plain_text(system::with_valid_utf8(any_text), kept);
     if (begins_formula(text)) text.insert(0, 1, '\'');
     if (text.find_first_of(",\"\n") == std::string::npos) return text;
     std::string quoted = "\"";

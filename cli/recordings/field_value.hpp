@@ -52,7 +52,7 @@ class FieldValue {
 };
 
 /// A text as a field of RFC 4180: in quotes where it holds a comma, a quote or a line feed. Characters that are not
-/// plain (policy/plain_text.hpp), but for line feeds and tabs, become \xNN; a text that a spreadsheet would take for
+/// plain (system/plain_text.hpp), but for line feeds and tabs, become \xNN; a text that a spreadsheet would take for
 /// a formula gets a `'` before it.
 std::string csv_text(std::string_view text);
 

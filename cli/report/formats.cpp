@@ -17,7 +17,7 @@
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/row_columns.hpp"
 #include "cli/report/groups.hpp"
-#include "policy/plain_text.hpp"
+#include "system/plain_text.hpp"
 #include "system/utf8.hpp"
 
 namespace fp32shim::cli {
@@ -193,7 +193,7 @@ Json json_of(const MergedProcess& process) {
 /// A label's value in Prometheus's text format.
 std::string label(std::string_view name, std::string_view value) {
     std::string text = fmt::format("{}=\"", name);
-    for (const char c : policy::plain_text(system::with_valid_utf8(value), "\n")) {
+    for (const char c : system::plain_text(system::with_valid_utf8(value), "\n")) {
         if (c == '\\' || c == '"') text += '\\';
         if (c == '\n')
             text += "\\n";

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "policy/plain_text.hpp"
+#include "system/plain_text.hpp"
 #include "system/utf8.hpp"
 
 namespace fp32shim::record {
@@ -53,7 +53,7 @@ Shown next_character(std::string_view rest, char (&escape)[12]) {
         default:
             break;
     }
-    const policy::Character character = policy::first_character(rest);
+    const system::Character character = system::first_character(rest);
     if (!character.is_utf8) return {1, system::utf8_replacement};
     // Of those that are not plain, JSON asks for an escape of some only; but these lines are also read on terminals.
     if (!character.is_plain) return {character.length, unicode_escape(character.code, escape)};

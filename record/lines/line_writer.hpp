@@ -24,7 +24,7 @@ class LineWriter {
     /// `20261121T084200Z`, for file names.
     LineWriter& compact_utc_time(std::int64_t time_ns);
     /// What may stand between the quotes of a JSON string: quotes, backslashes and characters that are not plain
-    /// (policy/plain_text.hpp) escaped, each byte that is not part of valid UTF-8 replaced by U+FFFD. Where the
+    /// (system/plain_text.hpp) escaped, each byte that is not part of valid UTF-8 replaced by U+FFFD. Where the
     /// result would exceed `limit` bytes it is cut between two characters and ends in `…` (3 bytes, within the
     /// limit). Precondition: limit >= 3.
     LineWriter& escaped(std::string_view value, std::size_t limit);

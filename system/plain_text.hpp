@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace fp32shim::policy {
+namespace fp32shim::system {
 
 struct Character {
     std::size_t length = 1;  ///< bytes
@@ -27,4 +27,4 @@ std::string plain_text(std::string_view text, std::string_view kept = {});
 /// Writes a byte as \xNN to `out`. Returns the position behind it.
 char* write_escaped_byte(unsigned char byte, char* out);
 
-}  // namespace fp32shim::policy
+}  // namespace fp32shim::system

@@ -1,10 +1,10 @@
-#include "policy/plain_text.hpp"
+#include "system/plain_text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace fp32shim::policy {
+namespace fp32shim::system {
 namespace {
 
 TEST(PlainText, KeepsWhatPeopleSee) {
@@ -59,4 +59,4 @@ TEST(PlainText, KnowsEachCodeOnce) {
 }
 
 }  // namespace
-}  // namespace fp32shim::policy
+}  // namespace fp32shim::system

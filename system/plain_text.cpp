@@ -1,8 +1,8 @@
-#include "policy/plain_text.hpp"
+#include "system/plain_text.hpp"
 
 #include <algorithm>
 
-namespace fp32shim::policy {
+namespace fp32shim::system {
 namespace {
 
 struct CodeRange {
@@ -96,4 +96,4 @@ std::string plain_text(std::string_view text, std::string_view kept) {
     }
 }
 
-}  // namespace fp32shim::policy
+}  // namespace fp32shim::system
