@@ -67,7 +67,8 @@ std::int64_t run(const Site& site, const Frame& frame, const blas::Product& prod
     } else if (!product.readable) {
         say_unreadable(site);
     } else {
-        const FunctionIndex gemm = row_beside(*site.function, product.level3.is_complex ? "cgemm" : "sgemm");
+        const FunctionIndex gemm =
+            find_function(product.level3.is_complex ? families::cgemm : families::sgemm, site.function->form);
         Rounding rounding{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.gemm}};
         for_each_product(site, frame, product, run_rounded, &rounding);
         if (rounding.was_limited) {
@@ -157,7 +158,7 @@ bool needs_gate(Site& site) {
     const policy::Decision decision = decide_call(site, in_force, [&](policy::MatmulCall& call) {
         call.function = site.function->name;
         call.caller = site.caller_name();
-        call.dtype = site.function->family->dtype;
+        call.dtype = site.function->product().dtype;
     });
     return decision.precision != policy::Precision::native && decision.precision != policy::Precision::highest;
 }
