@@ -35,7 +35,7 @@
 #include "policy/policy.hpp"
 #include "policy/precision.hpp"
 #include "record/events.hpp"
-#include "record/program_look.hpp"
+#include "record/why_unseen.hpp"
 
 namespace fp32shim::record::format {
 

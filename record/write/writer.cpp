@@ -10,9 +10,9 @@
 #include <type_traits>
 
 #include "record/format/identity.hpp"
-#include "record/lines/line_writer.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
@@ -261,7 +261,7 @@ void Recording::enter_child() {
         file_.abandon();
         const system::IoError description = describe_error(error, group_);
         char buffer[1024];
-        LineWriter out(buffer);
+        system::LineWriter out(buffer);
         out.text("recording ").escaped(expanded.path, 600).text(": ").text(description.meaning);
         out.text("; this forked process records nothing; ").text(description.remedy);
         system::stderr_line(out.view());
