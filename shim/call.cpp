@@ -2,7 +2,6 @@
 
 #include <cerrno>
 
-#include "record/lines/line_writer.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
@@ -13,6 +12,7 @@
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
 #include "shim/thread_context.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
@@ -51,7 +51,7 @@ void say_unreadable(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text(site.function->name);
     line.text(": invalid arguments, and no library that provides it to report them; nothing was computed");
     system::stderr_line(line.view());
