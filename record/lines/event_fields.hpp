@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "record/events.hpp"
-#include "record/lines/line_writer.hpp"
+#include "record/lines/json_line.hpp"
 
 namespace fp32shim::record {
 

@@ -1,4 +1,4 @@
-// Text and JSON into the caller's buffer: no allocation, no locale, no exception.
+// One line of JSON in a buffer of the caller's.
 #pragma once
 
 #include <cstddef>
@@ -7,38 +7,9 @@
 #include <span>
 #include <string_view>
 
+#include "system/line_writer.hpp"
+
 namespace fp32shim::record {
-
-/// Appends to a buffer that the caller owns. What does not fit is left out and `overflowed()` turns true; the buffer
-/// is never exceeded. For one thread.
-class LineWriter {
-  public:
-    explicit LineWriter(std::span<char> out) : out_(out) {}
-
-    /// Appends as it is.
-    LineWriter& text(std::string_view text);
-    LineWriter& number(std::int64_t value);
-    /// Decimal with leading zeros up to `digits`. Precondition: value >= 0.
-    LineWriter& padded(std::int64_t value, int digits);
-    /// `2026-11-21T08:42:00.123456789Z` (RFC 3339, UTC). `time_ns`: nanoseconds since 1970, may be negative.
-    LineWriter& utc_time(std::int64_t time_ns);
-    /// `20261121T084200Z`, for file names.
-    LineWriter& compact_utc_time(std::int64_t time_ns);
-    /// What may stand between the quotes of a JSON string: quotes, backslashes and characters that are not plain
-    /// (system/plain_text.hpp) escaped, each byte that is not part of valid UTF-8 replaced by U+FFFD. Where the
-    /// result would exceed `limit` bytes it is cut between two characters and ends in `…` (3 bytes, within the
-    /// limit). Precondition: limit >= 3.
-    LineWriter& escaped(std::string_view value, std::size_t limit);
-
-    std::size_t size() const { return size_; }
-    bool overflowed() const { return overflowed_; }
-    std::string_view view() const { return {out_.data(), size_}; }
-
-  private:
-    std::span<char> out_;
-    std::size_t size_ = 0;
-    bool overflowed_ = false;
-};
 
 /// One flat JSON object on one line. Every key is always written: the value of an absent one is null.
 class JsonLine {
@@ -75,10 +46,10 @@ class JsonLine {
     std::size_t finish();
 
   private:
-    LineWriter& begin(std::string_view key);
+    system::LineWriter& begin(std::string_view key);
     JsonLine& null(std::string_view key);
 
-    LineWriter writer_;
+    system::LineWriter writer_;
 };
 
 }  // namespace fp32shim::record
