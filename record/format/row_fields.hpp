@@ -12,24 +12,24 @@
 
 namespace fp32shim::record::format {
 
-template <class Value, class Stored>
-void store(const Value& value, Stored& stored) {
-    if constexpr (std::is_same_v<Value, std::optional<policy::Applied>>)
-        stored = value ? static_cast<std::uint8_t>(*value) : no_actual;
-    else if constexpr (std::is_same_v<Value, std::optional<int>>)
-        stored = value.value_or(no_status);
-    else
-        stored = static_cast<Stored>(value);
-}
+constexpr std::uint8_t absent(const std::optional<policy::Applied>&) { return no_actual; }
+constexpr std::int32_t absent(const std::optional<int>&) { return no_status; }
 
 template <class Value, class Stored>
-void load(const Stored& stored, Value& value) {
-    if constexpr (std::is_same_v<Value, std::optional<policy::Applied>>)
-        value = stored == no_actual ? std::nullopt : Value(static_cast<policy::Applied>(stored));
-    else if constexpr (std::is_same_v<Value, std::optional<int>>)
-        value = stored == no_status ? std::nullopt : Value(stored);
-    else
-        value = static_cast<Value>(stored);
+constexpr void store(const Value& value, Stored& stored) {
+    stored = static_cast<Stored>(value);
+}
+template <class Value, class Stored>
+constexpr void store(const std::optional<Value>& value, Stored& stored) {
+    stored = value ? static_cast<Stored>(*value) : absent(value);
+}
+template <class Value, class Stored>
+constexpr void load(const Stored& stored, Value& value) {
+    value = static_cast<Value>(stored);
+}
+template <class Value, class Stored>
+constexpr void load(const Stored& stored, std::optional<Value>& value) {
+    if (stored != absent(value)) value = static_cast<Value>(stored);
 }
 
 /// How many fields are texts.
