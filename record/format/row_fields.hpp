@@ -39,13 +39,17 @@ inline constexpr std::size_t texts_of_a_row = 0
 #include "record/decision_fields.def"
     ;
 
-/// Fills `content` from a decision. `intern(text, id)` finds a text's id, or returns false where there is no room:
-/// then this returns false too.
+/// Fills `content`, which is all zeros, from a decision. `intern(text, id)` finds a text's id, or returns false where
+/// there is no room: then this returns false too.
 template <class Intern>
 bool to_content(const DecisionEvent& decision, RowContent& content, const Intern& intern) {
+    // A file has a new provider's text before that of a new scope, unlike the table.
+    if (!intern(decision.call.function, content.function) || !intern(decision.call.caller, content.caller) ||
+        !intern(decision.provider, content.provider))
+        return false;
     const auto put = [&](const auto& value, auto& stored) {
         if constexpr (std::is_same_v<decltype(value), const std::string_view&>) {
-            return intern(value, stored);
+            return stored != 0 || intern(value, stored);
         } else {
             store(value, stored);
             return true;
