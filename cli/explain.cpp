@@ -28,11 +28,9 @@ struct ExplainOptions {
     std::string format;
 };
 
-constexpr bool holds_products(const Function& function) { return function.family->treatment != Treatment::state; }
-
 const Function* find_product(const std::string& name) {
     const FunctionIndex row = find_function(name.c_str());
-    return row >= 0 && holds_products(functions[row]) ? &functions[row] : nullptr;
+    return row >= 0 && functions[row].multiplies() ? &functions[row] : nullptr;
 }
 
 std::string problem_of_function(const std::string& name) {
@@ -43,7 +41,7 @@ std::string problem_of_function(const std::string& name) {
     }
     std::vector<std::string_view> names;
     for (const Function& function : functions) {
-        if (holds_products(function)) names.push_back(function.name);
+        if (function.multiplies()) names.push_back(function.name);
     }
     return problem + ", which fp32shim does not intercept: its calls are not seen" +
            policy::did_you_mean(name, names);
@@ -56,7 +54,7 @@ policy::Device device_of(const Function& function) {
 /// Returns true if each call has arguments for the types of its operands. Otherwise the function's name tells the
 /// type.
 bool takes_any_dtype(const Function& function) {
-    return function.family->road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
+    return function.product().road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
 /// Returns an error for a device or type that the function does not have; empty if there is none.
@@ -67,7 +65,7 @@ std::string problem_of_call(const Function& function, const ExplainOptions& opti
     };
     std::string wrong = problem("--device", options.device, policy::to_string(device_of(function)));
     if (!wrong.empty() || takes_any_dtype(function)) return wrong;
-    return problem("--dtype", options.dtype, policy::to_string(function.family->dtype));
+    return problem("--dtype", options.dtype, policy::to_string(function.product().dtype));
 }
 
 policy::MatmulCall call_of(const Function& function, const ExplainOptions& options) {
@@ -83,7 +81,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     const bool makes_square = positions.of(Role::n) >= 0 && positions.of(Role::m) < 0;
     if (makes_square && call.m < 0) call.m = call.n;
     call.device = device_of(function);
-    call.dtype = policy::parse_word(policy::dtype_words, options.dtype).value_or(function.family->dtype);
+    call.dtype = policy::parse_word(policy::dtype_words, options.dtype).value_or(function.product().dtype);
     if (call.device == policy::Device::cuda) {
         call.device_index = 0;
         call.compute_capability = policy::parse_compute_capability(options.compute_capability).value_or(0);
@@ -91,45 +89,12 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     return call;
 }
 
-std::string_view meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
-    switch (reason) {
-        case policy::Reason::as_requested:
-            return "done as asked";
-        case policy::Reason::cpu_mode_off:
-            return "the CPU mode is off; --cpu emulate previews it";
-        case policy::Reason::cpu_accelerate_not_built:
-            return "this version has no accelerated products on the CPU";
-        case policy::Reason::compute_capability:
-            return call.compute_capability > 0 ? "the GPU is older than [cuda] min_compute_capability"
-                                               : "no GPU was named, which counts as too old: --compute-capability";
-        case policy::Reason::floor:
-            return "a floor forbids what was asked for";
-        case policy::Reason::not_governable:
-            return "this function cannot be governed";
-        case policy::Reason::observed:
-            return "narrower than float32";
-        case policy::Reason::no_product:
-            return "a size is zero: nothing is multiplied";
-        case policy::Reason::bf16x9_unavailable:
-            return call.device == policy::Device::cpu
-                       ? "BF16x9 is cuBLAS's"
-                       : "BF16x9 is in cuBLAS 12.9 and newer, on GPUs of compute capability 10.0 and 10.3 only";
-        case policy::Reason::tf32_override:
-            return "NVIDIA_TF32_OVERRIDE=0 turns TF32 off in all of CUDA's libraries";
-        case policy::Reason::alignment:
-            return "an array of pointers is lowered only by a rule with assume_aligned = true";
-        case policy::Reason::solver:
-            return "a call of cuSOLVER is lowered only by a rule that names that caller";
-        case policy::Reason::protected_call:
-            return "a solve, or a call of MAGMA, torch's linear algebra, cuDNN or cuTENSOR, is lowered only by a "
-                   "rule that names it";
-        case policy::Reason::no_such_format:
-            return "the function has no way to that format: the next stricter one";
-        case policy::Reason::no_entry_point:
-            return "the library lacks the function that takes a compute type";
-        default:
-            return policy::to_string(reason);
-    }
+/// Returns the meaning of a reason, and the remedy.
+std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
+    if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
+        return "no GPU was named, which counts as too old: --compute-capability";
+    const std::string_view remedy = policy::remedy_of(reason);
+    return fmt::format("{}{}{}", policy::because(reason), remedy.empty() ? "" : "; ", remedy);
 }
 
 std::string size_text(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
