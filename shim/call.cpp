@@ -2,7 +2,6 @@
 
 #include <cerrno>
 
-#include "record/lines/line_writer.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
@@ -13,6 +12,7 @@
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
 #include "shim/thread_context.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
@@ -51,7 +51,7 @@ void say_unreadable(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text(site.function->name);
     line.text(": invalid arguments, and no library that provides it to report them; nothing was computed");
     system::stderr_line(line.view());
@@ -128,7 +128,7 @@ std::uint64_t express_word(const Site& site, const Settings& in_force, const pol
         return 0;
     // Bits 0 to 4 the reason, 5 to 7 the source, 8 to 10 what was requested, 11 to 13 the precision, 14 to 21 the
     // settings, 22 to 30 the rule, from 1.
-    static_assert(static_cast<unsigned>(policy::Reason::protected_call) < 1U << 5);
+    static_assert(policy::reason_count <= 1U << 5);
     static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
     static_assert(static_cast<unsigned>(policy::Precision::bf16x9) < 1U << 3);
     constexpr std::int32_t rule_limit = (1 << 9) - 1;

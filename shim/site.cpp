@@ -4,7 +4,6 @@
 
 #include <cerrno>
 
-#include "record/lines/line_writer.hpp"
 #include "shim/arena.hpp"
 #include "shim/call.hpp"
 #include "shim/cublas/govern.hpp"
@@ -17,6 +16,7 @@
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
 #include "shim/site_table.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
@@ -104,7 +104,7 @@ void say_ambiguous(const Site& site, const LoadedObject& provider) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[1024];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("several libraries provide ").text(site.function->name).text(" and its caller ");
     line.escaped(site.caller == nullptr ? "(unknown code)" : site.caller_name(), 300);
     line.text(" imports it from none of them; using ").escaped(provider.name, 300);
@@ -121,7 +121,7 @@ bool any_library_multiplies() {
 /// have found its weak reference NULL.
 [[noreturn]] void end_without_provider(const Function& function, std::string_view caller) {
     char buffer[1024];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("no loaded library provides ").text(function.name).text(", called from ");
     line.escaped(caller.empty() ? "unknown code" : caller, 300);
     line.text(any_library_multiplies()
