@@ -73,10 +73,8 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     EXPECT_TRUE(reader->changes().empty());
 }
 
-TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
-    const TemporaryFolder folder;
-    const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* writer = recording->attach();
+/// A decision in which every field that a recording stores differs from its default.
+DecisionEvent full_decision() {
     DecisionEvent full;
     full.call.function = "cublasGemmEx";
     full.call.caller = "libtorch_cuda.so";
@@ -101,16 +99,10 @@ TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
     full.reason = policy::Reason::protected_call;
     full.detail = "détail";
     full.status = -7;
-    recording->count(*writer, 17, 1000, 5000, true, [&](DecisionEvent& decision) { decision = full; });
-    recording->count(*writer, 18, 6000, 7000, true, [&](DecisionEvent& decision) { describe_square(decision, 8); });
+    return full;
+}
 
-    const auto reader = read_recording(folder / "run.fp32rec");
-    expect_no_problems(*reader);
-    const std::vector<RecordedEvent> events = events_of(*reader);
-    ASSERT_EQ(events.size(), 2U);
-    const RecordedRow* row = reader->row(events[0].row);
-    ASSERT_NE(row, nullptr);
-    const DecisionEvent& read = row->decision;
+void expect_same_fields(const DecisionEvent& read, const DecisionEvent& full) {
     EXPECT_EQ(read.call.function, full.call.function);
     EXPECT_EQ(read.call.caller, full.call.caller);
     EXPECT_EQ(read.call.scope, full.call.scope);
@@ -135,6 +127,23 @@ TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
     EXPECT_EQ(read.detail, full.detail);
     EXPECT_EQ(read.status, -7);
     EXPECT_EQ(read.host_ns, -1);
+}
+
+TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    const DecisionEvent full = full_decision();
+    recording->count(*writer, 17, 1000, 5000, true, [&](DecisionEvent& decision) { decision = full; });
+    recording->count(*writer, 18, 6000, 7000, true, [&](DecisionEvent& decision) { describe_square(decision, 8); });
+
+    const auto reader = read_recording(folder / "run.fp32rec");
+    expect_no_problems(*reader);
+    const std::vector<RecordedEvent> events = events_of(*reader);
+    ASSERT_EQ(events.size(), 2U);
+    const RecordedRow* row = reader->row(events[0].row);
+    ASSERT_NE(row, nullptr);
+    expect_same_fields(row->decision, full);
     EXPECT_FALSE(row->is_folded || row->is_overflow);
     const DecisionEvent& plain = reader->row(events[1].row)->decision;
     EXPECT_FALSE(plain.status || plain.actual);
