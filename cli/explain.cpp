@@ -28,11 +28,9 @@ struct ExplainOptions {
     std::string format;
 };
 
-constexpr bool holds_products(const Function& function) { return function.family->treatment != Treatment::state; }
-
 const Function* find_product(const std::string& name) {
     const FunctionIndex row = find_function(name.c_str());
-    return row >= 0 && holds_products(functions[row]) ? &functions[row] : nullptr;
+    return row >= 0 && functions[row].multiplies() ? &functions[row] : nullptr;
 }
 
 std::string problem_of_function(const std::string& name) {
@@ -43,7 +41,7 @@ std::string problem_of_function(const std::string& name) {
     }
     std::vector<std::string_view> names;
     for (const Function& function : functions) {
-        if (holds_products(function)) names.push_back(function.name);
+        if (function.multiplies()) names.push_back(function.name);
     }
     return problem + ", which fp32shim does not intercept: calls of it go unseen" + policy::did_you_mean(name, names);
 }
@@ -54,7 +52,7 @@ policy::Device device_of(const Function& function) {
 
 /// Whether each call says what its operands are; else the function's name does.
 bool takes_any_dtype(const Function& function) {
-    return function.family->road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
+    return function.product().road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
 /// A device or type that the function does not have; empty where all is well.
@@ -65,7 +63,7 @@ std::string problem_of_call(const Function& function, const ExplainOptions& opti
     };
     std::string wrong = problem("--device", options.device, policy::to_string(device_of(function)));
     if (!wrong.empty() || takes_any_dtype(function)) return wrong;
-    return problem("--dtype", options.dtype, policy::to_string(function.family->dtype));
+    return problem("--dtype", options.dtype, policy::to_string(function.product().dtype));
 }
 
 policy::MatmulCall call_of(const Function& function, const ExplainOptions& options) {
@@ -81,7 +79,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     const bool makes_square = positions.of(Role::n) >= 0 && positions.of(Role::m) < 0;
     if (makes_square && call.m < 0) call.m = call.n;
     call.device = device_of(function);
-    call.dtype = policy::parse_word(policy::dtype_words, options.dtype).value_or(function.family->dtype);
+    call.dtype = policy::parse_word(policy::dtype_words, options.dtype).value_or(function.product().dtype);
     if (call.device == policy::Device::cuda) {
         call.device_index = 0;
         call.compute_capability = policy::parse_compute_capability(options.compute_capability).value_or(0);

@@ -49,9 +49,8 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     if (function.family->treatment == Treatment::opaque)
         planned.notes.emplace_back("what is multiplied by what it prepares is not seen");
     if (function.convention == Convention::bare)
-        planned.notes.push_back(
-            fmt::format("the name can be anybody's: seen only in a library that also has {}",
-                        functions[underscored(static_cast<FunctionIndex>(&function - functions))].name));
+        planned.notes.push_back(fmt::format("the name can be anybody's: seen only in a library that also has {}",
+                                            functions[find_function(*function.family, NameForm::underscored)].name));
     return planned;
 }
 
@@ -101,7 +100,7 @@ struct Unknown {
 std::vector<Unknown> unknowns_of(const Function& function) {
     using cublas::Asked;
     std::vector<Unknown> unknowns;
-    const bool is_lt = function.family->road == Road::lt_matmul;
+    const bool is_lt = function.product().road == Road::lt_matmul;
     if (!is_lt)
         unknowns.push_back(
             {"math mode", math_modes, [](Asked& asked, std::int32_t value) { asked.math_mode = value; }});
@@ -117,7 +116,7 @@ std::vector<Unknown> unknowns_of(const Function& function) {
                             }});
     unknowns.push_back(
         {"cuBLAS", bf16x9_versions, [](Asked& asked, std::int32_t value) { asked.has_bf16x9 = value != 0; }});
-    if (function.family->batching == Batching::groups)
+    if (function.product().batching == Batching::groups)
         unknowns.push_back({"cuBLAS", grouped_forms,
                             [](Asked& asked, std::int32_t value) { asked.has_compute_type_form = value != 0; }});
     return unknowns;
@@ -125,7 +124,7 @@ std::vector<Unknown> unknowns_of(const Function& function) {
 
 cublas::Request request_of(const Function& function, const policy::MatmulCall& call,
                            const std::vector<Unknown>& unknowns) {
-    const Family& family = *function.family;
+    const ProductFamily& family = function.product();
     const bool is_float32 = call.dtype == policy::Dtype::float32 || call.dtype == policy::Dtype::complex64;
     cublas::Request request;
     request.counted = is_float32 ? cublas::Counted::governed : cublas::Counted::observed;

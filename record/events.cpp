@@ -1,6 +1,6 @@
 #include "record/events.hpp"
 
-#include "record/lines/line_writer.hpp"
+#include "record/lines/json_line.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 
-#include "record/lines/line_writer.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
@@ -13,6 +12,7 @@
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
 #include "shim/thread_context.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
@@ -51,7 +51,7 @@ void say_unreadable(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text(site.function->name);
     line.text(": invalid arguments, and no library that provides it to report them; nothing was computed");
     system::stderr_line(line.view());
@@ -67,7 +67,8 @@ std::int64_t run(const Site& site, const Frame& frame, const blas::Product& prod
     } else if (!product.readable) {
         say_unreadable(site);
     } else {
-        const FunctionIndex gemm = row_beside(*site.function, product.level3.is_complex ? "cgemm" : "sgemm");
+        const FunctionIndex gemm =
+            find_function(product.level3.is_complex ? families::cgemm : families::sgemm, site.function->form);
         Rounding rounding{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.gemm}};
         for_each_product(site, frame, product, run_rounded, &rounding);
         if (rounding.was_limited) {
@@ -157,7 +158,7 @@ bool needs_gate(Site& site) {
     const policy::Decision decision = decide_call(site, in_force, [&](policy::MatmulCall& call) {
         call.function = site.function->name;
         call.caller = site.caller_name();
-        call.dtype = site.function->family->dtype;
+        call.dtype = site.function->product().dtype;
     });
     return decision.precision != policy::Precision::native && decision.precision != policy::Precision::highest;
 }

@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "policy/load.hpp"
-#include "record/lines/line_writer.hpp"
 #include "shim/arena.hpp"
 #include "shim/entry/gate.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/own_memory.hpp"
 #include "shim/thread_context.hpp"
 #include "system/fork_safe_lock.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/stderr_line.hpp"
 #include "system/this_process.hpp"
@@ -286,7 +286,7 @@ void read_settings(SettingsReading& reading) {
 
 void say_unread(const SettingsReading& reading, std::string_view why) {
     char buffer[256];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("the settings could not be read: ").escaped(why, 100);
     line.text(reading.is_reload ? "; they stay as they were" : "; the program runs as without fp32shim");
     system::stderr_line(line.view());

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 
-#include "record/lines/line_writer.hpp"
 #include "shim/arena.hpp"
 #include "shim/call.hpp"
 #include "shim/cublas/govern.hpp"
@@ -17,6 +16,7 @@
 #include "shim/running.hpp"
 #include "shim/settings.hpp"
 #include "shim/site_table.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
@@ -104,7 +104,7 @@ void say_ambiguous(const Site& site, const LoadedObject& provider) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[1024];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("several libraries provide ").text(site.function->name).text(" and its caller ");
     line.escaped(site.caller == nullptr ? "(unknown code)" : site.caller_name(), 300);
     line.text(" imports it from none of them; using ").escaped(provider.name, 300);
@@ -121,7 +121,7 @@ bool any_library_multiplies() {
 /// have found its weak reference NULL.
 [[noreturn]] void end_without_provider(const Function& function, std::string_view caller) {
     char buffer[1024];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("no loaded library provides ").text(function.name).text(", called from ");
     line.escaped(caller.empty() ? "unknown code" : caller, 300);
     line.text(any_library_multiplies()
@@ -142,7 +142,8 @@ struct Routine {
 /// another of the same name form that does the same, or a batch's single one.
 Routine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
-        const FunctionIndex row = known.missing == function.family->name ? row_beside(function, known.stand_in) : -1;
+        if (known.missing != function.family) continue;
+        const FunctionIndex row = find_function(*known.stand_in, function.form);
         if (row < 0) continue;
         if (const Binding binding = find_binding(caller, row); binding.address != nullptr)
             return {binding, &functions[row]};
@@ -153,13 +154,13 @@ Routine find_stand_in(LoadedObject* caller, const Function& function) {
 /// Bare names can be anybody's: `sgemm` of a library that is no BLAS. Governed only if it has `sgemm_` too.
 bool is_blas(const Site& site) {
     if (site.routine->convention != Convention::bare) return true;
-    const FunctionIndex known_name = underscored(static_cast<FunctionIndex>(site.routine - functions));
+    const FunctionIndex known_name = find_function(*site.routine->family, NameForm::underscored);
     return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
 void* find_gemm(const Site& site) {
-    const bool is_complex = site.function->family->dtype == policy::Dtype::complex64;
-    const FunctionIndex row = row_beside(*site.function, is_complex ? "cgemm" : "sgemm");
+    const bool is_complex = site.function->product().dtype == policy::Dtype::complex64;
+    const FunctionIndex row = find_function(is_complex ? families::cgemm : families::sgemm, site.function->form);
     return row < 0 ? nullptr : find_in(*site.provider, functions[row].name);
 }
 

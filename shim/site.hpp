@@ -59,7 +59,9 @@ struct Site {
 
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
     /// A batch that no library provides is run product by product, with `real` for one.
-    bool runs_one_by_one() const { return routine->family->batching != function->family->batching; }
+    bool runs_one_by_one() const {
+        return routine != function && routine->product().batching != function->product().batching;
+    }
 };
 
 static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry_*.S");

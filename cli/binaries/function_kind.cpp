@@ -40,14 +40,13 @@ std::string_view lapack_root(std::string_view name) {
 
 FunctionKind function_kind(std::string_view name) {
     const Function* row = find_row(name);
-    if (row == nullptr || row->convention == Convention::bare || row->family->treatment == Treatment::state)
-        return FunctionKind::none;
+    if (row == nullptr || row->convention == Convention::bare || !row->multiplies()) return FunctionKind::none;
     return is_of_cublas(row->convention) ? FunctionKind::cublas : FunctionKind::blas;
 }
 
 bool is_sgemm(std::string_view name) {
     const Function* row = find_row(name);
-    return row != nullptr && (row->family->name == "sgemm" || row->family->name == "cublas_sgemm");
+    return row != nullptr && (row->family == &families::sgemm || row->family == &families::cublas_sgemm);
 }
 
 bool is_lapack(std::string_view name) {

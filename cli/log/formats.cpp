@@ -253,7 +253,7 @@ class ChromeWriter : public LogWriter {
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
         constexpr std::string_view mean = "the mean of such calls: this one was not timed";
         return complete(facts, row, event.begin_ns(), event.end_ns,
-                        event.thread != 0 ? std::int64_t{event.thread} : event.lane, "",
+                        event.thread != 0 ? std::int64_t{event.thread} : event.slot, "",
                         event.is_timed ? std::string_view() : mean);
     }
     /// A decision without its calls: the time from the begin of its first call to the end of its last.

@@ -15,7 +15,7 @@
 namespace fp32shim::cli {
 
 /// An entry is a call, at the time when it returned; or a distinct decision, at the time when its last call returned.
-/// Memory: what the reader needs; 4 KiB for each of its lanes, or 72 bytes for each decision.
+/// Memory: what the reader needs; 4 KiB for each of its slots, or 72 bytes for each decision.
 class LogSource {
   public:
     /// `with_rows`: decisions, also where calls were recorded. `is_one_of_many`: the file is open only while it is
@@ -58,7 +58,7 @@ class LogSource {
 
     std::optional<record::RecordedEvents> events_;  ///< absent: not begun since the last refresh()
     std::optional<record::RecordedEvent> next_event_;
-    std::vector<std::uint64_t> last_;  ///< ticks of the last event that was seen, by lane
+    std::vector<std::uint64_t> last_;  ///< ticks of the last event that was seen, by slot
 
     bool are_rows_loaded_ = false;
     std::vector<record::RecordingReader::RowCounters> rows_;  ///< by time

@@ -8,7 +8,6 @@
 
 #include "cli/output/moment.hpp"
 #include "system/plain_text.hpp"
-#include "system/utf8.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -18,7 +18,6 @@
 #include "cli/recordings/row_columns.hpp"
 #include "cli/report/groups.hpp"
 #include "system/plain_text.hpp"
-#include "system/utf8.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "record/lines/line_writer.hpp"
 #include "system/io_error.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
@@ -200,7 +200,7 @@ void DecisionLog::give_up(int error, LogBuffer buffer) {
 void DecisionLog::complain(int error, std::string_view consequence, LogBuffer buffer) {
     if (!complained_.first()) return;
     const system::IoError description = system::describe_io_error(error);
-    LineWriter out(buffer);
+    system::LineWriter out(buffer);
     out.text("log ").escaped(path_, 2048).text(": ").text(description.meaning);
     if (description.meaning.find('(') == std::string_view::npos) out.text(" (errno ").number(error).text(")");
     out.text("; ").text(consequence).text("; ").text(description.remedy);

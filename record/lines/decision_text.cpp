@@ -1,6 +1,6 @@
 // A decision on one line for people; the JSON of the same event is in events.cpp.
 #include "record/events.hpp"
-#include "record/lines/line_writer.hpp"
+#include "system/line_writer.hpp"
 
 namespace fp32shim::record {
 
@@ -76,7 +76,7 @@ std::string_view explain(How how) {
     return {};
 }
 
-void append_size(LineWriter& out, std::int64_t size) {
+void append_size(system::LineWriter& out, std::int64_t size) {
     if (size < 0) {
         out.text("_");
     } else {
@@ -84,7 +84,7 @@ void append_size(LineWriter& out, std::int64_t size) {
     }
 }
 
-void append_call(LineWriter& out, const policy::MatmulCall& call) {
+void append_call(system::LineWriter& out, const policy::MatmulCall& call) {
     out.escaped(call.function, 128).text(" ");
     append_size(out, call.m);
     out.text("x");
@@ -109,7 +109,7 @@ void append_call(LineWriter& out, const policy::MatmulCall& call) {
 
 std::string_view format_decision_text(const DecisionEvent& event, std::span<char> buffer) {
     const auto known = [](std::string_view object) { return object.empty() ? std::string_view("?") : object; };
-    LineWriter out(buffer);
+    system::LineWriter out(buffer);
     append_call(out, event.call);
     out.text(" from ").escaped(known(event.call.caller), 128);
     out.text(" -> ").escaped(known(event.provider), 128);

@@ -45,7 +45,7 @@ std::string hex(std::uint64_t value) {
 
 std::uint64_t byte_swapped(std::uint64_t value) { return __builtin_bswap64(value); }
 
-/// Sums of one row and lane or of one row: `more` happened as well.
+/// Sums of one row and slot or of one row: `more` happened as well.
 void add(CounterRecord& sum, const CounterRecord& more) {
     if (sum.calls == 0) {
         sum = more;
@@ -274,12 +274,12 @@ RecordedCounters RecordingContents::to_counters(const CounterRecord& record) con
             record.timed};
 }
 
-RecordedEvent RecordingContents::to_event(const EventCursor::Event& recorded, std::uint32_t lane) const {
+RecordedEvent RecordingContents::to_event(const EventCursor::Event& recorded, std::uint32_t slot) const {
     RecordedEvent event;
     event.ticks = recorded.record.time;
     event.end_ns = realtime_of(event.ticks);
     event.row = format::row_of(recorded.record);
-    event.lane = lane;
+    event.slot = slot;
     event.thread = recorded.thread;
     const std::uint64_t duration = format::duration_of(recorded.record);
     event.is_timed = duration != format::untimed;
@@ -308,10 +308,10 @@ void RecordingContents::read_counters(const SegmentIndex& index) {
     counters.reserve(std::min<std::size_t>(index.counters.size() * CounterSegment::capacity, format::row_limit));
     std::vector<std::uint32_t> places;  // in `counters`, plus one, by row
     for (const SegmentPlace& place : index.counters) {
-        RecordedLane& lane = lanes_by_number_[place.lane];
-        lane.lane = place.lane;
-        if (place.sequence == 0) lane.thread = place.thread;
-        // A lane uses them one after the other.
+        RecordedSlot& slot = slots_by_number_[place.slot];
+        slot.slot = place.slot;
+        if (place.sequence == 0) slot.thread = place.thread;
+        // A slot uses them one after the other.
         for (std::size_t first = 0; first < CounterSegment::capacity; first += counters_of_a_piece)
             if (!add_counters(place, first, places)) break;
     }
@@ -353,9 +353,9 @@ bool RecordingContents::add_counters(const SegmentPlace& place, std::size_t firs
     return is_in_use;
 }
 
-LaneEvents& RecordingContents::events_of(std::uint32_t lane) {
-    LaneEvents& events = lane_events[lane];
-    events.lane = lane;
+SlotEvents& RecordingContents::events_of(std::uint32_t slot) {
+    SlotEvents& events = slot_events[slot];
+    events.slot = slot;
     return events;
 }
 
@@ -363,12 +363,12 @@ void RecordingContents::read_rings(const SegmentIndex& index) {
     for (const SegmentPlace& place : index.rings) {
         format::SegmentHeader header;
         bytes.read_into(place.offset, header);
-        RecordedLane& lane = lanes_by_number_[place.lane];
-        lane.lane = place.lane;
-        lane.dropped = header.dropped;
-        LaneEvents& events = events_of(place.lane);
+        RecordedSlot& slot = slots_by_number_[place.slot];
+        slot.slot = place.slot;
+        slot.dropped = header.dropped;
+        SlotEvents& events = events_of(place.slot);
         if (events.ring) {
-            problems.add(place.offset, "a second ring of lane " + std::to_string(place.lane) + "; it is left out");
+            problems.add(place.offset, "a second ring of slot " + std::to_string(place.slot) + "; it is left out");
             continue;
         }
         SegmentPlace now = place;
@@ -380,7 +380,7 @@ void RecordingContents::read_rings(const SegmentIndex& index) {
 
 /// Each piece twice, since a running process goes on writing: an entry that was there at the first reading is whole
 /// at the second. Where the ring has gone round meanwhile, it has been full once more.
-void RecordingContents::look_at_ring(const SegmentPlace& place, LaneEvents& events) {
+void RecordingContents::look_at_ring(const SegmentPlace& place, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     events.ring = place;
     while (events.ring_end < EventSegment::capacity) {
@@ -395,19 +395,19 @@ void RecordingContents::look_at_ring(const SegmentPlace& place, LaneEvents& even
     }
 }
 
-/// Puts the full rings of each lane into their order, and leaves of its ring what they do not have.
+/// Puts the full rings of each slot into their order, and leaves of its ring what they do not have.
 void RecordingContents::arrange_events(const SegmentIndex& index) {
-    for (const SegmentPlace& place : index.events) events_of(place.lane).segments.push_back(place);
-    for (auto& [number, events] : lane_events) {
+    for (const SegmentPlace& place : index.events) events_of(place.slot).segments.push_back(place);
+    for (auto& [number, events] : slot_events) {
         keep_rising_segments(events);
         leave_appended_out(events);
         count_missing(events);
     }
-    for (const auto& [number, lane] : lanes_by_number_) lanes.push_back(lane);
-    lanes_by_number_.clear();
+    for (const auto& [number, slot] : slots_by_number_) slots.push_back(slot);
+    slots_by_number_.clear();
 }
 
-void RecordingContents::keep_rising_segments(LaneEvents& events) {
+void RecordingContents::keep_rising_segments(SlotEvents& events) {
     std::vector<SegmentPlace>& segments = events.segments;
     std::sort(segments.begin(), segments.end(), [](const SegmentPlace& a, const SegmentPlace& b) {
         return std::pair(a.sequence, a.offset) < std::pair(b.sequence, b.offset);
@@ -416,7 +416,7 @@ void RecordingContents::keep_rising_segments(LaneEvents& events) {
     const auto does_not_follow = [&](const SegmentPlace& place) {
         const bool rises = place.first_time > events.last_appended && place.last_time >= place.first_time;
         if (place.count > EventSegment::capacity || !rises) {
-            problems.add(place.offset, "events of lane " + std::to_string(events.lane) +
+            problems.add(place.offset, "events of slot " + std::to_string(events.slot) +
                                            " that do not follow those before them; the segment is left out");
             return true;
         }
@@ -432,7 +432,7 @@ void RecordingContents::keep_rising_segments(LaneEvents& events) {
 }
 
 /// Where the ring has gone on, everything in its new round is newer; where it has not, a cut segment has its begin.
-void RecordingContents::leave_appended_out(LaneEvents& events) {
+void RecordingContents::leave_appended_out(SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
     while (events.ring_begin < events.ring_end) {
@@ -444,20 +444,20 @@ void RecordingContents::leave_appended_out(LaneEvents& events) {
     }
 }
 
-/// Full rings of a lane that the file does not have any more, or never had.
-void RecordingContents::count_missing(const LaneEvents& events) {
+/// Full rings of a slot that the file does not have any more, or never had.
+void RecordingContents::count_missing(const SlotEvents& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())
         expected = std::max<std::uint64_t>(expected, std::uint64_t{events.segments.back().sequence} + 1);
     const std::uint64_t missing = expected - std::min<std::uint64_t>(expected, events.segments.size());
     if (missing == 0) return;
     if (facts.on_full == policy::OnFull::overwrite) {
-        RecordedLane& lane = lanes_by_number_[events.lane];
-        lane.lane = events.lane;
-        lane.overwritten = missing * EventSegment::capacity;
+        RecordedSlot& slot = slots_by_number_[events.slot];
+        slot.slot = events.slot;
+        slot.overwritten = missing * EventSegment::capacity;
     } else {
-        problems.add(facts.file_size, std::to_string(missing) + " segments with events of lane " +
-                                          std::to_string(events.lane) +
+        problems.add(facts.file_size, std::to_string(missing) + " segments with events of slot " +
+                                          std::to_string(events.slot) +
                                           " are not in the file; what they had is lost");
     }
 }

@@ -37,7 +37,7 @@ class RecordingContents {
     /// nullptr: it has no calls.
     const format::CounterRecord* counters_of(std::uint32_t row) const;
     RecordedCounters to_counters(const format::CounterRecord& record) const;
-    RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t lane) const;
+    RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;
     std::uint64_t duration_ns(std::uint64_t ticks) const;
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
@@ -45,13 +45,13 @@ class RecordingContents {
     ProblemList problems;
     RecordingDecisions decisions;
     RecordingFacts facts;
-    std::vector<format::CounterRecord> counters;  ///< summed over lanes, by rising row
-    std::vector<RecordedLane> lanes;
+    std::vector<format::CounterRecord> counters;  ///< summed over slots, by rising row
+    std::vector<RecordedSlot> slots;
     std::vector<RecordedChange> changes;
     std::uint32_t lost_changes = 0;
     std::vector<RecordedChild> children;
     std::uint32_t missed_children = 0;
-    std::map<std::uint32_t, LaneEvents> lane_events;
+    std::map<std::uint32_t, SlotEvents> slot_events;
     std::uint64_t total_calls = 0, uncounted_calls = 0, uncounted_events = 0;
 
   private:
@@ -65,15 +65,15 @@ class RecordingContents {
     void read_counters(const SegmentIndex& index);
     bool add_counters(const SegmentPlace& place, std::size_t first, std::vector<std::uint32_t>& places);
     void read_rings(const SegmentIndex& index);
-    void look_at_ring(const SegmentPlace& place, LaneEvents& events);
-    LaneEvents& events_of(std::uint32_t lane);
+    void look_at_ring(const SegmentPlace& place, SlotEvents& events);
+    SlotEvents& events_of(std::uint32_t slot);
     void read_changes(const format::Header& header);
     void read_children(const format::Header& header);
     void check_completeness(const SegmentIndex& index, std::uint32_t in_use);
     void arrange_events(const SegmentIndex& index);
-    void keep_rising_segments(LaneEvents& events);
-    void leave_appended_out(LaneEvents& events);
-    void count_missing(const LaneEvents& events);
+    void keep_rising_segments(SlotEvents& events);
+    void leave_appended_out(SlotEvents& events);
+    void count_missing(const SlotEvents& events);
     void read_objects();
     RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
 
@@ -82,7 +82,7 @@ class RecordingContents {
     bool has_exited_ = false, are_objects_read_ = false;
     std::vector<SegmentPlace> object_segments_;
     RecordedObjects objects_;
-    std::map<std::uint32_t, RecordedLane> lanes_by_number_;
+    std::map<std::uint32_t, RecordedSlot> slots_by_number_;
 };
 
 }  // namespace fp32shim::record

@@ -16,7 +16,7 @@ constexpr std::size_t events_of_a_piece = 256;
 
 }  // namespace
 
-std::uint64_t LaneEvents::count() const {
+std::uint64_t SlotEvents::count() const {
     std::uint64_t sum = ring_end - ring_begin;
     for (const SegmentPlace& place : segments) sum += place.count;
     return sum;
@@ -31,7 +31,7 @@ std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std:
     return events.size();
 }
 
-EventCursor::EventCursor(const RecordingBytes& bytes, const LaneEvents& events, std::uint64_t after,
+EventCursor::EventCursor(const RecordingBytes& bytes, const SlotEvents& events, std::uint64_t after,
                          ProblemList& problems)
     : bytes_(bytes), events_(events), problems_(problems), last_time_(after) {}
 
@@ -87,7 +87,7 @@ void EventCursor::keep_rising() {
     // Of the newest one, what was cut short is still in the ring.
     if (place_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
     problems_.add(place_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
-                  "the times of the events of lane " + std::to_string(place_.lane) +
+                  "the times of the events of slot " + std::to_string(place_.slot) +
                       " do not rise here; the rest of the segment, " + std::to_string(left_out) +
                       " events, is left out");
 }
@@ -125,7 +125,7 @@ void EventCursor::find_moved_ring() {
     bytes_.read_into(offsetof(format::Header, next_segment), next_segment);
     ProblemList ignored;
     for (const SegmentPlace& place : index_segments(bytes_, next_segment, ignored).events) {
-        if (place.lane != place_.lane || place.sequence != place_.count) continue;
+        if (place.slot != place_.slot || place.sequence != place_.count) continue;
         place_ = place;
         piece_begin_ = 0;
         piece_end_ = std::min<std::size_t>(place.count, EventSegment::capacity);
@@ -133,7 +133,7 @@ void EventCursor::find_moved_ring() {
         thread_ = place.thread;
         return;
     }
-    problems_.add(place_.offset, "the newest events of lane " + std::to_string(place_.lane) +
+    problems_.add(place_.offset, "the newest events of slot " + std::to_string(place_.slot) +
                                      " were overwritten while they were read; they are left out");
 }
 

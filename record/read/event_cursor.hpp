@@ -1,4 +1,4 @@
-// The last step of reading: the events of one lane, in order.
+// The last step of reading: the events of one slot, in order.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace fp32shim::record {
 
-/// Where the events of one lane are: those of its full rings, by rising sequence, then those of the ring.
-struct LaneEvents {
-    std::uint32_t lane = 0;
+/// Where the events of one slot are: those of its full rings, by rising sequence, then those of the ring.
+struct SlotEvents {
+    std::uint32_t slot = 0;
     std::vector<SegmentPlace> segments;
     std::optional<SegmentPlace> ring;  ///< `count`: how often it had been full when it was looked at
     std::uint32_t ring_begin = 0;      ///< the first of its entries that `segments` do not have
@@ -39,9 +39,9 @@ class EventCursor {
     };
 
     /// Events up to time `after` are left out. All referenced outlive the cursor.
-    EventCursor(const RecordingBytes& bytes, const LaneEvents& events, std::uint64_t after, ProblemList& problems);
+    EventCursor(const RecordingBytes& bytes, const SlotEvents& events, std::uint64_t after, ProblemList& problems);
 
-    std::uint32_t lane() const { return events_.lane; }
+    std::uint32_t slot() const { return events_.slot; }
     /// The next event, which is no thread change; nothing at the end.
     std::optional<Event> next();
 
@@ -53,7 +53,7 @@ class EventCursor {
     void keep_rising();
 
     const RecordingBytes& bytes_;
-    const LaneEvents& events_;
+    const SlotEvents& events_;
     ProblemList& problems_;
     std::uint64_t last_time_;
     std::size_t next_segment_ = 0;

@@ -85,9 +85,9 @@ struct RecordedCounters {
     std::uint64_t timed_calls = 0;
 };
 
-/// A lane is a thread's place in the file; a later thread goes on in the lane of one that has ended.
-struct RecordedLane {
-    std::uint32_t lane = 0;         ///< below format::segment_limit, here and everywhere
+/// A slot is a thread's place in the file; a later thread goes on in the slot of one that has ended.
+struct RecordedSlot {
+    std::uint32_t slot = 0;         ///< below format::segment_limit, here and everywhere
     std::int32_t thread = 0;        ///< thread id that had it last
     std::uint64_t dropped = 0;      ///< events that found no room
     std::uint64_t overwritten = 0;  ///< its oldest events, that were given up for newer ones
@@ -99,9 +99,9 @@ struct RecordedEvent {
     std::uint64_t duration_ns = 0;  ///< on the host; where the call was not timed: the mean of its row
     bool is_timed = true;
     std::uint32_t row = 0;  ///< RecordedRow::id
-    std::uint32_t lane = 0;
+    std::uint32_t slot = 0;
     std::int32_t thread = 0;  ///< 0: unknown
-    std::uint64_t ticks = 0;  ///< `end_ns`, as it was recorded: rises within a lane, and never equal there
+    std::uint64_t ticks = 0;  ///< `end_ns`, as it was recorded: rises within a slot, and never equal there
 
     std::int64_t begin_ns() const {
         const auto most = static_cast<std::uint64_t>(end_ns + farthest_time_ns);
@@ -172,12 +172,12 @@ class RecordedEvents {
 
   private:
     friend class RecordingReader;
-    struct Lane;
-    RecordedEvents(RecordingContents& contents, std::optional<std::uint32_t> lane,
+    struct Slot;
+    RecordedEvents(RecordingContents& contents, std::optional<std::uint32_t> slot,
                    const std::vector<std::uint64_t>& after);
 
     RecordingContents* contents_;
-    std::vector<Lane> lanes_;  ///< that have more; a heap, the earliest in front
+    std::vector<Slot> slots_;  ///< that have more; a heap, the earliest in front
 };
 
 /// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer. Memory:
@@ -249,10 +249,10 @@ class RecordingReader {
       private:
         const RecordingContents& contents_;
     };
-    /// Summed over lanes, for every row that has calls, by rising id. There may be no such row where the file is
+    /// Summed over slots, for every row that has calls, by rising id. There may be no such row where the file is
     /// corrupt.
     CountersView counters() const;
-    const std::vector<RecordedLane>& lanes() const;
+    const std::vector<RecordedSlot>& slots() const;
     /// The newest, the oldest of them first.
     const std::vector<RecordedChange>& changes() const;
     /// Changes before those: a recording has room for format::change_limit.
@@ -272,14 +272,14 @@ class RecordingReader {
     /// Events that there are at most, from segment headers.
     std::uint64_t event_count() const;
 
-    /// In the order in which they returned; from `lane` only, or merged from all. Events with `ticks` <= `after` of
-    /// their lane are left out: to follow a live recording, refresh() and go on after the last ones seen (`after` is
-    /// indexed by lane; a lane beyond its end has 0). Segments are read as they are needed: 4 KiB per lane at a time.
-    RecordedEvents events(std::optional<std::uint32_t> lane = std::nullopt,
+    /// In the order in which they returned; from `slot` only, or merged from all. Events with `ticks` <= `after` of
+    /// their slot are left out: to follow a live recording, refresh() and go on after the last ones seen (`after` is
+    /// indexed by slot; a slot beyond its end has 0). Segments are read as they are needed: 4 KiB per slot at a time.
+    RecordedEvents events(std::optional<std::uint32_t> slot = std::nullopt,
                           const std::vector<std::uint64_t>& after = {});
     /// The same; `visitor` returns false to end it.
     using EventVisitor = std::function<bool(const RecordedEvent&)>;
-    void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> lane = std::nullopt,
+    void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot = std::nullopt,
                       const std::vector<std::uint64_t>& after = {});
 
     /// When the processor's counter stood at `ticks`: nanoseconds since 1970, UTC.

@@ -103,7 +103,7 @@ void ProblemList::add(std::uint64_t offset, std::string what) {
 
 namespace {
 
-bool has_lane(SegmentKind kind) {
+bool has_slot(SegmentKind kind) {
     return kind == SegmentKind::counters || kind == SegmentKind::ring || kind == SegmentKind::events;
 }
 
@@ -154,9 +154,9 @@ SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segm
         if (offset + segment_size <= file_size) ++index.whole_count;
         const SegmentPlace place{
             offset,      header.first_time, header.last_time, static_cast<SegmentKind>(header.kind),
-            header.lane, header.sequence,   header.count,     header.thread};
-        if (has_lane(place.kind) && place.lane >= format::segment_limit) {
-            problems.add(offset, "a segment of lane " + std::to_string(place.lane) + ", but lanes are below " +
+            header.slot, header.sequence,   header.count,     header.thread};
+        if (has_slot(place.kind) && place.slot >= format::segment_limit) {
+            problems.add(offset, "a segment of slot " + std::to_string(place.slot) + ", but slots are below " +
                                      std::to_string(format::segment_limit) + "; it is left out");
         } else if (!put(index, place)) {
             problems.add(offset, "a segment of unknown kind " + std::to_string(header.kind) + "; it is left out");

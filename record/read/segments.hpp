@@ -88,12 +88,12 @@ struct SegmentPlace {
     std::uint64_t offset = 0;
     std::uint64_t first_time = 0, last_time = 0;
     format::SegmentKind kind = format::SegmentKind::unused;
-    std::uint32_t lane = 0, sequence = 0, count = 0;
+    std::uint32_t slot = 0, sequence = 0, count = 0;
     std::int32_t thread = 0;
 
     /// Whether that is where it still is: the oldest events give way to newer ones.
     bool is_of(const format::SegmentHeader& header) const {
-        return header.kind == static_cast<std::uint32_t>(kind) && header.lane == lane && header.sequence == sequence;
+        return header.kind == static_cast<std::uint32_t>(kind) && header.slot == slot && header.sequence == sequence;
     }
 };
 
@@ -103,7 +103,7 @@ struct SegmentIndex {
     std::uint32_t whole_count = 0;  ///< that the file has to their ends
 };
 
-/// Reads the headers of all segments that `next_segment` and the size of the file allow. Lanes are below
+/// Reads the headers of all segments that `next_segment` and the size of the file allow. Slots are below
 /// format::segment_limit: segments of others are left out, and become problems.
 SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems);
 

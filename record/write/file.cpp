@@ -11,10 +11,10 @@
 #include <charconv>
 
 #include "record/format/clock.hpp"
-#include "record/lines/line_writer.hpp"
 #include "record/write/memory.hpp"
 #include "system/hash.hpp"
 #include "system/io_error.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 
@@ -44,7 +44,7 @@ constexpr std::uint32_t events_limit(std::uint32_t segments) {
 /// `run.fp32rec` and 2: `run.2.fp32rec`. Where `path` is not so called, the number goes to its end. 0: as it is.
 bool with_number(std::string_view path, std::uint64_t number, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
-    LineWriter writer(out);
+    system::LineWriter writer(out);
     const bool has_extension = path.ends_with(extension);
     if (has_extension) path.remove_suffix(extension.size());
     writer.text(path);
@@ -345,7 +345,7 @@ bool RecordingFile::has_descriptor() {
     std::atomic_ref(header()->flags).fetch_or(format::flag_closed, std::memory_order_relaxed);
     if (said_closed_.first()) {
         char buffer[1024];
-        LineWriter out(buffer);
+        system::LineWriter out(buffer);
         out.text("recording ")
             .escaped(path_, 600)
             .text(": the program has closed it; what has room is still counted, ");
@@ -391,7 +391,7 @@ void RecordingFile::complain(int error) {
     if (error == 0 ? !said_full_.first() : !said_error_.first()) return;
 
     char buffer[1024];
-    LineWriter out(buffer);
+    system::LineWriter out(buffer);
     out.text("recording ").escaped(path_, 600).text(": ");
     if (error == 0) {
         out.text("max_size is reached");

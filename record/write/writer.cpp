@@ -10,9 +10,9 @@
 #include <type_traits>
 
 #include "record/format/identity.hpp"
-#include "record/lines/line_writer.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::size_t first_by_row_capacity = 512;
 
-/// The first of every lane.
+/// The first of every slot.
 constexpr CountersNumber overflow_counters = 0;
 
 void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
@@ -247,7 +247,7 @@ bool Recording::is_own_process() {
 void Recording::enter_child() {
     const ClockPoint begun = read_clocks();
     writers_.store(nullptr, std::memory_order_relaxed);
-    lane_count_.store(0, std::memory_order_relaxed);
+    slot_count_.store(0, std::memory_order_relaxed);
     const std::int32_t self = system::raw::getpid();
     const std::int32_t parent = facts_.pid;
     facts_.pid = self;
@@ -261,7 +261,7 @@ void Recording::enter_child() {
         file_.abandon();
         const system::IoError description = describe_error(error, group_);
         char buffer[1024];
-        LineWriter out(buffer);
+        system::LineWriter out(buffer);
         out.text("recording ").escaped(expanded.path, 600).text(": ").text(description.meaning);
         out.text("; this forked process records nothing; ").text(description.remedy);
         system::stderr_line(out.view());
@@ -320,7 +320,7 @@ void Recording::change_thread(ThreadWriter& writer) {
                   format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
 
-/// Gives a zeroed writer its lane, with the overflow row's counters. False: there is no room now.
+/// Gives a zeroed writer its slot, with the overflow row's counters. False: there is no room now.
 bool Recording::make_ready(ThreadWriter& writer) {
     if (!is_own_process() || ticks() < writer.retry_at_) return false;
     const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::as_needed);
@@ -329,7 +329,7 @@ bool Recording::make_ready(ThreadWriter& writer) {
         return false;
     }
     writer.thread_ = system::raw::gettid();
-    writer.lane_ = lane_count_.fetch_add(1, std::memory_order_relaxed);
+    writer.slot_ = slot_count_.fetch_add(1, std::memory_order_relaxed);
     begin_counters(writer, got);
     use_counters(writer, format::overflow_row);
 
@@ -390,7 +390,7 @@ void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t beg
     detach(writer);
 }
 
-/// The lane's counters of a row; overflow_counters: it has none.
+/// The slot's counters of a row; overflow_counters: it has none.
 CountersNumber Recording::counters_of_row(const ThreadWriter& writer, std::uint32_t row) {
     if (row == format::overflow_row || writer.by_row_capacity_ == 0) return overflow_counters;
     const std::size_t mask = writer.by_row_capacity_ - 1;
@@ -399,7 +399,7 @@ CountersNumber Recording::counters_of_row(const ThreadWriter& writer, std::uint3
     return overflow_counters;
 }
 
-/// The next unused counters of the lane's newest segment. Precondition: it has some.
+/// The next unused counters of the slot's newest segment. Precondition: it has some.
 CountersNumber Recording::use_counters(ThreadWriter& writer, std::uint32_t row) {
     const CountersNumber number =
         (writer.counter_segment_count_ - 1) << counters_place_bits | writer.counters_used_++;
@@ -418,7 +418,7 @@ CountersNumber Recording::make_counters(ThreadWriter& writer, std::uint32_t row)
     return counters;
 }
 
-/// Whether there is a place for one more in the lane's newest segment, which may be a new one.
+/// Whether there is a place for one more in the slot's newest segment, which may be a new one.
 bool Recording::has_room_for_counters(ThreadWriter& writer) {
     const bool is_full = writer.counters_used_ == CounterSegment::capacity;
     const std::uint32_t end = format::offset_of_entry<CounterRecord>(writer.counters_used_ + 1);
@@ -437,10 +437,10 @@ bool Recording::has_room_for_counters(ThreadWriter& writer) {
     return has_room;
 }
 
-/// The lane goes on in this segment.
+/// The slot goes on in this segment.
 void Recording::begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got) {
     auto* segment = static_cast<CounterSegment*>(got.address);
-    segment->header.lane = writer.lane_;
+    segment->header.slot = writer.slot_;
     segment->header.sequence = writer.counter_segment_count_;
     segment->header.thread = writer.thread_;
     file_.publish(segment->header, SegmentKind::counters);
@@ -498,7 +498,7 @@ bool Recording::make_room_for_events(ThreadWriter& writer) {
 bool Recording::make_ring(ThreadWriter& writer) {
     auto* ring = static_cast<EventSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
     if (ring == nullptr) return false;
-    ring->header.lane = writer.lane_;
+    ring->header.slot = writer.slot_;
     ring->header.thread = writer.thread_;
     file_.publish(ring->header, SegmentKind::ring);
     writer.ring_ = ring;
@@ -512,7 +512,7 @@ bool Recording::append_ring(ThreadWriter& writer) {
     EventSegment& ring = *writer.ring_;
     format::SegmentHeader header{};
     header.kind = static_cast<std::uint32_t>(SegmentKind::events);
-    header.lane = writer.lane_;
+    header.slot = writer.slot_;
     header.sequence = writer.event_segments_;
     header.count = EventSegment::capacity;
     header.thread = ring.header.thread;

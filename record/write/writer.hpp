@@ -19,7 +19,7 @@
 // until the child has one. What is not supported: a signal handler that forks while its thread is inside count(), and
 // whose child then returns from that handler.
 //
-// Signals: a handler that multiplies while its own thread is inside count() uses another lane for that call.
+// Signals: a handler that multiplies while its own thread is inside count() uses another slot for that call.
 #pragma once
 
 #include <atomic>
@@ -103,7 +103,7 @@ class alignas(64) ThreadWriter {
 
     std::atomic<std::uint32_t> is_taken_;  // 1: some thread has this writer
     std::int32_t thread_;
-    std::uint32_t lane_;
+    std::uint32_t slot_;
     ThreadWriter* next_;  // in Recording::writers_
     // How many counter_segments_ there are. 0, as in a forked child: has to be made ready before it can be used.
     std::uint32_t counter_segment_count_;
@@ -112,9 +112,9 @@ class alignas(64) ThreadWriter {
     std::uint32_t newest_counters_;  // its number in the file
     format::EventSegment* ring_;
     std::uint32_t event_segments_;     // how often the ring was full
-    std::uint64_t retry_at_;           // ticks: no attempt to get room for events, or for a lane, before
+    std::uint64_t retry_at_;           // ticks: no attempt to get room for events, or for a slot, before
     std::uint64_t counters_retry_at_;  // the same for counters
-    // The lane's counters by row: open addressing, by the last bits of the row's hash. 0: free, since those are the
+    // The slot's counters by row: open addressing, by the last bits of the row's hash. 0: free, since those are the
     // overflow row's.
     CountersNumber* by_row_;
     std::size_t by_row_capacity_;  // a power of two, or 0
@@ -315,7 +315,7 @@ class Recording {
 
     std::atomic<std::uint32_t> owner_{0};  // this_process() that all this belongs to; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
-    std::atomic<std::uint32_t> lane_count_{0};
+    std::atomic<std::uint32_t> slot_count_{0};
     RecordingRows rows_;
     system::ForkSafeLock lock_;
 

@@ -89,7 +89,7 @@ class ArgumentWriter {
     explicit ArgumentWriter(const Function& function)
         : positions_(function.positions()),
           is_cblas_(function.convention == Convention::cblas),
-          in_arrays_(function.family->batching == Batching::groups) {}
+          in_arrays_(function.product().batching == Batching::groups) {}
 
     void option(Role role, char letter) {
         if (positions_.of(role) < 0) return;

@@ -22,6 +22,7 @@ struct Route {
     const Family* family;
     CallAsCalled as_called;
     CallWithComputeType with_compute_type;  ///< nullptr: there is no such function
+    // Functions that multiply nothing have neither of these.
     /// What a plan depends on of the call's own values (plan_key.hpp); key_unknown where they are out of the
     /// ordinary.
     std::uint64_t (*key)(const Frame& frame);

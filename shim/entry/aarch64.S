@@ -10,9 +10,8 @@
     .globl fp32shim_site_tables
 fp32shim_site_tables:
     .set tables_size, 0
-#define ROW(symbol, family, convention, width) .set tables_size, tables_size + 8
+#define ROW(symbol, family, form) .set tables_size, tables_size + 8;
 #include "shim/table/functions.def"
-#undef ROW
     .skip tables_size + FP32SHIM_SLOT_COUNT * 8
 
     .text
@@ -55,9 +54,8 @@ fp32shim_site_tables:
     .size   \name, . - \name
 .endm
 
-#define ROW(symbol, family, convention, width) named_entry symbol
+#define ROW(symbol, family, form) named_entry symbol;
 #include "shim/table/functions.def"
-#undef ROW
 
     .balign FP32SHIM_SLOT_SPACING
     .hidden fp32shim_slots

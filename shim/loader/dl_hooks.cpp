@@ -8,7 +8,6 @@
 
 #include <atomic>
 
-#include "record/lines/line_writer.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/elf/text.hpp"
@@ -19,6 +18,7 @@
 #include "shim/loader/slots.hpp"
 #include "shim/site.hpp"
 #include "shim/table/functions.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 extern "C" {
@@ -71,7 +71,7 @@ void say_no_slot_left(const char* name) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("more functions were asked for by name than there are entry points; not seen: ");
     line.text(elf::view(name)).text(" and later ones");
     system::stderr_line(line.view());

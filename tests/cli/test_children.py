@@ -548,7 +548,7 @@ def test_a_child_that_is_started_in_another_folder_is_not_taken_for_covered(prog
     shutil.copy(programs / "static", tmp_path / "folder/there")
     done = run(programs, "bash", "-c", f"./dyn; exec ./elsewhere {how} {tmp_path}/folder ./there", log=log)
     assert done.returncode == 7, done.stderr
-    assert "what it is is not known" in children(verify(log))["child:there"]
+    assert "its kind is not known" in children(verify(log))["child:there"]
     done = run(programs, "bash", "-c", f"./dyn; exec ./elsewhere {how} {tmp_path} ./there", log=tmp_path / "n.fp32rec")
     assert done.returncode == 2  # ENOENT
     assert children(verify(tmp_path / "n.fp32rec")) == {}

@@ -64,6 +64,15 @@ def need(condition, reason):
 
 
 @functools.cache
+def intercepted_functions():
+    """The names of the shim's table; the preprocessor makes them of families and name forms, as for the linker."""
+    names = subprocess.run([os.environ.get("CC", "cc"), "-E", "-P", "-x", "c", "-DROW(symbol,family,form)=symbol",
+                            ROOT / "shim/table/functions.def"], capture_output=True, text=True, check=True).stdout.split()
+    assert len(names) == len(set(names)) > 600
+    return frozenset(names)
+
+
+@functools.cache
 def blas_directory(blas):
     """Where a BLAS implementation lives; skips the test where it is not installed."""
     package, pattern = BLAS_PACKAGES[blas]

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "record/lines/line_writer.hpp"
+#include "record/lines/json_line.hpp"
 #include "recording_fixture.hpp"
 
 namespace fp32shim::record::test {

@@ -220,7 +220,7 @@ TEST(RecordingRoundTrip, ACallOfAnHourIsStoredAsTheLongestThatFits) {
     EXPECT_GT(reader->counters()[0].counters.longest_ns, events_of(*reader)[0].duration_ns);
 }
 
-TEST(RecordingRoundTrip, ManyThreadsAreCountedOnceEachAndLanesAreUsedAgain) {
+TEST(RecordingRoundTrip, ManyThreadsAreCountedOnceEachAndSlotsAreUsedAgain) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
     constexpr int rounds = 6, threads = 8, calls = 9000;
@@ -241,17 +241,17 @@ TEST(RecordingRoundTrip, ManyThreadsAreCountedOnceEachAndLanesAreUsedAgain) {
     const auto reader = read_recording(folder / "run.fp32rec");
     expect_no_problems(*reader);
     EXPECT_EQ(reader->total_calls(), static_cast<std::uint64_t>(rounds * threads * calls));
-    EXPECT_LE(reader->lanes().size(), static_cast<std::size_t>(threads));
+    EXPECT_LE(reader->slots().size(), static_cast<std::size_t>(threads));
     std::map<std::uint32_t, std::uint64_t> by_row;
-    std::map<std::uint32_t, std::uint64_t> last_of_lane;
+    std::map<std::uint32_t, std::uint64_t> last_of_slot;
     std::map<std::int32_t, int> by_thread;
     std::int64_t last_end = 0;
     for (const RecordedEvent& event : events_of(*reader)) {
         ++by_row[event.row];
         ++by_thread[event.thread];
-        ASSERT_GT(event.ticks, last_of_lane[event.lane]);
+        ASSERT_GT(event.ticks, last_of_slot[event.slot]);
         ASSERT_GE(event.end_ns, last_end);
-        last_of_lane[event.lane] = event.ticks;
+        last_of_slot[event.slot] = event.ticks;
         last_end = event.end_ns;
     }
     for (const auto& [row, counters] : reader->counters()) EXPECT_EQ(by_row[row], counters.calls);

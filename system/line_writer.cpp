@@ -1,4 +1,4 @@
-#include "record/lines/line_writer.hpp"
+#include "system/line_writer.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -6,9 +6,8 @@
 #include <cstring>
 
 #include "system/plain_text.hpp"
-#include "system/utf8.hpp"
 
-namespace fp32shim::record {
+namespace fp32shim::system {
 
 namespace {
 
@@ -53,8 +52,8 @@ Shown next_character(std::string_view rest, char (&escape)[12]) {
         default:
             break;
     }
-    const system::Character character = system::first_character(rest);
-    if (!character.is_utf8) return {1, system::utf8_replacement};
+    const Character character = first_character(rest);
+    if (!character.is_utf8) return {1, utf8_replacement};
     // Of those that are not plain, JSON asks for an escape of some only; but these lines are also read on terminals.
     if (!character.is_plain) return {character.length, unicode_escape(character.code, escape)};
     return {character.length, rest.substr(0, character.length)};
@@ -135,56 +134,4 @@ LineWriter& LineWriter::escaped(std::string_view value, std::size_t limit) {
     return *this;
 }
 
-LineWriter& JsonLine::begin(std::string_view key) {
-    if (!first_) writer_.text(",");
-    first_ = false;
-    return writer_.text("\"").text(key).text("\":");
-}
-
-JsonLine& JsonLine::string(std::string_view key, std::string_view value, std::size_t limit) {
-    if (value.empty()) return null(key);
-    begin(key).text("\"").escaped(value, limit).text("\"");
-    return *this;
-}
-
-JsonLine& JsonLine::code(std::string_view key, std::string_view value) {
-    if (value.empty()) return null(key);
-    begin(key).text("\"").text(value).text("\"");
-    return *this;
-}
-
-JsonLine& JsonLine::letter(std::string_view key, char value) {
-    return string(key, std::string_view(&value, value == '\0' ? 0 : 1), 6);
-}
-
-JsonLine& JsonLine::integer(std::string_view key, std::int64_t value) {
-    begin(key).number(value);
-    return *this;
-}
-
-JsonLine& JsonLine::integer_or_null(std::string_view key, std::int64_t value, std::int64_t absent) {
-    return value == absent ? null(key) : integer(key, value);
-}
-
-JsonLine& JsonLine::null(std::string_view key) {
-    begin(key).text("null");
-    return *this;
-}
-
-JsonLine& JsonLine::utc_time(std::string_view key, std::int64_t time_ns) {
-    begin(key).text("\"").utc_time(time_ns).text("\"");
-    return *this;
-}
-
-JsonLine& JsonLine::compute_capability(std::string_view key, std::int32_t value) {
-    if (value == 0) return null(key);
-    begin(key).text("\"").number(value / 10).text(".").number(value % 10).text("\"");
-    return *this;
-}
-
-std::size_t JsonLine::finish() {
-    writer_.text("}\n");
-    return writer_.overflowed() ? 0 : writer_.size();
-}
-
-}  // namespace fp32shim::record
+}  // namespace fp32shim::system

@@ -1,0 +1,57 @@
+#include "record/lines/json_line.hpp"
+
+namespace fp32shim::record {
+
+system::LineWriter& JsonLine::begin(std::string_view key) {
+    if (!first_) writer_.text(",");
+    first_ = false;
+    return writer_.text("\"").text(key).text("\":");
+}
+
+JsonLine& JsonLine::string(std::string_view key, std::string_view value, std::size_t limit) {
+    if (value.empty()) return null(key);
+    begin(key).text("\"").escaped(value, limit).text("\"");
+    return *this;
+}
+
+JsonLine& JsonLine::code(std::string_view key, std::string_view value) {
+    if (value.empty()) return null(key);
+    begin(key).text("\"").text(value).text("\"");
+    return *this;
+}
+
+JsonLine& JsonLine::letter(std::string_view key, char value) {
+    return string(key, std::string_view(&value, value == '\0' ? 0 : 1), 6);
+}
+
+JsonLine& JsonLine::integer(std::string_view key, std::int64_t value) {
+    begin(key).number(value);
+    return *this;
+}
+
+JsonLine& JsonLine::integer_or_null(std::string_view key, std::int64_t value, std::int64_t absent) {
+    return value == absent ? null(key) : integer(key, value);
+}
+
+JsonLine& JsonLine::null(std::string_view key) {
+    begin(key).text("null");
+    return *this;
+}
+
+JsonLine& JsonLine::utc_time(std::string_view key, std::int64_t time_ns) {
+    begin(key).text("\"").utc_time(time_ns).text("\"");
+    return *this;
+}
+
+JsonLine& JsonLine::compute_capability(std::string_view key, std::int32_t value) {
+    if (value == 0) return null(key);
+    begin(key).text("\"").number(value / 10).text(".").number(value % 10).text("\"");
+    return *this;
+}
+
+std::size_t JsonLine::finish() {
+    writer_.text("}\n");
+    return writer_.overflowed() ? 0 : writer_.size();
+}
+
+}  // namespace fp32shim::record
