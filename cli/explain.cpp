@@ -87,45 +87,12 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     return call;
 }
 
-std::string_view meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
-    switch (reason) {
-        case policy::Reason::as_requested:
-            return "done as asked";
-        case policy::Reason::cpu_mode_off:
-            return "the CPU mode is off; --cpu emulate previews it";
-        case policy::Reason::cpu_accelerate_not_built:
-            return "this version has no accelerated products on the CPU";
-        case policy::Reason::compute_capability:
-            return call.compute_capability > 0 ? "the GPU is older than [cuda] min_compute_capability"
-                                               : "no GPU was named, which counts as too old: --compute-capability";
-        case policy::Reason::floor:
-            return "a floor forbids what was asked for";
-        case policy::Reason::not_governable:
-            return "this function offers no way to be governed";
-        case policy::Reason::observed:
-            return "narrower than float32";
-        case policy::Reason::no_product:
-            return "a size is zero: nothing is multiplied";
-        case policy::Reason::bf16x9_unavailable:
-            return call.device == policy::Device::cpu
-                       ? "BF16x9 is cuBLAS's"
-                       : "BF16x9 is in cuBLAS 12.9 and newer, on GPUs of compute capability 10.0 and 10.3 only";
-        case policy::Reason::tf32_override:
-            return "NVIDIA_TF32_OVERRIDE=0 turns TF32 off in all of CUDA's libraries";
-        case policy::Reason::alignment:
-            return "an array of pointers is lowered only by a rule with assume_aligned = true";
-        case policy::Reason::solver:
-            return "a call of cuSOLVER is lowered only by a rule that names that caller";
-        case policy::Reason::protected_call:
-            return "a solve, or a call of MAGMA, torch's linear algebra, cuDNN or cuTENSOR, is lowered only by a "
-                   "rule that names it";
-        case policy::Reason::no_such_format:
-            return "the function has no way to that format: the next stricter one";
-        case policy::Reason::no_entry_point:
-            return "the library lacks the function that takes a compute type";
-        default:
-            return policy::to_string(reason);
-    }
+/// Says why, and what can be done about it.
+std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
+    if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
+        return "no GPU was named, which counts as too old: --compute-capability";
+    const std::string_view remedy = policy::remedy_of(reason);
+    return fmt::format("{}{}{}", policy::because(reason), remedy.empty() ? "" : "; ", remedy);
 }
 
 std::string size_text(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }

@@ -2,6 +2,7 @@
 // First step of everything; includes nothing of the project.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -40,33 +41,19 @@ enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 /// Where a setting came from, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 
-/// Why what was done differs from what was asked for, or `as_requested`. A closed list:
-/// docs/log-format.md gives each code's meaning.
+/// Why what was done differs from what was asked for; a closed list.
 enum class Reason : std::uint8_t {
-    as_requested,              ///< done as asked, or nothing was asked
-    cpu_mode_off,              ///< a lower precision was asked for, the CPU mode is `off`
-    cpu_accelerate_not_built,  ///< the CPU mode is `accelerate`, which this version does not have
-    compute_capability,        ///< the GPU is older than `min_compute_capability`
-    floor,                     ///< a floor forbids what was asked for
-    pinned,                    ///< the audit pinned this call site
-    not_governable,            ///< recognised and counted; this function offers no way to be governed
-    observed,                  ///< narrower inputs (FP16, BF16, FP8): counted, never altered
-    invalid_arguments,         ///< the library will report them; forwarded untouched
-    no_product,                ///< m, n, k, batch count or alpha is zero: nothing is multiplied
-    width_unknown,             ///< the provider's integer width could not be determined
-    scratch_limit,             ///< operands too large for the scratch memory, even in blocks
-    bf16x9_unavailable,        ///< not on this device or library
-    tf32_override,             ///< NVIDIA_TF32_OVERRIDE=0 turns TF32 off
-    alignment,                 ///< an array of pointers is lowered only by a rule with `assume_aligned = true`
-    solver,                    ///< a call of cuSOLVER is lowered only by a rule that names that caller
-    no_such_format,            ///< the function has no way to that format: the next stricter one
-    no_entry_point,            ///< the library lacks the function that takes a compute type: as called
-    unknown_value,             ///< a compute type, algorithm or math mode that this version does not know: as called
-    unknown_handle,            ///< NULL, destroyed or never seen: as called
-    library_refused,           ///< the library refused the changed call: as called
-    no_algorithm,              ///< cublasLt has no algorithm for the changed call: as called
-    protected_call,            ///< a solve, or a caller that relies on FP32: lowered only by a rule that names it
+#define REASON(number, code, because, remedy) code = number,
+#include "policy/reasons.def"
+#undef REASON
 };
+
+/// How many reasons there are; their numbers are below it.
+inline constexpr std::size_t reason_count = 0
+#define REASON(number, code, because, remedy) +1
+#include "policy/reasons.def"
+#undef REASON
+    ;
 
 std::optional<Precision> parse_precision(std::string_view text);
 std::optional<Floor> parse_floor(std::string_view text);
@@ -80,5 +67,9 @@ std::string_view to_string(CpuMode mode);
 std::string_view to_string(Tf32Rounding rounding);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
+/// Completes "because …"; empty for a reason of a newer version.
+std::string_view because(Reason reason);
+/// Says what can be done about a reason; empty where nothing can.
+std::string_view remedy_of(Reason reason);
 
 }  // namespace fp32shim::policy

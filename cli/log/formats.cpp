@@ -20,6 +20,7 @@
 #include "cli/recordings/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_columns.hpp"
+#include "record/lines/event_fields.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -49,26 +50,32 @@ std::string decision_words(const RecordedRow& row) {
     return row.is_overflow ? "(found no room)" : printable(record::format_decision_text(row.decision, buffer));
 }
 
-/// The keys that every event has (docs/log-format.md), in their order.
-struct CommonKey {
-    std::string_view name;
-    FieldValue value;
+/// Stands in for a JsonLine: hands each key and its value to `take`.
+template <class Take>
+struct FieldVisitor {
+    Take take;
+
+    FieldVisitor& visit(std::string_view key, const FieldValue& value) {
+        take(key, value);
+        return *this;
+    }
+    FieldVisitor& code(std::string_view key, std::string_view value) { return string(key, value, 0); }
+    FieldVisitor& string(std::string_view key, std::string_view value, std::size_t) {
+        return visit(key, FieldValue::text_or_null(value));
+    }
+    FieldVisitor& integer(std::string_view key, std::int64_t value) { return visit(key, value); }
+    FieldVisitor& size(std::string_view key, std::int64_t value) { return visit(key, FieldValue::size_or_null(value)); }
+    FieldVisitor& utc_time(std::string_view key, std::int64_t time_ns) {
+        return visit(key, FieldValue::time(time_ns));
+    }
 };
 
-/// `thread`: absent where there are calls of several.
-std::array<CommonKey, 10> common_keys(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
-                                      std::optional<std::int32_t> thread = std::nullopt) {
-    const record::ProcessFacts& process = facts.process;
-    return {{{"event", event},
-             {"schema", record::log_schema},
-             {"time", FieldValue::time(time_ns)},
-             {"time_ns", time_ns},
-             {"host", FieldValue::text_or_null(process.host)},
-             {"job_id", FieldValue::text_or_null(process.job_id)},
-             {"rank", FieldValue::size_or_null(process.rank)},
-             {"pid", process.pid},
-             {"tid", thread ? FieldValue(*thread) : FieldValue()},
-             {"executable", FieldValue::text_or_null(process.executable)}}};
+/// The keys that every event begins with. `thread`: -1 for calls of several.
+template <class Take>
+void visit_common_fields(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
+                         std::int32_t thread, const Take& take) {
+    FieldVisitor<const Take&> visitor{take};
+    write_common_fields(visitor, event, facts.process, {time_ns, facts.process.pid, thread});
 }
 
 /// Keeps the text that follows from a row of a recording, for the next call of that row: calls are many, rows are
@@ -160,17 +167,29 @@ class JsonWriter : public LogWriter {
         }
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
-        record::DecisionEvent decision = row.decision;
-        if (event.is_timed) decision.host_ns = static_cast<std::int64_t>(event.duration_ns);
-        return put_object(line(record::format_decision(decision, facts.process,
-                                                       {event.end_ns, facts.process.pid, event.thread}, buffer_)));
+        constexpr std::string_view untimed = "\"host_ns\":null";
+        const std::string_view decision = decisions_.of(facts, row, [&](std::string& text) {
+            record::JsonLine line(buffer_);
+            write_decision_fields(line, row.decision);
+            text = line.view();
+        });
+        record::JsonLine line(buffer_);
+        write_common_fields(line, "decision", facts.process, {event.end_ns, facts.process.pid, event.thread});
+        if (event.is_timed) {
+            const std::size_t place = decision.rfind(untimed);
+            line.members(decision.substr(0, place - 1)).integer("host_ns", event.duration_ns);
+            line.members(decision.substr(place + untimed.size() + 1));
+        } else {
+            line.members(decision);
+        }
+        return put_object(this->line(line.finish()));
     }
     bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
         std::string common, line;
-        for (const CommonKey& key : common_keys("row", facts, counters.last_ns)) {
-            common += fmt::format("{}\"{}\":", common.empty() ? "" : ",", key.name);
-            key.value.append_json(common);
-        }
+        visit_common_fields("row", facts, counters.last_ns, -1, [&](std::string_view key, const FieldValue& value) {
+            common += fmt::format("{}\"{}\":", common.empty() ? "" : ",", key);
+            value.append_json(common);
+        });
         append_json(line, row_with_counters(row, counters), -1, common);
         return put_object(line += '\n');
     }
@@ -188,6 +207,7 @@ class JsonWriter : public LogWriter {
     std::string_view line(std::size_t size) const { return {buffer_.data(), size}; }
 
     std::array<char, record::line_limit> buffer_{};
+    PerRow decisions_;
     bool is_array_;
     bool has_entries_ = false;
 };
@@ -198,7 +218,7 @@ class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const>) override {
         std::string names;
-        for (const CommonKey& key : common_keys("", {}, 0)) names.append(key.name) += ',';
+        visit_common_fields("", {}, 0, 0, [&](std::string_view key, const FieldValue&) { names.append(key) += ','; });
         put(names + csv_names(decision_columns()) + ',' + csv_names(count_columns()) + "\r\n");
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
@@ -222,12 +242,12 @@ class CsvWriter : public LogWriter {
 
   private:
     void begin_line(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
-                    std::optional<std::int32_t> thread = std::nullopt) {
+                    std::int32_t thread = -1) {
         line_.clear();
-        for (const CommonKey& key : common_keys(event, facts, time_ns, thread)) {
-            key.value.append_csv(line_);
+        visit_common_fields(event, facts, time_ns, thread, [&](std::string_view, const FieldValue& value) {
+            value.append_csv(line_);
             line_ += ',';
-        }
+        });
     }
 
     PerRow decisions_;
@@ -298,14 +318,15 @@ class ChromeWriter : public LogWriter {
         text += ",\"ph\":\"X\",\"ts\":";
     }
     static void append_arguments(std::string& text, const MergedRow& row) {
-        const std::pair<const char*, SharedText> arguments[] = {
-            {"caller", row.caller},       {"provider", row.provider}, {"scope", row.scope},
-            {"requested", row.requested}, {"source", row.source},     {"rule", row.rule},
-            {"applied", row.applied},     {"reason", row.reason}};
-        const char* separator = ",\"args\":{";
-        for (const auto& [name, value] : arguments) {
+        constexpr std::string_view arguments[] = {"caller", "provider", "scope",   "requested",
+                                                  "source", "rule",     "applied", "reason"};
+        const auto columns = decision_columns();
+        std::string_view separator = ",\"args\":{";
+        for (const std::string_view name : arguments) {
             text += fmt::format("{}\"{}\":", std::exchange(separator, ","), name);
-            FieldValue::text_or_null(value).append_json(text);
+            std::find_if(columns.begin(), columns.end(), [&](const RowColumn& column) { return column.name == name; })
+                ->value(row)
+                .append_json(text);
         }
     }
     /// Of nanoseconds, and as short as a number of JSON that has a point can be.

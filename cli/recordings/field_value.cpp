@@ -52,6 +52,8 @@ void append_number(std::string& out, double number) {
     }
 }
 
+std::string capability_text(std::int64_t value) { return fmt::format("{}.{}", value / 10, value % 10); }
+
 }  // namespace
 
 std::string csv_text(std::string_view any_text) {
@@ -68,6 +70,12 @@ FieldValue FieldValue::time(std::int64_t time_ns) {
     FieldValue value(time_ns);
     value.kind_ = Kind::time;
     return value;
+}
+
+FieldValue FieldValue::compute_capability(std::int32_t value) {
+    FieldValue result(value);
+    result.kind_ = value <= 0 ? Kind::null : Kind::capability;
+    return result;
 }
 
 void append_json_text(std::string& out, std::string_view text) {
@@ -102,6 +110,9 @@ void FieldValue::append_json(std::string& out) const {
             append_timestamp(out, integer_);
             out += '"';
             break;
+        case Kind::capability:
+            out += fmt::format("\"{}\"", capability_text(integer_));
+            break;
     }
 }
 
@@ -117,6 +128,9 @@ void FieldValue::append_csv(std::string& out) const {
             break;
         case Kind::time:
             append_timestamp(out, integer_);
+            break;
+        case Kind::capability:
+            out += capability_text(integer_);
             break;
         case Kind::truth:
         case Kind::integer:
@@ -142,6 +156,8 @@ Json FieldValue::json() const {
             return text_;
         case Kind::time:
             return timestamp(integer_);
+        case Kind::capability:
+            return capability_text(integer_);
     }
     return nullptr;
 }

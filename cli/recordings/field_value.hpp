@@ -29,6 +29,8 @@ class FieldValue {
     static FieldValue text_or_null(std::string_view text) { return text.empty() ? FieldValue() : FieldValue(text); }
     /// null for a negative number.
     static FieldValue size_or_null(std::int64_t size) { return size < 0 ? FieldValue() : FieldValue(size); }
+    /// `"8.0"` for 80; null for 0.
+    static FieldValue compute_capability(std::int32_t value);
     /// A point in time, as JSON has it.
     static FieldValue time(std::int64_t time_ns);
     /// null for 0.
@@ -41,7 +43,7 @@ class FieldValue {
     Json json() const;
 
   private:
-    enum class Kind : std::uint8_t { null, truth, integer, count, number, text, time };
+    enum class Kind : std::uint8_t { null, truth, integer, count, number, text, time, capability };
 
     Kind kind_ = Kind::null;
     union {

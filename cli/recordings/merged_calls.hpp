@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cli/recordings/call_durations.hpp"
@@ -13,21 +14,40 @@
 
 namespace fp32shim::cli {
 
+/// How rows keep a field of a decision: numbers as they are, texts and names of enumerations as a SharedText.
+template <class Field>
+struct MergedField {
+    using Type = SharedText;
+    static SharedText unknown(const Field&) { return {}; }
+};
+template <class Field>
+    requires std::is_arithmetic_v<Field> || std::is_same_v<Field, std::optional<int>>
+struct MergedField<Field> {
+    using Type = Field;
+    static Field unknown(const Field& initial) { return initial; }
+};
+
+/// The fields that tell two rows apart (record/decision_fields.def). At first they say that nothing is known.
+struct MergedDecision {
+#define DECISION_FIELD(key, member, ...)                     \
+    MergedField<decltype(record::DecisionEvent::member)>::Type key = \
+        MergedField<decltype(record::DecisionEvent::member)>::unknown(record::DecisionEvent().member);
+#define CALL_FIELD(...)
+#include "record/decision_fields.def"
+    bool is_folded = false;    ///< sizes are rounded up to powers of two
+    bool is_overflow = false;  ///< stands for calls of which nothing else is known
+
+    bool operator==(const MergedDecision&) const = default;
+};
+
 /// Calls of one distinct decision, in all recordings: of a million, each takes some 200 bytes. Words are those of
 /// docs/log-format.md; an empty text is null there.
-struct MergedRow {
-    SharedText function, dtype, device, compute_capability, trans_a, trans_b, caller, scope, provider;
-    SharedText requested, source, rule, applied, actual, how, reason, detail;
-    std::int32_t device_index = -1;                  ///< -1: on the CPU
-    std::int64_t m = -1, n = -1, k = -1, batch = 1;  ///< -1: the function has no such size
-    std::optional<int> status;
+struct MergedRow : MergedDecision {
     double flops = -1;  ///< of one call; -1: unknown
     record::RecordedCounters counters;
     /// The median duration of those timed calls that are in the recordings one by one; absent where there are none.
     std::optional<std::uint64_t> median_ns;
     std::uint32_t processes = 0;  ///< recordings that have such calls
-    bool is_folded = false;       ///< sizes are rounded up to powers of two
-    bool is_overflow = false;     ///< stands for calls of which nothing else is known
 
     /// The format that the library says it used, else the lowest that the call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }

@@ -33,7 +33,6 @@ Json time_or_null(std::int64_t time_ns);
 
 /// Fields, with commas between them; and the line that names them.
 void append_csv(std::string& out, std::span<const RowColumn> columns, const MergedRow& row);
-std::string csv_fields(std::span<const RowColumn> columns, const MergedRow& row);
 std::string csv_names(std::span<const RowColumn> columns);
 
 }  // namespace fp32shim::cli

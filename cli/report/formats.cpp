@@ -223,7 +223,11 @@ const TextColumn<MergedRow> call_site_columns[] = {
      [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
     {{"trans"},
-     [](const MergedRow& row) { return std::string(row.trans_a) + row.trans_b; },
+     [](const MergedRow& row) {
+         std::string text;
+         for (const char letter : {row.trans_a, row.trans_b}) text.append(letter == 0 ? 0 : 1, letter);
+         return text;
+     },
      Shown::where_they_differ},
     {{"GPU"},
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },

@@ -421,7 +421,7 @@ constexpr bool are_numbered_from_0(Enumeration first, More... more) {
     unsigned next = 0;
     return static_cast<unsigned>(first) == next++ && ((static_cast<unsigned>(more) == next++) && ...);
 }
-using policy::Precision, policy::Applied, policy::Floor, policy::Source, policy::Reason;
+using policy::Precision, policy::Applied, policy::Floor, policy::Source;  // policy/reasons.def numbers reasons
 static_assert(are_numbered_from_0(Precision::native, Precision::highest, Precision::high, Precision::medium,
                                   Precision::automatic, Precision::bf16x9));
 static_assert(are_numbered_from_0(Applied::fp32, Applied::tf32, Applied::bf16, Applied::fp16, Applied::bf16x9,
@@ -429,13 +429,6 @@ static_assert(are_numbered_from_0(Applied::fp32, Applied::tf32, Applied::bf16, A
 static_assert(are_numbered_from_0(Floor::none, Floor::fp16, Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32));
 static_assert(are_numbered_from_0(Source::guard_pin, Source::rule, Source::thread, Source::process,
                                   Source::environment, Source::file, Source::native));
-static_assert(are_numbered_from_0(Reason::as_requested, Reason::cpu_mode_off, Reason::cpu_accelerate_not_built,
-                                  Reason::compute_capability, Reason::floor, Reason::pinned, Reason::not_governable,
-                                  Reason::observed, Reason::invalid_arguments, Reason::no_product,
-                                  Reason::width_unknown, Reason::scratch_limit, Reason::bf16x9_unavailable,
-                                  Reason::tf32_override, Reason::alignment, Reason::solver, Reason::no_such_format,
-                                  Reason::no_entry_point, Reason::unknown_value, Reason::unknown_handle,
-                                  Reason::library_refused, Reason::no_algorithm, Reason::protected_call));
 static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by_one, How::compute_type,
                                   How::math_mode));
 static_assert(are_numbered_from_0(policy::Device::cpu, policy::Device::cuda));

@@ -3,9 +3,14 @@
 namespace fp32shim::record {
 
 system::LineWriter& JsonLine::begin(std::string_view key) {
-    if (!first_) writer_.text(",");
-    first_ = false;
+    if (writer_.size() > 1) writer_.text(",");
     return writer_.text("\"").text(key).text("\":");
+}
+
+JsonLine& JsonLine::members(std::string_view members) {
+    if (writer_.size() > 1) writer_.text(",");
+    writer_.text(members);
+    return *this;
 }
 
 JsonLine& JsonLine::string(std::string_view key, std::string_view value, std::size_t limit) {
@@ -24,13 +29,14 @@ JsonLine& JsonLine::letter(std::string_view key, char value) {
     return string(key, std::string_view(&value, value == '\0' ? 0 : 1), 6);
 }
 
-JsonLine& JsonLine::integer(std::string_view key, std::int64_t value) {
-    begin(key).number(value);
+JsonLine& JsonLine::integer(std::string_view key, std::optional<std::int64_t> value) {
+    if (!value) return null(key);
+    begin(key).number(*value);
     return *this;
 }
 
-JsonLine& JsonLine::integer_or_null(std::string_view key, std::int64_t value, std::int64_t absent) {
-    return value == absent ? null(key) : integer(key, value);
+JsonLine& JsonLine::size(std::string_view key, std::int64_t value) {
+    return integer(key, value == -1 ? std::nullopt : std::optional(value));
 }
 
 JsonLine& JsonLine::null(std::string_view key) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -10,33 +11,45 @@
 
 namespace fp32shim::record {
 
-/// One flat JSON object on one line. Absent values are `null`: every key is always written.
+/// One flat JSON object on one line. Every key is always written: the value of an absent one is null.
 class JsonLine {
   public:
     explicit JsonLine(std::span<char> out) : writer_(out) { writer_.text("{"); }
 
-    /// An empty value is null. `limit` as in LineWriter::escaped.
+    /// Writes null for an empty value. `limit` as in LineWriter::escaped.
     JsonLine& string(std::string_view key, std::string_view value, std::size_t limit);
-    /// A string that is known to need no escape and no cut, such as a code of ours. An empty value is null.
+    /// Writes a string that needs no escape and no cut; null for an empty one.
     JsonLine& code(std::string_view key, std::string_view value);
+    /// Writes the name of an enumeration's value; null for a value without one.
+    template <class Enumeration>
+    JsonLine& code(std::string_view key, Enumeration value) {
+        return code(key, to_string(value));
+    }
+    template <class Enumeration>
+    JsonLine& code(std::string_view key, std::optional<Enumeration> value) {
+        return code(key, value ? to_string(*value) : std::string_view());
+    }
     /// 'N' → "N", '\0' → null.
     JsonLine& letter(std::string_view key, char value);
-    JsonLine& integer(std::string_view key, std::int64_t value);
-    /// null where value == absent.
-    JsonLine& integer_or_null(std::string_view key, std::int64_t value, std::int64_t absent);
-    JsonLine& null(std::string_view key);
+    JsonLine& integer(std::string_view key, std::optional<std::int64_t> value);
+    /// -1 → null.
+    JsonLine& size(std::string_view key, std::int64_t value);
     JsonLine& utc_time(std::string_view key, std::int64_t time_ns);
     /// 80 → "8.0", 103 → "10.3", 0 → null.
     JsonLine& compute_capability(std::string_view key, std::int32_t value);
+    /// Appends members that another JsonLine has written, commas between them included.
+    JsonLine& members(std::string_view members);
 
-    /// Closes the object and ends the line. The line's size, or 0 where the buffer was too small for it.
+    /// Returns the members so far, without braces.
+    std::string_view view() const { return writer_.view().substr(1); }
+    /// Closes the object and ends the line. Returns the line's size, or 0 if the buffer was too small for it.
     std::size_t finish();
 
   private:
     system::LineWriter& begin(std::string_view key);
+    JsonLine& null(std::string_view key);
 
     system::LineWriter writer_;
-    bool first_ = true;
 };
 
 }  // namespace fp32shim::record

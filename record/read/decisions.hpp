@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "record/format/format.hpp"
+#include "record/format/row_fields.hpp"
 #include "record/read/reader.hpp"
 #include "record/read/segments.hpp"
 
@@ -43,7 +44,7 @@ class RecordingDecisions {
     struct CachedRow {
         bool is_used = false;
         RecordedRow row;
-        std::string texts[6];  ///< that its views are of
+        std::string texts[format::texts_of_a_row];  ///< owns what its views show
     };
 
     struct CachedText {

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "record/format/clock.hpp"
+#include "record/format/row_fields.hpp"
 #include "system/hash.hpp"
 #include "system/signal_hold.hpp"
 
@@ -134,30 +135,9 @@ int RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
 }
 
 RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
-    const policy::MatmulCall& call = decision.call;
     RowContent content{};
-    if (!intern(call.function, content.function) || !intern(call.caller, content.caller) ||
-        !intern(decision.provider, content.provider) || !intern(call.scope, content.scope) ||
-        !intern(decision.rule, content.rule) || !intern(decision.detail, content.detail))
+    if (!format::to_content(decision, content, [&](auto text, StringId& id) { return intern(text, id); }))
         return {format::overflow_row, false};
-    content.m = call.m;
-    content.n = call.n;
-    content.k = call.k;
-    content.batch = call.batch;
-    content.device_index = call.device_index;
-    content.compute_capability = call.compute_capability;
-    content.status = decision.status.value_or(format::no_status);
-    content.trans_a = call.trans_a;
-    content.trans_b = call.trans_b;
-    content.dtype = static_cast<std::uint8_t>(call.dtype);
-    content.device = static_cast<std::uint8_t>(call.device);
-    content.requested = static_cast<std::uint8_t>(decision.requested);
-    content.applied = static_cast<std::uint8_t>(decision.applied);
-    content.actual = decision.actual ? static_cast<std::uint8_t>(*decision.actual) : format::no_actual;
-    content.how = static_cast<std::uint8_t>(decision.how);
-    content.source = static_cast<std::uint8_t>(decision.source);
-    content.reason = static_cast<std::uint8_t>(decision.reason);
-
     if (const RowNode* known = find_row(content)) return {known->row, true};
     if (row_count_.load(std::memory_order_relaxed) >= fold_from(row_limit_)) {
         for (std::int64_t* size : {&content.m, &content.n, &content.k, &content.batch}) *size = rounded_up(*size);

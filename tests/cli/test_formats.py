@@ -92,6 +92,14 @@ def test_the_columns_of_the_report_are_the_keys_of_a_row(folder):
     assert all(f"`{name}`" in page for name in COUNTS)
 
 
+def test_the_codes_of_reasons_are_those_of_the_table_in_its_order():
+    table = re.findall(r"^REASON\((\d+), (\w+),", (shim.ROOT / "policy/reasons.def").read_text(), flags=re.MULTILINE)
+    codes = [code for _, code in table]
+    assert [int(number) for number, _ in table] == list(range(len(codes)))
+    decision = section("log-format.md", "### `decision`").split("\n`reason` is one of\n")[1]
+    assert re.findall(r"^\| `(\w+)` \|", decision, flags=re.MULTILINE) == codes
+
+
 def test_the_names_of_the_columns_come_first_also_where_nothing_follows(folder):
     for command in ("log", "report"):
         text = fp32shim(command, "--format", "csv", "--m", "9999", folder).stdout
