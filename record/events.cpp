@@ -49,8 +49,8 @@ StartEvent make_start_event(std::string_view version, const policy::Policy& poli
     return event;
 }
 
-// Every limit below is the longest that a value may become, in bytes between its quotes. All of them and the fixed
-// part of a line stay within line_limit: the tests fill every value and look.
+// The numbers below bound the values, in bytes between the quotes. The longest line stays within line_limit: the
+// tests fill every value.
 
 std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
                          std::span<char> out) {

@@ -393,7 +393,8 @@ bool read_settings_again() {
         put_in_force(reading.settings);
         record::Recording* now = reading.settings->recording;
         if (before != nullptr && before != now) before->note_left(now);
-        if (now != nullptr && now != before) now->note_carried_over(process_precision(), process_floor());
+        if (record::RecordingChanges* changes = now != nullptr && now != before ? now->changes() : nullptr)
+            changes->note_carried_over(process_precision(), process_floor());
     }
     one_at_a_time.release();
     if (reading.settings == nullptr) return false;

@@ -35,7 +35,7 @@ bool put(std::string_view text) {
     return std::ferror(stdout) == 0;
 }
 
-/// A decision with the counters of one recording, as the report has it.
+/// Returns a decision with the counters of one recording, in the report's form.
 MergedRow row_with_counters(const RecordedRow& row, const RecordedCounters& counters) {
     MergedRow result = to_merged_row(row);
     result.counters = counters;
@@ -43,8 +43,7 @@ MergedRow row_with_counters(const RecordedRow& row, const RecordedCounters& coun
     return result;
 }
 
-/// `cblas_sgemm 128x128x128 ... : high (environment) -> tf32 by rounding operands`, as FP32_MATMUL_LOG=stderr says
-/// it.
+/// Returns the words of FP32_MATMUL_LOG=stderr: `cblas_sgemm 128x128x128 … -> tf32 by rounding operands`.
 std::string decision_words(const RecordedRow& row) {
     std::array<char, 1600> buffer;
     return row.is_overflow ? "(found no room)" : printable(record::format_decision_text(row.decision, buffer));
@@ -64,13 +63,15 @@ struct FieldVisitor {
         return visit(key, FieldValue::text_or_null(value));
     }
     FieldVisitor& integer(std::string_view key, std::int64_t value) { return visit(key, value); }
-    FieldVisitor& size(std::string_view key, std::int64_t value) { return visit(key, FieldValue::size_or_null(value)); }
+    FieldVisitor& size(std::string_view key, std::int64_t value) {
+        return visit(key, FieldValue::size_or_null(value));
+    }
     FieldVisitor& utc_time(std::string_view key, std::int64_t time_ns) {
         return visit(key, FieldValue::time(time_ns));
     }
 };
 
-/// The keys that every event begins with. `thread`: -1 for calls of several.
+/// Visits the keys that every event begins with. `thread`: -1 for calls of several threads.
 template <class Take>
 void visit_common_fields(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
                          std::int32_t thread, const Take& take) {
@@ -78,11 +79,10 @@ void visit_common_fields(std::string_view event, const RecordingFacts& facts, st
     write_common_fields(visitor, event, facts.process, {time_ns, facts.process.pid, thread});
 }
 
-/// Keeps the text that follows from a row of a recording, for the next call of that row: calls are many, rows are
-/// few.
+/// Caches a text made from a row for the next calls of that row: calls are many, rows few.
 class PerRow {
   public:
-    /// `make` appends it to an empty text.
+    /// Returns the row's text, which `make` appends to an empty one.
     template <class Make>
     const std::string& of(const RecordingFacts& facts, const RecordedRow& row, const Make& make) {
         if (texts_.empty()) texts_.resize(4096);
@@ -106,7 +106,7 @@ class PerRow {
     std::vector<Kept> texts_;
 };
 
-/// `python3 on node7, rank 3`
+/// Returns `python3 on node7, rank 3`.
 std::string with_place(std::string_view what, const record::ProcessFacts& process) {
     std::string text = fmt::format("{} on {}", what, process.host);
     if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
@@ -144,7 +144,7 @@ class TableWriter : public LogWriter {
     bool takes_decisions_again() const override { return true; }
 
   private:
-    /// Which process an entry is of, with a blank behind it; nothing where there is only one.
+    /// Names the process of an entry, with a blank behind it; empty if there is only one.
     std::string process_text(const RecordingFacts& facts) const {
         if (!names_processes_) return {};
         return fmt::format("{}{}{} ", names_hosts_ ? printable(facts.process.host) : "", names_hosts_ ? ":" : "",
@@ -155,7 +155,7 @@ class TableWriter : public LogWriter {
     std::size_t process_width_ = 0;
 };
 
-/// Events of docs/log-format.md: one object a line, or all of them as an array.
+/// Writes events of docs/log-format.md, one a line or all as an array.
 class JsonWriter : public LogWriter {
   public:
     explicit JsonWriter(bool is_array) : is_array_(is_array) {}
@@ -198,7 +198,7 @@ class JsonWriter : public LogWriter {
     }
 
   private:
-    /// `object` ends in a line feed.
+    /// Writes an object that ends in a line feed.
     bool put_object(std::string_view object) {
         if (!is_array_) return put(object);
         object.remove_suffix(1);
@@ -212,8 +212,7 @@ class JsonWriter : public LogWriter {
     bool has_entries_ = false;
 };
 
-/// The same events, but for `start`: the keys of `row` are the columns, for calls too, which leave empty what they do
-/// not have.
+/// Writes the same events as CSV, but for `start`. The columns are the keys of `row`; calls leave some of them empty.
 class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const>) override {
@@ -255,7 +254,7 @@ class CsvWriter : public LogWriter {
 };
 
 /// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: complete events, in microseconds.
-/// Times count from the begin of the first recording, since a double has no room for nanoseconds since 1970.
+/// Times count from the begin of the first recording, since a double cannot hold nanoseconds since 1970.
 class ChromeWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const> recordings) override {
@@ -276,9 +275,9 @@ class ChromeWriter : public LogWriter {
                         event.thread != 0 ? std::int64_t{event.thread} : event.slot, "",
                         event.is_timed ? std::string_view() : mean);
     }
-    /// A decision without its calls: the time from the begin of its first call to the end of its last.
+    /// Writes a decision without its calls, as one span from the begin of its first call to the end of its last.
     bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
-        // When the first call began is not recorded, only when it returned.
+        // The begin of the first call is not recorded, only its return.
         const auto mean_ns = counters.total_ns / std::max<std::uint64_t>(counters.calls, 1);
         const RecordedEvent first{.end_ns = counters.first_ns, .duration_ns = mean_ns};
         const std::string counts = fmt::format(R"(,"calls":{},"host_ns":{},"timed_calls":{})", counters.calls,
@@ -289,12 +288,13 @@ class ChromeWriter : public LogWriter {
     void end() override { put(has_entries_ ? "\n]}\n" : "{\"traceEvents\": []}\n"); }
 
   private:
-    /// A viewer knows processes by their numbers alone. That is the process id, but for those whose id another one
-    /// has too, of another machine or time: these come after the highest. Recordings of one process share its number.
+    /// Numbers the processes, since viewers tell them apart by number alone. The number is the process id; a further
+    /// process with the same id, of another machine or time, gets one above the highest. Recordings of one process
+    /// share its number.
     void number_processes(std::span<const RecordingFacts* const> recordings) {
         std::int64_t last = 0;
         for (const RecordingFacts* facts : recordings) last = std::max<std::int64_t>(last, facts->process.pid);
-        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one of each process
+        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one recording of each process, by id
         for (const RecordingFacts* facts : recordings) {
             auto& processes = of_id[facts->process.pid];
             const auto known = std::find_if(processes.begin(), processes.end(), [&](const RecordingFacts* other) {
@@ -329,14 +329,14 @@ class ChromeWriter : public LogWriter {
                 .append_json(text);
         }
     }
-    /// Of nanoseconds, and as short as a number of JSON that has a point can be.
+    /// Appends nanoseconds as microseconds, in the shortest JSON number with a point.
     static void append_microseconds(std::string& text, std::int64_t nanoseconds) {
         const fmt::format_int whole(nanoseconds / 1000), fraction(1000 + nanoseconds % 1000);
         text.append(whole.data(), whole.size()).append(".").append(fraction.data() + 1, 3);
         text.resize(text.find_last_not_of('0') + 1);
         if (text.back() == '.') text += '0';
     }
-    /// `more`: arguments; `about_duration`: the last of them, where there is something to say.
+    /// Writes one span. `more`: further arguments; `about_duration`: a remark that becomes the last one.
     bool complete(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
                   std::int64_t thread, std::string_view more, std::string_view about_duration) {
         begin_entry();
@@ -355,10 +355,10 @@ class ChromeWriter : public LogWriter {
         return put(line_ += "}}");
     }
 
-    PerRow heads_, arguments_;  ///< what is the same for each call of a row
+    PerRow heads_, arguments_;  ///< the parts that all calls of a row share
     std::string line_;
     bool has_entries_ = false;
-    std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< of processes
+    std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< numbers of processes
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };
 

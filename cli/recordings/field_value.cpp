@@ -12,14 +12,13 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns whether the text needs no escapes within the quotes of JSON.
+/// Returns true if the text needs no escapes within the quotes of JSON.
 bool is_plain(std::string_view text) {
     return std::all_of(text.begin(), text.end(),
                        [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
 }
 
-/// Spreadsheets take a cell that begins so for a formula (OWASP, "CSV injection"); the last four are full-width
-/// forms.
+/// Returns true if spreadsheets take the text for a formula (OWASP, "CSV injection").
 bool begins_formula(std::string_view text) {
     if (text.empty()) return false;
     if (static_cast<unsigned char>(text[0]) < 0x80) return std::string_view("=+-@\t\n").find(text[0]) != text.npos;
@@ -41,7 +40,7 @@ void append_csv_text(std::string& out, std::string_view text) {
         out += csv_text(text);
 }
 
-/// As Json does, and where the number is whole, as it is nearly always, in a fraction of the time.
+/// Appends a number like Json does; a whole one, as nearly all are, in a fraction of the time.
 void append_number(std::string& out, double number) {
     constexpr double first_with_exponent = 1e15;
     if (std::abs(number) >= first_with_exponent || number != std::trunc(number) || std::signbit(number)) {

@@ -41,7 +41,7 @@ void merge_field(const Field& field, Merged& merged) {
         merged = field;
 }
 
-/// The recording's row; nullptr: calls under no row.
+/// Returns a recording's row; nullptr stands for calls without a row.
 MergedRow to_merged_row(const record::RecordedRow* row) {
     if (row != nullptr) return cli::to_merged_row(*row);
     MergedRow merged;
@@ -104,7 +104,7 @@ void Share::add(const record::RecordedCounters& counters) {
     is_estimate |= counters.timed_calls < counters.calls;
 }
 
-/// The place in slots_ of a row that says the same, or where it would be. There are slots.
+/// Returns the place in slots_ of an equal row, or the free one for it. Precondition: slots_ is not empty.
 std::size_t MergedCalls::slot_of(const MergedRow& row) const {
     const std::size_t mask = slots_.size() - 1;
     const auto is_like = [&](const MergedDecision& other) { return other == row; };
@@ -160,7 +160,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .missed_children = recording.missed_children()};
     if (objects_ == Objects::kept) process.objects = recording.objects();
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
-    // A file may hold several rows of the same content; each process counts once in a merged row.
+    // A file may hold equal rows, and its process counts once in a merged row.
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
     for (const auto& [id, counters] : recording.counters()) {

@@ -10,7 +10,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// The kinds of record/decision_fields.def. Here any negative size is null: arguments that a library refused.
+// Kinds of record/decision_fields.def. A negative size, an argument that a library refused, is null.
 FieldValue string(SharedText text, int = 0) { return FieldValue::text_or_null(text); }
 FieldValue code(SharedText text) { return FieldValue::text_or_null(text); }
 FieldValue letter(const char& c) { return c == 0 ? FieldValue() : FieldValue(std::string_view(&c, 1)); }
@@ -40,7 +40,7 @@ constexpr RowColumn counts[] = {
     {"last", [](const MergedRow& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };
 
-/// What stands before the value of each column: `"m": `.
+/// Returns the text before a column's value: `"m":`.
 const std::string& quoted_name(const RowColumn& column) {
     static const auto names = [] {
         std::array<std::string, std::size(decisions) + std::size(counts)> all;

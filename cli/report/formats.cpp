@@ -45,8 +45,7 @@ std::string head_text(const MergedCalls& calls) {
     return text + "\n";
 }
 
-/// What was in force when the recordings began: one line for each policy, and for the settings of processes that have
-/// none.
+/// Describes the settings at the begin of the recordings, one line for each distinct set.
 std::string all_settings_text(const MergedCalls& calls) {
     std::map<std::string, std::uint64_t> settings;
     for (const MergedProcess& process : calls.processes()) {
@@ -126,7 +125,7 @@ Json json_of(const Share& share) {
     return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"timed_calls", share.timed_calls}};
 }
 
-/// Empty: this version does not know it.
+/// Returns the word of an origin; empty for one of a newer version.
 std::string_view origin_word(record::format::ChangeOrigin origin) {
     using record::format::ChangeOrigin;
     switch (origin) {
@@ -189,7 +188,7 @@ Json json_of(const MergedProcess& process) {
     return json;
 }
 
-/// A label's value in Prometheus's text format.
+/// Returns a label and its value in Prometheus's text format.
 std::string label(std::string_view name, std::string_view value) {
     std::string text = fmt::format("{}=\"", name);
     for (const char c : system::plain_text(system::with_valid_utf8(value), "\n")) {
@@ -266,7 +265,7 @@ void write_limited_table(const std::vector<const Row*>& rows, const TableLimits&
     }
 }
 
-/// What was called, and of that what did not run as it was asked for.
+/// Writes a table of all rows, and one of those that did not run as asked.
 template <class Row>
 void write_tables(const std::vector<const Row*>& rows, bool (*is_refused)(const Row*), const TableLimits& limits,
                   int stream, const TextSink& put) {
@@ -315,7 +314,7 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 
 namespace {
 
-/// What stands before the rows. With groups, these take their place.
+/// Returns the members before the rows; groups replace the rows.
 Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     Json json;
     json["schema"] = 1;
@@ -335,7 +334,7 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     return json;
 }
 
-/// One array of the report's object, as json_text() would write it: `write_element` appends each entry to a text.
+/// Writes an array of the report's object like json_text(). `write_element` appends an entry to a text.
 template <class Entries, class WriteElement>
 bool write_array(std::string_view name, const Entries& entries, const WriteElement& write_element,
                  ReportOutput& output) {
@@ -350,7 +349,7 @@ bool write_array(std::string_view name, const Entries& entries, const WriteEleme
     return output.put(text + (is_first ? "]" : "\n  ]"));
 }
 
-/// `json`, indented, behind four blanks on each line but the first.
+/// Appends `json`, indented, each line but the first behind four blanks.
 void append_indented(std::string& text, const Json& json) {
     for (const char c : dumped(json, 2)) {
         text += c;

@@ -6,7 +6,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// Follows the applied format: ` by math mode`.
+/// Returns the words that follow the applied format: ` by math mode`.
 std::string_view way_of(How how) {
     switch (how) {
         case How::forward:

@@ -1,4 +1,4 @@
-// The keys of events, in their order. `Line` is a JsonLine, or has its members that take a key and a value.
+// Keys of events, in their order. `Line` is a JsonLine, or has its members that take a key and a value.
 #pragma once
 
 #include <string_view>

@@ -29,13 +29,13 @@ class JsonLine {
     JsonLine& code(std::string_view key, std::optional<Enumeration> value) {
         return code(key, value ? to_string(*value) : std::string_view());
     }
-    /// 'N' → "N", '\0' → null.
+    /// Writes a string of one character; null for '\0'.
     JsonLine& letter(std::string_view key, char value);
     JsonLine& integer(std::string_view key, std::optional<std::int64_t> value);
-    /// -1 → null.
+    /// Writes an integer; null for -1.
     JsonLine& size(std::string_view key, std::int64_t value);
     JsonLine& utc_time(std::string_view key, std::int64_t time_ns);
-    /// 80 → "8.0", 103 → "10.3", 0 → null.
+    /// Writes "8.0" for 80, "10.3" for 103, null for 0.
     JsonLine& compute_capability(std::string_view key, std::int32_t value);
     /// Appends members that another JsonLine has written, commas between them included.
     JsonLine& members(std::string_view members);

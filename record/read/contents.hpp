@@ -1,6 +1,5 @@
-// What a recording says but for its rows, texts and events, which are read as they are asked for:
-// read/reader.hpp gives it out. Every access to the file is a copy, so that neither a hostile file nor a running
-// writer can do harm.
+// Contents of a recording, which read/reader.hpp hands out. Rows, texts and events are read on demand.
+// Every access to the file is a copy, so that neither a hostile file nor a running writer can do harm.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +18,23 @@
 
 namespace fp32shim::record {
 
-/// What was read. For one thread; made anew by each refresh().
+/// Contents of one reading. For one thread; each refresh() makes new ones.
 class RecordingContents {
   public:
-    /// `file` outlives this.
+    /// Keeps a reference to `file`.
     explicit RecordingContents(RecordingBytes& file) : bytes(file), decisions(file, problems) {}
     RecordingContents(const RecordingContents&) = delete;
     RecordingContents& operator=(const RecordingContents&) = delete;
 
-    /// Facts, counters, changes, and where the rest is. An error where there is nothing that can be read. Once only.
+    /// Reads facts, counters and changes, and finds the rest. Returns an error if nothing can be read. Call once.
     std::string read();
 
-    /// What was loaded. Read when it is first asked for.
+    /// Returns the loaded objects, which the first call reads.
     const RecordedObjects& objects();
-    /// nullptr: there is no such row, which is a problem where calls are counted under it. Valid until the next call.
+    /// Returns nullptr for a missing row, and notes a problem if calls are counted under it. Valid until the next
+    /// call.
     const RecordedRow* row(std::uint32_t id);
-    /// nullptr: it has no calls.
+    /// Returns nullptr for a row without calls.
     const format::CounterRecord* counters_of(std::uint32_t row) const;
     RecordedCounters to_counters(const format::CounterRecord& record) const;
     RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;

@@ -32,7 +32,7 @@ void RecordingDecisions::rest() {
     texts_ = {};
 }
 
-/// `is_new`: it may have been published after the window was read.
+/// Finds a published row. `is_new`: the row may be newer than the window, which is then read again.
 std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const SegmentPlace* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
@@ -94,7 +94,7 @@ void RecordingDecisions::put_into_words(std::uint32_t id, const Published& publi
     words.is_used = true;
 }
 
-/// A text that many rows have is read once.
+/// Returns a text from the cache, so that one of many rows is read once.
 const std::string& RecordingDecisions::known_text(format::StringId id, std::uint64_t referred_from) {
     static const std::string none;
     if (id == 0) return none;
@@ -106,7 +106,7 @@ const std::string& RecordingDecisions::known_text(format::StringId id, std::uint
     return cached.text;
 }
 
-/// Once more than at the start, since a row that is read late may name a text that is new.
+/// Finds a segment of texts. Indexes the file once more on a miss, since a late row may name a new text.
 const SegmentPlace* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
     const SegmentPlace* known = find_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_looked_again_, true)) return known;
@@ -141,7 +141,7 @@ std::string RecordingDecisions::text(format::StringId id, std::uint64_t referred
     }
     if (size_plus_one > 1 && size <= format::segment_size - begin) {
         std::string text(text_window_.at(segment->offset + begin, size));
-        text.resize(size);  // what the file does not have any more is zeros
+        text.resize(size);  // zeros for bytes that the file has lost
         return text;
     }
     problems_.add(referred_from, name() + " that is not in the file; it is shown as empty");

@@ -49,7 +49,7 @@ RecordingReader::RecordingReader(std::unique_ptr<RecordingBytes> bytes)
 RecordingReader::~RecordingReader() = default;
 
 RecordingReader::Opened RecordingReader::open(const std::string& path) {
-    // O_NONBLOCK: a pipe without a writer must not be waited for.
+    // O_NONBLOCK, so that opening a pipe without a writer does not wait.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor >= 0) return read(descriptor, path);
     const int error = errno;
@@ -97,7 +97,8 @@ RecordingState RecordingReader::state() const {
     if (!recorded.has_boot_of(self)) {
         utsname names{};
         const bool is_same_host = uname(&names) == 0 && contents_->facts.process.host == names.nodename;
-        return is_same_host ? RecordingState::ended : RecordingState::unknown;  // before a restart; elsewhere
+        return is_same_host ? RecordingState::ended
+                            : RecordingState::unknown;  // ended by a restart, or on another machine
     }
     // In another namespace the process has another id here, or none.
     if (recorded.pid_namespace != self.pid_namespace) return find_in_proc(recorded);

@@ -10,7 +10,6 @@
 #include "record/format/clock.hpp"
 #include "record/log_path.hpp"
 #include "record/write/memory.hpp"
-#include "record/write/writer.hpp"
 #include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
@@ -254,12 +253,6 @@ std::string_view children_path(std::string_view log, std::span<char> out) {
     log.remove_suffix(extension.size());
     writer.text(log).text(".children").text(extension).text({"\0", 1});
     return writer.overflowed() ? std::string_view() : writer.view().substr(0, writer.size() - 1);
-}
-
-bool Recording::note_child(const UnseenChild& child, ChildEvent event) const {
-    if (!file_.is_open()) return false;
-    record::note_child(*header(), child, event);
-    return true;
 }
 
 }  // namespace fp32shim::record

@@ -315,19 +315,13 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
 }
 
 std::uint32_t RecordingFile::take_oldest() {
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!queue_lock_.acquire()) return 0;
-    const std::uint32_t number = queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
-    queue_lock_.release();
-    return number;
+    const system::HeldLock held(queue_lock_);
+    return !held || queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
 }
 
 void RecordingFile::remember(std::uint32_t number) {
     if (queue_ == nullptr) return;
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!queue_lock_.acquire()) return;
-    queue_[queue_end_++ % limits_.segments] = number;
-    queue_lock_.release();
+    if (const system::HeldLock held(queue_lock_); held) queue_[queue_end_++ % limits_.segments] = number;
 }
 
 /// Whether the descriptor is still ours, or could be opened again: once per process, and only if the file still has
@@ -342,7 +336,7 @@ bool RecordingFile::has_descriptor() {
             system::raw::close(again);
         }
     }
-    std::atomic_ref(header()->flags).fetch_or(format::flag_closed, std::memory_order_relaxed);
+    set_flag(format::flag_closed);
     if (said_closed_.first()) {
         char buffer[1024];
         system::LineWriter out(buffer);
@@ -384,10 +378,8 @@ int RecordingFile::open_new(std::string_view path) {
 
 /// `error`: an errno, or 0 where the file has its full size.
 void RecordingFile::complain(int error) {
-    format::Header& mapped = *header();
-    const std::uint32_t flag = error == 0 ? format::flag_file_full : format::flag_io_error;
-    std::atomic_ref(mapped.flags).fetch_or(flag, std::memory_order_relaxed);
-    if (error != 0) std::atomic_ref(mapped.last_error).store(error, std::memory_order_relaxed);
+    set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
+    if (error != 0) std::atomic_ref(header()->last_error).store(error, std::memory_order_relaxed);
     if (error == 0 ? !said_full_.first() : !said_error_.first()) return;
 
     char buffer[1024];

@@ -8,6 +8,7 @@
 #include "shim/loader/provider.hpp"
 #include "shim/running.hpp"
 #include "shim/thread_context.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::cublas {
 namespace {

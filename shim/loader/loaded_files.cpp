@@ -88,20 +88,20 @@ bool is_bound_past(const elf::Object& object) {
 enum class Bindings : bool { leave, check };
 
 /// Precondition: a Reading is held.
-void note(record::Recording::ObjectNotes& notes, const link_map* map, Bindings bindings) {
+void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bindings) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
     const bool is_past = bindings == Bindings::check && is_bound_past(elf::read_object(map));
-    notes.add({path, elf::build_id(map), is_past});
+    walk.add({path, elf::build_id(map), is_past});
 }
 
 /// Precondition: a Reading is held.
-void note_all(record::Recording& recording, Bindings bindings) {
-    record::Recording::ObjectNotes notes(recording);
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(notes, map, bindings);
-    if (has_lookup_past.load(std::memory_order_relaxed)) recording.note_lookup_past();
+void note_all(record::RecordingObjects& objects, Bindings bindings) {
+    record::RecordingObjects::Walk walk(objects);
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(walk, map, bindings);
+    if (has_lookup_past.load(std::memory_order_relaxed)) objects.note_lookup_past();
     // What was unloaded while this process was forked cannot be named any more.
-    if (!elf::list_is_whole()) recording.note_objects_missed();
+    if (!elf::list_is_whole()) objects.note_missed();
 }
 
 /// Reads, but changes nothing of what others use: products may still be called after it. All that it needs is there
@@ -112,18 +112,20 @@ __attribute__((destructor)) void note_exit() {
     if (recording == nullptr) return;
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    note_all(*recording, Bindings::check);
-    recording->note_objects_complete(stamp);
+    note_all(*recording->objects(), Bindings::check);
+    recording->objects()->note_complete(stamp);
     recording->note_exit();
 }
 
 }  // namespace
 
 void note_loaded_files(record::Recording& recording) {
+    record::RecordingObjects* const objects = recording.objects();
+    if (objects == nullptr) return;
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    if (recording.objects_stamp() != stamp) note_all(recording, Bindings::leave);
-    recording.note_objects_complete(stamp);
+    if (objects->stamp() != stamp) note_all(*objects, Bindings::leave);
+    objects->note_complete(stamp);
 }
 
 void note_files_before_closing(const void* handle) {
@@ -134,14 +136,14 @@ void note_files_before_closing(const void* handle) {
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
     const elf::Scope scope = elf::own_scope(closed);
-    if (scope.count() == 0) return note_all(*recording, Bindings::check);
-    record::Recording::ObjectNotes notes(*recording);
-    for (std::size_t i = 0; i < scope.count(); ++i) note(notes, scope.at(i), Bindings::check);
+    if (scope.count() == 0) return note_all(*recording->objects(), Bindings::check);
+    record::RecordingObjects::Walk walk(*recording->objects());
+    for (std::size_t i = 0; i < scope.count(); ++i) note(walk, scope.at(i), Bindings::check);
 }
 
 void note_lookup_past() {
     has_lookup_past.store(true, std::memory_order_relaxed);
-    if (record::Recording* recording = own_recording()) recording->note_lookup_past();
+    if (record::Recording* recording = own_recording()) recording->objects()->note_lookup_past();
 }
 
 }  // namespace fp32shim

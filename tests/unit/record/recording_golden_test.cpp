@@ -74,11 +74,11 @@ void write_program(const std::string& path, policy::LogLevel level) {
         recording->count(*writer, 1, begin, begin + 500 + static_cast<std::uint64_t>(i) % 10, with_events, square);
     }
     recording->count(*writer, 2, 9'000'000, 9'004'096, with_events, lt);
-    recording->note_precision(policy::Precision::highest);
-    recording->note_object({"", build_id, false});
-    recording->note_object({"/usr/lib/libfoo.so", {}, false});
-    recording->note_object({"/usr/lib/libfoo.so", {}, true});
-    recording->note_objects_complete(1);
+    recording->changes()->note_precision(policy::Precision::highest);
+    recording->objects()->note({"", build_id, false});
+    recording->objects()->note({"/usr/lib/libfoo.so", {}, false});
+    recording->objects()->note({"/usr/lib/libfoo.so", {}, true});
+    recording->objects()->note_complete(1);
     recording->note_exit();
 }
 
