@@ -4,6 +4,7 @@
 
 namespace fp32shim::system {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 IoError describe_io_error(int error) {
     switch (error) {
         case EACCES:

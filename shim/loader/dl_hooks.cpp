@@ -10,7 +10,6 @@
 
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
-#include "shim/loader/elf/text.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/loader/next_definition.hpp"
@@ -18,6 +17,7 @@
 #include "shim/loader/slots.hpp"
 #include "shim/site.hpp"
 #include "shim/table/functions.hpp"
+#include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
@@ -73,7 +73,7 @@ void say_no_slot_left(const char* name) {
     char buffer[256];
     system::LineWriter line(buffer);
     line.text("more functions were asked for by name than there are entry points; not seen: ");
-    line.text(elf::view(name)).text(" and later ones");
+    line.text(system::view(name)).text(" and later ones");
     system::stderr_line(line.view());
 }
 
@@ -96,16 +96,16 @@ void* entry_point_for(const char* name, void* found) {
 /// again as the provider. It gets a slot for the definition behind us instead.
 bool next_is_ours(const char* name, std::uintptr_t return_address) {
     const elf::Reading reading;
-    return find_next(object_containing(return_address - 1), elf::view(name), {}).is_ours;
+    return find_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
 }
 
 /// What a lookup that finds us first would find without us; nullptr: nothing.
 void* found_behind_us(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::Reading reading;
     const LoadedObject* caller = object_containing(return_address - 1);
-    if (handle == RTLD_NEXT) return find_next(caller, elf::view(name), version).address;
-    if (handle == RTLD_DEFAULT) return find_default(caller, elf::view(name), version).address;
-    return find_in_handle(handle, elf::view(name), version).address;
+    if (handle == RTLD_NEXT) return find_next(caller, system::view(name), version).address;
+    if (handle == RTLD_DEFAULT) return find_default(caller, system::view(name), version).address;
+    return find_in_handle(handle, system::view(name), version).address;
 }
 
 void* real_lookup(void* handle, const char* name, const char* version) {
@@ -121,7 +121,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
     }
     // RTLD_NEXT and RTLD_DEFAULT go by whoever calls the real function, which here would be us.
     if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {
-        const std::string_view wanted = version == nullptr ? std::string_view{} : elf::view(version);
+        const std::string_view wanted = version == nullptr ? std::string_view{} : system::view(version);
         found = found_behind_us(handle, name, wanted, return_address);
     }
     if (found != nullptr) return entry_point_for(name, found);

@@ -8,10 +8,10 @@
 #include "shim/children/child_watch.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
-#include "shim/loader/elf/text.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/settings.hpp"
 #include "shim/table/functions.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim {
 namespace {
@@ -45,8 +45,8 @@ bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
 bool may_go_on_to_us(const elf::Object& object) {
     bool is_wrapper = false;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) {
-        const std::string_view name = elf::view(object.strings + object.symbols[symbol].st_name);
-        is_wrapper = is_wrapper || elf::equal(name, "dlsym") || elf::equal(name, "dlvsym");
+        const std::string_view name = system::view(object.strings + object.symbols[symbol].st_name);
+        is_wrapper = is_wrapper || system::equal(name, "dlsym") || system::equal(name, "dlvsym");
     });
     for_each_product_relocation(object, [&](FunctionIndex, std::uint32_t symbol, const ElfW(Rela)&) {
         is_wrapper = is_wrapper || object.symbols[symbol].st_shndx == SHN_UNDEF;
@@ -89,7 +89,7 @@ enum class Bindings : bool { leave, check };
 
 /// Precondition: a Reading is held.
 void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bindings) {
-    const std::string_view path = elf::view(map->l_name);
+    const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
     const bool is_past = bindings == Bindings::check && is_bound_past(elf::read_object(map));
     walk.add({path, elf::build_id(map), is_past});

@@ -4,7 +4,7 @@
 
 #include "shim/arena.hpp"
 #include "shim/loader/elf/objects.hpp"
-#include "shim/loader/elf/text.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim {
 
@@ -42,7 +42,7 @@ constinit std::atomic<std::uint32_t> walks{0};  ///< of the loader's list, to fi
 /// The record of an object of that name that was gone, and is there again.
 LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::string_view name) {
     for (LoadedObject* gone = head; gone != nullptr; gone = gone->next) {
-        if (!is_same(*gone, map) || !elf::equal(gone->name, name)) continue;
+        if (!is_same(*gone, map) || !system::equal(gone->name, name)) continue;
         gone->stamp.store(walks.load(std::memory_order_acquire), std::memory_order_release);
         gone->imports_are_old.store(true, std::memory_order_release);
         gone->width.store(IntegerWidth::not_probed, std::memory_order_release);
@@ -88,7 +88,7 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) { return (h
 std::uint64_t mix(std::uint64_t hash, const link_map* map) {
     hash = mix(hash, reinterpret_cast<std::uint64_t>(map));
     hash = mix(hash, map->l_addr ^ reinterpret_cast<std::uint64_t>(map->l_ld));
-    for (const char letter : elf::view(map->l_name)) hash = mix(hash, static_cast<unsigned char>(letter));
+    for (const char letter : system::view(map->l_name)) hash = mix(hash, static_cast<unsigned char>(letter));
     return hash;
 }
 
@@ -167,7 +167,7 @@ bool notice_unloaded_objects() {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         LoadedObject* known = find_record(bucket_of(map).load(std::memory_order_acquire), map);
         // Another file may lie at the very place of one that is gone.
-        if (known != nullptr && elf::equal(known->name, elf::name_of(map)))
+        if (known != nullptr && system::equal(known->name, elf::name_of(map)))
             known->stamp.store(walk, std::memory_order_release);
     }
     bool any = false;

@@ -1,7 +1,7 @@
 #include "shim/loader/provider.hpp"
 
 #include "shim/loader/elf/objects.hpp"
-#include "shim/loader/elf/text.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim {
 namespace {

@@ -4,20 +4,9 @@
 
 #include <cstdint>
 
-namespace fp32shim::blas {
+#include "shim/table/operation.hpp"
 
-enum class Operation : std::uint8_t {
-    gemm,   ///< C := alpha op(A) op(B) + beta C
-    gemmt,  ///< the same, only the `uplo` triangle of the n×n C
-    symm,   ///< C := alpha A B + beta C (side 'L') or alpha B A + beta C ('R'), A symmetric, `uplo` stored
-    hemm,   ///< the same, A Hermitian
-    syrk,   ///< C := alpha A A^T + beta C (trans 'N') or alpha A^T A + beta C, `uplo` of the n×n C
-    herk,   ///< the same with A^H; alpha and beta are real
-    syr2k,  ///< C := alpha A B^T + alpha B A^T + beta C, or transposed
-    her2k,  ///< the same with ^H; alpha complex, beta real
-    trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; out of place where C is given
-    trsm,   ///< B := alpha op(A)^-1 B: recognised, never altered
-};
+namespace fp32shim::blas {
 
 /// Where a role does not exist for an operation its field is 0 (characters: '\0').
 /// Characters are upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one).
