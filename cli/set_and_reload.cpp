@@ -187,7 +187,9 @@ std::vector<std::int32_t> process_ids(std::span<const std::string> words) {
     return pids;
 }
 
-constexpr const char* pids_description = "Processes that record, as fp32shim ps lists them";
+void add_pids(CLI::App& app, const std::function<void(const std::vector<std::string>&)>& take_words) {
+    app.add_option_function("PID", take_words, "Processes that record, as fp32shim ps lists them")->type_name("PID");
+}
 
 void add_all(CLI::App& app, LiveOptions& options) {
     app.add_flag("--all", options.all, "All processes of this user that record; for root, of all users");
@@ -205,8 +207,7 @@ Action define_set(CLI::App& app) {
         if (has_precision) (*precision)->add_result(words.back());
         options->pids = process_ids(std::span(words).first(words.size() - (has_precision ? 1 : 0)));
     };
-    CLI::Option* pids = app.add_option_function<std::vector<std::string>>("PID", take_words, pids_description);
-    pids->type_name("PID");
+    add_pids(app, take_words);
     std::vector<std::string_view> allowed = policy::texts_of(policy::default_precision_words);
     allowed.push_back(back_to_settings);
     *precision = app.add_option("PRECISION", options->precision, "Precision of products from now on")
@@ -223,9 +224,7 @@ Action define_set(CLI::App& app) {
 
 Action define_reload(CLI::App& app) {
     auto options = std::make_shared<LiveOptions>();
-    const auto take_words = [options](const std::vector<std::string>& words) { options->pids = process_ids(words); };
-    CLI::Option* pids = app.add_option_function<std::vector<std::string>>("PID", take_words, pids_description);
-    pids->type_name("PID");
+    add_pids(app, [options](const std::vector<std::string>& words) { options->pids = process_ids(words); });
     add_all(app, *options);
     return [options] { return reload(*options); };
 }

@@ -40,7 +40,7 @@ struct Seen {
     std::uint64_t fp32_calls = 0;   ///< FP32 and BF16x9
     std::uint64_t lower_calls = 0;  ///< TF32, BF16, FP16
     SettingsInForce settings;       ///< current ones
-    std::vector<MergedRow> rows;    ///< by host time
+    std::vector<MergedRow> rows;    ///< sorted by host time
 };
 
 /// Counters at the previous look.

@@ -9,7 +9,7 @@ namespace fp32shim::policy {
 /// One element of a glob.
 struct GlobElement {
     enum class Kind : std::uint8_t {
-        literal,  ///< this byte
+        literal,  ///< one given byte
         any,      ///< `?`: one byte
         set,      ///< `[abc]`, `[!abc]`: one byte of a set
         run,      ///< `*`: any bytes

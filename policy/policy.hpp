@@ -25,7 +25,7 @@ struct Conditions {
     std::vector<std::string> function, caller, executable, command, host, scope;  ///< globs
     std::vector<Device> device;
     std::vector<Dtype> dtype;
-    std::vector<Range> compute_capability;  ///< in units of 10·major + minor
+    std::vector<Range> compute_capability;  ///< unit: 10·major + minor
     std::vector<Range> m, n, k, batch, min_dim, max_dim, flops;
 
     bool empty() const;
@@ -60,7 +60,7 @@ struct Policy {
     std::string name;      ///< empty when none
     std::string revision;  ///< empty when none
     std::string file;      ///< path; empty when none
-    std::string sha256;    ///< of the file's bytes, lower-case hex; empty when none
+    std::string sha256;    ///< sum of the file's bytes, lower-case hex; empty when none
 
     Precision default_precision = Precision::native;
     Source default_source = Source::native;  ///< environment, file or native
@@ -73,7 +73,7 @@ struct Policy {
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;
 
-    std::string log_path;  ///< with placeholders: `stderr`, `NAME.jsonl` or `NAME.fp32rec`; empty when none
+    std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty when none
     LogLevel log_level = LogLevel::unset;
     std::uint64_t log_max_size = 1ULL << 30;  ///< bytes
     OnFull log_on_full = OnFull::drop;
@@ -87,7 +87,7 @@ struct Policy {
     OnError on_error = OnError::continue_untouched;
     bool disabled = false;  ///< FP32_MATMUL_DISABLE=1
 
-    std::vector<Rule> rules;  ///< in the order of trial: user's file, then the site's
+    std::vector<Rule> rules;  ///< sorted by the order of trial: user's file, then the site's
 
     /// Returns true if a rule depends on the sizes of a call.
     bool looks_at_sizes() const;

@@ -14,6 +14,8 @@
 #include <set>
 #include <type_traits>
 
+#include "policy/descriptor.hpp"
+
 namespace fp32shim::cli {
 namespace {
 
@@ -30,17 +32,11 @@ constexpr unsigned char this_byte_order = std::endian::native == std::endian::li
 class FileBytes {
   public:
     // O_NONBLOCK: a FIFO of that name must not block.
-    explicit FileBytes(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    explicit FileBytes(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
         struct stat facts = {};
-        if (descriptor_ >= 0 && fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode)) {
+        if (file_.number() >= 0 && fstat(file_.number(), &facts) == 0 && S_ISREG(facts.st_mode))
             size_ = static_cast<std::uint64_t>(facts.st_size);
-        }
     }
-    ~FileBytes() {
-        if (descriptor_ >= 0) close(descriptor_);
-    }
-    FileBytes(const FileBytes&) = delete;
-    FileBytes& operator=(const FileBytes&) = delete;
 
     std::uint64_t size() const { return size_; }
 
@@ -58,10 +54,8 @@ class FileBytes {
 
     template <class T>
     std::optional<T> one(std::uint64_t offset) const {
-        static_assert(std::is_trivially_copyable_v<T>);
-        T element;
-        if (offset >= size_ || read(offset, &element, sizeof(T)) < sizeof(T)) return std::nullopt;
-        return element;
+        const auto found = array<T>(offset, 1);
+        return found.empty() ? std::nullopt : std::optional(found.front());
     }
 
   private:
@@ -70,14 +64,14 @@ class FileBytes {
         std::uint64_t done = 0;
         while (done < size) {
             const ssize_t got =
-                pread(descriptor_, static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
+                pread(file_.number(), static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
             if (got <= 0) break;
             done += static_cast<std::uint64_t>(got);
         }
         return done;
     }
 
-    int descriptor_;
+    Descriptor file_;
     std::uint64_t size_ = 0;
 };
 
@@ -98,32 +92,25 @@ class Names {
 };
 
 std::string machine_name(std::uint16_t machine) {
-    switch (machine) {
-        case EM_X86_64:
-            return "x86-64";
-        case EM_AARCH64:
-            return "aarch64";
-        case EM_386:
-            return "i386";
-        case EM_ARM:
-            return "arm";
-        case EM_PPC64:
-            return "ppc64";
-        case EM_RISCV:
-            return "riscv";
-        case EM_S390:
-            return "s390";
-        default:
-            return fmt::format("machine {}", machine);
+    constexpr std::pair<std::uint16_t, std::string_view> names[] = {
+        {EM_X86_64, "x86-64"}, {EM_AARCH64, "aarch64"}, {EM_386, "i386"}, {EM_ARM, "arm"},
+        {EM_PPC64, "ppc64"},   {EM_RISCV, "riscv"},     {EM_S390, "s390"}};
+    for (const auto& [number, name] : names) {
+        if (number == machine) return std::string(name);
     }
+    return fmt::format("machine {}", machine);
+}
+
+std::vector<Elf64_Phdr> read_segments(const FileBytes& file, const Elf64_Ehdr& header) {
+    if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
+    return file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum);
 }
 
 /// Program headers and dynamic section of a file: the loader's view.
 class DynamicFile {
   public:
     DynamicFile(const FileBytes& file, const Elf64_Ehdr& header)
-        : file_(file), segments_(file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {
-        if (header.e_phentsize != sizeof(Elf64_Phdr)) segments_.clear();
+        : file_(file), segments_(read_segments(file, header)) {
         for (const Elf64_Phdr& segment : segments_) {
             if (segment.p_type != PT_DYNAMIC) continue;
             is_dynamic_ = true;
@@ -314,8 +301,7 @@ bool is_readable(const Elf64_Ehdr& header) {
 }
 
 std::vector<std::uint8_t> read_build_id(const FileBytes& file, const Elf64_Ehdr& header) {
-    if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
-    for (const auto& segment : file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {
+    for (const Elf64_Phdr& segment : read_segments(file, header)) {
         if (segment.p_type != PT_NOTE) continue;
         const std::uint64_t alignment = segment.p_align == 8 ? 8 : 4;
         const auto aligned = [&](std::uint64_t size) { return (size + alignment - 1) / alignment * alignment; };
@@ -400,8 +386,8 @@ Markers find_markers(const std::string& path, std::span<const std::string_view> 
             scan(section.sh_offset, section.sh_size);
         }
     }
-    if (!sections.empty() || header->e_phentsize != sizeof(Elf64_Phdr)) return found;
-    for (const auto& segment : file.array<Elf64_Phdr>(header->e_phoff, header->e_phnum)) {
+    if (!sections.empty()) return found;
+    for (const Elf64_Phdr& segment : read_segments(file, *header)) {
         if (segment.p_type == PT_LOAD) scan(segment.p_offset, segment.p_filesz);
     }
     return found;

@@ -24,7 +24,7 @@ struct ElfSymbol {
 struct ElfFile {
     bool is_this_architecture = false;   ///< class, byte order and machine are this program's
     std::string machine;                 ///< `x86-64`, `aarch64`, `i386`, …
-    bool is_dynamic = false;             ///< it has a dynamic section
+    bool is_dynamic = false;             ///< has a dynamic section
     bool is_symbolic = false;            ///< -Bsymbolic: looks names up in itself first
     std::string interpreter;             ///< empty: none
     std::string soname;                  ///< empty: none

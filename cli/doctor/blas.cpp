@@ -36,6 +36,7 @@ bool is_library_name(std::string_view name) {
                        [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+/// A library by the name that the loader looks for.
 struct Located {
     std::string name;
     std::string path;
@@ -63,9 +64,21 @@ std::vector<Located> read_loader_cache() {
     return found;
 }
 
-std::vector<std::string> library_path_folders() {
+/// Returns the libraries that the loader finds by name, in its order: LD_LIBRARY_PATH, then its cache.
+std::vector<Located> findable_libraries() {
+    std::vector<Located> found;
     const char* variable = std::getenv("LD_LIBRARY_PATH");
-    return variable == nullptr ? std::vector<std::string>() : list_entries(variable, ":;");
+    for (const std::string& folder : list_entries(variable == nullptr ? "" : variable, ":;")) {
+        std::error_code error;
+        const auto first = static_cast<std::ptrdiff_t>(found.size());
+        for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+            found.push_back({entry.path().filename().string(), entry.path().string()});
+        std::sort(found.begin() + first, found.end(),
+                  [](const Located& a, const Located& b) { return a.name < b.name; });
+    }
+    std::vector<Located> cache = read_loader_cache();
+    found.insert(found.end(), cache.begin(), cache.end());
+    return found;
 }
 
 std::string name_with(const ElfFile& elf, std::string_view part) {
@@ -162,21 +175,9 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
 }
 
 std::vector<BlasLibrary> find_blas_libraries() {
-    std::vector<Located> located;
-    for (const std::string& folder : library_path_folders()) {
-        std::error_code error;
-        std::vector<Located> here;
-        for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-            here.push_back({entry.path().filename().string(), entry.path().string()});
-        }
-        std::sort(here.begin(), here.end(), [](const Located& a, const Located& b) { return a.name < b.name; });
-        located.insert(located.end(), here.begin(), here.end());
-    }
-    const std::vector<Located> cache = read_loader_cache();
-    located.insert(located.end(), cache.begin(), cache.end());
     std::vector<BlasLibrary> libraries;
     std::set<std::string> names;  // the loader takes the first of a name
-    for (const Located& candidate : located) {
+    for (const Located& candidate : findable_libraries()) {
         if (!is_library_name(candidate.name) || !names.insert(candidate.name).second) continue;
         libraries.push_back(identify_blas(candidate.name, candidate.path));
     }
@@ -185,12 +186,8 @@ std::vector<BlasLibrary> find_blas_libraries() {
 
 std::string find_library(const std::string& soname) {
     std::error_code error;
-    for (const std::string& folder : library_path_folders()) {
-        std::string path = fmt::format("{}/{}", folder, soname);
-        if (std::filesystem::exists(path, error)) return path;
-    }
-    for (const Located& candidate : read_loader_cache()) {
-        if (candidate.name == soname) return candidate.path;
+    for (const Located& candidate : findable_libraries()) {
+        if (candidate.name == soname && std::filesystem::exists(candidate.path, error)) return candidate.path;
     }
     for (const char* folder : {"/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"}) {
         std::string path = folder + soname;

@@ -16,7 +16,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// What glibc 2.36 prints, each line behind `     PID:\t`:
+// Output of glibc 2.36, each line after `     PID:\t`:
 //
 //     Initial object scopes
 //     object=PROGRAM [0]                       0: the linker namespace

@@ -20,7 +20,7 @@ struct Preload {
 /// Settings of this process's environment, and the findings about them.
 struct ExaminedSettings {
     policy::Loaded loaded;
-    std::vector<Preload> preloads;  ///< in the order of loading
+    std::vector<Preload> preloads;  ///< sorted by the order of loading
     std::vector<Finding> findings;  ///< errors and warnings of the policy, and conflicts
 };
 

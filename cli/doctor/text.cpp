@@ -155,8 +155,7 @@ std::string verdict_text(const DoctorResult& result) {
     if (result.seen.empty() && result.not_seen.empty() && program.not_observed.empty()) {
         text +=
             "\nNothing that it loaded multiplies float32 matrices through a BLAS, or otherwise as far as is known.\n"
-            "Programs that it started in an environment of their own (sudo, env -i, containers) were not looked "
-            "at.\n";
+            "Programs that it started in an environment of their own (sudo, env -i, containers) were not examined.\n";
     }
     return text;
 }

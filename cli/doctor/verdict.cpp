@@ -8,23 +8,19 @@
 #include "cli/binaries/function_kind.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/result.hpp"
+#include "cli/output/terminal.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-std::string listed(const std::vector<std::string>& names) {
-    constexpr std::size_t most = 3;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) (text += i == 0 ? "" : ", ") += names[i];
-    return names.size() <= most ? text : fmt::format("{} and {} more", text, names.size() - most);
-}
+constexpr std::size_t most_names = 3;
 
 std::string base_names(const std::vector<std::string>& paths) {
     std::vector<std::string> names;
     names.reserve(paths.size());
     for (const std::string& path : paths) names.emplace_back(record::base_name(path));
-    return listed(names);
+    return listed(names, most_names);
 }
 
 std::string provider_text(const Calls& calls) {
@@ -46,7 +42,7 @@ std::string calls_text(const Calls& calls, const std::vector<std::string>& calle
     std::vector<std::string> functions = calls.functions;
     std::stable_partition(functions.begin(), functions.end(), is_sgemm);
     return fmt::format("{}{} call{} {} of {}", calls.family == "cublas" ? "on a GPU: " : "", base_names(callers),
-                       callers.size() == 1 ? "s" : "", listed(functions), provider_text(calls));
+                       callers.size() == 1 ? "s" : "", listed(functions, most_names), provider_text(calls));
 }
 
 /// Groups entries by key, in the order in which the keys first appear.
@@ -64,10 +60,19 @@ std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries,
     return groups;
 }
 
-std::vector<std::string> without_repetition(std::vector<std::string> names) {
+template <class T, class Key>
+void keep_first(std::vector<T>& list, Key key) {
     std::set<std::string> known;
-    std::erase_if(names, [&](const std::string& name) { return !known.insert(name).second; });
-    return names;
+    std::erase_if(list, [&](const T& entry) { return !known.insert(key(entry)).second; });
+}
+
+/// Returns the distinct paths that the entries of a group have in one field.
+template <class T>
+std::vector<std::string> distinct(const std::vector<const T*>& group, std::string T::*field) {
+    std::vector<std::string> paths;
+    for (const T* entry : group) paths.push_back(entry->*field);
+    keep_first(paths, [](const std::string& path) { return path; });
+    return paths;
 }
 
 void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
@@ -77,11 +82,7 @@ void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
     };
     for (const auto& group : grouped(all, key)) {
         const Calls& calls = *group.front();
-        std::vector<std::string> callers;
-        callers.reserve(group.size());
-        for (const Calls* member : group) callers.push_back(member->caller);
-        callers = without_repetition(callers);
-        const std::string text = calls_text(calls, callers);
+        const std::string text = calls_text(calls, distinct(group, &Calls::caller));
         if (calls.seen)
             result.seen.push_back(text);
         else
@@ -95,11 +96,8 @@ void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
 void judge_bypasses(const std::vector<const Bypass*>& all, DoctorResult& result) {
     const auto key = [](const Bypass& bypass) { return std::tie(bypass.title, bypass.message); };
     for (const auto& group : grouped(all, key)) {
-        std::vector<std::string> objects;
-        objects.reserve(group.size());
-        for (const Bypass* bypass : group) objects.push_back(bypass->object);
-        objects = without_repetition(objects);
         const Bypass& bypass = *group.front();
+        const std::vector<std::string> objects = distinct(group, &Bypass::object);
         result.not_seen.push_back({bypass.object,
                                    fmt::format("{} in {}: {}", bypass.title, base_names(objects), bypass.message),
                                    bypass.remedy});
@@ -129,8 +127,7 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
     for (const ExaminedProcess& process : program.processes) {
         for (const std::string& path : process.unreadable) {
             result.not_seen.push_back(
-                {path,
-                 fmt::format("{}: its file could not be read afterwards, and what it calls cannot be told", path),
+                {path, fmt::format("{}: its file could not be read afterwards, so its calls are not known", path),
                  ""});
         }
     }
@@ -142,12 +139,6 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
              fmt::format("it {}: libraries that it would have loaded later were not examined", ended_text(ended)),
              "run it so that it succeeds"});
     }
-}
-
-template <class T, class Key>
-void keep_first(std::vector<T>& list, Key key) {
-    std::set<std::string> known;
-    std::erase_if(list, [&](const T& entry) { return !known.insert(key(entry)).second; });
 }
 
 std::string key_of(const Finding& finding) { return finding.about + '\n' + finding.message; }

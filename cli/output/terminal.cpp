@@ -259,6 +259,13 @@ std::string counted(std::uint64_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
 }
 
+std::string listed(const std::vector<std::string>& names, std::size_t most) {
+    const std::size_t shown = std::min(most, names.size());
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(shown);
+    return fmt::format("{}{}", fmt::join(names.begin(), end, ", "),
+                       shown < names.size() ? fmt::format(" and {} more", names.size() - shown) : "");
+}
+
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 }  // namespace fp32shim::cli

@@ -96,6 +96,9 @@ std::string share_text(std::uint64_t part, std::uint64_t whole);
 /// Returns a count with its noun: `1 call`, `1,234 calls`.
 std::string counted(std::uint64_t count, std::string_view noun);
 
+/// Returns the first `most` names and the number of others: `a, b, c and 4 more`.
+std::string listed(const std::vector<std::string>& names, std::size_t most);
+
 /// Writes to stdout; main() reports errors.
 void print(std::string_view text);
 

@@ -18,11 +18,12 @@ struct Ended {
 int replace_by_program(const std::string& path, const std::vector<std::string>& words,
                        const std::vector<std::string>& environment);
 
+/// Destination of the program's stdout.
+enum class Output : std::uint8_t { to_stdout, to_stderr };
+
 /// Runs the program to its end, in this process's group, with its descriptors and signal mask. Signals that a process
 /// sends to this one are passed on; those of the terminal reach the program anyway. When the terminal stops the
 /// program, this process stops too, so that the shell's job control sees one job.
-/// `output`: the program's stdout goes there.
-enum class Output : std::uint8_t { to_stdout, to_stderr };
 Ended run_program(const std::string& path, const std::vector<std::string>& words,
                   const std::vector<std::string>& environment, Output output = Output::to_stdout);
 

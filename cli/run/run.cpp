@@ -185,10 +185,8 @@ void choose_compilation_cache(const policy::Policy& policy, const record::Proces
 std::string recorded_text(const std::vector<std::string>& paths) {
     if (paths.size() == 1) return "recorded in " + paths.front();
     constexpr std::size_t most = 10;
-    std::string text = fmt::format("recorded in {} files, one per process: ", paths.size());
-    for (std::size_t i = 0; i < std::min(most, paths.size()); ++i) (text += i == 0 ? "" : ", ") += paths[i];
-    if (paths.size() > most) text += fmt::format(" and {} more", paths.size() - most);
-    return text + "; name all of them to report and verify";
+    return fmt::format("recorded in {} files, one per process: {}; name all of them to report and verify",
+                       paths.size(), listed(paths, most));
 }
 
 bool ends_under_preload(const Unseen& unseen) { return unseen.why == record::WhyUnseen::musl; }

@@ -55,10 +55,7 @@ std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
         const std::string text = bypass.name + where;
         if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
     }
-    std::string list;
-    for (std::size_t i = 0; i < std::min(most, texts.size()); ++i) list += (i == 0 ? "" : ", ") + texts[i];
-    if (texts.size() > most) list += fmt::format(" and {} more", texts.size() - most);
-    return printable(list);
+    return printable(listed(texts, most));
 }
 
 }  // namespace

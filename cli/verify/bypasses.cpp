@@ -12,6 +12,7 @@
 #include "cli/binaries/function_kind.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "record/process_facts.hpp"
 
@@ -87,11 +88,8 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
                 PossibleBypasses& bypasses) {
     constexpr std::size_t shown = 5;
     for (const auto& [why, names] : unread) {
-        std::string list;
-        for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) (list += i == 0 ? "" : ", ") += names[i];
-        if (names.size() > shown) list += fmt::format(" and {} more", names.size() - shown);
         bypasses.add(unread_libraries,
-                     fmt::format("{}: what was loaded {}, so only the name was looked at", list, why),
+                     fmt::format("{}: the loaded file {}, so only its name was judged", listed(names, shown), why),
                      "verify where the program ran", recording);
     }
 }

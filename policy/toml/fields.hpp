@@ -54,6 +54,26 @@ auto read_word(const Entry& entry, const auto& words, Report& report) {
     return read_word(entry, entry.value, words, report);
 }
 
+/// Assigns a value that was read. After an error the target keeps its own.
+template <class Target, class T>
+void take(Target& target, std::optional<T> value) {
+    if (value) target = *std::move(value);
+}
+
+// Readers for rows of Key: each reads one field of its target.
+template <auto field, class Target>
+void string_into(const Entry& entry, Target& target, Report& report) {
+    take(target.*field, read_string(entry, report));
+}
+template <auto field, class Target>
+void boolean_into(const Entry& entry, Target& target, Report& report) {
+    take(target.*field, read_boolean(entry, report));
+}
+template <auto field, const auto& words, class Target>
+void word_into(const Entry& entry, Target& target, Report& report) {
+    take(target.*field, read_word(entry, words, report));
+}
+
 /// Reads the entries that `keys` lists and reports the others.
 template <class Target, std::size_t count>
 void read_entries(const Value::Table& table, std::string_view section, const Key<Target> (&keys)[count],
@@ -80,6 +100,11 @@ void read_table(const Entry& entry, const Key<Target> (&keys)[count], Target& ta
     } else {
         report_not_allowed(entry, "a table", report);
     }
+}
+
+template <const auto& keys, class Target>
+void table_into(const Entry& entry, Target& target, Report& report) {
+    read_table(entry, keys, target, report);
 }
 
 }  // namespace fp32shim::policy

@@ -17,7 +17,7 @@ struct PolicyFile {
         refused,     ///< the file has the wrong owner
     };
     State state = State::unreadable;
-    std::string bytes;    ///< at most one byte more than a policy may have
+    std::string bytes;    ///< contents, up to one byte more than a policy may have
     std::string problem;  ///< error and remedy; empty if the file was read
 };
 

@@ -499,7 +499,7 @@ def test_that_nothing_multiplies_is_said_of_what_was_looked_at():
                           capture_output=True, text=True)
     verdict = done.stdout.split("Nothing that it loaded multiplies")[1]
     assert verdict.splitlines()[1] == (
-        "Programs that it started in an environment of their own (sudo, env -i, containers) were not looked at.")
+        "Programs that it started in an environment of their own (sudo, env -i, containers) were not examined.")
 
 
 # ---- broken files
