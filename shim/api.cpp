@@ -6,9 +6,9 @@
 
 #include "fp32shim/fp32shim.h"
 #include "policy/decide.hpp"
-#include "shim/decision.hpp"
-#include "shim/settings.hpp"
-#include "shim/thread_context.hpp"
+#include "shim/decision/decide.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/thread/thread_context.hpp"
 
 static_assert(FP32SHIM_MAX_SCOPES == fp32shim::scope_depth_limit);
 static_assert(FP32SHIM_MAX_SCOPE_PATH == fp32shim::scope_label_limit);

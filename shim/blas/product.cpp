@@ -10,7 +10,7 @@ class ArgumentReader {
         : positions_(site.function->positions()),
           frame_(frame),
           is_cblas_(site.function->convention == Convention::cblas),
-          is_wide_(site.width.load(std::memory_order_relaxed) == IntegerWidth::bits64) {}
+          is_wide_(site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64) {}
 
     bool has(Role role) const { return positions_.of(role) >= 0; }
     std::int64_t word(Role role) const { return frame_.word(positions_.of(role)); }
@@ -225,7 +225,7 @@ void describe(const Site& site, const Frame& frame, Product& product) {
     product.level3.operation = function.family->operation;
     product.level3.is_complex = function.family->dtype == policy::Dtype::complex64;
 
-    if (site.width.load(std::memory_order_relaxed) == IntegerWidth::unknown) return;
+    if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown) return;
     const ArgumentReader arguments(site, frame);
     if (arguments.is_cblas()) {
         const auto layout = static_cast<std::int32_t>(arguments.word(Role::layout));

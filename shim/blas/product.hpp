@@ -5,7 +5,7 @@
 
 #include "policy/matmul_call.hpp"
 #include "shim/blas/emulate/level3.hpp"
-#include "shim/entry/gate.hpp"
+#include "shim/entry/frame.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim::blas {

@@ -159,6 +159,10 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
 
 }  // namespace
 
+FunctionIndex gemm_beside(const Function& function) {
+    return row_beside(function, function.family->dtype == policy::Dtype::complex64 ? "cgemm" : "sgemm");
+}
+
 std::int64_t call_with_frame(const Site& site, const Frame& frame) {
     const auto words = static_cast<std::size_t>(site.function->positions().words);
     if (site.function->convention == Convention::cblas) return cblas_calls[words](site.real, frame);

@@ -5,7 +5,7 @@
 
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/level3.hpp"
-#include "shim/entry/gate.hpp"
+#include "shim/entry/frame.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim::blas {
@@ -16,6 +16,9 @@ struct BoundRoutine {
     const Function* function = nullptr;
     void* address = nullptr;  ///< nullptr: the provider has none
 };
+
+/// Returns the row of the plain gemm of the same dtype and name form, or -1.
+FunctionIndex gemm_beside(const Function& function);
 
 /// Calls the site's function with the arguments of `frame`, and returns what it returns.
 std::int64_t call_with_frame(const Site& site, const Frame& frame);

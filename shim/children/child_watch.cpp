@@ -16,9 +16,9 @@
 #include "record/process_facts.hpp"
 #include "record/write/children.hpp"
 #include "record/write/memory.hpp"
-#include "shim/arena.hpp"
 #include "shim/loader/elf/objects.hpp"
-#include "shim/settings.hpp"
+#include "shim/memory/arena.hpp"
+#include "shim/settings/settings.hpp"
 #include "system/io_error.hpp"
 #include "system/own_descriptor.hpp"
 #include "system/raw_syscall.hpp"
@@ -184,7 +184,7 @@ int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent eve
     return error;
 }
 
-void say_not_noted(const record::UnseenChild& child, int error) {
+[[gnu::cold]] void say_not_noted(const record::UnseenChild& child, int error) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char line[1024];

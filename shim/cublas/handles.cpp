@@ -3,9 +3,9 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 
-#include "shim/arena.hpp"
 #include "shim/cublas/environment.hpp"
-#include "shim/running.hpp"
+#include "shim/memory/arena.hpp"
+#include "shim/thread/running.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::cublas {

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <string_view>
 
-#include "shim/arena.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
+#include "shim/memory/arena.hpp"
 
 namespace fp32shim::cublas {
 namespace {

@@ -4,14 +4,11 @@
 #include <cstring>
 #include <optional>
 
-#include "shim/cublas/govern.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
 #include "shim/cublas/lt_search.hpp"
-#include "shim/cublas/plan.hpp"
-#include "shim/cublas/routes.hpp"
-#include "shim/decision.hpp"
-#include "shim/running.hpp"
+#include "shim/cublas/run.hpp"
+#include "shim/thread/running.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cublas {
@@ -95,7 +92,7 @@ bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) 
 /// False: nothing that the shim can read; the library will say what is wrong with it. Where the handle is none, the
 /// library looks at nothing else, and so does this.
 bool describe(const Site& site, const Parts& parts, const void* algorithm, LtProduct& result) {
-    const Library& library = *site.library;
+    const Library& library = *site.cublas.library;
     Product& product = result.product;
     policy::MatmulCall& call = result.call;
     call.function = functions[row_cublasLtMatmul].name;  // rules name it, and its search is decided alike
@@ -306,7 +303,7 @@ bool multiplies(const policy::MatmulCall& call) {
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
                                         std::int32_t compute_type, Format format, bool tells_actual, Done& done,
                                         Reason& obstacle) {
-    const Library& library = *site.library;
+    const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     obstacle = Reason::no_algorithm;
     ChangedDesc desc;
@@ -347,9 +344,9 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     if (lt.product.handle != nullptr && is_of_other_compute_type(algorithm, own_compute_type)) {
         if (const auto status = run_with_another_algorithm()) return *status;
     }
-    const auto status = static_cast<std::int32_t>(site.route->as_called(site.real, frame));
+    const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
     if (!is_refusal(status) || status == status_alloc_failed) {
-        if (tells_actual && status == status_success) done.actual = actual_format(*site.library, algorithm);
+        if (tells_actual && status == status_success) done.actual = actual_format(*site.cublas.library, algorithm);
         return status;
     }
     // It may be for an algorithm of a changed search that is no longer remembered.
@@ -364,8 +361,8 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
 
 bool has_changed_searches() { return searches_were_changed.load(std::memory_order_acquire); }
 
-Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force) {
-    const Outcome untouched{0, site.real};
+CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force) {
+    const CallOutcome untouched{0, site.real};
     const bool logs = in_force.logs();
     const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
     const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
@@ -392,8 +389,8 @@ Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_forc
     return {status, nullptr};
 }
 
-Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force) {
-    const Outcome untouched{0, site.real};
+CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force) {
+    const CallOutcome untouched{0, site.real};
     const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
     const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
@@ -408,7 +405,7 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
     const Plan plan = plan_call(site, lt.product, in_force, in_words);
     ChangedDesc desc;
     if (plan.change.how == record::How::compute_type &&
-        desc.copy(*site.library, parts.desc, plan.change.compute_type) &&
+        desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type) &&
         search.changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
         // From now on products are looked at, whatever the settings: see run.
         if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
@@ -418,9 +415,9 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
     return {search.as_asked(parts.desc, own_compute_type), nullptr};
 }
 
-Outcome govern_lt_check(Site& site, const Frame& frame) {
-    const Outcome untouched{0, site.real};
-    const Library& library = *site.library;
+CallOutcome govern_lt_check(Site& site, const Frame& frame) {
+    const CallOutcome untouched{0, site.real};
+    const Library& library = *site.cublas.library;
     const auto* desc = reinterpret_cast<const void*>(frame.word(argument_desc));
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(check_algorithm));
     if (!has_changed_searches() || !has_everything_needed(library) || desc == nullptr || algorithm == nullptr ||

@@ -5,22 +5,22 @@
 #pragma once
 
 #include "shim/entry/gate.hpp"
-#include "shim/settings.hpp"
+#include "shim/settings/settings.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim::cublas {
 
 /// cublasLtMatmul: describe, decide, plan, run, record.
-Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force);
+CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force);
 
 /// Whether the program may hold algorithms that were found for another compute type than it asked for.
 bool has_changed_searches();
 
 /// cublasLtMatmulAlgoCheck and …ForStream: an algorithm that a changed search found is checked against the product
 /// that it was found for.
-Outcome govern_lt_check(Site& site, const Frame& frame);
+CallOutcome govern_lt_check(Site& site, const Frame& frame);
 
 /// cublasLtMatmulAlgoGetHeuristic and …ForStream: answers for the product as it will be run. Not counted.
-Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
+CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
 
 }  // namespace fp32shim::cublas

@@ -6,7 +6,8 @@
 #pragma once
 
 #include "shim/cublas/library.hpp"
-#include "shim/entry/gate.hpp"
+#include "shim/entry/frame.hpp"
+#include "shim/site.hpp"
 
 namespace fp32shim::cublas {
 

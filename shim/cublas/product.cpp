@@ -166,7 +166,7 @@ void describe_request(const Site& site, const Frame& frame, std::uint64_t settin
     Asked& asked = product.asked;
     asked.road = family.road;
     if (product.handle == nullptr) return;
-    asked.math_mode = program_math_mode(*product.handle, *site.library);
+    asked.math_mode = program_math_mode(*product.handle, *site.cublas.library);
     if (asked.math_mode == math_unknown) {
         product.handle = nullptr;
         return;
@@ -176,10 +176,11 @@ void describe_request(const Site& site, const Frame& frame, std::uint64_t settin
     if (arguments.has(Role::compute_type) && asked.compute_type == 0) asked.compute_type = -1;
     asked.algorithm = arguments.enumerator(Role::algorithm, gemm_default);
     asked.is_grouped = family.batching == Batching::groups;
-    asked.has_compute_type_form = site.with_compute_type != nullptr;
-    asked.has_bf16x9 = site.library->has_bf16x9();
+    asked.has_compute_type_form = site.cublas.with_compute_type != nullptr;
+    asked.has_bf16x9 = site.cublas.library->has_bf16x9();
     asked.compute_capability = product.device.compute_capability;
-    product.key = join(settings, handle_key(asked.compute_capability, asked.math_mode), site.route->key(frame));
+    product.key =
+        join(settings, handle_key(asked.compute_capability, asked.math_mode), site.cublas.route->key(frame));
 }
 
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call) {

@@ -5,7 +5,7 @@
 #include "policy/matmul_call.hpp"
 #include "shim/cublas/handles.hpp"
 #include "shim/cublas/make_plan.hpp"
-#include "shim/entry/gate.hpp"
+#include "shim/entry/frame.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim::cublas {

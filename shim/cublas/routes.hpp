@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "shim/entry/gate.hpp"
+#include "shim/entry/frame.hpp"
 #include "shim/table/families.hpp"
 
 namespace fp32shim::cublas {

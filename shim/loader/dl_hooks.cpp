@@ -17,7 +17,8 @@
 #include "shim/loader/next_definition.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/loader/slots.hpp"
-#include "shim/site.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/sites/find_site.hpp"
 #include "shim/table/functions.hpp"
 #include "system/stderr_line.hpp"
 
@@ -67,7 +68,7 @@ void find_real_functions() {
     __atomic_store_n(&fp32shim_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
 }
 
-void say_no_slot_left(const char* name) {
+[[gnu::cold]] void say_no_slot_left(const char* name) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
@@ -82,13 +83,13 @@ void say_no_slot_left(const char* name) {
 void* entry_point_for(const char* name, void* found) {
     const elf::Reading reading;
     if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
-        note_lookup_past();
+        note_lookup_past(own_recording());
         return found;
     }
     void* slot = slot_for(find_function(name), found);
     if (slot != nullptr) return slot;
     say_no_slot_left(name);
-    note_lookup_past();
+    note_lookup_past(own_recording());
     return found;
 }
 
@@ -160,7 +161,7 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
         if (real_dlclose == nullptr) return -1;  // no C library: cannot be
         real.store(real_dlclose, std::memory_order_relaxed);
     }
-    note_files_before_closing(handle);
+    if (record::Recording* recording = own_recording()) note_files_before_closing(*recording, handle);
     int result = 0;
     {
         const elf::Closing closing;

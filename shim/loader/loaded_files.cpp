@@ -5,25 +5,16 @@
 
 #include <atomic>
 
-#include "shim/children/child_watch.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/elf/text.hpp"
 #include "shim/loader/loaded_object.hpp"
-#include "shim/settings.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim {
 namespace {
 
 constinit std::atomic<bool> has_lookup_past{false};
-
-/// This process's recording, where it has made one.
-record::Recording* own_recording() {
-    const Settings* known = known_settings();
-    if (known == nullptr || known->recording == nullptr) return nullptr;
-    return known->recording->is_of_this_process() ? known->recording : nullptr;
-}
 
 bool is_of_the_kernel(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
@@ -104,19 +95,6 @@ void note_all(record::Recording& recording, Bindings bindings) {
     if (!elf::list_is_whole()) recording.note_objects_missed();
 }
 
-/// Reads, but changes nothing of what others use: products may still be called after it. All that it needs is there
-/// until the process is gone.
-__attribute__((destructor)) void note_exit() {
-    if (has_to_leave_a_recording()) settings();
-    record::Recording* recording = own_recording();
-    if (recording == nullptr) return;
-    const elf::Reading reading;
-    const std::uint64_t stamp = objects_stamp();
-    note_all(*recording, Bindings::check);
-    recording->note_objects_complete(stamp);
-    recording->note_exit();
-}
-
 }  // namespace
 
 void note_loaded_files(record::Recording& recording) {
@@ -126,22 +104,27 @@ void note_loaded_files(record::Recording& recording) {
     recording.note_objects_complete(stamp);
 }
 
-void note_files_before_closing(const void* handle) {
-    record::Recording* recording = own_recording();
-    if (recording == nullptr) return;
+void note_files_before_closing(record::Recording& recording, const void* handle) {
     const elf::Reading reading;
     // A handle of glibc's is the object's link_map. The program itself never goes.
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
     const elf::Scope scope = elf::own_scope(closed);
-    if (scope.count() == 0) return note_all(*recording, Bindings::check);
-    record::Recording::ObjectNotes notes(*recording);
+    if (scope.count() == 0) return note_all(recording, Bindings::check);
+    record::Recording::ObjectNotes notes(recording);
     for (std::size_t i = 0; i < scope.count(); ++i) note(notes, scope.at(i), Bindings::check);
 }
 
-void note_lookup_past() {
+void note_files_at_exit(record::Recording& recording) {
+    const elf::Reading reading;
+    const std::uint64_t stamp = objects_stamp();
+    note_all(recording, Bindings::check);
+    recording.note_objects_complete(stamp);
+}
+
+void note_lookup_past(record::Recording* recording) {
     has_lookup_past.store(true, std::memory_order_relaxed);
-    if (record::Recording* recording = own_recording()) recording->note_lookup_past();
+    if (recording != nullptr) recording->note_lookup_past();
 }
 
 }  // namespace fp32shim

@@ -12,11 +12,14 @@ namespace fp32shim {
 /// Notes every file that is loaded now. RecordingSettings::look_at_objects. Thread-safe, async-signal-safe.
 void note_loaded_files(record::Recording& recording);
 
-/// Notes the files that dlclose of this handle may unload, and whether they are bound past us, in this process's
-/// recording if it has one. Thread-safe.
-void note_files_before_closing(const void* handle);
+/// Notes the files that dlclose of this handle may unload, and if they are bound past us. Thread-safe.
+void note_files_before_closing(record::Recording& recording, const void* handle);
 
-/// A product's function was handed out past us.
-void note_lookup_past();
+/// Notes every file, and if it is bound past us. Reads, but changes nothing of what others use: products may still be
+/// called afterwards.
+void note_files_at_exit(record::Recording& recording);
+
+/// Notes that a product's function was handed out past us; without a recording, for the one that may begin later.
+void note_lookup_past(record::Recording* recording);
 
 }  // namespace fp32shim

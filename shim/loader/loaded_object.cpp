@@ -2,9 +2,9 @@
 
 #include <iterator>
 
-#include "shim/arena.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/text.hpp"
+#include "shim/memory/arena.hpp"
 
 namespace fp32shim {
 

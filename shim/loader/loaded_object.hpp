@@ -77,7 +77,4 @@ extern std::atomic<const std::uint64_t*> loader_adds;  ///< of elf::find_loader_
     return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);
 }
 
-/// Asks a library once how wide its integers are, by a level-1 routine that behaves differently for each width.
-IntegerWidth integer_width(LoadedObject& library, const Function& function);
-
 }  // namespace fp32shim

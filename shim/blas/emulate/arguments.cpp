@@ -1,9 +1,8 @@
-// The argument checks of the BLAS and CBLAS reference. Where implementations differ the stricter one holds: a call
-// that fails here is forwarded untouched, and the library says what it thinks of it.
+#include "shim/blas/emulate/arguments.hpp"
+
 #include <algorithm>
 #include <string_view>
 
-#include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/operand.hpp"
 
 namespace fp32shim::blas {

@@ -23,12 +23,6 @@ struct Routine {
     void* context = nullptr;
 };
 
-/// Whether the arguments satisfy the checks of the BLAS reference (what would make `xerbla` speak fails here).
-bool arguments_are_valid(const Level3& product);
-
-/// Whether the product multiplies anything: no zero size and alpha not zero.
-bool multiplies(const Level3& product);
-
 enum class EmulationResult : std::uint8_t {
     done,
     scratch_limit,  ///< the operands do not fit, even in blocks; nothing was called or written

@@ -1,4 +1,4 @@
-#include "shim/argument_key.hpp"
+#include "shim/entry/argument_key.hpp"
 
 namespace fp32shim {
 

@@ -1,4 +1,4 @@
-#include "shim/own_memory.hpp"
+#include "shim/memory/own_memory.hpp"
 
 #include <setjmp.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "shim/arena.hpp"
+#include "shim/memory/arena.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

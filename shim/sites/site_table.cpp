@@ -1,7 +1,7 @@
-#include "shim/site_table.hpp"
+#include "shim/sites/site_table.hpp"
 
-#include "shim/arena.hpp"
 #include "shim/entry/gate.hpp"
+#include "shim/memory/arena.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim {

@@ -2,7 +2,7 @@
 // counted.
 #pragma once
 
-#include "shim/entry/gate.hpp"
+#include "shim/entry/frame.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim {

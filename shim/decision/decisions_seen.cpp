@@ -1,4 +1,4 @@
-#include "shim/decisions_seen.hpp"
+#include "shim/decision/decisions_seen.hpp"
 
 #include <atomic>
 #include <cstdint>

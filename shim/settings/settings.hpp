@@ -41,13 +41,19 @@ extern constinit std::atomic<const Settings*> settings_in_force;
 /// The settings in force, where somebody has read them.
 inline const Settings* known_settings() { return settings_in_force.load(std::memory_order_acquire); }
 
+/// Returns this process's recording if it has made one; a forked child's is not its parent's.
+record::Recording* own_recording();
+
 extern constinit std::atomic<std::uint32_t> settings_changes;
 
 /// Counts changes of settings, overrides and scopes: whoever works on old ones can see it.
 inline std::uint32_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
 
-/// To be called after what decisions depend on has changed: nothing that was kept before holds any more.
+/// Counts a change of what decisions depend on, so that nothing that was kept before holds any more.
 void settings_changed();
+
+/// Makes settings_changed() call `renew` from now on. Call sites do, so that settings need not know of them.
+void call_when_settings_change(void (*renew)());
 
 /// Counts changes of the process-wide settings of the C API.
 std::uint8_t process_override_count();

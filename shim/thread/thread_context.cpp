@@ -1,4 +1,4 @@
-#include "shim/thread_context.hpp"
+#include "shim/thread/thread_context.hpp"
 
 #include <pthread.h>
 #include <sys/mman.h>

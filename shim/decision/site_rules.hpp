@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "policy/matmul_call.hpp"
-#include "shim/settings.hpp"
+#include "shim/settings/settings.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim {

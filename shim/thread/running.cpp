@@ -1,4 +1,4 @@
-#include "shim/running.hpp"
+#include "shim/thread/running.hpp"
 
 #include "shim/loader/elf/objects.hpp"
 

@@ -9,7 +9,7 @@
 #include "policy/precision.hpp"
 #include "record/lines/decision_log.hpp"
 #include "record/write/writer.hpp"
-#include "shim/kept_decisions.hpp"
+#include "shim/decision/kept_decisions.hpp"
 
 namespace fp32shim {
 

@@ -1,7 +1,7 @@
-#include "shim/site_rules.hpp"
+#include "shim/decision/site_rules.hpp"
 
 #include "policy/decide.hpp"
-#include "shim/arena.hpp"
+#include "shim/memory/arena.hpp"
 
 namespace fp32shim {
 namespace {
