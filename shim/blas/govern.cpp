@@ -43,7 +43,7 @@ bool run_rounded(void* context, const Level3& single) {
 
 /// Says that nothing was computed: a stand-in has another signature than the function that was called, so arguments
 /// that cannot be read cannot be passed on either.
-[[gnu::cold]] void say_unreadable(const Site& site) {
+void say_unreadable(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];

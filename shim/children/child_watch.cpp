@@ -184,7 +184,7 @@ int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent eve
     return error;
 }
 
-[[gnu::cold]] void say_not_noted(const record::UnseenChild& child, int error) {
+void say_not_noted(const record::UnseenChild& child, int error) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char line[1024];

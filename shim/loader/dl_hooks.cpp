@@ -68,7 +68,7 @@ void find_real_functions() {
     __atomic_store_n(&fp32shim_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
 }
 
-[[gnu::cold]] void say_no_slot_left(const char* name) {
+void say_no_slot_left(const char* name) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];

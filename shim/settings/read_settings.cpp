@@ -159,7 +159,7 @@ void read(Reading& reading) {
     reading.settings = settings.release();
 }
 
-[[gnu::cold]] void say_unread(const Reading& reading, std::string_view why) {
+void say_unread(const Reading& reading, std::string_view why) {
     char buffer[256];
     record::LineWriter line(buffer);
     line.text("the settings could not be read: ").escaped(why, 100);

@@ -10,13 +10,12 @@
 #include "shim/loader/provider.hpp"
 #include "shim/loader/slots.hpp"
 #include "shim/sites/known_sites.hpp"
-#include "shim/sites/target.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
 namespace {
 
-[[gnu::cold]] void say_ambiguous(const Site& site, const LoadedObject& provider) {
+void say_ambiguous(const Site& site, const LoadedObject& provider) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[1024];
@@ -33,7 +32,7 @@ bool any_library_multiplies() {
     return false;
 }
 
-[[noreturn, gnu::cold]] void end_without_provider(const Function& function, std::string_view caller) {
+[[noreturn]] void end_without_provider(const Function& function, std::string_view caller) {
     char buffer[1024];
     record::LineWriter line(buffer);
     line.text("no loaded library provides ").text(function.name).text(", called from ");
@@ -136,7 +135,6 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
         is_of_cublas(site->function->convention) ? cublas::bind(*site) : bind_cpu(*site);
         if (site->ambiguous) say_ambiguous(*site, *site->provider);
     }
-    site->target.store(gate_of(*site), std::memory_order_relaxed);
     return site;
 }
 

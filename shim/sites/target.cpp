@@ -20,14 +20,14 @@ bool needs_gate(Site& site) {
                                                    : blas::needs_gate(site, in_force);
 }
 
-}  // namespace
-
 void* gate_of(const Site& site) {
     if (site.function->convention == Convention::cublas) return reinterpret_cast<void*>(&fp32shim_cublas_gate);
     const bool is_worth_a_look =
         blas::may_take_express_lane(site, settings()) || site.forwards_while_bound.load(std::memory_order_relaxed);
     return reinterpret_cast<void*>(is_worth_a_look ? &fp32shim_express_gate : &fp32shim_govern_gate);
 }
+
+}  // namespace
 
 void refresh(Site& site) {
     // Two threads that do this at once may store in the wrong order. So a thread that finds other settings afterwards

@@ -5,9 +5,6 @@
 
 namespace fp32shim {
 
-/// Returns the gate of a new site, before its target is known.
-void* gate_of(const Site& site);
-
 /// Sets the target by the settings in force, and forgets what the site has kept under older ones.
 void refresh(Site& site);
 
