@@ -1,4 +1,4 @@
-// The public C API: see include/fp32shim/fp32shim.h for what each function promises.
+// The public C API. include/fp32shim/fp32shim.h says what each function promises.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -20,7 +20,7 @@ using policy::Floor;
 using policy::Precision;
 using policy::Source;
 
-/// The API keeps errno, as its header promises.
+/// Puts errno back at the end of a block: the API keeps it.
 class ErrnoKeeper {
   public:
     ErrnoKeeper() : saved_(errno) {}
@@ -34,13 +34,13 @@ class ErrnoKeeper {
 
 bool is_active() { return !settings().forward_everything; }
 
-/// A precision that a program may ask for: every one but bf16x9, which is for rules.
+/// Parses a precision that a program may ask for: every one but bf16x9, which is for rules.
 std::optional<Precision> precision_of(const char* text) {
     const std::optional<Precision> precision = policy::parse_precision(text);
     return precision == Precision::bf16x9 ? std::nullopt : precision;
 }
 
-/// Copies a name; false where the buffer is too small. A buffer that is not wanted (NULL, 0) always fits.
+/// Copies a name. Returns false if the buffer is too small. NULL with size 0 means not wanted, and always fits.
 bool give(std::string_view text, char* buffer, std::size_t size) {
     if (buffer == nullptr) return size == 0;
     if (text.size() >= size) return false;
@@ -58,7 +58,7 @@ struct Setting {
     Source source;
 };
 
-/// What this thread would be asked to run at now, rules aside.
+/// Returns the precision that this thread asks for now, rules aside, and who set it.
 Setting setting_in_force() {
     if (const ThreadContext* context = existing_thread_context();
         context != nullptr && context->scope().precision >= 0)

@@ -35,7 +35,7 @@ struct CpuSite {
 /// The part of a site that only functions of cuBLAS use.
 struct CublasSite {
     std::atomic<std::uint64_t> plan;  ///< for all calls of the site, see cublas/plan.hpp; 0: none is kept
-    const cublas::Route* route;       ///< how the function is called and changed
+    const cublas::Route* route;       ///< the ways to call the function
     const cublas::Library* library;   ///< the provider's other functions that the shim calls
     void* with_compute_type;          ///< the provider's function that does the same with a compute type
 };
@@ -44,14 +44,14 @@ struct CublasSite {
 /// go on with the return address of another such caller. The first two members are read by assembly without a lock;
 /// a site whose caller or provider was unloaded gets return_address 0, which matches no call.
 struct Site {
-    std::atomic<std::uintptr_t> return_address;  ///< where the call returns to; 0: dead
+    std::atomic<std::uintptr_t> return_address;  ///< address that the call returns to; 0: dead
     std::atomic<void*> target;                   ///< the real function, or the gate of governed calls
     void* real;                                  ///< the provider's function, with the signature of `routine`
     const Function* function;                    ///< the function that the program called
     const Function* routine;                     ///< `function`, or a stand-in where no library has that
     LoadedObject* provider;
     LoadedObject* caller;        ///< nullptr: code outside every object
-    LoadedObject* on_behalf_of;  ///< where the shim itself is the caller: the library that jumped on from its call
+    LoadedObject* on_behalf_of;  ///< library that jumped on from its own call, if the shim itself is the caller
 
     // The express lane reads these and the line above: two cache lines.
     std::uint64_t number;                    ///< unique, also among sites made anew in the same memory

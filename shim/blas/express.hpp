@@ -53,7 +53,7 @@ std::uint64_t express_word(const Site& site, const Settings& in_force, const pol
     return argument_key(site.keyed, frame, is_wide, site.number * random + static_cast<std::uint32_t>(express));
 }
 
-/// Where and how a call on the express lane is counted.
+/// The thread's recording, and the key under which a call on the express lane is counted.
 struct ExpressCall {
     record::Recording* recording = nullptr;  ///< nullptr: the call takes the long way
     record::ThreadWriter* writer = nullptr;

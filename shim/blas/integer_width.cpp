@@ -10,7 +10,7 @@ namespace {
 // With n = 0xffffffff00000003, a 32-bit interface sees 3 elements and finds the largest; a 64-bit one sees a negative
 // count and returns 0. (Reference BLAS: "if n < 1, isamax is zero".)
 constexpr std::int64_t three_or_negative = static_cast<std::int64_t>(0xffffffff00000003U);
-// Likewise one element to copy, or none.
+// With n = 0xffffffff00000001, a 32-bit interface copies one element, a 64-bit one none.
 constexpr std::int64_t one_or_negative = static_cast<std::int64_t>(0xffffffff00000001U);
 
 constexpr std::int64_t increment = 1;  // little-endian: right for both widths

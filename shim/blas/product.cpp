@@ -23,20 +23,21 @@ class ArgumentReader {
                         : static_cast<const std::int32_t*>(address)[index];
     }
 
-    /// A size: by value in CBLAS, by reference in Fortran. `fallback` where the function has none.
+    /// Reads a size, which is by value in CBLAS and by reference in Fortran. Returns `fallback` if the function
+    /// has none.
     std::int64_t integer(Role role, std::int64_t fallback = 0) const {
         if (!has(role)) return fallback;
         if (!is_cblas_) return integer_at(pointer(role));
         return is_wide_ ? word(role) : static_cast<std::int32_t>(word(role));
     }
 
-    /// An option as the upper-case letter of the BLAS reference; '?' for a value that it does not know.
+    /// Reads an option as the upper-case letter of the BLAS reference; '?' for an unknown value.
     char option(Role role) const {
         if (!has(role)) return 0;
         return is_cblas_ ? letter_of(static_cast<std::int32_t>(word(role)))
                          : upper(*static_cast<const char*>(pointer(role)));
     }
-    /// The same, from an array with one entry per group.
+    /// Reads an option from an array with one entry per group.
     char option(Role role, std::int64_t group) const {
         if (!has(role)) return 0;
         return is_cblas_ ? letter_of(static_cast<const std::int32_t*>(pointer(role))[group])
@@ -47,7 +48,7 @@ class ArgumentReader {
         return has(role) ? integer_at(pointer(role), group) : 0;
     }
 
-    /// Whether all integer-class arguments that are passed by reference are there.
+    /// Returns true if all integer-class arguments that are passed by reference are there.
     bool all_references_present() const {
         constexpr Role references[] = {
             Role::side, Role::uplo,     Role::trans_a,     Role::trans_b,     Role::diag,      Role::m,
@@ -76,7 +77,7 @@ class ArgumentReader {
         return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
     }
 
-    /// The enums of cblas.h.
+    /// Returns the letter for an enum of cblas.h.
     static char letter_of(std::int32_t value) {
         switch (value) {
             case 111:
@@ -153,7 +154,7 @@ void read_single(const ArgumentReader& arguments, const Frame& frame, Product& p
     product.stride_c = arguments.integer(Role::stride_c);
 }
 
-/// The sizes that a policy sees: m×n is C, k the summed dimension.
+/// Fills in the sizes that a policy sees: m×n is C, k the summed dimension.
 void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.trans_a = level3.trans_a;
     call.trans_b = level3.trans_b;

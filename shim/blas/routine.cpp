@@ -5,9 +5,9 @@
 namespace fp32shim::blas {
 namespace {
 
-// Integer-class and floating-point arguments travel in registers of their own, each class in its own order, on both
-// architectures. So one function type calls every routine: all words, all reals; a callee ignores what lies beyond
-// its last argument.
+// Integer-class and floating-point arguments travel in registers of their own, each class in its own order, on
+// both architectures. So one function type calls every routine: all words, all reals. A callee ignores all that
+// lies beyond its last argument.
 using Words = std::array<std::int64_t, max_words>;
 
 template <std::size_t... I>
@@ -17,9 +17,8 @@ std::int64_t call_with(void* address, const std::int64_t* words, float first, fl
     return reinterpret_cast<Routine>(address)(words[I]..., first, second);
 }
 
-// Calls with the words of a frame, which go from the caller's stack to ours without a stop: a routine for each number
-// of words. Hidden lengths are not read from the caller: callers written in C leave them out. 1 is what every option
-// is read as.
+// Functions that pass the words of a frame straight on from the caller's stack, one for each number of words.
+// Hidden lengths are always 1, the length at which every option is read: callers written in C leave them out.
 using FrameCall = std::int64_t (*)(void* address, const Frame& frame);
 
 template <std::size_t... I>
@@ -61,8 +60,7 @@ std::int64_t call_words(void* address, const std::int64_t* words, int count, flo
     return call_with(address, words, first, second, std::make_index_sequence<max_words>{});
 }
 
-/// Lengths of character arguments, which Fortran compilers pass behind the last argument. Callers written in C leave
-/// them out, so they are not read from the caller: 1 is what every option is read as.
+/// Lengths of character arguments, which Fortran compilers pass behind the last argument.
 constexpr int hidden_lengths = 4;
 
 int append_hidden_lengths(Words& words, int count) {
@@ -83,7 +81,8 @@ std::int32_t cblas_value(Role role, char letter) {
     }
 }
 
-/// Arguments made from roles. By-reference ones point into this object: it must not move before the call.
+/// The arguments of a call, made from roles. By-reference ones point into this object, which must not move before
+/// the call.
 class ArgumentWriter {
   public:
     explicit ArgumentWriter(const Function& function)
@@ -112,7 +111,7 @@ class ArgumentWriter {
         put(role, in_arrays_ ? address_of_copy(word) : word);
     }
 
-    /// A scalar: real ones by value in CBLAS, else by pointer (which is also an array of one).
+    /// Sets a scalar: a real one by value in CBLAS, else by pointer (which is also an array of one).
     void scalar(Role role, const void* value) {
         const int real = role == Role::alpha ? positions_.alpha_float : positions_.beta_float;
         if (real >= 0) {
@@ -135,7 +134,7 @@ class ArgumentWriter {
   private:
     void put(Role role, std::int64_t word) { words_[static_cast<std::size_t>(positions_.of(role))] = word; }
 
-    /// Little-endian: right for characters, 32-bit and 64-bit integers alike.
+    /// Returns the address of a copy. Little-endian, so right for characters, 32-bit and 64-bit integers alike.
     std::int64_t address_of_copy(std::int64_t value) {
         copies_[copy_count_] = value;
         return reinterpret_cast<std::int64_t>(&copies_[copy_count_++]);
@@ -150,7 +149,7 @@ class ArgumentWriter {
     std::array<float, 2> reals_{};
 };
 
-/// More than any operand of this product spans: what a batch of one gives as its stride.
+/// Returns a number that is larger than the span of any operand of this product: the stride of a batch of one.
 std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     std::int64_t largest = product.m > product.n ? product.m : product.n;
     if (product.k > largest) largest = product.k;

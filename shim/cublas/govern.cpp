@@ -12,7 +12,7 @@ namespace {
 
 using policy::Reason;
 
-/// The function that does the same with a compute type, in the same width, or nullptr.
+/// Finds the function that does the same with a compute type, in the same width; nullptr: the library has none.
 void* find_with_compute_type(const Site& site) {
     char name[64]{};
     std::size_t size = 0;
@@ -24,7 +24,7 @@ void* find_with_compute_type(const Site& site) {
     return find_in(*site.provider, {name, size});
 }
 
-/// Whether something may change a call, so that calls have to be looked at even if nobody logs them.
+/// Returns true if something may change a call, so that calls have to be looked at even if nobody logs them.
 bool governs(const Settings& in_force) {
     const policy::Policy& policy = in_force.policy;
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
@@ -39,8 +39,8 @@ void write_down(const Site& site, const Settings& in_force, const Plan& plan, co
     record_call(site, in_force, call, plan.decision, done, time, key);
 }
 
-/// Functions that say or change what a handle is. They run as called, under the handle's lock: so the program never
-/// sees a math mode that is not its own, and never loses one that it sets.
+/// Runs a function that reports or changes the state of a handle, as called, under the handle's lock. So the
+/// program never sees a math mode that is not its own, and never loses one that it sets.
 CallOutcome follow_state(const Site& site, const Frame& frame) {
     const Road road = site.function->family->road;
     if (road == Road::handle_created) {

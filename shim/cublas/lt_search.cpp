@@ -8,7 +8,7 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns how many usable results the list begins with.
+/// Returns the number of usable results that the list begins with.
 std::int32_t usable(const HeuristicResult* results, std::int32_t count) {
     std::int32_t i = 0;
     while (i < count && results[i].state == status_success) ++i;
@@ -21,7 +21,7 @@ std::int32_t Search::ask(const void* desc, std::int32_t wanted, HeuristicResult*
     using Word = std::int64_t;
     using Heuristic = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, HeuristicResult*,
                                        std::int32_t*, Word);
-    // The one without a stream ignores what lies beyond its last argument.
+    // The function without a stream ignores all that lies beyond its last argument.
     const bool has_stream = site_.function->positions().words > heuristic_found + 1;
     return reinterpret_cast<Heuristic>(site_.real)(frame_.word(0), desc, frame_.word(2), frame_.word(3),
                                                    frame_.word(4), frame_.word(5), frame_.word(6), wanted, results,

@@ -1,4 +1,5 @@
-// The second and third step of a cuBLAS call: what is decided, and how to honour it. Kept per call site as one word.
+// The second and third step of a cuBLAS call: the decision, and the plan to honour it. Kept per call site as one
+// word.
 #pragma once
 
 #include "shim/cublas/make_plan.hpp"
@@ -8,20 +9,20 @@
 
 namespace fp32shim::cublas {
 
-/// The plan for a call of this site. `describe` fills in its words; it is asked only where nothing is kept.
+/// Returns the plan for a call of this site. Asks `describe` to fill in the call only if no plan is kept.
 /// Thread-safe, lock-free.
 template <class Describe>
 Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
 
-/// What is recorded of a plan that has run.
+/// Returns the record of a plan that has run.
 Done done_by(const Site& site, const Plan& plan);
 
-/// What is recorded where the change could not be made, for this reason, and the call ran as the program made it.
+/// Returns the record of a call that ran as the program made it because, for this reason, it could not be changed.
 Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
-/// Equal plans share a number.
+/// Returns the plan with this number. Equal plans share a number.
 const Plan& interned_plan(std::uint64_t number);
 void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force);
 

@@ -56,7 +56,7 @@ class ArgumentReader {
     bool is_wide_;
 };
 
-/// The sizes of the group with the most work; the batch counts all products.
+/// Fills in the sizes of the group with the most work; the batch counts all products.
 void describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) {
     const std::int64_t group_count = arguments.integer(Role::group_count, 0);
     if (group_count == 0) call.batch = 0;
@@ -195,7 +195,7 @@ void describe_sizes(const Site& site, const Frame& frame, const Product& product
         call.compute_capability = product.device.compute_capability;
     }
     if (function.family->batching == Batching::groups) {
-        // The library looks at the arrays only where it takes the handle for one.
+        // The library looks at the arrays only if it accepts the handle.
         if (product.handle != nullptr) describe_groups(arguments, call);
     } else {
         describe_one_size(arguments, *function.family, call);

@@ -1,4 +1,4 @@
-// Which decisions have been shown already: `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct one
+// The decisions that were shown already. `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct one
 // once.
 #pragma once
 
@@ -7,8 +7,9 @@
 
 namespace fp32shim {
 
-/// Whether this decision (function, caller, provider, operations, sizes, outcome) is seen for the first time. When
-/// very many distinct ones have been seen, says so once and answers false from then on. Thread-safe, lock-free.
+/// Returns true if this decision (function, caller, provider, operations, sizes, outcome) is seen for the first
+/// time. The table is bounded: once it is full, says so once and returns false for new decisions. Thread-safe,
+/// lock-free.
 bool note_decision(const Site& site, const record::DecisionEvent& event);
 
 }  // namespace fp32shim

@@ -1,5 +1,5 @@
-// Decisions that depend on sizes, as one thread keeps them: by all that they were made from, so that what is kept is
-// what deciding again would give.
+// Decisions that depend on sizes, kept by one thread. The key holds all that a decision was made from, so a kept
+// decision is the one that deciding again would give.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace fp32shim {
 
-/// What a decision is made from, where the thread is in no scope. Whatever else it follows from is the same for all
-/// calls of a site, or counted by one of the two last.
+/// The input of a decision, if the thread is in no scope. All other input is the same for all calls of the site,
+/// or changes with one of the last two members.
 struct DecisionKey {
-    std::uint64_t site;  ///< Site::number; 0 in an entry: free
+    std::uint64_t site;  ///< Site::number; 0: the entry is free
     std::int64_t m, n, k, batch;
     std::int32_t compute_capability;
     policy::Dtype dtype;
@@ -25,7 +25,8 @@ struct DecisionKey {
     bool operator==(const DecisionKey&) const = default;
 };
 
-/// For one thread, and signal handlers on it: one that interrupts an access keeps nothing. All zeros is an empty one.
+/// The decisions of one thread and of signal handlers on it. A handler that interrupts an access keeps nothing.
+/// All zeros is an empty object.
 class KeptDecisions {
   public:
     std::optional<policy::Decision> find(const DecisionKey& key) {
@@ -35,7 +36,7 @@ class KeptDecisions {
             if (entry.key == key) return entry.decision;
         return std::nullopt;
     }
-    /// In place of another one where there is no room.
+    /// Keeps a decision, in place of an older one if there is no room.
     void keep(const DecisionKey& key, const policy::Decision& decision) {
         const Use use(in_use_);
         if (!use.is_mine()) return;

@@ -43,7 +43,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
 
 namespace {
 
-/// Tells decisions apart as rows of a recording do.
+/// Returns the recording's key of a decision: equal keys share a row.
 std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                      const policy::Decision& decision, const Done& done) {
     system::Hash hash;

@@ -1,5 +1,5 @@
-// What tells the calls of one site apart, as one number: for the express lane of call.cpp, which has no time to
-// describe them.
+// A number that tells the calls of one site apart. The express lanes need it, since they have no time to describe
+// a call.
 #pragma once
 
 #include <array>
@@ -10,23 +10,23 @@
 
 namespace fp32shim {
 
-/// Where a function's options and integers stand: all that its row in a recording, and the validity of its arguments,
-/// depend on.
+/// The places of a function's options and integers. A call's row in a recording, and the validity of its
+/// arguments, depend on nothing else.
 struct KeyedArguments {
     static constexpr std::size_t capacity = 16;
     std::uint8_t count = 0;  ///< 0: no key can be made
     std::uint8_t option_count = 0;
-    bool by_reference = false;                     ///< all of them, options as letters; else options have 32 bits
-    bool is_plain_gemm = false;                    ///< at the usual places: see key::gemm_roles
-    std::array<std::uint8_t, capacity> offsets{};  ///< of the words in the frame, in bytes: first the options
+    bool by_reference = false;                     ///< all arguments, options as letters; else options have 32 bits
+    bool is_plain_gemm = false;                    ///< arguments are where key::gemm_roles has them
+    std::array<std::uint8_t, capacity> offsets{};  ///< places of the words in the frame, in bytes: options first
 };
 
-/// Nothing where sizes are in arrays, or the function can be anybody's.
+/// Returns the places for a function; none if its sizes are in arrays, or if it can be anybody's.
 KeyedArguments keyed_arguments(const Function& function);
 
-/// A number that two calls share if their options, integers and `salt` agree; else hardly ever: two given calls by a
-/// chance of one in 2^64, though some calls must share one. It names a row, and decides nothing. `is_wide`: integers
-/// have 64 bits. 0: an argument by reference is no pointer.
+/// Returns a number that two calls share if their options, integers and `salt` agree. Two given calls that differ
+/// share it by a chance of one in 2^64; so it names a row, and decides nothing. `is_wide`: integers have 64 bits.
+/// Returns 0 if an argument by reference is no pointer.
 [[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
                                                          bool is_wide, std::uint64_t salt);
 
@@ -34,22 +34,22 @@ KeyedArguments keyed_arguments(const Function& function);
 
 namespace key {
 
-/// Random odd numbers. A sum of words, each times one of these, tells words apart as well as a random number would;
-/// and the products do not wait for each other.
+/// Random odd numbers. A sum of words, each times one of these, tells words apart as well as a random number
+/// would. The products do not wait for each other.
 inline constexpr std::uint64_t factors[KeyedArguments::capacity] = {
     0x62bba1b9f2757641, 0x7a6f56d50c7a670d, 0xbc6aa802aafcc4e7, 0x6a4a7def0860909f,
     0x66d6a2999d170b6b, 0x79ba10d3c6bc2c87, 0xa858043e4ed1959f, 0xcf875d30ea497427,
     0xfb0c5ad0cd4eeeab, 0x1a4392fc58ed74c3, 0x69504dea996e1303, 0x8c7713ff7e06c195,
     0xdce8791d31e6283d, 0xb501afccfb9d3bdf, 0x0b8d2f18aa08672d, 0x6e4eb470480438fb};
 
-// The product that programs call most, and in small sizes, has its places as constants.
+// Programs call this product most, and in small sizes, so its places are constants.
 inline constexpr std::initializer_list<Role> gemm_roles = {
     Role::trans_a, Role::trans_b, Role::m,   Role::n,    Role::k, Role::alpha, Role::a,
     Role::lda,     Role::b,       Role::ldb, Role::beta, Role::c, Role::ldc};
 template <bool by_reference>
 inline constexpr Positions gemm_positions = positions(gemm_roles, !by_reference, Scalars::real);
 
-/// Adds one word; false where it should be a pointer and is none.
+/// Adds one word. Returns false if it should be a pointer and is none.
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add_word(const char* place, std::size_t number, std::uint64_t& sum) {
     if constexpr (by_reference) {
@@ -60,7 +60,7 @@ template <class Value, bool by_reference>
     return true;
 }
 
-/// Adds the words from `begin` to `end`; false where one should be a pointer and is none.
+/// Adds the words from `begin` to `end`. Returns false if one should be a pointer and is none.
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add(const KeyedArguments& arguments, const char* frame, std::size_t begin,
                                        std::size_t end, std::uint64_t& sum) {
@@ -75,7 +75,7 @@ consteval std::size_t gemm_offset(Role role) {
     return Frame::offset_of(gemm_positions<by_reference>.of(role));
 }
 
-/// Of a plain gemm: in the order of KeyedArguments::offsets.
+/// Adds the words of a plain gemm, in the order of KeyedArguments::offsets.
 template <class Integer, bool by_reference>
 [[gnu::always_inline]] inline bool add_gemm(const char* frame, std::uint64_t& sum) {
     using Option = std::conditional_t<by_reference, unsigned char, std::uint32_t>;

@@ -20,8 +20,8 @@ bool is_of_the_kernel(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
 }
 
-/// Whether code at this address of the object is a stub by which it calls its own reference, which is judged by
-/// itself: all addresses of a function are that of the stub where the program is not position-independent.
+/// Returns true if code at this address is a stub by which the object calls its own reference, which is judged by
+/// itself. In a program that is not position-independent, all addresses of a function are that of the stub.
 bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     bool is_stub = false;
     for_each_product_relocation(object, [&](FunctionIndex, std::uint32_t symbol, const ElfW(Rela)&) {
@@ -31,8 +31,8 @@ bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     return is_stub;
 }
 
-/// Whether a library that was preloaded before us may go on to us: it asks for functions by name, or calls products
-/// that it does not have itself. A BLAS does neither.
+/// Returns true if a library that was preloaded before us may go on to us: it asks for functions by name, or calls
+/// products that it does not have itself. A BLAS does neither.
 bool may_go_on_to_us(const elf::Object& object) {
     bool is_wrapper = false;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) {
@@ -64,8 +64,8 @@ bool leads_past(const elf::Object& object, const ElfW(Sym) & symbol, const ElfW(
     return !is_earlier_preload(holder) || !may_go_on_to_us(elf::read_object(holder));
 }
 
-/// Whether a reference of the object to a product leads past us: it was opened RTLD_DEEPBIND, looks into itself
-/// first, or a BLAS comes before us.
+/// Returns true if a reference of the object to a product leads past us: it was opened RTLD_DEEPBIND, looks into
+/// itself first, or a BLAS comes before us.
 bool is_bound_past(const elf::Object& object) {
     bool is_past = false;
     for_each_product_relocation(object,
@@ -78,7 +78,7 @@ bool is_bound_past(const elf::Object& object) {
 
 enum class Bindings : bool { leave, check };
 
-/// Precondition: a Reading is held.
+/// Notes one file. Precondition: a Reading is held.
 void note(record::Recording::ObjectNotes& notes, const link_map* map, Bindings bindings) {
     const std::string_view path = elf::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
@@ -91,7 +91,7 @@ void note_all(record::Recording& recording, Bindings bindings) {
     record::Recording::ObjectNotes notes(recording);
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(notes, map, bindings);
     if (has_lookup_past.load(std::memory_order_relaxed)) recording.note_lookup_past();
-    // What was unloaded while this process was forked cannot be named any more.
+    // Objects that were unloaded while this process was forked cannot be named any more.
     if (!elf::list_is_whole()) recording.note_objects_missed();
 }
 
@@ -106,7 +106,7 @@ void note_loaded_files(record::Recording& recording) {
 
 void note_files_before_closing(record::Recording& recording, const void* handle) {
     const elf::Reading reading;
-    // A handle of glibc's is the object's link_map. The program itself never goes.
+    // A handle of glibc's is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
     const elf::Scope scope = elf::own_scope(closed);

@@ -7,7 +7,7 @@
 
 namespace fp32shim {
 
-/// The slot's entry point for this function at this address, the same one each time; nullptr when none is left.
+/// Returns the entry point for this function at this address, the same one each time; nullptr if none is left.
 /// Thread-safe, lock-free.
 void* slot_for(FunctionIndex function, void* address);
 
@@ -16,7 +16,7 @@ struct SlotBinding {
     void* address;
 };
 
-/// What the slot with this entry index stands for.
+/// Returns the function and address of the slot with this entry index.
 SlotBinding slot_binding(EntryIndex entry);
 
 /// Gives back the slots whose library is no longer loaded.

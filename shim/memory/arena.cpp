@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t chunk_size = 1 << 18;
 constexpr std::size_t alignment = 64;
 
-// A chunk begins with its own fill mark; a full chunk is left behind. The first is part of the library: a program
-// that runs at the limit of its address space (RLIMIT_AS) runs under the shim too.
+// A chunk begins with its own fill mark; a full chunk is left behind. The first chunk is part of the library, so
+// that a program at the limit of its address space (RLIMIT_AS) runs under the shim too.
 struct alignas(alignment) Chunk {
     std::atomic<std::size_t> used;
 };
@@ -30,8 +30,8 @@ constinit std::atomic<Chunk*> current{&first};
 
 std::size_t size_of(const Chunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }
 
-// By system call: the thread sanitizer's mmap counts as a write by the thread that maps, and what other threads then
-// read there as a race.
+// Maps by a system call of its own. To the thread sanitizer, the C library's mmap would be a write by the thread
+// that maps, and a later read by another thread a race.
 void* map_pages(std::size_t size) {
     const long pages = system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
-// Memory for what the shim remembers: call sites, records of objects, names. Taken from the kernel, never given back,
-// so that no malloc replacement is entered on the call path and readers need no lock.
+// Memory for lasting things: call sites, records of objects, names. Taken from the kernel and never given back, so
+// that the call path enters no malloc replacement and readers need no lock.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace fp32shim {
 
-/// Zeroed memory, aligned to 64 bytes; never nullptr (where the kernel has none left, the process gets one line and
-/// ends as it would at its own next allocation). Thread-safe, lock-free.
+/// Returns zeroed memory, aligned to 64 bytes; never nullptr. If the kernel has none left, the process gets one
+/// line and ends, as it would at its own next allocation. Thread-safe, lock-free.
 void* arena_allocate(std::size_t size);
 
 template <class T, class... Arguments>
@@ -18,7 +18,7 @@ T* arena_new(Arguments&&... arguments) {
     return new (arena_allocate(sizeof(T))) T{std::forward<Arguments>(arguments)...};
 }
 
-/// A copy that outlives the object which owns the text, ending in a NUL.
+/// Returns a copy of the text, with a NUL behind it, that is never freed.
 std::string_view arena_copy(std::string_view text);
 
 }  // namespace fp32shim

@@ -13,8 +13,8 @@
 namespace fp32shim {
 namespace {
 
-// For when malloc has none left: enough for what the environment and a short policy say. Not touched before, so that
-// it costs a program nothing but addresses.
+// The reserve for when malloc has no memory left: enough for the environment and a short policy. Untouched before,
+// so it costs a program nothing but addresses.
 constexpr std::size_t alignment = alignof(std::max_align_t);
 alignas(alignment) constinit char reserve[256 << 10]{};
 constinit std::atomic<std::size_t> reserve_used{0};
@@ -37,7 +37,7 @@ void* allocate(std::size_t size) {
     return memory != nullptr ? memory : allocate_from_reserve(size);
 }
 
-// Where the thread goes on that has found none. An exception would need memory itself.
+// The place where a thread goes on that found no memory. An exception would need memory itself.
 __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* way_out = nullptr;
 
 [[noreturn]] void leave() {

@@ -23,7 +23,7 @@ namespace {
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
 
-/// The first error, and how many more there are: one line is all that a program's users are asked to read.
+/// Returns the first error and the number of further ones: users are asked to read one line only.
 std::string summary_of(const std::vector<policy::Diagnostic>& errors) {
     std::string text = errors.front().text();
     if (errors.size() > 1) text += " (and " + std::to_string(errors.size() - 1) + " more)";
@@ -59,7 +59,7 @@ std::string_view consequence_of(policy::OnError on_error) {
     return {};
 }
 
-// For the log or recording that a forked child begins: there are settings then, since its ancestor logged.
+// Asked by a log or recording that a forked child begins. There are settings then, since an ancestor logged.
 const record::StartEvent& start_in_force() { return known_settings()->start; }
 record::InForce what_is_in_force() { return {&start_in_force(), process_precision(), process_floor()}; }
 
@@ -183,11 +183,12 @@ void read_settings_or_forward(void* argument) {
         say_unread(*static_cast<const Reading*>(argument), "out of memory");
 }
 
-// Reading a policy needs 12 KB of stack and, for hostile nesting, hundreds; the thread that makes the first call may
-// have 16 KB in all.
+// The stack for reading a policy. That needs 12 KB and, for hostile nesting, hundreds; the thread that makes the
+// first call may have 16 KB in all.
 constexpr std::size_t reading_stack_size = 2 << 20;
 
-// Where there is no memory for that: enough for all but the worst, and nobody else reads at the same time.
+// The stack to use if there is no memory for that one: enough for all but the worst. Settings are read by one
+// thread at a time.
 alignas(64) constinit char spare_stack[128 << 10]{};
 
 void on_own_stack(void (*function)(void*), void* argument) {

@@ -11,10 +11,9 @@
 #include "system/raw_syscall.hpp"
 #include "system/this_process.hpp"
 
-// A program built with the thread sanitizer sees what we do through the C library's functions (malloc, memcmp), but
-// not our atomics. It is told about the one hand-over between threads that goes through such memory. Absent
-// elsewhere.
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+// A program built with the thread sanitizer sees the shim's use of the C library (malloc, memcmp), but not its
+// atomics. So the sanitizer is told about the one hand-over between threads that goes through such memory. These
+// symbols are absent elsewhere.
 extern "C" {
 __attribute__((weak)) void __tsan_acquire(void* address);
 __attribute__((weak)) void __tsan_release(void* address);
@@ -27,8 +26,8 @@ constinit std::atomic<const Settings*> settings_in_force{nullptr};
 
 namespace {
 
-// Who reads them; 0: nobody. In one word: a signal handler that multiplies must know at any time whether it has
-// interrupted the reader.
+// The thread that reads the settings; 0: nobody does. In one word, since a signal handler that multiplies must
+// know at any time if it has interrupted the reader.
 //
 //     63             32 31        0
 //     | this_process() | thread id |
@@ -44,8 +43,8 @@ void put_in_force(const Settings* settings) {
     settings_in_force.store(settings, std::memory_order_release);
 }
 
-/// Runs something while the thread cannot be cancelled. Reading files is a cancellation point, others wait for who
-/// reads, and a thread must not unwind out of the other stack.
+/// Runs a function while the thread cannot be cancelled: reading files is a cancellation point, other threads wait
+/// for the reader, and a thread must not unwind out of the other stack.
 template <class Function>
 auto without_cancellation(Function function) {
     int cancel_state = 0;
@@ -55,7 +54,8 @@ auto without_cancellation(Function function) {
     return result;
 }
 
-/// Where nothing could be read, or a signal handler multiplies while its own thread reads.
+/// Returns settings that forward everything: for a failed reading, and for a signal handler that multiplies while
+/// its own thread reads.
 const Settings* untouched_settings() {
     static constinit std::atomic<const Settings*> untouched{nullptr};
     const Settings* known = untouched.load(std::memory_order_acquire);
@@ -69,8 +69,8 @@ const Settings* untouched_settings() {
 
 std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32_t>(reading >> 32); }
 
-/// Waits until another thread has read the settings. False: that thread is not of this process (we were forked
-/// while it read) and somebody else has to.
+/// Waits until another thread has read the settings. Returns false if that thread is not of this process, which
+/// was forked meanwhile.
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::uint64_t waited_for = reader.load(std::memory_order_acquire);

@@ -25,9 +25,9 @@ struct StartVariable {
 constinit std::atomic<const StartVariable*> start_variables{nullptr};
 constinit std::atomic<bool> start_is_kept{false};
 
-/// The environment that the process was started with. A program whose DT_PREINIT_ARRAY multiplies does so before the
-/// C library knows it; then it still stands where the kernel put it: number of arguments, arguments, NULL,
-/// environment.
+/// Returns the environment that the process was started with. A program whose DT_PREINIT_ARRAY multiplies does so
+/// before the C library knows its environment. Then it still stands where the kernel put it: number of arguments,
+/// arguments, NULL, environment.
 char** start_environment() {
     if (environ != nullptr) return environ;
     auto** arguments = static_cast<char**>(__libc_stack_end) + 1;
@@ -35,8 +35,8 @@ char** start_environment() {
     return arguments + count + 1;
 }
 
-/// A daemon may clear its environment, or write over its bytes, long before it multiplies: a floor has to outlast
-/// that.
+/// Keeps a copy of our variables. A daemon may clear its environment, or write over its bytes, long before it
+/// multiplies, and a floor has to outlast that.
 __attribute__((constructor)) void keep_start_variables() {
     if (start_is_kept.load(std::memory_order_acquire)) return;
     char** const begin = start_environment();

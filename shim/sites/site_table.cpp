@@ -6,7 +6,8 @@
 
 namespace fp32shim {
 
-/// Read by assembly. Never freed, since a call may be looking at it; each next one has at least twice the ways.
+/// One table of an entry point, read by assembly. Never freed, since a call may be looking at it. The next table
+/// has at least twice the ways.
 struct SiteTable {
     TableShape shape;
 
@@ -18,7 +19,7 @@ static_assert(offsetof(TableShape, multiplier) == 0 && offsetof(TableShape, mask
 
 namespace {
 
-/// Stands in ways that nobody has: its return address is 0, which no call has.
+/// The site in every unused way. Its return address is 0, which no call has.
 constinit Site nobody{};
 
 SiteTable* new_table(TableShape shape) {
@@ -29,7 +30,7 @@ SiteTable* new_table(TableShape shape) {
     return table;
 }
 
-/// The return address that the way is for; 0 where its site is dead, or has another return address by now.
+/// Returns the return address that the way is for; 0 if its site is dead, or has another return address by now.
 std::uintptr_t address_in(SiteTable& table, std::size_t way) {
     const Site* site = table.way(way).load(std::memory_order_acquire);
     const std::uintptr_t address = site->return_address.load(std::memory_order_relaxed);
@@ -47,7 +48,7 @@ bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
     return true;
 }
 
-/// A table with the sites of the other, if there is one, and this.
+/// Returns a larger table with the sites of `old`, if there is one, and this site.
 SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
     const std::size_t ways = old == nullptr ? fewest_ways : 2 * (old->shape.mask + 1);
     SiteTable* table = new_table(shape_for(ways, [&](auto accept) {

@@ -1,6 +1,6 @@
-// Where an entry point finds the site of a call: one table per entry point, indexed by a hash of the return address.
-// No two sites of a table share a place, as long as such a hash can be found: it is looked for when a site is added,
-// and the table grows until there is one. So the entry point looks at one place, whatever the addresses are.
+// The sites of an entry point, in a table indexed by a hash of the return address. When a site is added, hashes
+// are tried, and the table is doubled, until no two sites share a way. So an entry point looks at one way,
+// whatever the addresses are.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,10 @@ namespace fp32shim {
 
 struct Site;
 
-/// How a table finds its places. The entry points (entry_*.S) do the same as `way_of`.
+/// The hash of a table. The entry points (entry/*.S) do the same as `way_of`.
 struct TableShape {
     std::uint64_t multiplier = 0;
-    std::uint64_t mask = 0;  ///< the number of ways, a power of two, less one
+    std::uint64_t mask = 0;  ///< number of ways, a power of two, less one
 
     std::size_t way_of(std::uintptr_t return_address) const {
         return (return_address * multiplier >> FP32SHIM_TABLE_SHIFT) & mask;
@@ -44,7 +44,7 @@ class TakenWays {
     std::uint64_t words_[most_ways / 64];
 };
 
-/// The i-th of a sequence of odd numbers that have nothing to do with each other (splitmix64).
+/// Returns the i-th of a sequence of unrelated odd numbers (splitmix64).
 constexpr std::uint64_t multiplier_number(std::uint64_t i) {
     std::uint64_t bits = (i + 1) * 0x9e3779b97f4a7c15U;
     bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -52,8 +52,8 @@ constexpr std::uint64_t multiplier_number(std::uint64_t i) {
     return (bits ^ (bits >> 31)) | 1;
 }
 
-/// Returns the smallest shape of at least so many ways that gives every address a way of its own; if there is none,
-/// one with the most ways. `all_of(accept)` calls `accept` with each address, once, until it returns false.
+/// Returns the smallest shape of at least `ways` ways that gives every address a way of its own; if there is none,
+/// one with the most ways. `all_of(accept)` calls `accept` with each address, once, until that returns false.
 template <class AllOf>
 TableShape shape_for(std::size_t ways, AllOf all_of) {
     constexpr std::uint64_t tries = 16;
@@ -71,7 +71,7 @@ TableShape shape_for(std::size_t ways, AllOf all_of) {
     }
 }
 
-/// Puts a live site where its entry point looks. Lock-free; where another thread grows the table at the same time,
+/// Puts a live site into its entry point's table. Lock-free. If another thread grows the table at the same time,
 /// the site may be left out, and comes here again with its next call.
 void cache(Site& site);
 

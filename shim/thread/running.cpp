@@ -8,12 +8,14 @@ constinit thread_local Running running{};
 
 namespace {
 
-/// MKL is several libraries that call each other through the one that programs link (libmkl_rt).
+/// Returns true for a library of MKL. MKL is several libraries that call each other through libmkl_rt, which
+/// programs link.
 bool is_mkl(const LoadedObject& object) { return object.name.starts_with("libmkl_"); }
 
 }  // namespace
 
-/// A provider that jumps on through an address it looked up returns into our own code: that is inner too.
+/// A provider that jumps on through an address that it looked up returns into the shim's own code: such a call is
+/// inner too.
 bool is_inner(const Site& site, const Frame* frame) {
     if (running.provider == nullptr || frame >= running.frame || site.caller == nullptr) return false;
     return site.caller == running.provider || site.caller == running.delegate ||

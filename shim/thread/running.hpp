@@ -1,5 +1,5 @@
-// Inner calls: what a library does to get a product done that the program asked it for. They are forwarded and not
-// counted.
+// Inner calls: those that a library makes to compute a product that the program asked it for. They are forwarded
+// and not counted.
 #pragma once
 
 #include "shim/entry/frame.hpp"
@@ -10,21 +10,21 @@ namespace fp32shim {
 /// The outermost product that this thread is inside of. A library that multiplies by calling itself (reference
 /// CBLAS calls `sgemm_`) comes back through our entry points.
 ///
-/// Kept by value and without destructor, since xerbla_ may throw or longjmp past us. What is then left behind is
-/// recognised by its frame: a product that is still running has its frame above that of any call it makes.
+/// Kept by value and without destructor, since xerbla_ may throw or longjmp past us. A stale value is recognised
+/// by its frame: a running product has its frame above that of any call it makes.
 struct Running {
     LoadedObject* provider;
-    LoadedObject* delegate;  ///< the library that the provider passed its work on to, through an inner call
+    LoadedObject* delegate;  ///< the library that the provider has passed its work on to, by an inner call
     const Frame* frame;
 };
 
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local Running running;
 
-/// Whether this call belongs to a product that is running on this thread.
+/// Returns true if this call belongs to a product that is running on this thread.
 bool is_inner(const Site& site, const Frame* frame);
 
-/// The library that a product of this thread is running in: the one that we called, or the one that it passed its
-/// work on to; nullptr outside every product.
+/// Returns the library that this thread's product is running in: the delegate, else the provider; nullptr outside
+/// every product.
 LoadedObject* running_library();
 
 }  // namespace fp32shim

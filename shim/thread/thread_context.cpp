@@ -8,12 +8,12 @@
 
 namespace fp32shim {
 
-// Initial-exec: a library with dynamic thread-local storage would enter the allocator on first use in each thread.
+// Initial-exec: dynamic thread-local storage would enter the allocator on first use in each thread.
 constinit thread_local ThreadContext* current_thread_context = nullptr;
 
 namespace {
 
-/// Zeroed; nullptr: the kernel has none.
+/// Returns zeroed pages, or nullptr if the kernel has none.
 void* map_pages(std::size_t size) {
     void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return pages == MAP_FAILED ? nullptr : pages;
@@ -27,7 +27,8 @@ void unmap(void* context) {
     munmap(context, sizeof(ThreadContext));
 }
 
-/// A key whose destructor unmaps the context; -1 where the process has no key left: contexts then stay until exit.
+/// Returns a key whose destructor unmaps the context, or -1 if the process has no key left: contexts then stay
+/// until exit.
 int thread_exit_key() {
     constexpr int not_made = -2;
     static constinit std::atomic<int> key{not_made};

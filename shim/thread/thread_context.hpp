@@ -1,5 +1,5 @@
-// What belongs to one thread: its scopes, and the buffer that a log line is written in (a thread may have 16 KB of
-// stack, so neither lives there). Made on first need; unmapped when the thread ends.
+// The state of one thread: its scopes, its writer in the recording, and the buffer for a log line (a thread may
+// have 16 KB of stack, so neither lives there). Made on first need; unmapped when the thread ends.
 #pragma once
 
 #include <array>
@@ -14,23 +14,23 @@
 namespace fp32shim {
 
 constexpr int scope_depth_limit = 64;
-constexpr std::size_t scope_label_limit = 1024;  ///< all labels of a thread, joined by '/'
+constexpr std::size_t scope_label_limit = 1024;  ///< bytes, for all labels of a thread joined by '/'
 
-/// One pushed scope. Values are already those in force inside it: the innermost precision, the strictest floor.
+/// One pushed scope. It holds the values in force inside it: the innermost precision, the strictest floor.
 struct Scope {
     std::int8_t precision = -1;  ///< a policy::Precision; -1: none
     policy::Floor floor = policy::Floor::none;
-    std::uint16_t label_size = 0;  ///< how much of the thread's `labels` is in force
+    std::uint16_t label_size = 0;  ///< bytes of the thread's `labels` that are in force
 };
 
 struct ThreadContext {
     int depth = 0;
     std::array<Scope, scope_depth_limit + 1> scopes{};  ///< scopes[0]: outside every scope
-    record::Recording* recording = nullptr;             ///< that `writer` belongs to
+    record::Recording* recording = nullptr;             ///< the recording that `writer` belongs to
     record::ThreadWriter* writer = nullptr;
-    std::uint32_t writer_change_count = 0;  ///< settings_change_count() under which the recording was in force
-    bool writes_every_call = false;         ///< and wanted an event of every call
-    KeptDecisions* decisions = nullptr;     ///< made where rules look at sizes; see kept_decisions()
+    std::uint32_t writer_change_count = 0;  ///< settings_change_count() when the recording was in force
+    bool writes_every_call = false;         ///< the recording wanted an event of every call then
+    KeptDecisions* decisions = nullptr;     ///< made if rules look at sizes; see kept_decisions()
     std::array<char, scope_label_limit> labels{};
     std::array<char, record::log_buffer_size> log_buffer{};
 
@@ -38,13 +38,13 @@ struct ThreadContext {
     std::string_view scope_label() const { return {labels.data(), scope().label_size}; }
 };
 
-/// This thread's context, made on first use; nullptr where there is no memory.
+/// Returns this thread's context, made on first use; nullptr if there is no memory.
 ThreadContext* thread_context();
 
-/// This thread's decisions, made on first use; nullptr where there is no memory.
+/// Returns this thread's decisions, made on first use; nullptr if there is no memory.
 KeptDecisions* kept_decisions();
 
-/// This thread's context, if it has one.
+/// Returns this thread's context, or nullptr.
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadContext* current_thread_context;
 inline ThreadContext* existing_thread_context() { return current_thread_context; }
 
