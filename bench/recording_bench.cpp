@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "record/write/writer.hpp"
+#include "system/hash.hpp"
 
 namespace {
 

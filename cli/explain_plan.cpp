@@ -47,17 +47,17 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     if (treated.rounds && !multiplies(call)) planned.outcome = {Applied::fp32, Reason::no_product};
     planned.words = format_words(planned.outcome.applied, call.device);
     if (function.family->treatment == Treatment::opaque)
-        planned.notes.emplace_back("what is multiplied by what it prepares is not seen");
+        planned.notes.emplace_back("products with the operands that it prepares are not seen");
     if (function.convention == Convention::bare)
         planned.notes.push_back(
-            fmt::format("the name can be anybody's: seen only in a library that also has {}",
-                        functions[underscored(static_cast<FunctionIndex>(&function - functions))].name));
+            fmt::format("any function may have this name: seen only in a library that also has {}",
+                        functions[find_function(*function.family, NameForm::underscored)].name));
     return planned;
 }
 
 // ---- cuBLAS ------------------------------------------------------------------------------------------------------
 
-/// A value of something that only the process knows.
+/// A value of a fact that only the process has.
 struct Value {
     std::string_view name;
     std::int32_t value;
@@ -91,7 +91,7 @@ constexpr Value lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cub
 constexpr Value bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
 constexpr Value grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1}, {"without cublasGemmGroupedBatchedEx", 0}};
 
-/// Something that only the process knows. Its first value is supposed.
+/// A fact that only the process has. Its first value is assumed.
 struct Unknown {
     std::string_view what;
     std::span<const Value> values;
@@ -101,7 +101,7 @@ struct Unknown {
 std::vector<Unknown> unknowns_of(const Function& function) {
     using cublas::Asked;
     std::vector<Unknown> unknowns;
-    const bool is_lt = function.family->road == Road::lt_matmul;
+    const bool is_lt = function.product().road == Road::lt_matmul;
     if (!is_lt)
         unknowns.push_back(
             {"math mode", math_modes, [](Asked& asked, std::int32_t value) { asked.math_mode = value; }});
@@ -117,7 +117,7 @@ std::vector<Unknown> unknowns_of(const Function& function) {
                             }});
     unknowns.push_back(
         {"cuBLAS", bf16x9_versions, [](Asked& asked, std::int32_t value) { asked.has_bf16x9 = value != 0; }});
-    if (function.family->batching == Batching::groups)
+    if (function.product().batching == Batching::groups)
         unknowns.push_back({"cuBLAS", grouped_forms,
                             [](Asked& asked, std::int32_t value) { asked.has_compute_type_form = value != 0; }});
     return unknowns;
@@ -125,7 +125,7 @@ std::vector<Unknown> unknowns_of(const Function& function) {
 
 cublas::Request request_of(const Function& function, const policy::MatmulCall& call,
                            const std::vector<Unknown>& unknowns) {
-    const Family& family = *function.family;
+    const ProductFamily& family = function.product();
     const bool is_float32 = call.dtype == policy::Dtype::float32 || call.dtype == policy::Dtype::complex64;
     cublas::Request request;
     request.counted = is_float32 ? cublas::Counted::governed : cublas::Counted::observed;
@@ -169,7 +169,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
             cublas::Request request = supposed;
             unknown.set(request.asked, value.value);
             const cublas::Plan other = plan_of(request);
-            const Outcome outcome = {other.applied, other.reason};
+            const PlannedFormat outcome = {other.applied, other.reason};
             if (outcome == planned.outcome) continue;
             matters = true;
             auto same = std::find_if(planned.others.begin(), planned.others.end(),

@@ -14,31 +14,37 @@ constexpr Word<Source> source_words[] = {
     {"native", Source::native},
 };
 
-constexpr Word<Reason> reason_words[] = {
-    {"as_requested", Reason::as_requested},
-    {"cpu_mode_off", Reason::cpu_mode_off},
-    {"cpu_accelerate_not_built", Reason::cpu_accelerate_not_built},
-    {"compute_capability", Reason::compute_capability},
-    {"floor", Reason::floor},
-    {"pinned", Reason::pinned},
-    {"not_governable", Reason::not_governable},
-    {"observed", Reason::observed},
-    {"invalid_arguments", Reason::invalid_arguments},
-    {"no_product", Reason::no_product},
-    {"width_unknown", Reason::width_unknown},
-    {"scratch_limit", Reason::scratch_limit},
-    {"bf16x9_unavailable", Reason::bf16x9_unavailable},
-    {"tf32_override", Reason::tf32_override},
-    {"alignment", Reason::alignment},
-    {"solver", Reason::solver},
-    {"no_such_format", Reason::no_such_format},
-    {"no_entry_point", Reason::no_entry_point},
-    {"unknown_value", Reason::unknown_value},
-    {"unknown_handle", Reason::unknown_handle},
-    {"library_refused", Reason::library_refused},
-    {"no_algorithm", Reason::no_algorithm},
-    {"protected_call", Reason::protected_call},
+struct ReasonWords {
+    std::size_t number;
+    std::string_view code, because;
 };
+constexpr ReasonWords reason_words[] = {
+#define REASON(number, code, because, remedy) {number, #code, because},
+#include "policy/reasons.def"
+#undef REASON
+};
+// Only the command needs them: a table of their own is left out of the library.
+constexpr std::string_view reason_remedies[] = {
+#define REASON(number, code, because, remedy) remedy,
+#include "policy/reasons.def"
+#undef REASON
+};
+
+constexpr bool are_numbered_from_0() {
+    std::size_t next = 0;
+    for (const ReasonWords& words : reason_words) {
+        if (words.number != next++) return false;
+    }
+    return true;
+}
+static_assert(are_numbered_from_0(), "policy/reasons.def skips or repeats a number");
+
+/// The entry of a table by number; an empty one for a reason of a newer version.
+template <class Entry>
+constexpr Entry entry_for(Reason reason, const Entry (&table)[reason_count]) {
+    const auto number = static_cast<std::size_t>(reason);
+    return number < reason_count ? table[number] : Entry{};
+}
 
 }  // namespace
 
@@ -55,7 +61,9 @@ std::string_view to_string(Floor floor) { return name_of(floor_words, floor); }
 std::string_view to_string(CpuMode mode) { return name_of(cpu_mode_words, mode); }
 std::string_view to_string(Tf32Rounding rounding) { return name_of(tf32_rounding_words, rounding); }
 std::string_view to_string(Source source) { return name_of(source_words, source); }
-std::string_view to_string(Reason reason) { return name_of(reason_words, reason); }
+std::string_view to_string(Reason reason) { return entry_for(reason, reason_words).code; }
+std::string_view because(Reason reason) { return entry_for(reason, reason_words).because; }
+std::string_view remedy_of(Reason reason) { return entry_for(reason, reason_remedies); }
 std::string_view to_string(Device device) { return name_of(device_words, device); }
 std::string_view to_string(Dtype dtype) { return name_of(dtype_words, dtype); }
 std::string_view to_string(OnError on_error) { return name_of(on_error_words, on_error); }

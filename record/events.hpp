@@ -1,5 +1,5 @@
-// What a decision log says: one event, one line. docs/log-format.md describes every key.
-// The formatters are pure: all that they write is in their arguments.
+// Events of a decision log, one a line. docs/log-format.md describes every key.
+// The formatters are pure: they write nothing but their arguments.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@
 
 namespace fp32shim::record {
 
-/// The number in `schema`. It grows when a key is removed or changes its meaning; new keys and new codes do not.
+/// Value of the key `schema`. It grows when a key is removed or changes its meaning, not with new keys or codes.
 inline constexpr int log_schema = 1;
 
-/// No line is longer, its line feed included. With the byte that DecisionLog may put before it, that is 4096:
-/// PIPE_BUF, what one write to a pipe puts there undivided.
+/// Longest line in bytes, its line feed included. With the byte that DecisionLog may put before it, that is 4096:
+/// PIPE_BUF, up to which the kernel does not divide a write to a pipe.
 inline constexpr std::size_t line_limit = 4095;
 
-/// What was executed.
+/// Ways in which a product was executed.
 enum class How : std::uint8_t {
     forward,         ///< the function that the program called, with its arguments
     round_operands,  ///< the same function, on rounded copies of the operands
@@ -33,19 +33,18 @@ enum class How : std::uint8_t {
 };
 std::string_view to_string(How how);
 
-/// When and by whom a line was written.
+/// Time and writer of a line.
 struct Moment {
-    std::int64_t time_ns = 0;  ///< since 1970, UTC
+    std::int64_t time_ns = 0;  ///< nanoseconds since 1970, UTC
     std::int32_t pid = 0;
-    std::int32_t tid = 0;
+    std::int32_t tid = 0;  ///< -1: calls of several threads
 };
-/// This process, this thread, now.
+/// Returns the time now, with the ids of this process and thread.
 Moment this_moment();
 
-/// The first line of a process: what its decisions follow from. Settings are those of the process, before rules,
-/// scopes and API calls.
+/// First line of a process: the settings that its decisions begin with, before rules, scopes and API calls.
 struct StartEvent {
-    std::string version;          ///< of fp32shim
+    std::string version;          ///< version of fp32shim
     std::string policy_name;      ///< empty: none
     std::string policy_revision;  ///< empty: none
     std::string policy_sha256;    ///< empty: no policy file
@@ -57,7 +56,7 @@ struct StartEvent {
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);
 
-/// One judged call. Views outlive the formatting only.
+/// One judged call (decision_fields.def lists its fields). It does not own its texts.
 struct DecisionEvent {
     policy::MatmulCall call;
     std::string_view provider;  ///< base name of the library that ran it; empty when unknown
@@ -65,15 +64,15 @@ struct DecisionEvent {
     policy::Source source = policy::Source::native;
     std::string_view rule;  ///< the rule's name; empty when no rule matched
     policy::Applied applied = policy::Applied::unchanged;
-    std::optional<policy::Applied> actual;  ///< what the library says that it used
+    std::optional<policy::Applied> actual;  ///< format that the library says it used; absent: it does not say
     How how = How::forward;
     policy::Reason reason = policy::Reason::as_requested;
     std::string_view detail;      ///< free text; empty when there is nothing to add
-    std::int64_t host_ns = -1;    ///< how long the call took on the host; -1: not measured
-    std::optional<int> status{};  ///< what the function returned, where it returns a status
+    std::int64_t host_ns = -1;    ///< duration of the call on the host; -1: not measured
+    std::optional<int> status{};  ///< status that the function returned; absent: it returns none
 };
 
-/// Codes of error events: a closed list.
+/// Codes of error events; a closed list.
 enum class ErrorCode : std::uint8_t {
     bad_setting,    ///< an environment variable or a policy file is wrong; `detail` says what was done about it
     provider,       ///< the real function could not be found, or is not to be called
@@ -87,9 +86,9 @@ struct ErrorEvent {
     std::int64_t dropped = -1;  ///< lines; -1: not about dropped lines
 };
 
-/// Each writes one JSON object and a line feed, and returns the size: at most line_limit, and 0 only where `out` is
-/// smaller than line_limit and too small for this line. Long values are cut (docs/log-format.md, "Cut values").
-/// Thread-safe, allocate nothing.
+/// Write one JSON object and a line feed. Each returns the size, at most line_limit; 0 if `out` is too small, as one
+/// of line_limit bytes never is. Long values are cut (docs/log-format.md, "Cut values"). Thread-safe, allocate
+/// nothing.
 std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
                          std::span<char> out);
 std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& facts, const Moment& moment,
@@ -97,7 +96,7 @@ std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& fact
 std::size_t format_error(const ErrorEvent& event, const ProcessFacts& facts, const Moment& moment,
                          std::span<char> out);
 
-/// A decision as people read it, for `FP32_MATMUL_LOG=stderr`, without `fp32shim: ` and line feed:
+/// Writes a decision in words, for `FP32_MATMUL_LOG=stderr`, without `fp32shim: ` and line feed:
 /// `cblas_sgemm 128x128x128 NT float32 from libfoo.so -> libopenblas.so.0: high (environment) -> tf32 by rounding
 /// operands`. At most 1600 bytes; the view is of `out`. Thread-safe, allocates nothing.
 std::string_view format_decision_text(const DecisionEvent& event, std::span<char> out);

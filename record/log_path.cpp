@@ -1,13 +1,13 @@
 #include "record/log_path.hpp"
 
-#include "record/lines/line_writer.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
 namespace {
 
-void append_as_file_name(LineWriter& out, std::string_view value) {
+void append_as_file_name(system::LineWriter& out, std::string_view value) {
     if (value.empty()) value = "none";
     bool first = true;
     for (const char letter : value) {
@@ -22,7 +22,7 @@ void append_as_file_name(LineWriter& out, std::string_view value) {
 }  // namespace
 
 std::string_view make_absolute(std::string_view name, std::span<char> out, std::span<char> scratch) {
-    LineWriter writer(out);
+    system::LineWriter writer(out);
     if (!name.starts_with('/')) {
         const long size = system::raw::getcwd(scratch.data(), scratch.size());
         if (size > 1 && scratch[0] == '/') {  // otherwise it is out of reach ("(unreachable)…") and stays relative
@@ -36,7 +36,7 @@ std::string_view make_absolute(std::string_view name, std::span<char> out, std::
 }
 
 ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer) {
-    LineWriter out(buffer);
+    system::LineWriter out(buffer);
     for (std::size_t i = 0; i < name.size(); ++i) {
         if (name[i] != '%') {
             out.text(name.substr(i, 1));

@@ -15,10 +15,8 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::uint16_t own_machine = EM_X86_64;
-#define FP32SHIM_MACHINE "x86-64"
 #elif defined(__aarch64__)
 constexpr std::uint16_t own_machine = EM_AARCH64;
-#define FP32SHIM_MACHINE "aarch64"
 #endif
 
 constexpr int most_interpreters = 5;         // as in the kernel
@@ -108,36 +106,6 @@ WhyUnseen look_at_elf(const ProgramFile& file, const char* path, const char* hea
 }
 
 }  // namespace
-
-std::string_view to_string(WhyUnseen why) {
-    switch (why) {
-        case WhyUnseen::statically_linked:
-            return "is statically linked";
-        case WhyUnseen::other_machine:
-            return "is for another processor or word size than this fp32shim (" FP32SHIM_MACHINE ")";
-        case WhyUnseen::musl:
-            return "uses musl, whose loader cannot load a library that was built for glibc";
-        case WhyUnseen::other_user:
-            return "runs as another user or group (setuid, setgid), for which the loader ignores a preload";
-        case WhyUnseen::capabilities:
-            return "has capabilities of its own (setcap), for which the loader ignores a preload";
-        case WhyUnseen::not_readable:
-            return "cannot be read, so that what it is is not known";
-        case WhyUnseen::no_preload:
-            return "was started without the shim in LD_PRELOAD";
-        case WhyUnseen::library_out_of_reach:
-            return "was started where the library that LD_PRELOAD names is not there (a chroot, or a container)";
-        case WhyUnseen::log_out_of_reach:
-            return "was started where the folder of the recordings is not there (a chroot, or a container)";
-        case WhyUnseen::other_log:
-            return "was started with another FP32_MATMUL_LOG, or none: it records elsewhere, or nothing";
-        case WhyUnseen::switched_off:
-            return "was started with FP32_MATMUL_DISABLE=1";
-        case WhyUnseen::seen:
-            break;
-    }
-    return {};
-}
 
 ProgramLook look_at_program(const char* path, std::span<char, program_head_size> interpreter) {
     ProgramLook look;

@@ -6,27 +6,9 @@
 #include <span>
 #include <string_view>
 
+#include "record/why_unseen.hpp"
+
 namespace fp32shim::record {
-
-/// Why a program is not seen. Values are in recordings (format/format.hpp): a new one goes to the end.
-enum class WhyUnseen : std::uint8_t {
-    seen,
-    statically_linked,
-    other_machine,
-    musl,
-    other_user,
-    capabilities,
-    not_readable,
-    no_preload,
-    library_out_of_reach,
-    log_out_of_reach,
-    other_log,
-    switched_off,
-};
-
-/// A few words that go after the program's name: `is statically linked`. Empty for `seen`, and for values that this
-/// version does not know.
-std::string_view to_string(WhyUnseen why);
 
 /// A program's file, as far as it decides whether the loader preloads into it.
 struct ProgramLook {

@@ -34,6 +34,12 @@ class ErrnoKeeper {
 
 bool is_active() { return !settings().forward_everything; }
 
+/// Returns the list of changes of this process's recording; nullptr: it has none.
+record::RecordingChanges* recorded_changes() {
+    record::Recording* const recording = settings().recording;
+    return recording != nullptr ? recording->changes() : nullptr;
+}
+
 /// Parses a precision that a program may ask for: every one but bf16x9, which is for rules.
 std::optional<Precision> precision_of(const char* text) {
     const std::optional<Precision> precision = policy::parse_precision(text);
@@ -127,7 +133,7 @@ int fp32shim_set_precision(const char* precision) {
     std::optional<Precision> wanted;
     if (precision != nullptr && !(wanted = precision_of(precision))) return FP32SHIM_INVALID_ARGUMENT;
     if (!set_process_precision(wanted)) return FP32SHIM_OK;
-    if (record::Recording* recording = settings().recording) recording->note_precision(wanted);
+    if (record::RecordingChanges* changes = recorded_changes()) changes->note_precision(wanted);
     return FP32SHIM_OK;
 }
 
@@ -151,7 +157,7 @@ int fp32shim_set_floor(const char* floor) {
     const std::optional<Floor> wanted = floor == nullptr ? std::nullopt : policy::parse_floor(floor);
     if (!wanted) return FP32SHIM_INVALID_ARGUMENT;
     if (!raise_process_floor(*wanted)) return FP32SHIM_OK;
-    if (record::Recording* recording = settings().recording) recording->note_floor(*wanted);
+    if (record::RecordingChanges* changes = recorded_changes()) changes->note_floor(*wanted);
     return FP32SHIM_OK;
 }
 
@@ -182,7 +188,6 @@ int fp32shim_reload_policy(void) {
     const ErrnoKeeper keep;
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     if (!reload_settings()) return FP32SHIM_POLICY_ERROR;
-    const Settings& now = settings();
-    if (now.recording != nullptr) now.recording->note_reload(policy_facts(now.policy));
+    if (record::RecordingChanges* changes = recorded_changes()) changes->note_reload(policy_facts(settings().policy));
     return FP32SHIM_OK;
 }

@@ -12,7 +12,7 @@ __attribute__((destructor)) void note_exit() {
     if (has_to_leave_a_recording()) settings();
     record::Recording* recording = own_recording();
     if (recording == nullptr) return;
-    note_files_at_exit(*recording);
+    note_files_at_exit(*recording->objects());
     recording->note_exit();
 }
 

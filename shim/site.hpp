@@ -73,7 +73,9 @@ struct Site {
     /// Returns the base name of the calling object's file; empty for code outside every object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
     /// Returns true for a batch that no library provides: `real` is then called for each of its products.
-    bool runs_one_by_one() const { return routine->family->batching != function->family->batching; }
+    bool runs_one_by_one() const {
+        return routine != function && routine->product().batching != function->product().batching;
+    }
 };
 
 static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry/*.S");

@@ -71,6 +71,16 @@ std::size_t plain_length(std::string_view text) {
     return length;
 }
 
+std::string with_valid_utf8(std::string_view text) {
+    std::string result;
+    while (!text.empty()) {
+        const Character character = first_character(text);
+        result += character.is_utf8 ? text.substr(0, character.length) : utf8_replacement;
+        text.remove_prefix(character.length);
+    }
+    return result;
+}
+
 char* write_escaped_byte(unsigned char byte, char* out) {
     constexpr char hex[] = "0123456789abcdef";
     for (const char letter : {'\\', 'x', hex[byte >> 4], hex[byte & 15]}) *out++ = letter;

@@ -24,6 +24,12 @@ std::size_t plain_length(std::string_view text);
 /// `text` with each byte of other characters as \xNN; but those of `kept`, which are ASCII, stay.
 std::string plain_text(std::string_view text, std::string_view kept = {});
 
+/// Written in place of a byte that is not part of valid UTF-8: U+FFFD.
+inline constexpr std::string_view utf8_replacement = "\xEF\xBF\xBD";
+
+/// Returns `text` with utf8_replacement for each byte that is not part of valid UTF-8.
+std::string with_valid_utf8(std::string_view text);
+
 /// Writes a byte as \xNN to `out`. Returns the position behind it.
 char* write_escaped_byte(unsigned char byte, char* out);
 

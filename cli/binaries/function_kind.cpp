@@ -13,7 +13,7 @@ const Function* find_row(std::string_view name) {
     return row < 0 ? nullptr : &functions[row];
 }
 
-/// Drivers and factorisations; what is built on level 1 and 2 alone has no products to miss.
+/// LAPACK drivers and factorisations. Routines on BLAS levels 1 and 2 alone have no products.
 constexpr std::string_view lapack_roots[] = {
     "gesv",  "gesvx", "getrf", "getri", "getrs", "posv",  "potrf", "potri", "potrs", "sysv",  "sytrf", "hesv",
     "hetrf", "geqrf", "gelqf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gels",  "gelsd", "gelsy", "gelss",
@@ -21,11 +21,12 @@ constexpr std::string_view lapack_roots[] = {
     "sygvd", "heev",  "heevd", "heevr", "hegvd", "trtri", "trtrs", "trsyl", "gebrd", "stedc", "lauum",
 };
 
-/// Measured with OpenBLAS 0.3.21: of these nothing arrives at `sgemm_`; posv and gesv are built on them.
+/// Routines that never call `sgemm_`, measured with OpenBLAS 0.3.21, and posv and gesv, which are built on them.
 constexpr std::string_view openblas_roots[] = {"gesv",  "getrf", "getrs", "posv", "potrf",
                                                "potri", "lauum", "trtri", "trtrs"};
 
-/// `getrf` of `sgetrf_`, `scipy_cgetrf_64_` or `LAPACKE_sgetrf`; empty for what is neither float32 nor complex64.
+/// Returns `getrf` for `sgetrf_`, `scipy_cgetrf_64_` or `LAPACKE_sgetrf`; empty for other types than float32 and
+/// complex64.
 std::string_view lapack_root(std::string_view name) {
     if (name.starts_with("scipy_")) name.remove_prefix(6);
     if (name.starts_with("LAPACKE_")) name.remove_prefix(8);
@@ -40,14 +41,13 @@ std::string_view lapack_root(std::string_view name) {
 
 FunctionKind function_kind(std::string_view name) {
     const Function* row = find_row(name);
-    if (row == nullptr || row->convention == Convention::bare || row->family->treatment == Treatment::state)
-        return FunctionKind::none;
+    if (row == nullptr || row->convention == Convention::bare || !row->multiplies()) return FunctionKind::none;
     return is_of_cublas(row->convention) ? FunctionKind::cublas : FunctionKind::blas;
 }
 
 bool is_sgemm(std::string_view name) {
     const Function* row = find_row(name);
-    return row != nullptr && (row->family->name == "sgemm" || row->family->name == "cublas_sgemm");
+    return row != nullptr && (row->family == &families::sgemm || row->family == &families::cublas_sgemm);
 }
 
 bool is_lapack(std::string_view name) {

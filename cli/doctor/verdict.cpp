@@ -1,4 +1,4 @@
-// From what was looked at to what it means: findings, what is seen, what is not.
+// Judges what `fp32shim doctor` examined: findings, products that are seen, products that are not.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::string calls_text(const Calls& calls, const std::vector<std::string>& calle
                        callers.size() == 1 ? "s" : "", listed(functions), provider_text(calls));
 }
 
-/// Entries that say the same of several objects, together: those of one key, in the order of the first of each.
+/// Groups entries by key, in the order in which the keys first appear.
 template <class T, class Key>
 std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries, Key key) {
     std::vector<std::vector<const T*>> groups;
@@ -92,16 +92,17 @@ void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
     }
 }
 
-void judge_roads(const std::vector<const Road*>& all, DoctorResult& result) {
-    const auto key = [](const Road& road) { return std::tie(road.name, road.message); };
+void judge_bypasses(const std::vector<const Bypass*>& all, DoctorResult& result) {
+    const auto key = [](const Bypass& bypass) { return std::tie(bypass.title, bypass.message); };
     for (const auto& group : grouped(all, key)) {
         std::vector<std::string> objects;
         objects.reserve(group.size());
-        for (const Road* road : group) objects.push_back(road->object);
+        for (const Bypass* bypass : group) objects.push_back(bypass->object);
         objects = without_repetition(objects);
-        const Road& road = *group.front();
-        result.not_seen.push_back(
-            {road.object, fmt::format("{} in {}: {}", road.name, base_names(objects), road.message), road.remedy});
+        const Bypass& bypass = *group.front();
+        result.not_seen.push_back({bypass.object,
+                                   fmt::format("{} in {}: {}", bypass.title, base_names(objects), bypass.message),
+                                   bypass.remedy});
     }
 }
 
@@ -118,13 +119,13 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
                      : "; where LD_PRELOAD names a library for glibc, musl ends the program with status 127")});
     }
     std::vector<const Calls*> calls;
-    std::vector<const Road*> roads;
+    std::vector<const Bypass*> bypasses;
     for (const ExaminedProcess& process : program.processes) {
         for (const Calls& entry : process.calls) calls.push_back(&entry);
-        for (const Road& entry : process.roads) roads.push_back(&entry);
+        for (const Bypass& entry : process.bypasses) bypasses.push_back(&entry);
     }
     judge_calls(calls, result);
-    judge_roads(roads, result);
+    judge_bypasses(bypasses, result);
     for (const ExaminedProcess& process : program.processes) {
         for (const std::string& path : process.unreadable) {
             result.not_seen.push_back(
@@ -136,11 +137,10 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
     if (!program.was_run) return;
     const Ended& ended = program.ended;
     if (ended.exec_error == 0 && (ended.signal != 0 || ended.exit_status != 0)) {
-        const std::string how = ended.signal != 0 ? fmt::format("was killed by signal {}", ended.signal)
-                                                  : fmt::format("ended with status {}", ended.exit_status);
-        result.findings.push_back({program.path,
-                                   fmt::format("it {}: what it would have loaded later was not looked at", how),
-                                   "run it so that it succeeds"});
+        result.findings.push_back(
+            {program.path,
+             fmt::format("it {}: libraries that it would have loaded later were not examined", ended_text(ended)),
+             "run it so that it succeeds"});
     }
 }
 

@@ -20,6 +20,7 @@
 #include "cli/recordings/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_columns.hpp"
+#include "record/lines/event_fields.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -34,7 +35,7 @@ bool put(std::string_view text) {
     return std::ferror(stdout) == 0;
 }
 
-/// A decision with the counters of one recording, as the report has it.
+/// Returns a decision with the counters of one recording, in the report's form.
 MergedRow row_with_counters(const RecordedRow& row, const RecordedCounters& counters) {
     MergedRow result = to_merged_row(row);
     result.counters = counters;
@@ -42,40 +43,46 @@ MergedRow row_with_counters(const RecordedRow& row, const RecordedCounters& coun
     return result;
 }
 
-/// `cblas_sgemm 128x128x128 ... : high (environment) -> tf32 by rounding operands`, as FP32_MATMUL_LOG=stderr says
-/// it.
+/// Returns the words of FP32_MATMUL_LOG=stderr: `cblas_sgemm 128x128x128 … -> tf32 by rounding operands`.
 std::string decision_words(const RecordedRow& row) {
     std::array<char, 1600> buffer;
     return row.is_overflow ? "(found no room)" : printable(record::format_decision_text(row.decision, buffer));
 }
 
-/// The keys that every event has (docs/log-format.md), in their order.
-struct CommonKey {
-    std::string_view name;
-    FieldValue value;
+/// Stands in for a JsonLine: hands each key and its value to `take`.
+template <class Take>
+struct FieldVisitor {
+    Take take;
+
+    FieldVisitor& visit(std::string_view key, const FieldValue& value) {
+        take(key, value);
+        return *this;
+    }
+    FieldVisitor& code(std::string_view key, std::string_view value) { return string(key, value, 0); }
+    FieldVisitor& string(std::string_view key, std::string_view value, std::size_t) {
+        return visit(key, FieldValue::text_or_null(value));
+    }
+    FieldVisitor& integer(std::string_view key, std::int64_t value) { return visit(key, value); }
+    FieldVisitor& size(std::string_view key, std::int64_t value) {
+        return visit(key, FieldValue::size_or_null(value));
+    }
+    FieldVisitor& utc_time(std::string_view key, std::int64_t time_ns) {
+        return visit(key, FieldValue::time(time_ns));
+    }
 };
 
-/// `thread`: absent where there are calls of several.
-std::array<CommonKey, 10> common_keys(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
-                                      std::optional<std::int32_t> thread = std::nullopt) {
-    const record::ProcessFacts& process = facts.process;
-    return {{{"event", event},
-             {"schema", record::log_schema},
-             {"time", FieldValue::time(time_ns)},
-             {"time_ns", time_ns},
-             {"host", FieldValue::text_or_null(process.host)},
-             {"job_id", FieldValue::text_or_null(process.job_id)},
-             {"rank", FieldValue::size_or_null(process.rank)},
-             {"pid", process.pid},
-             {"tid", thread ? FieldValue(*thread) : FieldValue()},
-             {"executable", FieldValue::text_or_null(process.executable)}}};
+/// Visits the keys that every event begins with. `thread`: -1 for calls of several threads.
+template <class Take>
+void visit_common_fields(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
+                         std::int32_t thread, const Take& take) {
+    FieldVisitor<const Take&> visitor{take};
+    write_common_fields(visitor, event, facts.process, {time_ns, facts.process.pid, thread});
 }
 
-/// Keeps the text that follows from a row of a recording, for the next call of that row: calls are many, rows are
-/// few.
+/// Caches a text made from a row for the next calls of that row: calls are many, rows few.
 class PerRow {
   public:
-    /// `make` appends it to an empty text.
+    /// Returns the row's text, which `make` appends to an empty one.
     template <class Make>
     const std::string& of(const RecordingFacts& facts, const RecordedRow& row, const Make& make) {
         if (texts_.empty()) texts_.resize(4096);
@@ -99,7 +106,7 @@ class PerRow {
     std::vector<Kept> texts_;
 };
 
-/// `python3 on node7, rank 3`
+/// Returns `python3 on node7, rank 3`.
 std::string with_place(std::string_view what, const record::ProcessFacts& process) {
     std::string text = fmt::format("{} on {}", what, process.host);
     if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
@@ -137,7 +144,7 @@ class TableWriter : public LogWriter {
     bool takes_decisions_again() const override { return true; }
 
   private:
-    /// Which process an entry is of, with a blank behind it; nothing where there is only one.
+    /// Names the process of an entry, with a blank behind it; empty if there is only one.
     std::string process_text(const RecordingFacts& facts) const {
         if (!names_processes_) return {};
         return fmt::format("{}{}{} ", names_hosts_ ? printable(facts.process.host) : "", names_hosts_ ? ":" : "",
@@ -148,7 +155,7 @@ class TableWriter : public LogWriter {
     std::size_t process_width_ = 0;
 };
 
-/// Events of docs/log-format.md: one object a line, or all of them as an array.
+/// Writes events of docs/log-format.md, one a line or all as an array.
 class JsonWriter : public LogWriter {
   public:
     explicit JsonWriter(bool is_array) : is_array_(is_array) {}
@@ -160,17 +167,29 @@ class JsonWriter : public LogWriter {
         }
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
-        record::DecisionEvent decision = row.decision;
-        if (event.is_timed) decision.host_ns = static_cast<std::int64_t>(event.duration_ns);
-        return put_object(line(record::format_decision(decision, facts.process,
-                                                       {event.end_ns, facts.process.pid, event.thread}, buffer_)));
+        constexpr std::string_view untimed = "\"host_ns\":null";
+        const std::string_view decision = decisions_.of(facts, row, [&](std::string& text) {
+            record::JsonLine line(buffer_);
+            write_decision_fields(line, row.decision);
+            text = line.view();
+        });
+        record::JsonLine line(buffer_);
+        write_common_fields(line, "decision", facts.process, {event.end_ns, facts.process.pid, event.thread});
+        if (event.is_timed) {
+            const std::size_t place = decision.rfind(untimed);
+            line.members(decision.substr(0, place - 1)).integer("host_ns", event.duration_ns);
+            line.members(decision.substr(place + untimed.size() + 1));
+        } else {
+            line.members(decision);
+        }
+        return put_object(this->line(line.finish()));
     }
     bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
         std::string common, line;
-        for (const CommonKey& key : common_keys("row", facts, counters.last_ns)) {
-            common += fmt::format("{}\"{}\":", common.empty() ? "" : ",", key.name);
-            key.value.append_json(common);
-        }
+        visit_common_fields("row", facts, counters.last_ns, -1, [&](std::string_view key, const FieldValue& value) {
+            common += fmt::format("{}\"{}\":", common.empty() ? "" : ",", key);
+            value.append_json(common);
+        });
         append_json(line, row_with_counters(row, counters), -1, common);
         return put_object(line += '\n');
     }
@@ -179,7 +198,7 @@ class JsonWriter : public LogWriter {
     }
 
   private:
-    /// `object` ends in a line feed.
+    /// Writes an object that ends in a line feed.
     bool put_object(std::string_view object) {
         if (!is_array_) return put(object);
         object.remove_suffix(1);
@@ -188,17 +207,17 @@ class JsonWriter : public LogWriter {
     std::string_view line(std::size_t size) const { return {buffer_.data(), size}; }
 
     std::array<char, record::line_limit> buffer_{};
+    PerRow decisions_;
     bool is_array_;
     bool has_entries_ = false;
 };
 
-/// The same events, but for `start`: the keys of `row` are the columns, for calls too, which leave empty what they do
-/// not have.
+/// Writes the same events as CSV, but for `start`. The columns are the keys of `row`; calls leave some of them empty.
 class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const>) override {
         std::string names;
-        for (const CommonKey& key : common_keys("", {}, 0)) names.append(key.name) += ',';
+        visit_common_fields("", {}, 0, 0, [&](std::string_view key, const FieldValue&) { names.append(key) += ','; });
         put(names + csv_names(decision_columns()) + ',' + csv_names(count_columns()) + "\r\n");
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
@@ -222,12 +241,12 @@ class CsvWriter : public LogWriter {
 
   private:
     void begin_line(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
-                    std::optional<std::int32_t> thread = std::nullopt) {
+                    std::int32_t thread = -1) {
         line_.clear();
-        for (const CommonKey& key : common_keys(event, facts, time_ns, thread)) {
-            key.value.append_csv(line_);
+        visit_common_fields(event, facts, time_ns, thread, [&](std::string_view, const FieldValue& value) {
+            value.append_csv(line_);
             line_ += ',';
-        }
+        });
     }
 
     PerRow decisions_;
@@ -235,7 +254,7 @@ class CsvWriter : public LogWriter {
 };
 
 /// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: complete events, in microseconds.
-/// Times count from the begin of the first recording, since a double has no room for nanoseconds since 1970.
+/// Times count from the begin of the first recording, since a double cannot hold nanoseconds since 1970.
 class ChromeWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const> recordings) override {
@@ -253,12 +272,12 @@ class ChromeWriter : public LogWriter {
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
         constexpr std::string_view mean = "the mean of such calls: this one was not timed";
         return complete(facts, row, event.begin_ns(), event.end_ns,
-                        event.thread != 0 ? std::int64_t{event.thread} : event.lane, "",
+                        event.thread != 0 ? std::int64_t{event.thread} : event.slot, "",
                         event.is_timed ? std::string_view() : mean);
     }
-    /// A decision without its calls: the time from the begin of its first call to the end of its last.
+    /// Writes a decision without its calls, as one span from the begin of its first call to the end of its last.
     bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
-        // When the first call began is not recorded, only when it returned.
+        // The begin of the first call is not recorded, only its return.
         const auto mean_ns = counters.total_ns / std::max<std::uint64_t>(counters.calls, 1);
         const RecordedEvent first{.end_ns = counters.first_ns, .duration_ns = mean_ns};
         const std::string counts = fmt::format(R"(,"calls":{},"host_ns":{},"timed_calls":{})", counters.calls,
@@ -269,12 +288,13 @@ class ChromeWriter : public LogWriter {
     void end() override { put(has_entries_ ? "\n]}\n" : "{\"traceEvents\": []}\n"); }
 
   private:
-    /// A viewer knows processes by their numbers alone. That is the process id, but for those whose id another one
-    /// has too, of another machine or time: these come after the highest. Recordings of one process share its number.
+    /// Numbers the processes, since viewers tell them apart by number alone. The number is the process id; a further
+    /// process with the same id, of another machine or time, gets one above the highest. Recordings of one process
+    /// share its number.
     void number_processes(std::span<const RecordingFacts* const> recordings) {
         std::int64_t last = 0;
         for (const RecordingFacts* facts : recordings) last = std::max<std::int64_t>(last, facts->process.pid);
-        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one of each process
+        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one recording of each process, by id
         for (const RecordingFacts* facts : recordings) {
             auto& processes = of_id[facts->process.pid];
             const auto known = std::find_if(processes.begin(), processes.end(), [&](const RecordingFacts* other) {
@@ -298,24 +318,25 @@ class ChromeWriter : public LogWriter {
         text += ",\"ph\":\"X\",\"ts\":";
     }
     static void append_arguments(std::string& text, const MergedRow& row) {
-        const std::pair<const char*, SharedText> arguments[] = {
-            {"caller", row.caller},       {"provider", row.provider}, {"scope", row.scope},
-            {"requested", row.requested}, {"source", row.source},     {"rule", row.rule},
-            {"applied", row.applied},     {"reason", row.reason}};
-        const char* separator = ",\"args\":{";
-        for (const auto& [name, value] : arguments) {
+        constexpr std::string_view arguments[] = {"caller", "provider", "scope",   "requested",
+                                                  "source", "rule",     "applied", "reason"};
+        const auto columns = decision_columns();
+        std::string_view separator = ",\"args\":{";
+        for (const std::string_view name : arguments) {
             text += fmt::format("{}\"{}\":", std::exchange(separator, ","), name);
-            FieldValue::text_or_null(value).append_json(text);
+            std::find_if(columns.begin(), columns.end(), [&](const RowColumn& column) { return column.name == name; })
+                ->value(row)
+                .append_json(text);
         }
     }
-    /// Of nanoseconds, and as short as a number of JSON that has a point can be.
+    /// Appends nanoseconds as microseconds, in the shortest JSON number with a point.
     static void append_microseconds(std::string& text, std::int64_t nanoseconds) {
         const fmt::format_int whole(nanoseconds / 1000), fraction(1000 + nanoseconds % 1000);
         text.append(whole.data(), whole.size()).append(".").append(fraction.data() + 1, 3);
         text.resize(text.find_last_not_of('0') + 1);
         if (text.back() == '.') text += '0';
     }
-    /// `more`: arguments; `about_duration`: the last of them, where there is something to say.
+    /// Writes one span. `more`: further arguments; `about_duration`: a remark that becomes the last one.
     bool complete(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
                   std::int64_t thread, std::string_view more, std::string_view about_duration) {
         begin_entry();
@@ -334,10 +355,10 @@ class ChromeWriter : public LogWriter {
         return put(line_ += "}}");
     }
 
-    PerRow heads_, arguments_;  ///< what is the same for each call of a row
+    PerRow heads_, arguments_;  ///< the parts that all calls of a row share
     std::string line_;
     bool has_entries_ = false;
-    std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< of processes
+    std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< numbers of processes
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };
 

@@ -1,4 +1,4 @@
-// fp32shim log: the calls of recordings, one by one, or their distinct decisions where calls were not recorded.
+// fp32shim log: calls of recordings one by one, or distinct decisions if calls were not recorded.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -32,13 +32,13 @@ struct LogOptions {
     Filter filter;
 };
 
-/// How long a live recording is left alone between two looks: at calls, and at counts, which a person reads.
+/// Time between two looks at a live recording: for calls, and for counts, which people read.
 constexpr auto calls_again_after = std::chrono::milliseconds(200);
 constexpr auto counts_again_after = std::chrono::milliseconds(1000);
 
 bool output_is_open() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-/// Says once that decisions are written where calls may have been expected, and how to get those.
+/// Says once that recordings have decisions only, and how to record calls.
 void say_where_calls_are_not_recorded(const std::vector<LogSource>& sources, const LogOptions& options) {
     if (options.rows) return;
     const auto is_summary = [](const LogSource& source) { return !source.has_calls(); };
@@ -51,12 +51,12 @@ void say_where_calls_are_not_recorded(const std::vector<LogSource>& sources, con
                            first.path(), others));
 }
 
-/// All sources as one, by time. Each is in order for itself, and hands out what it has some at a time.
+/// Writes the entries of all sources in the order of time.
 void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     std::optional<Progress> progress;
-    if (isatty(STDOUT_FILENO) != 1) progress.emplace("writing entries");  // else the entries themselves can be seen
+    if (isatty(STDOUT_FILENO) != 1) progress.emplace("writing entries");  // on a terminal the entries show it
     std::size_t written = 0;
-    using Next = std::pair<std::int64_t, std::size_t>;  // when, and the place in `sources`
+    using Next = std::pair<std::int64_t, std::size_t>;  // time, and place in `sources`
     std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
     const auto look_into = [&](std::size_t place) {
         if (const auto time = sources[place].next_time()) next.emplace(*time, place);
@@ -71,7 +71,7 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     }
 }
 
-/// More recordings than that are not all open at the same time: a process may have a thousand files, or fewer.
+/// Most recordings that are open at the same time: a process may have a limit of some thousand files.
 constexpr std::size_t open_at_a_time = 32;
 
 std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const LogOptions& options,
@@ -93,7 +93,7 @@ std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const
 
 void follow(LogSource& source, LogWriter& writer) {
     for (;;) {
-        // Asked first: what a process did before it ended is then in what is read after.
+        // Asked before reading, so that the reading has everything up to the process's end.
         const bool has_ended = source.recording().state() != record::RecordingState::live;
         const bool is_last = !source.refresh() || has_ended;
         if (source.has_calls() || writer.takes_decisions_again() || is_last) {

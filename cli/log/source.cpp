@@ -30,8 +30,8 @@ std::optional<std::int64_t> LogSource::next_time() {
 void LogSource::load_event() {
     if (!events_) events_ = recording_->events(std::nullopt, last_);
     while ((next_event_ = events_->next())) {
-        if (next_event_->lane >= last_.size()) last_.resize(next_event_->lane + 1);
-        last_[next_event_->lane] = next_event_->ticks;
+        if (next_event_->slot >= last_.size()) last_.resize(next_event_->slot + 1);
+        last_[next_event_->slot] = next_event_->ticks;
         const record::RecordedRow* row = recording_->row(next_event_->row);
         if (row == nullptr || row->is_overflow)
             ++unknown_events_;

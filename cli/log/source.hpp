@@ -1,4 +1,4 @@
-// One recording, as `fp32shim log` reads it: entries in the order of time, some at a time.
+// Entries of one recording for `fp32shim log`, in the order of time, read some at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@
 
 namespace fp32shim::cli {
 
-/// An entry is a call, at the time when it returned; or a distinct decision, at the time when its last call returned.
-/// Memory: what the reader needs; 4 KiB for each of its lanes, or 72 bytes for each decision.
+/// One recording. An entry is a call, at the time of its return; or a distinct decision, at the return of its last
+/// call. Takes the reader's memory, and 4 KiB for each slot or 72 bytes for each decision.
 class LogSource {
   public:
-    /// `with_rows`: decisions, also where calls were recorded. `is_one_of_many`: the file is open only while it is
-    /// read. The filter must outlive this.
+    /// Keeps a reference to the filter. `with_rows`: entries are decisions even if calls were recorded.
+    /// `is_one_of_many`: the file is open only during reads.
     LogSource(std::string path, std::unique_ptr<record::RecordingReader> recording, const Filter& filter,
               bool with_rows, bool is_one_of_many);
 
     const std::string& path() const { return path_; }
     const record::RecordingReader& recording() const { return *recording_; }
-    /// As they were when this was made; the same object until this is moved.
+    /// Returns the facts at construction: the same object until this one is moved.
     const record::RecordingFacts& facts() const { return facts_; }
-    /// Whether entries are calls.
+    /// Returns true if entries are calls, false if they are decisions.
     bool has_calls() const { return has_calls_; }
 
-    /// Of the entry that comes next: nanoseconds since 1970, UTC. Nothing: all were written.
+    /// Returns the time of the next entry, in nanoseconds since 1970, UTC; nothing behind the last one.
     std::optional<std::int64_t> next_time();
-    /// Writes that entry. False: nobody reads any more. Only after a next_time() that gave one.
+    /// Writes the entry that next_time() found. Returns false once nobody reads any more.
     bool write_next(LogWriter& writer);
 
-    /// Reads again what may have changed. New calls are entries; so are decisions that have more calls than when they
-    /// were written. False, and nothing changed: the file cannot be read any more.
+    /// Reads the file again. New entries are new calls, or decisions with more calls than when they were written.
+    /// Returns false, and changes nothing, if the file cannot be read any more.
     bool refresh();
 
-    /// Of the calls that pass the filter, those whose sizes are rounded up.
+    /// Counts the calls that pass the filter and have sizes that are rounded up.
     std::uint64_t folded_calls() const;
-    /// Which calls the log lacks; empty: none.
+    /// Says which calls the log lacks; empty if none.
     std::string missing_text() const;
 
   private:
@@ -58,12 +58,12 @@ class LogSource {
 
     std::optional<record::RecordedEvents> events_;  ///< absent: not begun since the last refresh()
     std::optional<record::RecordedEvent> next_event_;
-    std::vector<std::uint64_t> last_;  ///< ticks of the last event that was seen, by lane
+    std::vector<std::uint64_t> last_;  ///< ticks of the last event seen, by slot
 
     bool are_rows_loaded_ = false;
     std::vector<record::RecordingReader::RowCounters> rows_;  ///< by time
     std::size_t next_row_ = 0;
-    std::unordered_map<std::uint32_t, std::uint64_t> calls_;  ///< of rows, as they were loaded before refresh()
+    std::unordered_map<std::uint32_t, std::uint64_t> calls_;  ///< calls of each row before the last refresh()
     std::uint64_t unknown_events_ = 0;
 };
 

@@ -7,7 +7,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr unsigned key_shift = 16;
-constexpr std::uint64_t exact = 256;  ///< durations below are kept as they are
+constexpr std::uint64_t exact = 256;  ///< durations below are not rounded
 
 /// Numbers durations so that they keep their order.
 std::uint64_t step_of(std::uint64_t duration_ns) {
@@ -16,7 +16,7 @@ std::uint64_t step_of(std::uint64_t duration_ns) {
     return exact / 2 * shift + (duration_ns >> shift);
 }
 
-/// The middle of the durations that have this number.
+/// Returns the middle of the durations that have this number.
 std::uint64_t duration_of(std::uint64_t step) {
     if (step < exact) return step;
     const std::uint64_t shift = step / (exact / 2) - 1;

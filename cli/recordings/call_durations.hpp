@@ -1,4 +1,4 @@
-// How long single calls took, of recordings that have every call: what medians are read from.
+// Durations of single calls, of recordings that have every call: the source of medians.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ namespace fp32shim::cli {
 /// within 0.4%, and memory does not grow with the number of calls.
 class CallDurations {
   public:
-    /// `row`: below 2^48.
+    /// Counts one call of a row, whose number is below 2^48.
     void add(std::size_t row, std::uint64_t duration_ns);
 
     bool empty() const { return used_ == 0; }
 
-    /// The median duration of each of `groups` groups, in nanoseconds; absent where none of its calls is here.
-    /// `group_of[row]` is the group that a row belongs to; a row whose group is not below `groups` is left out.
+    /// Returns the median duration of each of `groups` groups, in nanoseconds; absent for a group without calls.
+    /// `group_of[row]` is the group of a row; a row without a group below `groups` does not count.
     std::vector<std::optional<std::uint64_t>> medians(std::span<const std::size_t> group_of,
                                                       std::size_t groups) const;
 

@@ -8,19 +8,17 @@
 
 #include "cli/output/moment.hpp"
 #include "system/plain_text.hpp"
-#include "system/utf8.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-/// Returns whether the text needs no escapes within the quotes of JSON.
+/// Returns true if the text needs no escapes within the quotes of JSON.
 bool is_plain(std::string_view text) {
     return std::all_of(text.begin(), text.end(),
                        [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
 }
 
-/// Spreadsheets take a cell that begins so for a formula (OWASP, "CSV injection"); the last four are full-width
-/// forms.
+/// Returns true if spreadsheets take the text for a formula (OWASP, "CSV injection").
 bool begins_formula(std::string_view text) {
     if (text.empty()) return false;
     if (static_cast<unsigned char>(text[0]) < 0x80) return std::string_view("=+-@\t\n").find(text[0]) != text.npos;
@@ -42,7 +40,7 @@ void append_csv_text(std::string& out, std::string_view text) {
         out += csv_text(text);
 }
 
-/// As Json does, and where the number is whole, as it is nearly always, in a fraction of the time.
+/// Appends a number like Json does; a whole one, as nearly all are, in a fraction of the time.
 void append_number(std::string& out, double number) {
     constexpr double first_with_exponent = 1e15;
     if (std::abs(number) >= first_with_exponent || number != std::trunc(number) || std::signbit(number)) {
@@ -52,6 +50,8 @@ void append_number(std::string& out, double number) {
         out += ".0";
     }
 }
+
+std::string capability_text(std::int64_t value) { return fmt::format("{}.{}", value / 10, value % 10); }
 
 }  // namespace
 
@@ -69,6 +69,12 @@ FieldValue FieldValue::time(std::int64_t time_ns) {
     FieldValue value(time_ns);
     value.kind_ = Kind::time;
     return value;
+}
+
+FieldValue FieldValue::compute_capability(std::int32_t value) {
+    FieldValue result(value);
+    result.kind_ = value <= 0 ? Kind::null : Kind::capability;
+    return result;
 }
 
 void append_json_text(std::string& out, std::string_view text) {
@@ -103,6 +109,9 @@ void FieldValue::append_json(std::string& out) const {
             append_timestamp(out, integer_);
             out += '"';
             break;
+        case Kind::capability:
+            out += fmt::format("\"{}\"", capability_text(integer_));
+            break;
     }
 }
 
@@ -118,6 +127,9 @@ void FieldValue::append_csv(std::string& out) const {
             break;
         case Kind::time:
             append_timestamp(out, integer_);
+            break;
+        case Kind::capability:
+            out += capability_text(integer_);
             break;
         case Kind::truth:
         case Kind::integer:
@@ -143,6 +155,8 @@ Json FieldValue::json() const {
             return text_;
         case Kind::time:
             return timestamp(integer_);
+        case Kind::capability:
+            return capability_text(integer_);
     }
     return nullptr;
 }

@@ -1,4 +1,4 @@
-// One value of a row or of an event, for every format: without a document around it, since there may be millions.
+// One value of a row or an event, for every format. No JSON document surrounds it, since there may be millions.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,10 @@
 
 namespace fp32shim::cli {
 
-/// One value of an output field: null, a truth value, a number or a text. The text is not copied: it has to outlive
-/// this.
+/// One value of an output field: null, a truth value, a number, a time or a text. It does not own the text.
 class FieldValue {
   public:
-    FieldValue() = default;  ///< null: unknown, or does not apply
+    FieldValue() = default;  ///< null: the value is unknown, or does not apply
     FieldValue(std::nullptr_t) {}
     FieldValue(bool value) : kind_(Kind::truth), integer_(value ? 1 : 0) {}
     FieldValue(std::int32_t value) : kind_(Kind::integer), integer_(value) {}
@@ -25,23 +24,25 @@ class FieldValue {
     FieldValue(std::string_view text) : kind_(Kind::text), text_(text) {}
     FieldValue(const char* text) : FieldValue(std::string_view(text)) {}
 
-    /// null for an empty text.
+    /// Gives null for an empty text.
     static FieldValue text_or_null(std::string_view text) { return text.empty() ? FieldValue() : FieldValue(text); }
-    /// null for a negative number.
+    /// Gives null for a negative number.
     static FieldValue size_or_null(std::int64_t size) { return size < 0 ? FieldValue() : FieldValue(size); }
-    /// A point in time, as JSON has it.
+    /// Gives `"8.0"` for 80; null for 0.
+    static FieldValue compute_capability(std::int32_t value);
+    /// Gives a point in time, which JSON has as a string.
     static FieldValue time(std::int64_t time_ns);
-    /// null for 0.
+    /// Gives null for 0.
     static FieldValue time_or_null(std::int64_t time_ns) { return time_ns == 0 ? FieldValue() : time(time_ns); }
 
-    /// Appends the value as json_text() writes it.
+    /// Appends the value like json_text().
     void append_json(std::string& out) const;
-    /// Nothing for null; a number as it is, also a negative one; a text as csv_text().
+    /// Appends nothing for null, and a text like csv_text(). Numbers stay numbers, even negative ones.
     void append_csv(std::string& out) const;
     Json json() const;
 
   private:
-    enum class Kind : std::uint8_t { null, truth, integer, count, number, text, time };
+    enum class Kind : std::uint8_t { null, truth, integer, count, number, text, time, capability };
 
     Kind kind_ = Kind::null;
     union {
@@ -51,12 +52,12 @@ class FieldValue {
     std::string_view text_;
 };
 
-/// A text as a field of RFC 4180: in quotes where it holds a comma, a quote or a line feed. Characters that are not
-/// plain (system/plain_text.hpp), but for line feeds and tabs, become \xNN; a text that a spreadsheet would take for
-/// a formula gets a `'` before it.
+/// Writes a text as a field of RFC 4180: in quotes if it holds a comma, a quote or a line feed. Characters that are
+/// not plain (system/plain_text.hpp), but for line feeds and tabs, become \xNN. A text that a spreadsheet would take
+/// for a formula gets a `'` before it.
 std::string csv_text(std::string_view text);
 
-/// `text` as a string of JSON, quotes and all, as dumped() writes it.
+/// Appends `text` as a string of JSON, with its quotes, like dumped().
 void append_json_text(std::string& out, std::string_view text);
 
 }  // namespace fp32shim::cli

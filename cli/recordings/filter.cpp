@@ -53,7 +53,7 @@ std::string toml_string(const std::string& text) {
     return result + '"';
 }
 
-/// A size that was rounded up to `s` was more than s / 2, so it may be within `ranges` where s is within these.
+/// Multiplies the upper bounds by `factor`, for sizes that are rounded up: a size rounded up to `s` is above s / 2.
 void widen(std::vector<policy::Range>& ranges, double factor) {
     for (policy::Range& range : ranges) {
         if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);
@@ -76,7 +76,7 @@ std::string Filter::read() {
         if (texts.empty()) continue;
         std::string list;
         for (const std::string& text : texts) (list += list.empty() ? "" : ", ") += toml_string(text);
-        // One line for each key, so that an error says which it is about.
+        // Read one by one, so that an error is about one key.
         const std::string condition = fmt::format("{} = [{}]", key, list);
         const policy::Loaded one = policy::read_policy(
             "schema = 1\n[[rule]]\nprecision = \"native\"\nwhen = { " + condition + " }\n", "filter");

@@ -11,34 +11,37 @@
 namespace fp32shim::cli {
 namespace {
 
-SharedText letter(const char& c) { return c == 0 ? SharedText() : SharedText(std::string_view(&c, 1)); }
-
-constexpr SharedText MergedRow::*texts[] = {
-    &MergedRow::function, &MergedRow::dtype,     &MergedRow::device, &MergedRow::compute_capability,
-    &MergedRow::trans_a,  &MergedRow::trans_b,   &MergedRow::caller, &MergedRow::scope,
-    &MergedRow::provider, &MergedRow::requested, &MergedRow::source, &MergedRow::rule,
-    &MergedRow::applied,  &MergedRow::actual,    &MergedRow::how,    &MergedRow::reason,
-    &MergedRow::detail};
-constexpr std::int64_t MergedRow::*sizes[] = {&MergedRow::m, &MergedRow::n, &MergedRow::k, &MergedRow::batch};
-
-/// Returns whether two rows differ in their counts only.
-bool say_the_same(const MergedRow& a, const MergedRow& b) {
-    const auto is_equal = [&](auto member) { return a.*member == b.*member; };
-    return std::all_of(std::begin(sizes), std::end(sizes), is_equal) &&
-           std::all_of(std::begin(texts), std::end(texts), is_equal) && a.device_index == b.device_index &&
-           a.status == b.status && a.is_folded == b.is_folded && a.is_overflow == b.is_overflow;
-}
+std::uint64_t bits_of(SharedText text) { return text.id(); }
+std::uint64_t bits_of(std::int64_t number) { return static_cast<std::uint64_t>(number); }
+std::uint64_t bits_of(std::optional<int> number) { return number ? bits_of(std::int64_t{*number}) : UINT64_MAX; }
 
 std::uint64_t hash_of(const MergedRow& row) {
     system::Hash hash;
-    for (const auto member : texts) hash.add((row.*member).id());
-    for (const auto member : sizes) hash.add(static_cast<std::uint64_t>(row.*member));
-    hash.add(static_cast<std::uint64_t>(row.device_index));
-    hash.add(row.status ? static_cast<std::uint64_t>(*row.status) : UINT64_MAX);
+#define DECISION_FIELD(key, ...) hash.add(bits_of(row.key));
+#define CALL_FIELD(...)
+#include "record/decision_fields.def"
     return hash.value();
 }
 
-/// The recording's row; nullptr: calls under no row.
+std::string_view text_of(std::string_view text) { return text; }
+template <class Enumeration>
+std::string_view text_of(Enumeration value) {
+    return to_string(value);
+}
+template <class Enumeration>
+std::string_view text_of(std::optional<Enumeration> value) {
+    return value ? to_string(*value) : std::string_view();
+}
+
+template <class Field, class Merged>
+void merge_field(const Field& field, Merged& merged) {
+    if constexpr (std::is_same_v<Merged, SharedText>)
+        merged = text_of(field);
+    else
+        merged = field;
+}
+
+/// Returns a recording's row; nullptr stands for calls without a row.
 MergedRow to_merged_row(const record::RecordedRow* row) {
     if (row != nullptr) return cli::to_merged_row(*row);
     MergedRow merged;
@@ -71,35 +74,10 @@ MergedRow to_merged_row(const record::RecordedRow& row) {
     result.is_folded = row.is_folded;
     result.is_overflow = row.is_overflow;
     if (row.is_overflow) return result;
-    const record::DecisionEvent& decision = row.decision;
-    const policy::MatmulCall& call = decision.call;
-    result.function = call.function;
-    result.dtype = policy::to_string(call.dtype);
-    result.device = policy::to_string(call.device);
-    if (call.compute_capability > 0) {
-        result.compute_capability =
-            std::string_view(fmt::format("{}.{}", call.compute_capability / 10, call.compute_capability % 10));
-    }
-    result.trans_a = letter(call.trans_a);
-    result.trans_b = letter(call.trans_b);
-    result.caller = call.caller;
-    result.scope = call.scope;
-    result.provider = decision.provider;
-    result.requested = policy::to_string(decision.requested);
-    result.source = policy::to_string(decision.source);
-    result.rule = decision.rule;
-    result.applied = policy::to_string(decision.applied);
-    if (decision.actual) result.actual = policy::to_string(*decision.actual);
-    result.how = record::to_string(decision.how);
-    result.reason = policy::to_string(decision.reason);
-    result.detail = decision.detail;
-    result.m = call.m;
-    result.n = call.n;
-    result.k = call.k;
-    result.batch = call.batch;
-    result.device_index = call.device_index;
-    result.status = decision.status;
-    result.flops = policy::flops_of(call);
+#define DECISION_FIELD(key, member, ...) merge_field(row.decision.member, result.key);
+#define CALL_FIELD(...)
+#include "record/decision_fields.def"
+    result.flops = policy::flops_of(row.decision.call);
     return result;
 }
 
@@ -126,11 +104,12 @@ void Share::add(const record::RecordedCounters& counters) {
     is_estimate |= counters.timed_calls < counters.calls;
 }
 
-/// The place in slots_ of a row that says the same, or where it would be. There are slots.
+/// Returns the place in slots_ of an equal row, or the free one for it. Precondition: slots_ is not empty.
 std::size_t MergedCalls::slot_of(const MergedRow& row) const {
     const std::size_t mask = slots_.size() - 1;
+    const auto is_like = [&](const MergedDecision& other) { return other == row; };
     std::size_t slot = hash_of(row) & mask;
-    while (slots_[slot] != 0 && !say_the_same(rows_[slots_[slot] - 1], row)) slot = (slot + 1) & mask;
+    while (slots_[slot] != 0 && !is_like(rows_[slots_[slot] - 1])) slot = (slot + 1) & mask;
     return slot;
 }
 
@@ -181,7 +160,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .missed_children = recording.missed_children()};
     if (objects_ == Objects::kept) process.objects = recording.objects();
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
-    // A file may hold several rows of the same content; each process counts once in a merged row.
+    // A file may hold equal rows, and its process counts once in a merged row.
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
     for (const auto& [id, counters] : recording.counters()) {

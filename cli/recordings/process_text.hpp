@@ -1,4 +1,4 @@
-// What a recording says of its process, in the words that the reports share.
+// Words for the facts of a recording's process, which the reports share.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace fp32shim::cli {
 
-/// `default high, floor none, CPU mode off`: what was in force when the recording began.
+/// Returns the settings at the begin of the recording: `default high, floor none, CPU mode off`.
 std::string settings_text(const record::StartEvent& start);
-/// `none`, or the policy's name and revision. Texts of a recording: not printable() yet.
+/// Returns the policy's name and revision, or `none`. The texts are a recording's: not printable() yet.
 std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256);
-/// What was changed, without who did it: `precision high`; or what was not: `policy not read again`.
+/// Describes a change: `precision high`, or a refused one: `policy not read again`.
 std::string change_text(const record::RecordedChange& change);
-/// Who made a change: `fp32shim command`.
+/// Names the maker of a change: `fp32shim command`.
 std::string_view origin_text(record::format::ChangeOrigin origin);
-/// How many changes of settings are not in a recording any more.
+/// Says how many changes of settings a recording has lost.
 std::string lost_changes_text(std::uint64_t count);
-/// Why calls that the process made later are not in its recording; empty: they are.
+/// Says why later calls of the process are not in its recording; empty if they are.
 std::string early_end_text(const record::RecordingFacts& facts);
 
-/// `./static in /home/me is statically linked (2 times, the last at …)`. Text of a recording: not printable() yet.
+/// Returns `./static in /home/me is statically linked (2 times, the last at …)`: not printable() yet.
 std::string unseen_child_text(const record::RecordedChild& child);
 
-/// `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty where that had none of these.
+/// Returns `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty without such variables.
 std::string pins_text(std::uint16_t pins);
 
 }  // namespace fp32shim::cli

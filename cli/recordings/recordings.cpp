@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// All that is called like a recording, and each folder that cannot be looked into: whoever reads them says why not,
-/// as nothing may be missing from a proof unsaid.
+/// Adds all files named like a recording, and each folder that cannot be read: reading it says why, so that no proof
+/// lacks a recording silently.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
@@ -34,7 +34,7 @@ std::vector<std::string> recordings_below(const std::string& folder, std::string
         std::error_code ignored;
         const std::string path = entry->path().string();
         if (entry->is_directory(ignored)) {
-            // Links to folders are not followed.
+            // Does not follow links to folders.
             if (entry->is_symlink(ignored) || access(path.c_str(), R_OK | X_OK) == 0) continue;
             entry.disable_recursion_pending();
             found.push_back(path);
@@ -60,11 +60,11 @@ std::vector<std::string> matches_of(const std::string& pattern) {
     return found;
 }
 
-/// Which recording of which process a file is, or is a copy of: the begin of its header, which is written once. After
-/// a reload, an exec or a fork the next recording has another start. Empty: it is none.
+/// Returns the begin of a file's header, which tells recordings apart and which copies share. After a reload, an exec
+/// or a fork the next recording has another one. Empty if the file is no recording.
 std::string identity_in(const std::string& path) {
     std::string begin(offsetof(record::format::Header, texts), '\0');
-    // O_NONBLOCK: a pipe without a writer must not be waited for.
+    // O_NONBLOCK, so that opening a pipe without a writer does not wait.
     const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0) return {};
     const ssize_t size = pread(descriptor, begin.data(), begin.size(), 0);
@@ -75,8 +75,8 @@ std::string identity_in(const std::string& path) {
     return is_recording ? begin : std::string();
 }
 
-/// How much of a recording a file holds, to compare copies. The process goes on writing into one of them, others may
-/// have been cut. Times do not do: readers estimate them anew.
+/// Measures how much of a recording a copy holds: its process may go on writing into it, or it may have been cut.
+/// Times are no measure, since each reader estimates them.
 auto content_of(const std::string& path) {
     const auto opened = record::RecordingReader::open(path);
     const auto* reader = opened.reader.get();
@@ -92,7 +92,7 @@ auto content_of(const std::string& path) {
                    reader->changes().size() + reader->lost_changes()};
 }
 
-/// Leaves one file of each recording, that which holds the most of it: else its calls would be counted twice.
+/// Keeps one file of each recording, the fullest copy, so that no call counts twice.
 void leave_copies_out(RecordingPaths& result) {
     std::map<std::string, std::vector<std::string>> files;
     for (const std::string& path : result.paths) {
@@ -177,7 +177,7 @@ namespace {
 
 constexpr std::string_view extension = ".fp32rec";
 
-/// ProcessFacts::run of a recording; 0: none, or it is no recording.
+/// Returns ProcessFacts::run of a recording; 0 if it has none, or is no recording.
 std::uint64_t run_of(const std::string& path) {
     const std::string begin = identity_in(path);
     std::uint64_t run = 0;
@@ -185,7 +185,7 @@ std::uint64_t run_of(const std::string& path) {
     return run;
 }
 
-/// `run.children.fp32rec` of `run.fp32rec` and `run.3.fp32rec`.
+/// Returns `run.children.fp32rec` for `run.fp32rec` and `run.3.fp32rec`.
 std::string children_file_of(const std::string& path) {
     std::string name = path;
     if (!name.ends_with(extension)) return {};

@@ -10,30 +10,19 @@
 namespace fp32shim::cli {
 namespace {
 
+// Kinds of record/decision_fields.def. A negative size, an argument that a library refused, is null.
+FieldValue string(SharedText text, int = 0) { return FieldValue::text_or_null(text); }
+FieldValue code(SharedText text) { return FieldValue::text_or_null(text); }
+FieldValue letter(const char& c) { return c == 0 ? FieldValue() : FieldValue(std::string_view(&c, 1)); }
+FieldValue compute_capability(std::int32_t value) { return FieldValue::compute_capability(value); }
+FieldValue size(std::int64_t value) { return FieldValue::size_or_null(value); }
+FieldValue integer(std::optional<std::int64_t> value) { return value ? FieldValue(*value) : FieldValue(); }
+
 constexpr RowColumn decisions[] = {
-    {"function", [](const MergedRow& row) { return FieldValue::text_or_null(row.function); }},
-    {"dtype", [](const MergedRow& row) { return FieldValue::text_or_null(row.dtype); }},
-    {"device", [](const MergedRow& row) { return FieldValue::text_or_null(row.device); }},
-    {"device_index", [](const MergedRow& row) { return FieldValue::size_or_null(row.device_index); }},
-    {"compute_capability", [](const MergedRow& row) { return FieldValue::text_or_null(row.compute_capability); }},
-    {"trans_a", [](const MergedRow& row) { return FieldValue::text_or_null(row.trans_a); }},
-    {"trans_b", [](const MergedRow& row) { return FieldValue::text_or_null(row.trans_b); }},
-    {"m", [](const MergedRow& row) { return FieldValue::size_or_null(row.m); }},
-    {"n", [](const MergedRow& row) { return FieldValue::size_or_null(row.n); }},
-    {"k", [](const MergedRow& row) { return FieldValue::size_or_null(row.k); }},
-    {"batch", [](const MergedRow& row) { return row.is_overflow ? FieldValue() : FieldValue(row.batch); }},
-    {"caller", [](const MergedRow& row) { return FieldValue::text_or_null(row.caller); }},
-    {"scope", [](const MergedRow& row) { return FieldValue::text_or_null(row.scope); }},
-    {"provider", [](const MergedRow& row) { return FieldValue::text_or_null(row.provider); }},
-    {"requested", [](const MergedRow& row) { return FieldValue::text_or_null(row.requested); }},
-    {"source", [](const MergedRow& row) { return FieldValue::text_or_null(row.source); }},
-    {"rule", [](const MergedRow& row) { return FieldValue::text_or_null(row.rule); }},
-    {"applied", [](const MergedRow& row) { return FieldValue::text_or_null(row.applied); }},
-    {"actual", [](const MergedRow& row) { return FieldValue::text_or_null(row.actual); }},
-    {"how", [](const MergedRow& row) { return FieldValue::text_or_null(row.how); }},
-    {"reason", [](const MergedRow& row) { return FieldValue::text_or_null(row.reason); }},
-    {"detail", [](const MergedRow& row) { return FieldValue::text_or_null(row.detail); }},
-    {"status", [](const MergedRow& row) { return row.status ? FieldValue(*row.status) : FieldValue(); }},
+#define DECISION_FIELD(key, member, kind, ...) \
+    {#key, [](const MergedRow& row) { return row.is_overflow ? FieldValue() : kind(row.key); }},
+#define CALL_FIELD(...)
+#include "record/decision_fields.def"
 };
 
 constexpr RowColumn counts[] = {
@@ -51,7 +40,7 @@ constexpr RowColumn counts[] = {
     {"last", [](const MergedRow& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };
 
-/// What stands before the value of each column: `"m": `.
+/// Returns the text before a column's value: `"m":`.
 const std::string& quoted_name(const RowColumn& column) {
     static const auto names = [] {
         std::array<std::string, std::size(decisions) + std::size(counts)> all;
@@ -103,12 +92,6 @@ void append_csv(std::string& out, std::span<const RowColumn> columns, const Merg
         out += ',';
     }
     out.pop_back();
-}
-
-std::string csv_fields(std::span<const RowColumn> columns, const MergedRow& row) {
-    std::string text;
-    append_csv(text, columns, row);
-    return text;
 }
 
 std::string csv_names(std::span<const RowColumn> columns) {

@@ -1,4 +1,4 @@
-// The keys of a row, once for every format: JSON takes them as they are, CSV as its columns.
+// Columns of a row for every format: keys in JSON, columns in CSV.
 #pragma once
 
 #include <span>
@@ -16,24 +16,24 @@ struct RowColumn {
     FieldValue (*value)(const MergedRow& row);
 };
 
-/// What was decided: the keys that a decision has in docs/log-format.md, without those of one call.
+/// Returns the columns of the decision: its keys in docs/log-format.md, but for those of one call.
 std::span<const RowColumn> decision_columns();
 
-/// How many such calls there were, and how long they took (docs/cli/report-json.md).
+/// Returns the columns of counts and times (docs/cli/report-json.md).
 std::span<const RowColumn> count_columns();
 
-/// A row as the JSON of every command has it: both of these.
+/// Returns a row as the JSON of every command has it, with all columns.
 Json json_of(const MergedRow& row);
-/// The same as text, each line but the first behind that many blanks; -1: all on one line. `begin`: members that
-/// stand before these, if any.
+/// Appends a row as JSON, each line but the first behind `indentation` blanks; -1: on one line. `begin`: members to
+/// put before the columns.
 void append_json(std::string& out, const MergedRow& row, int indentation, std::string_view begin = {});
 
-/// A point in time as JSON has it; null for 0.
+/// Returns a point in time for JSON; null for 0.
 Json time_or_null(std::int64_t time_ns);
 
-/// Fields, with commas between them; and the line that names them.
+/// Appends the fields of a row, with commas between them.
 void append_csv(std::string& out, std::span<const RowColumn> columns, const MergedRow& row);
-std::string csv_fields(std::span<const RowColumn> columns, const MergedRow& row);
+/// Returns the names of columns, with commas between them.
 std::string csv_names(std::span<const RowColumn> columns);
 
 }  // namespace fp32shim::cli

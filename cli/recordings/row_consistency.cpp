@@ -7,7 +7,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// What `as_requested` comes to; empty: that depends on what the program asked for.
+/// Returns the format of `as_requested`; empty if it depends on the program's own call.
 std::string_view format_of(const std::string& requested) {
     if (requested == "highest") return "fp32";
     if (requested == "high") return "tf32";
@@ -18,7 +18,7 @@ std::string_view format_of(const std::string& requested) {
 
 bool is_float32(const MergedRow& row) { return row.dtype == "float32" || row.dtype == "complex64"; }
 
-/// Reasons that are given for float32 products of a CPU only, which then run as called.
+/// Returns true for reasons of float32 products on a CPU only, which then run as called.
 bool is_reason_of_cpu(const std::string& reason) {
     return reason == "cpu_mode_off" || reason == "cpu_accelerate_not_built" || reason == "scratch_limit";
 }

@@ -1,4 +1,4 @@
-// Whether what a row of a recording says of one decision can all be true. Somebody may have changed a byte of it.
+// Checks that the fields of a row do not contradict each other: somebody may have changed a byte of the recording.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace fp32shim::cli {
 
-/// Which of the row's fields contradict each other, in a few words; empty: none do. It is no proof that nothing was
-/// changed: who changes all of them alike is not found.
+/// Names the row's fields that contradict each other; empty if none do. That is no proof: a change of all of them
+/// alike goes unseen.
 std::string contradiction_in(const MergedRow& row);
 
 }  // namespace fp32shim::cli

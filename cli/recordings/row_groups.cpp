@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// All that rows of one group have in common. A NUL is in no text.
+/// Returns the key that rows of one group share. No text has a NUL.
 std::string key_of(const MergedRow& row, const Grouping& grouping) {
     std::string key;
     for (const std::string_view text : {row.requested, row.applied, row.actual, row.reason}) {
@@ -60,7 +60,7 @@ void add_row(RowGroup& group, const MergedRow& row) {
 
 struct Grouped {
     std::vector<RowGroup> groups;
-    std::vector<std::size_t> group_of;  ///< by place of the row among those that were given
+    std::vector<std::size_t> group_of;  ///< group of each row, by the row's place
 };
 
 template <class Rows, class ToRow>

@@ -1,4 +1,4 @@
-// Rows merged into fewer: what programs that multiply at thousands of sizes are reported by.
+// Rows merged into groups, for programs that multiply at thousands of sizes.
 #pragma once
 
 #include <cstdint>
@@ -13,58 +13,58 @@
 
 namespace fp32shim::cli {
 
-/// What rows of one group have in common, besides what was asked for, what it ran at, and why.
+/// Further keys of groups, besides the precision asked for, the one applied, and the reason.
 struct Grouping {
     bool by_function = false, by_size_class = false;
 
     bool is_empty() const { return !by_function && !by_size_class; }
 };
 
-/// The words of `--by`.
+/// Words of `--by`.
 inline constexpr std::string_view by_function_word = "function", by_size_class_word = "size-class";
 
-/// Sizes whose largest of m, n and k is from `lowest` to `highest`: from a power of two, which is left out, to the
-/// next.
+/// Class of sizes by the largest of m, n and k: above one power of two, up to the next.
 struct SizeClass {
-    std::int64_t lowest = -1, highest = -1;  ///< -1: the sizes are not known
+    std::int64_t lowest = -1, highest = -1;  ///< bounds, both included; -1: the sizes are not known
 
     bool is_known() const { return highest >= 0; }
-    /// `65-128`; `?` where it is not known.
+    /// Returns `65-128`; `?` if the sizes are not known.
     std::string text() const;
     friend auto operator<=>(const SizeClass&, const SizeClass&) = default;
 };
 
 SizeClass size_class_of(const MergedRow& row);
 
+/// Sum of the rows that share the keys of a grouping.
 struct RowGroup {
-    SharedText function;  ///< empty: the group is of all functions, or of calls of which nothing else is known
+    SharedText function;  ///< empty: all functions, or calls without a decision
     SizeClass sizes;
     SharedText requested, applied, actual, reason;
-    bool is_overflow = false;     ///< calls of which nothing else is known
-    bool is_refused = false;      ///< MergedRow::is_refused(), which is the same for all of its rows
-    std::uint64_t decisions = 0;  ///< rows
-    double flops = 0;             ///< of all calls whose flops are known
+    bool is_overflow = false;     ///< calls without a decision
+    bool is_refused = false;      ///< MergedRow::is_refused() of all its rows
+    std::uint64_t decisions = 0;  ///< number of rows
+    double flops = 0;             ///< operations of all calls but `calls_without_flops`
     std::uint64_t calls_without_flops = 0;
-    double sum_of_log_sizes = 0;  ///< of the rows with sizes: the logarithm of the geometric mean of m, n and k
-    std::uint64_t decisions_with_sizes = 0;
+    double sum_of_log_sizes = 0;             ///< sum over rows of log of the geometric mean of m, n and k
+    std::uint64_t decisions_with_sizes = 0;  ///< number of rows in that sum
     record::RecordedCounters counters;
-    std::optional<std::uint64_t> median_ns;  ///< as MergedRow's
+    std::optional<std::uint64_t> median_ns;  ///< like MergedRow's
 
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
 };
 
-/// The groups of `rows`, which are among `all`, in that order.
+/// Groups `rows` and sorts the groups.
 std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const Grouping& grouping, RowOrder order);
 
-/// The same of all calls, with medians.
+/// Groups all calls, with medians, and sorts the groups.
 std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const Grouping& grouping,
                               RowOrder order);
 
-/// The keys of a group, once for every format, as recordings/row_columns.hpp has those of a row.
+/// Column of a group for every format, like a RowColumn.
 struct GroupColumn {
     std::string_view name;
-    FieldValue (*value)(const RowGroup& group);  ///< null: unknown, or not what groups were made by
+    FieldValue (*value)(const RowGroup& group);  ///< null: unknown, or no key of the grouping
 };
 std::span<const GroupColumn> group_columns();
 

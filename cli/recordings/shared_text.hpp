@@ -1,4 +1,4 @@
-// Names that many rows have: a million rows of a report have some hundred different ones.
+// Names that rows share: a million rows of a report have some hundred different ones.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace fp32shim::cli {
 
-/// A text that is kept once, until the command ends. For one thread.
+/// A text that is stored once, until the command ends. For one thread.
 class SharedText {
   public:
     SharedText() = default;
@@ -19,7 +19,7 @@ class SharedText {
     operator std::string_view() const;
     operator std::string() const { return std::string(std::string_view(*this)); }
     bool empty() const { return id_ == 0; }
-    /// The same for the same text, and for no other.
+    /// Returns a number that no other text has; 0 for the empty text.
     std::uint32_t id() const { return id_; }
 
     friend bool operator==(SharedText a, SharedText b) { return a.id_ == b.id_; }

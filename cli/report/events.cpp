@@ -6,19 +6,19 @@
 namespace fp32shim::cli {
 namespace {
 
-/// What becomes of the calls of one row.
+/// Destination of the calls of one row.
 struct Target {
     bool is_known = false;
     bool passes = false;
-    std::optional<std::size_t> row;  ///< in MergedCalls::rows()
-    std::size_t format = 0;          ///< in the timeline
+    std::optional<std::size_t> row;  ///< place in MergedCalls::rows()
+    std::size_t format = 0;          ///< place in the timeline
 };
 
 }  // namespace
 
 void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                 CallDurations& durations, Timeline* timeline) {
-    std::vector<Target> targets;  // by the row's id, which has 20 bits
+    std::vector<Target> targets;  // by row id, of 20 bits
     const auto target_of = [&](std::uint32_t id) {
         const record::RecordedRow* row = recording.row(id);
         Target target;

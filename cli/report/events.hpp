@@ -1,4 +1,4 @@
-// Between recordings of the level `calls` and the report: each call is looked at once.
+// Reads single calls of recordings of the level `calls` for the report, each once.
 #pragma once
 
 #include "cli/recordings/call_durations.hpp"
@@ -9,9 +9,9 @@
 
 namespace fp32shim::cli {
 
-/// Adds the calls of `recording` that pass the filter to `durations` (by place in `calls.rows()`, those that were
-/// timed) and to `timeline`; null: there is none. `calls` has the recording already. Reads all calls: about a third
-/// of a second for ten million, half of one with a timeline.
+/// Adds the calls of `recording` that pass the filter to `timeline`, unless it is null, and the timed ones to
+/// `durations`, by place in `calls.rows()`. `calls` has the recording already. Reads ten million calls in a third of
+/// a second, with a timeline in half a second.
 void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                 CallDurations& durations, Timeline* timeline);
 

@@ -18,7 +18,6 @@
 #include "cli/recordings/row_columns.hpp"
 #include "cli/report/groups.hpp"
 #include "system/plain_text.hpp"
-#include "system/utf8.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -46,8 +45,7 @@ std::string head_text(const MergedCalls& calls) {
     return text + "\n";
 }
 
-/// What was in force when the recordings began: one line for each policy, and for the settings of processes that have
-/// none.
+/// Describes the settings at the begin of the recordings, one line for each distinct set.
 std::string all_settings_text(const MergedCalls& calls) {
     std::map<std::string, std::uint64_t> settings;
     for (const MergedProcess& process : calls.processes()) {
@@ -127,7 +125,7 @@ Json json_of(const Share& share) {
     return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"timed_calls", share.timed_calls}};
 }
 
-/// Empty: this version does not know it.
+/// Returns the word of an origin; empty for one of a newer version.
 std::string_view origin_word(record::format::ChangeOrigin origin) {
     using record::format::ChangeOrigin;
     switch (origin) {
@@ -190,7 +188,7 @@ Json json_of(const MergedProcess& process) {
     return json;
 }
 
-/// A label's value in Prometheus's text format.
+/// Returns a label and its value in Prometheus's text format.
 std::string label(std::string_view name, std::string_view value) {
     std::string text = fmt::format("{}=\"", name);
     for (const char c : system::plain_text(system::with_valid_utf8(value), "\n")) {
@@ -224,7 +222,11 @@ const TextColumn<MergedRow> call_site_columns[] = {
      [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
     {{"trans"},
-     [](const MergedRow& row) { return std::string(row.trans_a) + row.trans_b; },
+     [](const MergedRow& row) {
+         std::string text;
+         for (const char letter : {row.trans_a, row.trans_b}) text.append(letter == 0 ? 0 : 1, letter);
+         return text;
+     },
      Shown::where_they_differ},
     {{"GPU"},
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
@@ -263,7 +265,7 @@ void write_limited_table(const std::vector<const Row*>& rows, const TableLimits&
     }
 }
 
-/// What was called, and of that what did not run as it was asked for.
+/// Writes a table of all rows, and one of those that did not run as asked.
 template <class Row>
 void write_tables(const std::vector<const Row*>& rows, bool (*is_refused)(const Row*), const TableLimits& limits,
                   int stream, const TextSink& put) {
@@ -312,7 +314,7 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 
 namespace {
 
-/// What stands before the rows. With groups, these take their place.
+/// Returns the members before the rows; groups replace the rows.
 Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     Json json;
     json["schema"] = 1;
@@ -332,7 +334,7 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     return json;
 }
 
-/// One array of the report's object, as json_text() would write it: `write_element` appends each entry to a text.
+/// Writes an array of the report's object like json_text(). `write_element` appends an entry to a text.
 template <class Entries, class WriteElement>
 bool write_array(std::string_view name, const Entries& entries, const WriteElement& write_element,
                  ReportOutput& output) {
@@ -347,7 +349,7 @@ bool write_array(std::string_view name, const Entries& entries, const WriteEleme
     return output.put(text + (is_first ? "]" : "\n  ]"));
 }
 
-/// `json`, indented, behind four blanks on each line but the first.
+/// Appends `json`, indented, each line but the first behind four blanks.
 void append_indented(std::string& text, const Json& json) {
     for (const char c : dumped(json, 2)) {
         text += c;

@@ -1,4 +1,4 @@
-// The forms in which `fp32shim report` writes what recordings say. Pure: all that they need is in their arguments.
+// Formats of `fp32shim report`. Pure: each depends on its arguments alone.
 #pragma once
 
 #include <string>
@@ -14,29 +14,29 @@
 namespace fp32shim::cli {
 
 struct TableLimits {
-    std::size_t sites = 10;  ///< rows of the list of call sites; 0: all
+    std::size_t sites = 10;  ///< most rows of the list of call sites; 0: all
     RowOrder order = RowOrder::time;
-    std::string how_to_see_more = "--top 0 shows all";  ///< where there are more rows than that
+    std::string how_to_see_more = "--top 0 shows all";  ///< said if there are more rows
 };
 
-/// For people: totals, formats, the call sites that matter most, what was asked for and not done, what is missing.
-/// `stream`: where it goes, 1 or 2; -1: into a file. With `groups`, these take the place of the call sites. Written
-/// line by line, since there may be a million.
+/// Writes for people: totals, formats, the call sites that matter most, refusals and omissions. `stream`:
+/// destination, 1 or 2; -1: a file. `groups` replace the call sites. Written line by line, since there may be a
+/// million.
 void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
                         const std::vector<RowGroup>* groups = nullptr);
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);
 
-/// docs/cli/report-json.md describes every key. Written row by row: a document of a million would take gigabytes.
-/// With `groups`, these take the place of the rows.
+/// Writes JSON (docs/cli/report-json.md), row by row: a document of a million rows would take gigabytes. `groups`
+/// replace the rows.
 void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
 
-/// One line per distinct decision, by RFC 4180, the names in the first.
+/// Writes a line of names, and one per distinct decision, by RFC 4180.
 void write_report_csv(const MergedCalls& calls, ReportOutput& output);
 
-/// Prometheus's text format: counters by function, device, dtype, requested, applied and reason.
+/// Returns Prometheus's text format: counters by function, device, dtype, requested, applied and reason.
 std::string report_prometheus(const MergedCalls& calls);
 
-/// The cells of a table of rows, and their titles.
+/// Returns a table of the first `limit` rows; 0: of all.
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// `fp32shim report --by …`: the forms in which groups of decisions are written.
+// Formats of groups of decisions, for `fp32shim report --by …`.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace fp32shim::cli {
 
-/// The first `limit` groups for people; 0: all.
+/// Returns a table of the first `limit` groups; 0: of all.
 Table group_table(const std::vector<const RowGroup*>& groups, std::size_t limit);
 
-/// Each group an object; docs/cli/report-json.md describes every key.
+/// Returns an object for each group (docs/cli/report-json.md).
 Json groups_json(const std::vector<RowGroup>& groups);
 
-/// One line per group, the names of the columns in the first.
+/// Returns a line of names, and one per group.
 std::string groups_csv(const std::vector<RowGroup>& groups);
 
 }  // namespace fp32shim::cli

@@ -28,13 +28,13 @@ extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
 namespace fp32shim::cli {
 namespace {
 
-// What bounds the page's size; report/page_rows.cpp bounds its rows.
+// Bounds of the page's size; report/page_rows.cpp bounds its rows.
 constexpr std::size_t max_processes = 200;
-constexpr std::size_t max_lines = 50;  ///< of one warning, and changes
-constexpr std::size_t max_values = 5;  ///< of one fact
-constexpr std::size_t max_text = 400;  ///< bytes
+constexpr std::size_t max_lines = 50;  ///< lines of one warning, and changes
+constexpr std::size_t max_values = 5;  ///< values of one fact
+constexpr std::size_t max_text = 400;  ///< bytes of one text
 
-/// Text from a recording: cut where it is too long, between two characters.
+/// Cuts a recording's text that is too long, between two characters.
 std::string cut(std::string_view text) {
     if (text.size() <= max_text) return std::string(text);
     std::size_t end = max_text;
@@ -42,14 +42,14 @@ std::string cut(std::string_view text) {
     return std::string(text.substr(0, end)) + "…";
 }
 
-/// `2026-11-21 08:42:00 UTC`
+/// Returns `2026-11-21 08:42:00 UTC`.
 std::string moment_text(std::int64_t time_ns) {
     std::string text = timestamp(time_ns).substr(0, std::strlen("2026-11-21T08:42:00"));
     text[text.find('T')] = ' ';
     return text + " UTC";
 }
 
-/// Flops of all calls of a row; 0 where they are not known.
+/// Returns the flops of all calls of a row; 0 if they are not known.
 double work_of(const MergedRow& row) { return std::max(row.flops, 0.0) * static_cast<double>(row.counters.calls); }
 
 struct Sum {
@@ -91,7 +91,7 @@ Json formats_json(const MergedCalls& calls) {
 
 // --- Facts about the processes
 
-/// The distinct texts that `text_of` gives for the processes, with the number of processes; none where all are empty.
+/// Returns the distinct texts of the processes, each with the number of its processes; leaves out empty ones.
 Json fact(const std::string& name, const MergedCalls& calls,
           const std::function<std::string(const MergedProcess&)>& text_of) {
     std::map<std::string, std::size_t> counts;
@@ -140,7 +140,7 @@ Json facts_json(const MergedCalls& calls) {
     return facts;
 }
 
-/// The program's arguments as they were typed, without the folder of the program.
+/// Returns the command line without the program's folder.
 std::string short_command(const MergedProcess& process) {
     const std::string& command = process.facts.process.command;
     const std::size_t end = std::min(command.find(' '), command.size());
@@ -165,7 +165,7 @@ Json processes_json(const MergedCalls& calls) {
     return json;
 }
 
-/// From the opening of the first recording to the last call.
+/// Returns the time from the opening of the first recording to the last call.
 Json duration_json(const MergedCalls& calls) {
     auto opened_ns = std::numeric_limits<std::int64_t>::max();
     for (const MergedProcess& process : calls.processes()) opened_ns = std::min(opened_ns, process.facts.opened_ns);
@@ -211,7 +211,7 @@ struct Warning {
     bool is_about_refused = false;  ///< the page offers to show those rows
 };
 
-/// `title` with the number of calls of these rows in front, and a line for each different `line_of`.
+/// Warns about the calls of certain rows: their number before `title`, and a line for each distinct `line_of`.
 void warn_about_rows(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
                      const std::function<bool(const MergedRow&)>& is_meant,
                      const std::function<std::string(const MergedRow&)>& line_of, bool is_about_refused = false) {
@@ -229,7 +229,7 @@ void warn_about_rows(std::vector<Warning>& warnings, const MergedCalls& calls, c
     warnings.push_back(std::move(warning));
 }
 
-/// `title`, and a line for each process of which `line_of` has something to say.
+/// Warns about processes: `title`, and a line for each process whose `line_of` is not empty.
 void warn_about_processes(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
                           const std::function<std::string(const MergedProcess&)>& line_of) {
     Warning warning{title, {}};
@@ -241,13 +241,7 @@ void warn_about_processes(std::vector<Warning>& warnings, const MergedCalls& cal
     if (!warning.lines.empty()) warnings.push_back(std::move(warning));
 }
 
-std::vector<Warning> warnings_about(const MergedCalls& calls, const std::vector<ReadingProblem>& problems) {
-    std::vector<Warning> warnings;
-    if (!problems.empty()) {
-        Warning warning{"Recordings are damaged: what could not be read is missing here", {}};
-        for (const ReadingProblem& problem : problems) warning.lines.push_back(problem.path + ": " + problem.text);
-        warnings.push_back(std::move(warning));
-    }
+void warn_about_decisions(std::vector<Warning>& warnings, const MergedCalls& calls) {
     warn_about_rows(
         warnings, calls, "did not run as requested", [](const MergedRow& row) { return row.is_refused(); },
         [](const MergedRow& row) {
@@ -269,37 +263,53 @@ std::vector<Warning> warnings_about(const MergedCalls& calls, const std::vector<
         warnings, calls, "found no room for a decision of their own: only their number and time are known",
         [](const MergedRow& row) { return row.is_overflow; },
         [](const MergedRow&) { return std::string("all decisions together"); });
-    warn_about_processes(warnings, calls, "Calls were not counted by decision", [](const MergedProcess& process) {
+}
+
+std::string missing_events_text(const MergedProcess& process) {
+    std::string text;
+    if (process.dropped_events > 0) text = counted(process.dropped_events, "event") + " dropped";
+    if (process.overwritten_events > 0) {
+        text += text.empty() ? "" : ", ";
+        text += counted(process.overwritten_events, "event") + " overwritten by later ones";
+    }
+    return text;
+}
+
+void warn_about_recordings(std::vector<Warning>& warnings, const MergedCalls& calls) {
+    const auto warn = [&](const std::string& title, const std::function<std::string(const MergedProcess&)>& line_of) {
+        warn_about_processes(warnings, calls, title, line_of);
+    };
+    warn("Calls were not counted by decision", [](const MergedProcess& process) {
         return process.uncounted_calls == 0
                    ? std::string()
                    : counted(process.uncounted_calls, "call") + ", of which nothing but their number is known";
     });
-    warn_about_processes(warnings, calls, "Single calls are missing from the timeline, not from the counts",
-                         [](const MergedProcess& process) {
-                             std::string line;
-                             if (process.dropped_events > 0)
-                                 line = counted(process.dropped_events, "event") + " dropped";
-                             if (process.overwritten_events > 0) {
-                                 line += line.empty() ? "" : ", ";
-                                 line += counted(process.overwritten_events, "event") + " overwritten by later ones";
-                             }
-                             return line;
-                         });
-    warn_about_processes(warnings, calls, "Changes of settings are missing", [](const MergedProcess& process) {
+    warn("Single calls are missing from the timeline, not from the counts", missing_events_text);
+    warn("Changes of settings are missing", [](const MergedProcess& process) {
         return process.lost_changes == 0 ? std::string() : lost_changes_text(process.lost_changes);
     });
-    warn_about_processes(warnings, calls, "The recording stopped before its program did",
-                         [](const MergedProcess& process) { return early_end_text(process.facts); });
-    warn_about_processes(warnings, calls, "The kernel refused space for the recording, or a write to it",
-                         [](const MergedProcess& process) {
-                             const bool is_refused = (process.facts.flags & record::format::flag_io_error) != 0;
-                             return is_refused ? std::string(std::strerror(process.facts.last_error)) : std::string();
-                         });
-    warn_about_processes(warnings, calls, "More calls may follow", [](const MergedProcess& process) {
+    warn("The recording stopped before its program did",
+         [](const MergedProcess& process) { return early_end_text(process.facts); });
+    warn("The kernel refused space for the recording, or a write to it", [](const MergedProcess& process) {
+        const bool is_refused = (process.facts.flags & record::format::flag_io_error) != 0;
+        return is_refused ? std::string(std::strerror(process.facts.last_error)) : std::string();
+    });
+    warn("More calls may follow", [](const MergedProcess& process) {
         return process.state == record::RecordingState::live
                    ? fmt::format("process {} was still running", process.facts.process.pid)
                    : std::string();
     });
+}
+
+std::vector<Warning> warnings_about(const MergedCalls& calls, const std::vector<ReadingProblem>& problems) {
+    std::vector<Warning> warnings;
+    if (!problems.empty()) {
+        Warning warning{"Recordings are damaged: what could not be read is missing here", {}};
+        for (const ReadingProblem& problem : problems) warning.lines.push_back(problem.path + ": " + problem.text);
+        warnings.push_back(std::move(warning));
+    }
+    warn_about_decisions(warnings, calls);
+    warn_about_recordings(warnings, calls);
     return warnings;
 }
 
@@ -365,8 +375,8 @@ Json page_data(const HtmlReport& report) {
     return json;
 }
 
-/// JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`, which only texts can have. Its
-/// texts are as in tables: the page shows them as they are.
+/// Writes JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`. Its texts are made
+/// plain, since the page shows them unchanged.
 std::string json_for_script(Json json) {
     make_plain(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -381,7 +391,7 @@ std::string json_for_script(Json json) {
     return safe;
 }
 
-/// What lets the page's own scripts run and no others; nobody who wrote a recording can know it.
+/// Returns the random word that lets the page's own scripts run: no writer of a recording can know it.
 std::string nonce() {
     std::random_device random;
     std::string text;
@@ -389,7 +399,7 @@ std::string nonce() {
     return text;
 }
 
-/// `page` with every `{{name}}` replaced; what is put in is not looked at again.
+/// Replaces every `{{name}}` of `page`, but none in the values.
 std::string filled(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
     std::string text;
     while (true) {

@@ -1,4 +1,4 @@
-// `fp32shim report --format html`: one page that needs nothing but itself. The page's files are in report_page/.
+// The page of `fp32shim report --format html`, which loads nothing else. report/page/ has its parts.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace fp32shim::cli {
 
+/// Everything that the page shows.
 struct HtmlReport {
     const MergedCalls& calls;
-    const Timeline& timeline;                     ///< empty: there are no events
+    const Timeline& timeline;                     ///< empty without events
     const std::vector<ReadingProblem>& problems;  ///< shown as warnings
-    RowOrder order = RowOrder::time;              ///< of the decisions, until a column's title is clicked
-    Grouping grouping;                            ///< of the decisions at first; the page can group by others
-    bool is_filtered = false;                     ///< calls were left out, and the page says so
+    RowOrder order = RowOrder::time;              ///< initial order of the decisions
+    Grouping grouping;                            ///< initial grouping of the decisions
+    bool is_filtered = false;                     ///< the page says that a filter left calls out
 };
 
-/// The page: UTF-8, some 250 KiB and 150 bytes for each decision that it lists (report/page_rows.hpp). Names in
-/// recordings may be anything: they are in the page as JSON without `<`, and no other script than the page's own runs
-/// in it.
+/// Returns the page: UTF-8, some 250 KiB and 150 bytes for each listed decision (report/page_rows.hpp). It holds the
+/// names in recordings, which may be anything, as JSON without `<`, and runs no script but its own.
 std::string report_html(const HtmlReport& report);
 
 }  // namespace fp32shim::cli

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t held_size = 65536;
 
-/// 0, or errno.
+/// Writes all of `text`. Returns 0 or an errno.
 int write_all(int descriptor, std::string_view text) {
     while (!text.empty()) {
         const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -31,7 +31,7 @@ int write_all(int descriptor, std::string_view text) {
     return 0;
 }
 
-/// Those of the file that is replaced, else what the umask leaves.
+/// Returns the permissions of the file to replace; for a new one, those that the umask leaves.
 mode_t permissions_for(const std::string& path) {
     struct stat old {};
     if (::stat(path.c_str(), &old) == 0) return old.st_mode & 07777;
@@ -85,7 +85,7 @@ ReportOutput::~ReportOutput() {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-/// Only the first is said.
+/// Keeps the first problem.
 void ReportOutput::fail(const char* what, int error) {
     if (problem_.empty()) problem_ = fmt::format("{}: {}: {}", path_, what, std::strerror(error));
 }

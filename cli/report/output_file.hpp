@@ -1,4 +1,4 @@
-// `fp32shim report --output FILE`: the file is there whole, or as it was before.
+// File of `fp32shim report --output FILE`: written whole, or left alone.
 #pragma once
 
 #include <string>
@@ -7,25 +7,24 @@
 
 namespace fp32shim::cli {
 
-/// What is wrong with writing to `path` before anything is read; empty: nothing, also for an empty path. A recording
-/// that is read must not be replaced by its report.
+/// Returns an error message if a report cannot go to `path`, for example because it is one of the recordings; empty
+/// if it can, as for an empty path.
 std::string output_problem(const std::string& path, const std::vector<std::string>& recordings);
 
-/// Where a report goes, piece by piece: to stdout; or into a new file beside the one that is named, which then takes
-/// its place; or to a terminal, a pipe or a device directly. A symbolic link stays one: what it points to is
-/// replaced.
+/// Takes a report piece by piece. It goes to stdout; directly to a terminal, pipe or device; or into a new file that
+/// finally replaces the named one. A symbolic link stays, and its target is replaced.
 class ReportOutput {
   public:
-    /// Empty: stdout.
+    /// Opens `path`; an empty one is stdout.
     explicit ReportOutput(const std::string& path);
-    /// Without finish(), the file is as it was before.
+    /// Leaves the file as it was, unless finish() was called.
     ~ReportOutput();
     ReportOutput(const ReportOutput&) = delete;
     ReportOutput& operator=(const ReportOutput&) = delete;
 
-    /// False: nobody reads any more, or there is no room; the rest need not be written.
+    /// Returns false if nobody reads any more or there is no room: then the rest need not be written.
     bool put(std::string_view text);
-    /// An empty text, or in one line what went wrong.
+    /// Completes the file. Returns an error message in one line, empty on success.
     std::string finish();
 
   private:

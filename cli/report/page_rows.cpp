@@ -10,7 +10,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// What bounds the page's size: a listed row has some 150 bytes, a group 400.
+// Bounds of the page's size: a listed row has some 150 bytes, a group 400.
 constexpr std::size_t max_first = 2000;
 constexpr std::size_t max_listed = 20000;
 constexpr std::size_t max_groups = 2000;
@@ -20,7 +20,7 @@ bool is_listed_anyway(const MergedRow& row) {
     return row.is_refused() || format == "tf32" || format == "bf16" || format == "fp16";
 }
 
-/// Keeps each text once.
+/// List of distinct texts.
 class Texts {
   public:
     std::size_t place_of(const std::string& text) {

@@ -1,4 +1,4 @@
-// Which decisions the report's page lists, and how: a page is bounded, also where a program made a million decisions.
+// Choice of the decisions that the report's page lists: a page is bounded even for a million decisions.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace fp32shim::cli {
 
-/// Every call of a recording is in one of these.
+/// Decisions of the page. Every call of a recording is in one of these parts.
 struct PageRows {
-    std::vector<const MergedRow*> listed;  ///< one by one
-    std::vector<RowGroup> summed;          ///< by function and size class: the page's filters judge these right
-    /// Beyond those: only sums are known on the page.
+    std::vector<const MergedRow*> listed;  ///< listed one by one
+    std::vector<RowGroup> summed;  ///< grouped by function and size class, so that the page's filters can judge them
+    /// Sums of the decisions that are left out.
     std::uint64_t left_out_decisions = 0, left_out_calls = 0, left_out_ns = 0;
 };
 
-/// Lists the first of each `order`, then all that ran below FP32 or not as requested; sums up the others, and of
-/// these two what exceeds the page's bounds.
+/// Lists the first decisions of `order`, then all that ran below FP32 or not as requested. Groups the others, and
+/// those that exceed the page's bounds.
 PageRows choose_page_rows(const MergedCalls& calls, RowOrder order);
 
-/// For page.js: the listed rows as arrays, whose texts are places in one list; the groups as objects. `shorten` cuts
-/// texts.
+/// Returns the data for page.js: listed rows as arrays, with texts as places in one list; groups as objects.
+/// `shorten` cuts texts.
 Json page_rows_json(const PageRows& rows, std::string (*shorten)(std::string_view));
 
 }  // namespace fp32shim::cli

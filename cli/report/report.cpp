@@ -1,4 +1,4 @@
-// fp32shim report: what recordings say, merged.
+// fp32shim report: merges recordings and writes what they show.
 #include <unistd.h>
 
 #include <memory>
@@ -41,7 +41,7 @@ Grouping grouping_of(const std::vector<std::string>& words) {
     return grouping;
 }
 
-/// What was read.
+/// Contents of all recordings.
 struct Contents {
     MergedCalls calls;
     CallDurations durations;

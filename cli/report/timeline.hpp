@@ -1,4 +1,4 @@
-// Between recordings of the level `calls` and the report's page: events in, a bounded number of bins out.
+// Timeline of the report's page: calls in, a bounded number of bins out.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fp32shim::cli {
 
-/// The format that a row's calls ran at; `unknown` where nothing of them is known.
+/// Returns the format that a row's calls ran at; `unknown` for calls without a decision.
 std::string format_of(const MergedRow& row);
 
 /// Calls over time, by the format that they ran at. All bins are equally wide, as narrow as it takes for at most
@@ -20,19 +20,19 @@ class Timeline {
   public:
     static constexpr std::int64_t max_bins = 240;
 
-    /// By place in formats(); a bin may be shorter than that.
+    /// Share of each format, by its place in formats(); a bin may be shorter.
     using Bin = std::vector<Share>;
 
-    /// Adds one call: counted where it returned, its time spread over the bins in which it ran. Nanoseconds since
-    /// 1970; `place` is that of its format.
+    /// Adds one call: counts it in the bin of its return, and spreads its time over the bins in which it ran. Times
+    /// are nanoseconds since 1970; `place` is its format's.
     void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place);
-    /// The format's place in formats(), to which it is added where it is new.
+    /// Returns the format's place in formats(), adding it if it is new.
     std::size_t place_of(const std::string& format);
 
     bool empty() const { return bins_.empty(); }
     /// Nanoseconds.
     std::int64_t bin_width_ns() const { return width_; }
-    /// By number: bin i begins at i * bin_width_ns(), in nanoseconds since 1970. Those without any call are left out.
+    /// Returns the bins with calls, by number: bin i begins at i * bin_width_ns(), in nanoseconds since 1970.
     const std::map<std::int64_t, Bin>& bins() const { return bins_; }
     const std::vector<std::string>& formats() const { return formats_; }
 

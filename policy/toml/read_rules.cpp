@@ -11,7 +11,7 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Every rule may be tried for every call, and every pair is compared for shadowing.
+/// Limit on the number of rules: every call may try all of them, and every pair is compared for shadowing.
 constexpr std::size_t most_rules = 1000;
 
 void read_globs(const Entry& entry, std::vector<std::string>& globs, Report& report) {
@@ -122,7 +122,7 @@ double highest(const std::vector<Range>& ranges) {
     return result;
 }
 
-/// Why no call can satisfy the rule, where that is plain to see; empty otherwise.
+/// Returns the obvious reason why no call can satisfy the rule; empty if there is none.
 std::string why_never(const Rule& rule) {
     const Conditions& when = rule.when;
     if (!rule.unless.empty() && when == rule.unless) return "unless says the same as when";
@@ -139,14 +139,14 @@ std::string why_never(const Rule& rule) {
     return {};
 }
 
-/// Whether everything that `later` matches has been matched by `earlier`, as far as that is plain to see.
+/// Returns true if `earlier` obviously matches everything that `later` matches.
 bool shadows(const Rule& earlier, const Rule& later) {
     return earlier.when == later.when && (earlier.unless.empty() || earlier.unless == later.unless);
 }
 
 std::string label(const Rule& rule) { return "rule " + quoted(rule.name); }
 
-/// A rule and whether it was read without errors: a rule that was not says nothing about others.
+/// A rule, and true if it has no errors. Others are not compared with a broken rule.
 struct Draft {
     Rule rule;
     Position at;

@@ -6,13 +6,13 @@
 //     segment   | SegmentHeader 64 bytes | entries of one kind                      |
 //               kind   strings   texts, each | size + 1 : u32 | bytes | up to a multiple of 16 bytes |
 //                      rows      682 RowRecords of 96 bytes: a distinct decision each
-//                      counters  1023 CounterRecords of 64 bytes, of one lane
-//                      ring      4092 EventRecords of 16 bytes, of one lane: its newest
-//                      events    4092 EventRecords of 16 bytes, of one lane: a ring that was full
+//                      counters  1023 CounterRecords of 64 bytes, of one slot
+//                      ring      4092 EventRecords of 16 bytes, of one slot: its newest
+//                      events    4092 EventRecords of 16 bytes, of one slot: a ring that was full
 //                      objects   1364 ObjectRecords of 48 bytes: a loaded program or library each
 //
 //     event     63                                                              0
-//               | time: ticks at which the call returned; rises within a lane    |   stored last
+//               | time: ticks at which the call returned; rises within a slot    |   stored last
 //               | duration: ticks, 44 bits                   | row: 20 bits      |
 //
 //     string id 31                       12 11          0
@@ -35,7 +35,7 @@
 #include "policy/policy.hpp"
 #include "policy/precision.hpp"
 #include "record/events.hpp"
-#include "record/program_look.hpp"
+#include "record/why_unseen.hpp"
 
 namespace fp32shim::record::format {
 
@@ -54,14 +54,14 @@ enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, 
 
 struct SegmentHeader {
     std::uint32_t kind;      ///< SegmentKind; stored last, never changes then
-    std::uint32_t lane;      ///< counters, ring, events: whose
-    std::uint32_t sequence;  ///< from 0: among those of its kind, and of its lane where it has one
+    std::uint32_t slot;      ///< counters, ring, events: whose
+    std::uint32_t sequence;  ///< from 0: among those of its kind, and of its slot where it has one
     std::uint32_t count;     ///< events: how many there are, from the first place on; ring: how often it was full
-    std::int32_t thread;  ///< counters, ring: thread id that has the lane now; events: that had it at the first one
+    std::int32_t thread;  ///< counters, ring: thread id that has the slot now; events: that had it at the first one
     std::uint32_t reserved0;
     std::uint64_t first_time;  ///< events: of the first, in ticks
     std::uint64_t last_time;   ///< events: of the last
-    std::uint64_t dropped;     ///< ring: events of this lane that found no room in the file
+    std::uint64_t dropped;     ///< ring: events of this slot that found no room in the file
     std::uint64_t reserved1[2];
 };
 static_assert(sizeof(SegmentHeader) == 64);
@@ -86,7 +86,7 @@ static_assert(segment_size / string_alignment == 1 << 12);
 /// Rows are numbered through all their segments: row 682 is the first of the second one.
 inline constexpr std::uint32_t row_bits = 20;
 inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
-/// In events, instead of a row: from here on the lane belongs to the thread whose id is the duration.
+/// In events, instead of a row: from here on the slot belongs to the thread whose id is the duration.
 inline constexpr std::uint32_t thread_change = row_limit;
 /// Counts the calls whose own row found no room; its flags say so.
 inline constexpr std::uint32_t overflow_row = 0;
@@ -141,7 +141,7 @@ static_assert(sizeof(RowRecord) == 96);
 /// the mean of the others. So a call that was interrupted counts once.
 inline constexpr std::uint64_t outlier_factor = 8;
 
-/// What one lane did under one row. `calls` is stored after the others: they may be one call ahead of it.
+/// What one slot did under one row. `calls` is stored after the others: they may be one call ahead of it.
 /// Where short calls are not all timed, a timed one counts for those before it too: `total` is an estimate then.
 struct CounterRecord {
     std::uint64_t calls;
@@ -377,7 +377,7 @@ struct Header {
     std::uint32_t flags;
     std::uint64_t ticks_per_second;  ///< measured; the longer the process runs, the more exactly
     std::uint64_t uncounted_calls;   ///< calls for which there was no room even under overflow_row
-    std::uint64_t uncounted_events;  ///< events of lanes that got no ring
+    std::uint64_t uncounted_events;  ///< events of slots that got no ring
     std::int32_t last_error;         ///< errno of the last refused space or write; 0: none
     std::uint32_t change_count;      ///< changes so far; those of the last change_limit are kept
     std::uint32_t segments_in_use;   ///< but for the header; those that are whole and have their kind
@@ -421,7 +421,7 @@ constexpr bool are_numbered_from_0(Enumeration first, More... more) {
     unsigned next = 0;
     return static_cast<unsigned>(first) == next++ && ((static_cast<unsigned>(more) == next++) && ...);
 }
-using policy::Precision, policy::Applied, policy::Floor, policy::Source, policy::Reason;
+using policy::Precision, policy::Applied, policy::Floor, policy::Source;  // policy/reasons.def numbers reasons
 static_assert(are_numbered_from_0(Precision::native, Precision::highest, Precision::high, Precision::medium,
                                   Precision::automatic, Precision::bf16x9));
 static_assert(are_numbered_from_0(Applied::fp32, Applied::tf32, Applied::bf16, Applied::fp16, Applied::bf16x9,
@@ -429,13 +429,6 @@ static_assert(are_numbered_from_0(Applied::fp32, Applied::tf32, Applied::bf16, A
 static_assert(are_numbered_from_0(Floor::none, Floor::fp16, Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32));
 static_assert(are_numbered_from_0(Source::guard_pin, Source::rule, Source::thread, Source::process,
                                   Source::environment, Source::file, Source::native));
-static_assert(are_numbered_from_0(Reason::as_requested, Reason::cpu_mode_off, Reason::cpu_accelerate_not_built,
-                                  Reason::compute_capability, Reason::floor, Reason::pinned, Reason::not_governable,
-                                  Reason::observed, Reason::invalid_arguments, Reason::no_product,
-                                  Reason::width_unknown, Reason::scratch_limit, Reason::bf16x9_unavailable,
-                                  Reason::tf32_override, Reason::alignment, Reason::solver, Reason::no_such_format,
-                                  Reason::no_entry_point, Reason::unknown_value, Reason::unknown_handle,
-                                  Reason::library_refused, Reason::no_algorithm, Reason::protected_call));
 static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by_one, How::compute_type,
                                   How::math_mode));
 static_assert(are_numbered_from_0(policy::Device::cpu, policy::Device::cuda));

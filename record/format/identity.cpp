@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "record/lines/line_writer.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
@@ -18,7 +18,7 @@ namespace {
 class ProcPath {
   public:
     ProcPath(std::string_view folder, std::string_view name) {
-        LineWriter(buffer_).text("/proc/").text(folder).text("/").text(name).text({"\0", 1});
+        system::LineWriter(buffer_).text("/proc/").text(folder).text("/").text(name).text({"\0", 1});
         buffer_[sizeof buffer_ - 1] = '\0';
     }
     const char* c_str() const { return buffer_; }
@@ -114,7 +114,7 @@ ProcessIdentity identify_self() {
 
 ProcessIdentity identify(std::int32_t pid_here) {
     char folder[16];
-    LineWriter writer(folder);
+    system::LineWriter writer(folder);
     writer.number(pid_here);
     ProcessIdentity identity{
         read_own_pid(writer.view()), read_start(writer.view()), read_pid_namespace(writer.view()), {}};

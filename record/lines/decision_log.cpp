@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "record/lines/line_writer.hpp"
 #include "system/io_error.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
@@ -22,8 +22,8 @@ int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
     return system::raw::uninterrupted([&] { return system::raw::open(path, flags, mode); });
 }
 
-/// In a folder that everybody may write to, somebody may have made the file first, to read what is written or to
-/// choose where it goes.
+/// Returns true if the file belongs to this user or root. In a folder like /tmp somebody else may have made it first,
+/// to read the log or to choose its place.
 bool is_own_or_roots(int descriptor) {
     struct stat status {};
     if (system::raw::fstat(descriptor, status) < 0) return false;
@@ -39,7 +39,7 @@ DecisionLog::~DecisionLog() {
 std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                               LogBuffer buffer, std::uint32_t mode, const StartEvent& (*in_force)()) {
     facts_ = facts;
-    facts_.pid = system::raw::getpid();  // the facts may have been gathered before a fork
+    facts_.pid = system::raw::getpid();  // `facts` may be from before a fork
     start_ = start;
     in_force_ = in_force;
     mode_ = mode;
@@ -79,12 +79,12 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
         return;
     }
     int error = put(buffer, format());
-    // recover() needs the buffer, so the line is formatted anew.
+    // recover() has used the buffer, so the line is formatted again.
     if (error == EBADF && recover(buffer)) error = put(buffer, format());
     settle(error, buffer);
 }
 
-/// Makes the log this process's own and its descriptor valid again. False: nothing can be written now.
+/// Makes the log this process's own and its descriptor valid again. Returns false if nothing can be written now.
 bool DecisionLog::recover(LogBuffer buffer) {
     const system::SignalHold hold(system::SignalHold::all);
     if (!lock_.acquire()) return false;
@@ -93,7 +93,7 @@ bool DecisionLog::recover(LogBuffer buffer) {
         usable = enter_child(buffer);
     } else if (gave_up_.load(std::memory_order_relaxed)) {
         usable = false;
-    } else if (!descriptor_.is_ours()) {  // else another thread was here first
+    } else if (!descriptor_.is_ours()) {  // otherwise another thread has recovered it
         const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
         if (error != 0) give_up(error, buffer);
         usable = error == 0;
@@ -102,7 +102,7 @@ bool DecisionLog::recover(LogBuffer buffer) {
     return usable;
 }
 
-/// The first line of a forked child. Under the lock.
+/// Opens the log for a forked child and writes its first line. The caller holds the lock.
 bool DecisionLog::enter_child(LogBuffer buffer) {
     facts_.forked_from = facts_.pid;
     dropped_.store(0, std::memory_order_relaxed);
@@ -128,11 +128,11 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
     return error == 0;
 }
 
-/// Opens `path_`. 0 or an errno.
+/// Opens `path_`. Returns 0 or an errno.
 int DecisionLog::open_file() {
-    // O_NONBLOCK concerns pipes: opening one without a reader fails instead of waiting for ever.
+    // O_NONBLOCK makes opening a pipe without a reader fail instead of wait.
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    // With O_EXCL first, to know whether the file is new and its mode ours to choose. It never follows a link.
+    // O_EXCL, which follows no link, tells a new file, whose mode is chosen here, from an existing one.
     int descriptor = open_uninterrupted(path_, flags | O_EXCL, mode_);
     if (descriptor >= 0) {
         system::raw::fchmod(descriptor, mode_);
@@ -147,7 +147,8 @@ int DecisionLog::open_file() {
     return descriptor_.keep(descriptor);
 }
 
-/// Writes the line of `size` bytes behind the spare one. 0, or an errno: EBADF where the descriptor is not ours.
+/// Writes the line of `size` bytes behind the spare byte. Returns 0 or an errno; EBADF if the descriptor is not the
+/// log's.
 int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const int descriptor = descriptor_.number();
     if (!descriptor_.is_ours(descriptor)) return EBADF;
@@ -162,7 +163,7 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
         const long result = system::raw::uninterrupted(
             [&] { return system::raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
-            position += static_cast<std::size_t>(result);  // a short write: what stopped it shows in the next one
+            position += static_cast<std::size_t>(result);  // after a short write, the next one shows why
             continue;
         }
         if (result == -EPIPE) hold.take_back(SIGPIPE);
@@ -183,7 +184,7 @@ void DecisionLog::settle(int error, LogBuffer buffer) {
     }
     if (dropped_.load(std::memory_order_relaxed) == 0) return;
     const std::int64_t dropped = dropped_.exchange(0, std::memory_order_relaxed);
-    if (dropped == 0) return;  // another thread reports them
+    if (dropped == 0) return;  // another thread reports these lines
     ErrorEvent event;
     event.code = ErrorCode::lines_dropped;
     event.detail = "this many lines before this one could not be written";
@@ -200,7 +201,7 @@ void DecisionLog::give_up(int error, LogBuffer buffer) {
 void DecisionLog::complain(int error, std::string_view consequence, LogBuffer buffer) {
     if (!complained_.first()) return;
     const system::IoError description = system::describe_io_error(error);
-    LineWriter out(buffer);
+    system::LineWriter out(buffer);
     out.text("log ").escaped(path_, 2048).text(": ").text(description.meaning);
     if (description.meaning.find('(') == std::string_view::npos) out.text(" (errno ").number(error).text(")");
     out.text("; ").text(consequence).text("; ").text(description.remedy);

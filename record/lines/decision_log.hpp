@@ -1,8 +1,9 @@
-// The last step of a call, where `FP32_MATMUL_LOG` names a `.jsonl` file: one line per event, in one write.
+// Last step of a call if `FP32_MATMUL_LOG` names a `.jsonl` file: one line per event, in one write.
 //
-// It runs inside other people's programs. So: raw system calls only, errno untouched, no allocation and no large
-// stack frame once open; SIGPIPE and SIGXFSZ held back; nothing is ever written to a descriptor that is not ours,
-// also where the program closed ours and its number now belongs to something else.
+// The log runs inside other people's programs. So it makes raw system calls only, leaves errno alone, allocates
+// nothing and needs no large stack frame once open, and holds SIGPIPE and SIGXFSZ back. It never writes to a
+// descriptor that is not its own, not even if the program closed the log's and its number now belongs to something
+// else.
 #pragma once
 
 #include <atomic>
@@ -20,8 +21,8 @@
 
 namespace fp32shim::record {
 
-/// What every call below needs from its caller: this many bytes, for the length of the call, on the heap or in
-/// thread-local memory (threads may have 16 KB of stack).
+/// Bytes that a caller lends for the length of each call below: on the heap or in thread-local memory, since threads
+/// may have 16 KB of stack.
 inline constexpr std::size_t log_buffer_size = 4096;
 using LogBuffer = std::span<char, log_buffer_size>;
 
@@ -38,23 +39,23 @@ class DecisionLog {
     DecisionLog(const DecisionLog&) = delete;
     DecisionLog& operator=(const DecisionLog&) = delete;
 
-    /// Expands `name` (log_path.hpp), opens the file and writes the `start` event. A file that is made gets exactly
-    /// the permission bits `mode`, whatever the umask; one that exists keeps its own. `in_force` is asked by a forked
-    /// child for its `start` event, since a reload may have changed the settings; without it, that is `start` again.
-    /// Returns an empty string, or one line that says what is wrong and what to do; the log then stays closed, and
-    /// writing to it does nothing. Once per log, before any other thread knows it. Allocates.
+    /// Expands `name` (log_path.hpp), opens the file and writes the `start` event. A new file gets exactly the
+    /// permission bits `mode`, whatever the umask; an existing one keeps its own. A forked child takes its `start`
+    /// event from `in_force`, since a reload may have changed the settings; without `in_force` it repeats `start`.
+    /// Returns an empty string, or one line that says what is wrong and what to do: then the log stays closed, and
+    /// writing to it does nothing. Call once, before any other thread knows the log. Allocates.
     std::string open(std::string_view name, const ProcessFacts& facts, const StartEvent& start, LogBuffer buffer,
                      std::uint32_t mode = 0600, const StartEvent& (*in_force)() = nullptr);
 
     /// Writes one line. In a forked child the first call also writes the child's own `start` event: into its own file
-    /// where the name has `%p`, else into the shared one. A line that cannot be written is counted; the first failure
-    /// in a process is said on stderr, and once a line succeeds again an `error` event says how many were lost.
+    /// if the name has `%p`, else into the shared one. A line that cannot be written is counted. The first failure of
+    /// a process is said on stderr; when a line succeeds again, an `error` event says how many were lost.
     /// Thread-safe, also after fork; a signal handler needs a buffer of its own.
     void write(const DecisionEvent& event, LogBuffer buffer);
     void write(const ErrorEvent& event, LogBuffer buffer);
 
     bool is_open() const { return owner_.load(std::memory_order_relaxed) != 0; }
-    /// Lines of this process that were lost and are not yet reported in the file.
+    /// Returns how many lines of this process were lost and are not yet reported in the file.
     std::int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
   private:
@@ -68,20 +69,19 @@ class DecisionLog {
     void give_up(int error, LogBuffer buffer);
     void complain(int error, std::string_view consequence, LogBuffer buffer);
 
-    // this_process() that the state below belongs to; 0 until open() succeeds. Stored last when a child has taken
-    // over.
+    // this_process() of the owner of the state below; 0 until open() succeeds. A child that takes over stores it
+    // last.
     std::atomic<std::uint32_t> owner_{0};
-    system::OwnDescriptor
-        descriptor_;  // what is written between two files is looked at again by recover(), under the lock
-    std::atomic<bool> reopened_{false};  // once per process: a program that keeps closing it does not want it
+    system::OwnDescriptor descriptor_;   // recover() looks at it again, under the lock
+    std::atomic<bool> reopened_{false};  // once per process is enough for a program that keeps closing the log
     std::atomic<bool> gave_up_{false};
-    std::atomic<bool> torn_{false};  // the file ends in a piece of our line: the next one begins with a line feed
+    std::atomic<bool> torn_{false};  // the file ends in a piece of a line: the next line begins with a line feed
     std::atomic<std::int64_t> dropped_{0};
     system::OncePerProcess complained_;
     system::ForkSafeLock lock_;
 
-    // After open() only enter_child() changes these, under the lock and before `owner_` names the child: path_,
-    // facts_.pid (for expand_path: lines take their process id from the kernel) and facts_.forked_from.
+    // After open() only enter_child() changes path_, facts_.pid and facts_.forked_from, under the lock and before
+    // `owner_` names the child. Only expand_path() needs facts_.pid: lines take the process id from the kernel.
     char name_[path_capacity] = {};  // absolute, placeholders not yet expanded
     char path_[path_capacity] = {};  // expanded for `owner_`
     ProcessFacts facts_;

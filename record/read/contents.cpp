@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t counters_of_a_piece = 64;
 
-constexpr std::size_t stable_header_size = 4096;  // that all versions agree upon
+constexpr std::size_t stable_header_size = 4096;  // the part of the header that is alike in all versions
 
 __extension__ using Wide = __int128;
 
@@ -30,7 +30,7 @@ std::int64_t clamped_time(Wide nanoseconds) {
     return static_cast<std::int64_t>(std::clamp<Wide>(nanoseconds, -farthest_time_ns, farthest_time_ns));
 }
 
-/// Of an estimate, never negative: where it has more than 64 bits, the largest number.
+/// Rounds an estimate, which is never negative, down to an integer; one of more than 64 bits gives the largest.
 std::uint64_t to_integer(double estimate) {
     constexpr double beyond = 0x1p64;
     return estimate < beyond ? static_cast<std::uint64_t>(estimate) : UINT64_MAX;
@@ -45,7 +45,7 @@ std::string hex(std::uint64_t value) {
 
 std::uint64_t byte_swapped(std::uint64_t value) { return __builtin_bswap64(value); }
 
-/// Sums of one row and lane or of one row: `more` happened as well.
+/// Adds `more` to `sum`.
 void add(CounterRecord& sum, const CounterRecord& more) {
     if (sum.calls == 0) {
         sum = more;
@@ -61,8 +61,8 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.timed += more.timed;
 }
 
-/// Adds the calls since the last timed one, which `total` does not know yet: each as long as the mean of the others,
-/// in which the longest counts as at most outlier_factor times the mean of the rest.
+/// Completes `total` by the calls since the last timed one, each as long as the mean of the others. In that mean the
+/// longest counts as at most outlier_factor times the mean of the rest.
 void complete_total(CounterRecord& counters) {
     const auto untimed = static_cast<double>(counters.untimed);
     const double known = static_cast<double>(counters.calls) - untimed;
@@ -79,7 +79,8 @@ std::uint64_t mean_duration(const CounterRecord& counters) {
     return counters.calls == 0 ? 0 : counters.total / counters.calls;
 }
 
-/// How many events at the begin of a segment are of its own round: fewer than it says where writing it was cut short.
+/// Counts the events at the begin of a segment that are of its own round: fewer than its count if writing was cut
+/// short.
 std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
@@ -136,8 +137,8 @@ std::string RecordingContents::read() {
     return {};
 }
 
-/// The order matters while the process runs: whatever is read refers only to what was published before, so that is
-/// looked for later.
+/// Reads the segments in an order that holds while the process runs: an entry refers only to parts published before
+/// it, so those are looked for later.
 void RecordingContents::read_segments(const format::Header& header) {
     uncounted_calls = header.uncounted_calls;
     uncounted_events = header.uncounted_events;
@@ -186,7 +187,7 @@ std::string RecordingContents::text(const format::Header& header, Text which, st
     return {};
 }
 
-/// A text that is the name of an environment variable: whoever writes it need not escape anything.
+/// Reads the name of an environment variable, and leaves out a text that is none: the name can be shown unescaped.
 std::string RecordingContents::variable_name(const format::Header& header, Text which, std::size_t header_bytes) {
     constexpr std::size_t longest = 64;
     std::string name = text(header, which, header_bytes);
@@ -235,8 +236,8 @@ void RecordingContents::read_facts(const format::Header& header, std::size_t hea
     measure_ticks(header);
 }
 
-/// On the machine that recorded, and since the same boot, this reader can look at the counter itself: the longer ago
-/// the recording began, the better.
+/// Measures the counter's rate, if this is the machine and boot that recorded: the longer ago the recording began,
+/// the more exactly.
 void RecordingContents::measure_ticks(const format::Header& header) {
     facts.ticks_per_second = header.ticks_per_second;
     if (facts.ticks_per_second == 0) {
@@ -247,7 +248,7 @@ void RecordingContents::measure_ticks(const format::Header& header) {
     if (!facts.identity.has_boot_of(identify_self())) return;
     const ClockPoint started{header.start_ticks, header.start_monotonic_ns, header.start_realtime_ns};
     const std::uint64_t measured = ticks_per_second(started, read_clocks());
-    // Beyond a thousandth it is something else: a machine that slept, or was moved.
+    // A larger difference means that the machine slept or was moved.
     const std::uint64_t tolerance = facts.ticks_per_second / 1000;
     if (measured + tolerance >= facts.ticks_per_second && measured <= facts.ticks_per_second + tolerance)
         facts.ticks_per_second = measured;
@@ -274,12 +275,12 @@ RecordedCounters RecordingContents::to_counters(const CounterRecord& record) con
             record.timed};
 }
 
-RecordedEvent RecordingContents::to_event(const EventCursor::Event& recorded, std::uint32_t lane) const {
+RecordedEvent RecordingContents::to_event(const EventCursor::Event& recorded, std::uint32_t slot) const {
     RecordedEvent event;
     event.ticks = recorded.record.time;
     event.end_ns = realtime_of(event.ticks);
     event.row = format::row_of(recorded.record);
-    event.lane = lane;
+    event.slot = slot;
     event.thread = recorded.thread;
     const std::uint64_t duration = format::duration_of(recorded.record);
     event.is_timed = duration != format::untimed;
@@ -295,7 +296,7 @@ RecordedEvent RecordingContents::to_event(const EventCursor::Event& recorded, st
 
 const CounterRecord* RecordingContents::counters_of(std::uint32_t row) const {
     if (counters.empty() || row + 1 < counters.front().row_plus_one) return nullptr;
-    // Mostly no row between two has no calls.
+    // Most recordings have calls under every row, so the place is known.
     const std::size_t guess = row + 1 - counters.front().row_plus_one;
     if (guess < counters.size() && counters[guess].row_plus_one == row + 1) return &counters[guess];
     const auto found =
@@ -308,10 +309,10 @@ void RecordingContents::read_counters(const SegmentIndex& index) {
     counters.reserve(std::min<std::size_t>(index.counters.size() * CounterSegment::capacity, format::row_limit));
     std::vector<std::uint32_t> places;  // in `counters`, plus one, by row
     for (const SegmentPlace& place : index.counters) {
-        RecordedLane& lane = lanes_by_number_[place.lane];
-        lane.lane = place.lane;
-        if (place.sequence == 0) lane.thread = place.thread;
-        // A lane uses them one after the other.
+        RecordedSlot& slot = slots_by_number_[place.slot];
+        slot.slot = place.slot;
+        if (place.sequence == 0) slot.thread = place.thread;
+        // A slot fills its entries one after the other.
         for (std::size_t first = 0; first < CounterSegment::capacity; first += counters_of_a_piece)
             if (!add_counters(place, first, places)) break;
     }
@@ -320,7 +321,7 @@ void RecordingContents::read_counters(const SegmentIndex& index) {
     total_calls += uncounted_calls;
 }
 
-/// A piece of a segment; false: nothing of it is in use.
+/// Adds the counters of a piece of a segment. Returns false if the piece is unused.
 bool RecordingContents::add_counters(const SegmentPlace& place, std::size_t first,
                                      std::vector<std::uint32_t>& places) {
     CounterRecord piece[counters_of_a_piece];
@@ -353,9 +354,9 @@ bool RecordingContents::add_counters(const SegmentPlace& place, std::size_t firs
     return is_in_use;
 }
 
-LaneEvents& RecordingContents::events_of(std::uint32_t lane) {
-    LaneEvents& events = lane_events[lane];
-    events.lane = lane;
+SlotEvents& RecordingContents::events_of(std::uint32_t slot) {
+    SlotEvents& events = slot_events[slot];
+    events.slot = slot;
     return events;
 }
 
@@ -363,12 +364,12 @@ void RecordingContents::read_rings(const SegmentIndex& index) {
     for (const SegmentPlace& place : index.rings) {
         format::SegmentHeader header;
         bytes.read_into(place.offset, header);
-        RecordedLane& lane = lanes_by_number_[place.lane];
-        lane.lane = place.lane;
-        lane.dropped = header.dropped;
-        LaneEvents& events = events_of(place.lane);
+        RecordedSlot& slot = slots_by_number_[place.slot];
+        slot.slot = place.slot;
+        slot.dropped = header.dropped;
+        SlotEvents& events = events_of(place.slot);
         if (events.ring) {
-            problems.add(place.offset, "a second ring of lane " + std::to_string(place.lane) + "; it is left out");
+            problems.add(place.offset, "a second ring of slot " + std::to_string(place.slot) + "; it is left out");
             continue;
         }
         SegmentPlace now = place;
@@ -378,9 +379,9 @@ void RecordingContents::read_rings(const SegmentIndex& index) {
     }
 }
 
-/// Each piece twice, since a running process goes on writing: an entry that was there at the first reading is whole
-/// at the second. Where the ring has gone round meanwhile, it has been full once more.
-void RecordingContents::look_at_ring(const SegmentPlace& place, LaneEvents& events) {
+/// Reads each piece twice, since a running process goes on writing: an entry of the first reading is whole at the
+/// second. A higher count of the ring means that it has gone round meanwhile.
+void RecordingContents::look_at_ring(const SegmentPlace& place, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     events.ring = place;
     while (events.ring_end < EventSegment::capacity) {
@@ -395,19 +396,19 @@ void RecordingContents::look_at_ring(const SegmentPlace& place, LaneEvents& even
     }
 }
 
-/// Puts the full rings of each lane into their order, and leaves of its ring what they do not have.
+/// Sorts the full rings of each slot, and drops from its current ring the events that they have.
 void RecordingContents::arrange_events(const SegmentIndex& index) {
-    for (const SegmentPlace& place : index.events) events_of(place.lane).segments.push_back(place);
-    for (auto& [number, events] : lane_events) {
+    for (const SegmentPlace& place : index.events) events_of(place.slot).segments.push_back(place);
+    for (auto& [number, events] : slot_events) {
         keep_rising_segments(events);
         leave_appended_out(events);
         count_missing(events);
     }
-    for (const auto& [number, lane] : lanes_by_number_) lanes.push_back(lane);
-    lanes_by_number_.clear();
+    for (const auto& [number, slot] : slots_by_number_) slots.push_back(slot);
+    slots_by_number_.clear();
 }
 
-void RecordingContents::keep_rising_segments(LaneEvents& events) {
+void RecordingContents::keep_rising_segments(SlotEvents& events) {
     std::vector<SegmentPlace>& segments = events.segments;
     std::sort(segments.begin(), segments.end(), [](const SegmentPlace& a, const SegmentPlace& b) {
         return std::pair(a.sequence, a.offset) < std::pair(b.sequence, b.offset);
@@ -416,7 +417,7 @@ void RecordingContents::keep_rising_segments(LaneEvents& events) {
     const auto does_not_follow = [&](const SegmentPlace& place) {
         const bool rises = place.first_time > events.last_appended && place.last_time >= place.first_time;
         if (place.count > EventSegment::capacity || !rises) {
-            problems.add(place.offset, "events of lane " + std::to_string(events.lane) +
+            problems.add(place.offset, "events of slot " + std::to_string(events.slot) +
                                            " that do not follow those before them; the segment is left out");
             return true;
         }
@@ -431,8 +432,9 @@ void RecordingContents::keep_rising_segments(LaneEvents& events) {
     events.last_appended = whole == 0 ? before_last : newest->entries[whole - 1].time;
 }
 
-/// Where the ring has gone on, everything in its new round is newer; where it has not, a cut segment has its begin.
-void RecordingContents::leave_appended_out(LaneEvents& events) {
+/// Drops the ring's events that were appended as a segment. A ring that went on has only newer ones; else a segment
+/// that was cut short has the ring's begin.
+void RecordingContents::leave_appended_out(SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
     while (events.ring_begin < events.ring_end) {
@@ -444,20 +446,20 @@ void RecordingContents::leave_appended_out(LaneEvents& events) {
     }
 }
 
-/// Full rings of a lane that the file does not have any more, or never had.
-void RecordingContents::count_missing(const LaneEvents& events) {
+/// Counts the full rings of a slot that were overwritten, or found no room.
+void RecordingContents::count_missing(const SlotEvents& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())
         expected = std::max<std::uint64_t>(expected, std::uint64_t{events.segments.back().sequence} + 1);
     const std::uint64_t missing = expected - std::min<std::uint64_t>(expected, events.segments.size());
     if (missing == 0) return;
     if (facts.on_full == policy::OnFull::overwrite) {
-        RecordedLane& lane = lanes_by_number_[events.lane];
-        lane.lane = events.lane;
-        lane.overwritten = missing * EventSegment::capacity;
+        RecordedSlot& slot = slots_by_number_[events.slot];
+        slot.slot = events.slot;
+        slot.overwritten = missing * EventSegment::capacity;
     } else {
-        problems.add(facts.file_size, std::to_string(missing) + " segments with events of lane " +
-                                          std::to_string(events.lane) +
+        problems.add(facts.file_size, std::to_string(missing) + " segments with events of slot " +
+                                          std::to_string(events.slot) +
                                           " are not in the file; what they had is lost");
     }
 }
@@ -502,7 +504,7 @@ void RecordingContents::read_objects() {
     objects_.had_lookup_past = (facts.flags & format::flag_lookup_past) != 0;
 }
 
-/// Those that are kept, oldest first.
+/// Reads the changes that the file has, oldest first.
 void RecordingContents::read_changes(const format::Header& header) {
     const std::uint32_t count = header.change_count;
     const std::uint32_t kept = std::min<std::uint32_t>(count, format::change_limit);
@@ -512,7 +514,7 @@ void RecordingContents::read_changes(const format::Header& header) {
             changes.push_back(make_change(header.changes[place],
                                           offsetof(format::Header, changes) + place * sizeof(format::ChangeRecord)));
     }
-    // Also the one in whose place a writer is at the moment, or was when it was killed.
+    // A change whose writer is at work, or was killed, counts as lost too.
     lost_changes = count - static_cast<std::uint32_t>(changes.size());
 }
 

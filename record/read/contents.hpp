@@ -1,6 +1,5 @@
-// What a recording says but for its rows, texts and events, which are read as they are asked for:
-// read/reader.hpp gives it out. Every access to the file is a copy, so that neither a hostile file nor a running
-// writer can do harm.
+// Contents of a recording, which read/reader.hpp hands out. Rows, texts and events are read on demand.
+// Every access to the file is a copy, so that neither a hostile file nor a running writer can do harm.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +18,26 @@
 
 namespace fp32shim::record {
 
-/// What was read. For one thread; made anew by each refresh().
+/// Contents of one reading. For one thread; each refresh() makes new ones.
 class RecordingContents {
   public:
-    /// `file` outlives this.
+    /// Keeps a reference to `file`.
     explicit RecordingContents(RecordingBytes& file) : bytes(file), decisions(file, problems) {}
     RecordingContents(const RecordingContents&) = delete;
     RecordingContents& operator=(const RecordingContents&) = delete;
 
-    /// Facts, counters, changes, and where the rest is. An error where there is nothing that can be read. Once only.
+    /// Reads facts, counters and changes, and finds the rest. Returns an error if nothing can be read. Call once.
     std::string read();
 
-    /// What was loaded. Read when it is first asked for.
+    /// Returns the loaded objects, which the first call reads.
     const RecordedObjects& objects();
-    /// nullptr: there is no such row, which is a problem where calls are counted under it. Valid until the next call.
+    /// Returns nullptr for a missing row, and notes a problem if calls are counted under it. Valid until the next
+    /// call.
     const RecordedRow* row(std::uint32_t id);
-    /// nullptr: it has no calls.
+    /// Returns nullptr for a row without calls.
     const format::CounterRecord* counters_of(std::uint32_t row) const;
     RecordedCounters to_counters(const format::CounterRecord& record) const;
-    RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t lane) const;
+    RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;
     std::uint64_t duration_ns(std::uint64_t ticks) const;
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
@@ -45,13 +45,13 @@ class RecordingContents {
     ProblemList problems;
     RecordingDecisions decisions;
     RecordingFacts facts;
-    std::vector<format::CounterRecord> counters;  ///< summed over lanes, by rising row
-    std::vector<RecordedLane> lanes;
+    std::vector<format::CounterRecord> counters;  ///< summed over slots, by rising row
+    std::vector<RecordedSlot> slots;
     std::vector<RecordedChange> changes;
     std::uint32_t lost_changes = 0;
     std::vector<RecordedChild> children;
     std::uint32_t missed_children = 0;
-    std::map<std::uint32_t, LaneEvents> lane_events;
+    std::map<std::uint32_t, SlotEvents> slot_events;
     std::uint64_t total_calls = 0, uncounted_calls = 0, uncounted_events = 0;
 
   private:
@@ -65,15 +65,15 @@ class RecordingContents {
     void read_counters(const SegmentIndex& index);
     bool add_counters(const SegmentPlace& place, std::size_t first, std::vector<std::uint32_t>& places);
     void read_rings(const SegmentIndex& index);
-    void look_at_ring(const SegmentPlace& place, LaneEvents& events);
-    LaneEvents& events_of(std::uint32_t lane);
+    void look_at_ring(const SegmentPlace& place, SlotEvents& events);
+    SlotEvents& events_of(std::uint32_t slot);
     void read_changes(const format::Header& header);
     void read_children(const format::Header& header);
     void check_completeness(const SegmentIndex& index, std::uint32_t in_use);
     void arrange_events(const SegmentIndex& index);
-    void keep_rising_segments(LaneEvents& events);
-    void leave_appended_out(LaneEvents& events);
-    void count_missing(const LaneEvents& events);
+    void keep_rising_segments(SlotEvents& events);
+    void leave_appended_out(SlotEvents& events);
+    void count_missing(const SlotEvents& events);
     void read_objects();
     RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
 
@@ -82,7 +82,7 @@ class RecordingContents {
     bool has_exited_ = false, are_objects_read_ = false;
     std::vector<SegmentPlace> object_segments_;
     RecordedObjects objects_;
-    std::map<std::uint32_t, RecordedLane> lanes_by_number_;
+    std::map<std::uint32_t, RecordedSlot> slots_by_number_;
 };
 
 }  // namespace fp32shim::record

@@ -24,12 +24,12 @@ namespace {
 
 using format::CommandKind;
 
-/// Also that of a forked child that has not multiplied yet: it has its parent's header mapped.
+/// Problem of the parent's header too, which a forked child has mapped until its first product.
 constexpr std::string_view of_another_process = "belongs to another process";
 constexpr std::string_view left =
     "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";
 
-/// Why the header behind `descriptor` is not that into which the running `process` records; empty: it is.
+/// Says why `process` does not record into the header behind `descriptor`; empty if it does.
 std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     format::Header header;
     if (pread(descriptor, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
@@ -44,7 +44,7 @@ std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
 }
 
-/// Nothing, and `why` where the process has mapped one that cannot be used.
+/// Finds the recording of a process. Sets `why` if the process has mapped one that cannot be used.
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
     if (all_mapped.empty()) return std::nullopt;
@@ -64,8 +64,8 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     return std::nullopt;
 }
 
-/// The header of another process's recording, read and written by copying: mapped, it would end this command where
-/// somebody truncates the file.
+/// Header of another process's recording, read and written by copying. If it were mapped, truncating the file would
+/// end this command.
 class LiveHeader {
   public:
     explicit LiveHeader(const LiveRecording& recording)
@@ -83,14 +83,14 @@ class LiveHeader {
 
     const std::string& error() const { return error_; }
 
-    /// Zeros where the file has been cut.
+    /// Reads a field; zeros past the end of a file that was cut.
     template <class T>
     T read(std::size_t offset) const {
         T value{};
         if (pread(file_.number(), &value, sizeof value, static_cast<off_t>(offset)) != sizeof value) return {};
         return value;
     }
-    /// False: not while the file is shorter than its header, nor where the kernel refuses it.
+    /// Returns false if the file is shorter than its header, or the kernel refuses the write.
     bool write_command(std::uint64_t word) const {
         struct stat status {};
         if (fstat(file_.number(), &status) != 0 || status.st_size < static_cast<off_t>(sizeof(format::Header)))
@@ -103,10 +103,10 @@ class LiveHeader {
     std::string error_;
 };
 
-/// What the process answered to this command; nothing: it has not.
+/// Returns the process's answer to this command, once there is one.
 std::optional<CommandAnswer> answer_to(const format::CommandWord& sent, const LiveHeader& header) {
     using format::Header;
-    // `answered` is stored last, so what is read after it belongs to it.
+    // The process stores `answered` last, so the fields read after it belong to that answer.
     if (header.read<std::uint64_t>(offsetof(Header, answered)) != sent.value) return std::nullopt;
     struct Text {
         char bytes[format::answer_limit];
@@ -119,7 +119,7 @@ std::optional<CommandAnswer> answer_to(const format::CommandWord& sent, const Li
     return CommandAnswer{is_done ? CommandOutcome::done : CommandOutcome::refused, std::string(text.bytes, size)};
 }
 
-/// A command that stands in the header of a recording, and its answer.
+/// A command in the header of a recording, and its answer.
 class SentCommand {
   public:
     SentCommand(const LiveRecording& recording, CommandKind kind, std::uint8_t precision)
@@ -128,21 +128,21 @@ class SentCommand {
             answer_ = {CommandOutcome::failed, header_.error()};
             return;
         }
-        // Of two commands at once the later one stands: their words differ in who sent them.
+        // Two commands at the same time differ in their senders; the later one stands.
         std::uint32_t sequence = (format::CommandWord{command()}.sequence() + 1) & 0xffffff;
-        if (sequence == 0) sequence = 1;  // a word is never 0
+        if (sequence == 0) sequence = 1;  // no command is 0
         sent_ = format::make_command(sequence, kind, precision, getpid());
         if (!header_.write_command(sent_.value))
             answer_ = {CommandOutcome::failed, recording.name + ": cannot be written, or was truncated"};
     }
 
-    /// Whether there is nothing left to wait for.
+    /// Returns true if the answer is there, or cannot come any more.
     bool is_over() {
         if (!answer_) answer_ = look();
         return answer_.has_value();
     }
 
-    /// Once it is over, or nobody wants to wait any longer.
+    /// Returns the answer at the end of the wait.
     CommandAnswer answer() const {
         if (answer_) return *answer_;
         if ((header_.read<std::uint32_t>(offsetof(format::Header, flags)) & format::flag_left) != 0)
@@ -189,7 +189,7 @@ std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, Comma
     return answers;
 }
 
-/// `status`: of the process's folder in /proc.
+/// Says why a process may not be looked into. `status`: stat's result for its folder in /proc.
 std::string why_not_looked_into(const struct stat& status) {
     if (geteuid() == 0 || geteuid() == status.st_uid)
         return " may not be looked into from here: it has rights that this command lacks, or is outside of its "

@@ -1,4 +1,4 @@
-// From the CLI to a running process: finding its recording, and `fp32shim set` and `reload` through its header.
+// Control of a running process: finds its recording, and sends `fp32shim set` and `reload` through its header.
 #pragma once
 
 #include <chrono>
@@ -18,36 +18,36 @@ namespace fp32shim::record {
 
 /// A recording that a running process has mapped.
 struct LiveRecording {
-    std::int32_t pid = 0;   ///< as seen from here; the header has it as the process sees itself
-    std::string name;       ///< where the file was made, for people; ends in ` (deleted)` where it is gone
-    std::string open_path;  ///< what to open, as long as `file` is there: leads to no other file, whatever its name
+    std::int32_t pid = 0;   ///< in this process's namespace; the header has the one of the process's own
+    std::string name;       ///< original path, for people; ends in ` (deleted)` once that is gone
+    std::string open_path;  ///< path that opens this very file as long as `file` exists
     std::shared_ptr<const HeldFile> file;
 };
 
-/// Calls `visit` for the recording of each process that this user may look into, by rising pid. Each is a descriptor
-/// as long as it is kept.
+/// Calls `visit` for the recording of each process that this user may look into, by rising pid. A LiveRecording that
+/// is kept holds a descriptor.
 void visit_live_recordings(const std::function<void(const LiveRecording&)>& visit);
 
 struct FoundRecording {
     std::optional<LiveRecording> recording;
-    std::string error;  ///< `process 17 does not exist`, …: what was found and what to do
+    std::string error;  ///< one line: `process 17 does not exist`, and what to do
 };
 FoundRecording find_live_recording(std::int32_t pid);
 
 enum class CommandOutcome : std::uint8_t {
-    done,          ///< in force from the process's next product on
-    refused,       ///< the process looked at it and could not: `message` is its reason
-    not_answered,  ///< it will be acted on at the process's next product, which did not come within the time
-    failed,        ///< it was not sent
+    done,          ///< the command holds from the process's next product on
+    refused,       ///< the process could not do it: `message` is its reason
+    not_answered,  ///< the process had no product within the time; its next one acts on the command
+    failed,        ///< the command was not sent
 };
 struct CommandAnswer {
     CommandOutcome outcome = CommandOutcome::failed;
-    std::string message;  ///< one line for the user; may be empty where it is done
+    std::string message;  ///< one line for the user; may be empty after `done`
 };
 
-/// Writes a command into the headers of processes' recordings and waits until all have answered, or so long. Returns
-/// an answer for each. A command that a process has not answered yet is replaced by the next one. An absent
-/// precision: back to what environment and files say.
+/// Writes a command into the headers of processes' recordings, and waits until all have answered or `timeout` is
+/// over. Returns an answer for each. The command replaces one that a process has not answered yet. Without
+/// `precision`, the one of environment and files holds again.
 std::vector<CommandAnswer> send_set_precision(std::span<const LiveRecording> recordings,
                                               std::optional<policy::Precision> precision,
                                               std::chrono::milliseconds timeout);

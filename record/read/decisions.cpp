@@ -15,28 +15,6 @@ namespace {
 constexpr std::size_t most_cached_rows = 1024;
 constexpr std::size_t cached_texts = 64;
 
-DecisionEvent decision_of(const format::RowContent& content) {
-    DecisionEvent decision;
-    decision.call.dtype = static_cast<policy::Dtype>(content.dtype);
-    decision.call.device = static_cast<policy::Device>(content.device);
-    decision.call.device_index = content.device_index;
-    decision.call.compute_capability = content.compute_capability;
-    decision.call.trans_a = content.trans_a;
-    decision.call.trans_b = content.trans_b;
-    decision.call.m = content.m;
-    decision.call.n = content.n;
-    decision.call.k = content.k;
-    decision.call.batch = content.batch;
-    decision.requested = static_cast<policy::Precision>(content.requested);
-    decision.source = static_cast<policy::Source>(content.source);
-    decision.applied = static_cast<policy::Applied>(content.applied);
-    if (content.actual != format::no_actual) decision.actual = static_cast<policy::Applied>(content.actual);
-    decision.how = static_cast<How>(content.how);
-    decision.reason = static_cast<policy::Reason>(content.reason);
-    if (content.status != format::no_status) decision.status = content.status;
-    return decision;
-}
-
 }  // namespace
 
 void RecordingDecisions::start(std::vector<SegmentPlace> rows, std::vector<SegmentPlace> strings,
@@ -54,7 +32,7 @@ void RecordingDecisions::rest() {
     texts_ = {};
 }
 
-/// `is_new`: it may have been published after the window was read.
+/// Finds a published row. `is_new`: the row may be newer than the window, which is then read again.
 std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const SegmentPlace* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
@@ -109,21 +87,14 @@ void RecordingDecisions::put_into_words(std::uint32_t id, const Published& publi
     row.id = id;
     row.is_folded = (content.flags & format::row_is_folded) != 0;
     row.is_overflow = (content.flags & format::row_is_overflow) != 0;
-    row.decision = decision_of(content);
-    const std::pair<format::StringId, std::string_view*> texts[] = {{content.function, &row.decision.call.function},
-                                                                    {content.caller, &row.decision.call.caller},
-                                                                    {content.scope, &row.decision.call.scope},
-                                                                    {content.provider, &row.decision.provider},
-                                                                    {content.rule, &row.decision.rule},
-                                                                    {content.detail, &row.decision.detail}};
-    for (std::size_t i = 0; i < std::size(texts); ++i) {
-        words.texts[i] = known_text(texts[i].first, offset);
-        *texts[i].second = words.texts[i];
-    }
+    std::size_t place = 0;
+    row.decision = format::to_decision(content, [&](format::StringId text) {
+        return std::string_view(words.texts[place++] = known_text(text, offset));
+    });
     words.is_used = true;
 }
 
-/// A text that many rows have is read once.
+/// Returns a text from the cache, so that one of many rows is read once.
 const std::string& RecordingDecisions::known_text(format::StringId id, std::uint64_t referred_from) {
     static const std::string none;
     if (id == 0) return none;
@@ -135,7 +106,7 @@ const std::string& RecordingDecisions::known_text(format::StringId id, std::uint
     return cached.text;
 }
 
-/// Once more than at the start, since a row that is read late may name a text that is new.
+/// Finds a segment of texts. Indexes the file once more on a miss, since a late row may name a new text.
 const SegmentPlace* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
     const SegmentPlace* known = find_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_looked_again_, true)) return known;
@@ -170,7 +141,7 @@ std::string RecordingDecisions::text(format::StringId id, std::uint64_t referred
     }
     if (size_plus_one > 1 && size <= format::segment_size - begin) {
         std::string text(text_window_.at(segment->offset + begin, size));
-        text.resize(size);  // what the file does not have any more is zeros
+        text.resize(size);  // zeros for bytes that the file has lost
         return text;
     }
     problems_.add(referred_from, name() + " that is not in the file; it is shown as empty");

@@ -1,4 +1,4 @@
-// Rows and texts of a recording, read as they are asked for: a file may have a million of them.
+// Rows and texts of a recording, read on demand: a file may have a million of them.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,32 @@
 #include <vector>
 
 #include "record/format/format.hpp"
+#include "record/format/row_fields.hpp"
 #include "record/read/reader.hpp"
 #include "record/read/segments.hpp"
 
 namespace fp32shim::record {
 
-/// For one thread. What it hands out is a copy of the file's bytes.
+/// Reads rows and texts, and hands out copies of the file's bytes. For one thread.
 class RecordingDecisions {
   public:
     RecordingDecisions(const RecordingBytes& bytes, ProblemList& problems)
         : bytes_(bytes), problems_(problems), row_window_(bytes), text_window_(bytes) {}
 
-    /// The segments that have them. `rows_in_use`: how many rows are asked for again and again.
+    /// Takes the segments of rows and texts. `rows_in_use`: how many rows are asked for again and again.
     void start(std::vector<SegmentPlace> rows, std::vector<SegmentPlace> strings, std::size_t rows_in_use);
 
-    /// nullptr: there is no such row. Valid until the next call.
+    /// Returns nullptr for a missing row. Valid until the next call.
     const RecordedRow* row(std::uint32_t id);
-    /// The format that its calls ran at, without its texts; nothing: there is no such row, or it says nothing.
+    /// Returns the format that a row's calls ran at, without reading its texts; nothing if the row does not say.
     std::optional<policy::Applied> format_of(std::uint32_t id);
-    /// Published rows, by rising id, until `visitor` returns false.
+    /// Visits published rows by rising id, until `visitor` returns false.
     void visit(const std::function<bool(const RecordedRow&)>& visitor);
-    /// Empty, and a problem, where there is no such text. `referred_from`: where the file names it.
+    /// Returns an empty text, and notes a problem, for an id without a text. `referred_from`: offset of the
+    /// reference.
     std::string text(format::StringId id, std::uint64_t referred_from);
 
-    /// Gives back what is only there to be quicker.
+    /// Gives back memory that only saves time.
     void rest();
 
   private:
@@ -43,7 +45,7 @@ class RecordingDecisions {
     struct CachedRow {
         bool is_used = false;
         RecordedRow row;
-        std::string texts[6];  ///< that its views are of
+        std::string texts[format::texts_of_a_row];  ///< owns what its views show
     };
 
     struct CachedText {

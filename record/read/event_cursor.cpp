@@ -16,7 +16,7 @@ constexpr std::size_t events_of_a_piece = 256;
 
 }  // namespace
 
-std::uint64_t LaneEvents::count() const {
+std::uint64_t SlotEvents::count() const {
     std::uint64_t sum = ring_end - ring_begin;
     for (const SegmentPlace& place : segments) sum += place.count;
     return sum;
@@ -31,7 +31,7 @@ std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std:
     return events.size();
 }
 
-EventCursor::EventCursor(const RecordingBytes& bytes, const LaneEvents& events, std::uint64_t after,
+EventCursor::EventCursor(const RecordingBytes& bytes, const SlotEvents& events, std::uint64_t after,
                          ProblemList& problems)
     : bytes_(bytes), events_(events), problems_(problems), last_time_(after) {}
 
@@ -44,20 +44,20 @@ std::optional<EventCursor::Event> EventCursor::next() {
         const EventRecord record = loaded_[position_++];
         if (format::row_of(record) == format::thread_change)
             thread_ = static_cast<std::int32_t>(format::duration_of(record));
-        if (!goes_on(last_time_, record)) continue;  // asked to be left out
+        if (!goes_on(last_time_, record)) continue;  // the caller has this one
         last_time_ = record.time;
         if (format::row_of(record) != format::thread_change) return Event{record, thread_};
     }
 }
 
-/// The next piece; false: there is none.
+/// Loads the next piece. Returns false behind the last.
 bool EventCursor::load() {
     position_ = 0;
     loaded_.clear();
     while (piece_begin_ == piece_end_)
         if (!begin_segment() && !begin_ring()) return false;
     read_events(bytes_, place_.offset, piece_begin_, piece_end_, loaded_);
-    // Behind the entries: what takes their place is written after the header.
+    // Read after the entries: a writer that replaces them writes the header first.
     format::SegmentHeader header;
     bytes_.read_into(place_.offset, header);
     const bool is_ring = place_.kind == SegmentKind::ring;
@@ -74,7 +74,7 @@ bool EventCursor::load() {
     return true;
 }
 
-/// Of a piece that was read, what belongs to one round: fewer than the segment says where writing it was cut short.
+/// Keeps the events of a piece that belong to one round: fewer than the segment's count if writing was cut short.
 void EventCursor::keep_rising() {
     std::size_t kept = 0;
     while (kept < loaded_.size() && goes_on(last_in_segment_, loaded_[kept]) && loaded_[kept].time <= latest_)
@@ -84,10 +84,10 @@ void EventCursor::keep_rising() {
     piece_begin_ += kept;
     if (is_whole) return;
     const std::size_t left_out = piece_end_ - std::exchange(piece_begin_, piece_end_);
-    // Of the newest one, what was cut short is still in the ring.
+    // The ring still has the events that the newest segment lacks.
     if (place_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
     problems_.add(place_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
-                  "the times of the events of lane " + std::to_string(place_.lane) +
+                  "the times of the events of slot " + std::to_string(place_.slot) +
                       " do not rise here; the rest of the segment, " + std::to_string(left_out) +
                       " events, is left out");
 }
@@ -118,14 +118,13 @@ bool EventCursor::begin_ring() {
     return true;
 }
 
-/// The process has filled the ring since, and appended it: as the segment whose sequence is how often it had been
-/// full.
+/// Finds the segment that a ring became when the process had filled it: the segment's sequence is the ring's count.
 void EventCursor::find_moved_ring() {
     std::uint32_t next_segment = 0;
     bytes_.read_into(offsetof(format::Header, next_segment), next_segment);
     ProblemList ignored;
     for (const SegmentPlace& place : index_segments(bytes_, next_segment, ignored).events) {
-        if (place.lane != place_.lane || place.sequence != place_.count) continue;
+        if (place.slot != place_.slot || place.sequence != place_.count) continue;
         place_ = place;
         piece_begin_ = 0;
         piece_end_ = std::min<std::size_t>(place.count, EventSegment::capacity);
@@ -133,7 +132,7 @@ void EventCursor::find_moved_ring() {
         thread_ = place.thread;
         return;
     }
-    problems_.add(place_.offset, "the newest events of lane " + std::to_string(place_.lane) +
+    problems_.add(place_.offset, "the newest events of slot " + std::to_string(place_.slot) +
                                      " were overwritten while they were read; they are left out");
 }
 

@@ -1,4 +1,4 @@
-// The last step of reading: the events of one lane, in order.
+// Last step of reading: the events of one slot, in order.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace fp32shim::record {
 
-/// Where the events of one lane are: those of its full rings, by rising sequence, then those of the ring.
-struct LaneEvents {
-    std::uint32_t lane = 0;
+/// Places of one slot's events: the segments of full rings by rising sequence, then the ring in use.
+struct SlotEvents {
+    std::uint32_t slot = 0;
     std::vector<SegmentPlace> segments;
-    std::optional<SegmentPlace> ring;  ///< `count`: how often it had been full when it was looked at
+    std::optional<SegmentPlace> ring;  ///< its `count`: how often it had been full when this was read
     std::uint32_t ring_begin = 0;      ///< the first of its entries that `segments` do not have
-    std::uint32_t ring_end = 0;        ///< behind the last that was whole
-    std::uint64_t ring_last = 0;       ///< time of that
+    std::uint32_t ring_end = 0;        ///< place behind the last whole entry
+    std::uint64_t ring_last = 0;       ///< time of that last entry
     std::uint64_t last_appended = 0;   ///< time of the last event in `segments`
 
     std::uint64_t count() const;
 };
 
-/// Whether two entries that follow each other belong to one round of a ring.
+/// Returns true if an event belongs to the same round of a ring as the one before it.
 inline bool goes_on(std::uint64_t time_before, const format::EventRecord& event) { return event.time > time_before; }
 
-/// Entries of an `events` or `ring` segment from place `begin` on, up to `end`: some 256 at most.
+/// Reads entries `begin` to `end` of an `events` or `ring` segment, at most some 256. Returns how many.
 std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
                         std::vector<format::EventRecord>& events);
 
@@ -38,11 +38,11 @@ class EventCursor {
         std::int32_t thread;  ///< 0: unknown
     };
 
-    /// Events up to time `after` are left out. All referenced outlive the cursor.
-    EventCursor(const RecordingBytes& bytes, const LaneEvents& events, std::uint64_t after, ProblemList& problems);
+    /// Leaves out events up to time `after`. Everything referenced outlives the cursor.
+    EventCursor(const RecordingBytes& bytes, const SlotEvents& events, std::uint64_t after, ProblemList& problems);
 
-    std::uint32_t lane() const { return events_.lane; }
-    /// The next event, which is no thread change; nothing at the end.
+    std::uint32_t slot() const { return events_.slot; }
+    /// Returns the next event, passing over thread changes; nothing at the end.
     std::optional<Event> next();
 
   private:
@@ -53,17 +53,17 @@ class EventCursor {
     void keep_rising();
 
     const RecordingBytes& bytes_;
-    const LaneEvents& events_;
+    const SlotEvents& events_;
     ProblemList& problems_;
     std::uint64_t last_time_;
     std::size_t next_segment_ = 0;
     bool has_begun_ring_ = false;
 
-    // The segment that is being read, from `piece_begin_` on.
+    // Segment that is being read, from `piece_begin_` on.
     SegmentPlace place_;
-    std::size_t piece_begin_ = 0, piece_end_ = 0;  ///< entries that are still to be read
+    std::size_t piece_begin_ = 0, piece_end_ = 0;  ///< entries still to be read
     std::uint64_t last_in_segment_ = 0;
-    std::uint64_t latest_ = UINT64_MAX;  ///< later events are left out
+    std::uint64_t latest_ = UINT64_MAX;  ///< time after which events are left out
     std::int32_t thread_ = 0;
     std::size_t position_ = 0;
     std::vector<format::EventRecord> loaded_;

@@ -17,7 +17,8 @@ namespace fp32shim::record {
 
 namespace {
 
-constexpr std::size_t most_recordings = 256;  ///< of a process: a reload to another name leaves the one before mapped
+constexpr std::size_t most_recordings =
+    256;  ///< bound for one process; reloads to another name leave earlier ones mapped
 constexpr std::string_view deleted_mark = " (deleted)";
 constexpr std::string_view extension = ".fp32rec";
 
@@ -26,7 +27,7 @@ bool is_recording_name(std::string_view name) {
     return name.ends_with(extension);
 }
 
-/// A line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234   /tmp/run.fp32rec`
+/// Parses a line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234   /tmp/run.fp32rec`
 struct MapsLine {
     unsigned long begin = 0;
     char permissions[5] = {};
@@ -50,7 +51,7 @@ bool is_same_file(const MappedRecording& a, const MappedRecording& b) {
     return a.inode == b.inode && a.major == b.major && a.minor == b.minor;
 }
 
-/// What /proc/self/maps says of a regular file when it is mapped.
+/// Maps a regular file and returns its line of /proc/self/maps.
 std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
     const HeldFile readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (readable.descriptor() < 0) return std::nullopt;
@@ -67,7 +68,8 @@ std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
     return found;
 }
 
-/// On btrfs and overlayfs, stat names another device than maps does: there the two are compared as maps has both.
+/// Compares a file with a mapping. On btrfs and overlayfs stat names another device than maps, so a doubtful file is
+/// mapped and compared by its line in maps.
 bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     struct stat status {};
     if (file.descriptor() < 0 || fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -77,7 +79,7 @@ bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     return here && is_same_file(*here, mapped);
 }
 
-/// Holds the file at `path`, if it is the one that is mapped.
+/// Opens the file at `path`, if it is the mapped one.
 std::shared_ptr<const HeldFile> hold_if_mapped(const std::string& path, int flags, const MappedRecording& mapped) {
     auto file = std::make_shared<const HeldFile>(open(path.c_str(), O_PATH | O_CLOEXEC | flags));
     return is_mapped_file(*file, mapped) ? file : nullptr;
@@ -94,7 +96,7 @@ struct CloseFolder {
     void operator()(DIR* folder) const { closedir(folder); }
 };
 
-/// Among the descriptors of a process.
+/// Finds the mapped file among the descriptors of a process.
 FoundFile find_among_descriptors(const std::string& process_folder, const MappedRecording& mapped) {
     const std::string folder_path = process_folder + "/fd/";
     const std::unique_ptr<DIR, CloseFolder> folder(opendir(folder_path.c_str()));

@@ -1,8 +1,8 @@
-// The files behind recordings that a process has mapped, as its /proc tells: found by what is mapped, not by name.
+// Files of the recordings that a process has mapped, found through its /proc by inode and not by name.
 //
-// Whoever looks may be root, and the process anybody's: its files have any names, and their names may by now lead to
-// something else. So a path is only looked at (O_PATH, no link followed) until the file there is known to be a
-// regular one and the one that is mapped. Nothing else is ever opened.
+// The reader may be root, and the process anybody's: its files have any names, and a name may by now lead to another
+// file. So a path is opened with O_PATH, following no link, until the file is known to be regular and the mapped one.
+// Nothing else is ever opened.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace fp32shim::record {
 
-/// A file that was opened with O_PATH. It stays this file, whatever becomes of its name.
+/// File opened with O_PATH: the same file, whatever becomes of its name.
 class HeldFile {
   public:
     explicit HeldFile(int descriptor) : descriptor_(descriptor) {}
@@ -21,26 +21,26 @@ class HeldFile {
     HeldFile& operator=(const HeldFile&) = delete;
 
     int descriptor() const { return descriptor_; }
-    /// A path that opens it for reading or writing, as far as this user may: `/proc/self/fd/7`.
+    /// Returns a path that opens the file for reading or writing, if this user may: `/proc/self/fd/7`.
     std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
 
   private:
     int descriptor_;
 };
 
-/// The begin of a file that a process has mapped shared and for writing, as it has the header of its recording.
+/// Mapping that may be a recording's header: the begin of a file, shared and writable.
 struct MappedRecording {
-    std::uint32_t major = 0, minor = 0;  ///< of the file system, as the kernel knows it; stat may say another
+    std::uint32_t major = 0, minor = 0;  ///< device of the file in the kernel's numbers, which may differ from stat's
     std::uint64_t inode = 0;
-    std::string name;  ///< as /proc/PID/maps has it: ends in ` (deleted)` where it is gone
+    std::string name;  ///< name in /proc/PID/maps, which ends in ` (deleted)` once it is gone
 };
 
-/// What is mapped under a name that a recording can have, each file once; at most 256 of them.
+/// Returns the mappings of process `pid` whose names a recording can have, each file once, at most 256.
 std::vector<MappedRecording> mapped_recordings(std::int32_t pid);
 
 struct FoundFile {
-    std::shared_ptr<const HeldFile> file;  ///< nullptr: it has no name any more, and no descriptor
-    std::string name;                      ///< for people
+    std::shared_ptr<const HeldFile> file;  ///< nullptr: neither a name nor a descriptor leads to it any more
+    std::string name;                      ///< path to show
 };
 
 /// Finds the file of a mapping of process `pid`: by its name, or by the descriptor that the process still has.

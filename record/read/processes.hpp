@@ -1,4 +1,4 @@
-// Which processes there are, for those who look for live recordings.
+// Processes of this machine, for the search for live recordings.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 
 namespace fp32shim::record {
 
-/// The ids in /proc, rising.
+/// Returns the process ids in /proc, rising.
 std::vector<std::int32_t> list_processes();
 
-/// The arguments of a process, joined by blanks, and the path of its executable; empty where it has ended, or this
-/// user may not know. Of arguments no more than 64 KiB.
+/// Returns the arguments of a process, joined by blanks, at most 64 KiB; empty if it has ended or they are not
+/// readable.
 std::string command_of(std::int32_t pid);
+/// Returns the path of a process's executable; empty likewise.
 std::string executable_of(std::int32_t pid);
 
 }  // namespace fp32shim::record

@@ -49,7 +49,7 @@ RecordingReader::RecordingReader(std::unique_ptr<RecordingBytes> bytes)
 RecordingReader::~RecordingReader() = default;
 
 RecordingReader::Opened RecordingReader::open(const std::string& path) {
-    // O_NONBLOCK: a pipe without a writer must not be waited for.
+    // O_NONBLOCK, so that opening a pipe without a writer does not wait.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor >= 0) return read(descriptor, path);
     const int error = errno;
@@ -97,7 +97,8 @@ RecordingState RecordingReader::state() const {
     if (!recorded.has_boot_of(self)) {
         utsname names{};
         const bool is_same_host = uname(&names) == 0 && contents_->facts.process.host == names.nodename;
-        return is_same_host ? RecordingState::ended : RecordingState::unknown;  // before a restart; elsewhere
+        return is_same_host ? RecordingState::ended
+                            : RecordingState::unknown;  // ended by a restart, or on another machine
     }
     // In another namespace the process has another id here, or none.
     if (recorded.pid_namespace != self.pid_namespace) return find_in_proc(recorded);
@@ -109,7 +110,7 @@ RecordingState RecordingReader::state() const {
 }
 
 const RecordingFacts& RecordingReader::facts() const { return contents_->facts; }
-const std::vector<RecordedLane>& RecordingReader::lanes() const { return contents_->lanes; }
+const std::vector<RecordedSlot>& RecordingReader::slots() const { return contents_->slots; }
 const std::vector<RecordedChange>& RecordingReader::changes() const { return contents_->changes; }
 std::uint32_t RecordingReader::lost_changes() const { return contents_->lost_changes; }
 const RecordedObjects& RecordingReader::objects() const { return contents_->objects(); }
@@ -147,28 +148,28 @@ RecordingReader::RowCounters RecordingReader::CountersView::operator[](std::size
 
 std::uint64_t RecordingReader::dropped_events() const {
     std::uint64_t sum = contents_->uncounted_events;
-    for (const RecordedLane& lane : contents_->lanes) sum += lane.dropped;
+    for (const RecordedSlot& slot : contents_->slots) sum += slot.dropped;
     return sum;
 }
 
 std::uint64_t RecordingReader::overwritten_events() const {
     std::uint64_t sum = 0;
-    for (const RecordedLane& lane : contents_->lanes) sum += lane.overwritten;
+    for (const RecordedSlot& slot : contents_->slots) sum += slot.overwritten;
     return sum;
 }
 
 std::uint64_t RecordingReader::event_count() const {
     std::uint64_t sum = 0;
-    for (const auto& [number, events] : contents_->lane_events) sum += events.count();
+    for (const auto& [number, events] : contents_->slot_events) sum += events.count();
     return sum;
 }
 
-struct RecordedEvents::Lane {
+struct RecordedEvents::Slot {
     std::unique_ptr<EventCursor> cursor;
     EventCursor::Event next;
 
-    bool operator<(const Lane& other) const {  // the earliest is the greatest
-        return std::pair(next.record.time, cursor->lane()) > std::pair(other.next.record.time, other.cursor->lane());
+    bool operator<(const Slot& other) const {  // the earliest is the greatest
+        return std::pair(next.record.time, cursor->slot()) > std::pair(other.next.record.time, other.cursor->slot());
     }
 };
 
@@ -176,39 +177,39 @@ RecordedEvents::~RecordedEvents() = default;
 RecordedEvents::RecordedEvents(RecordedEvents&&) noexcept = default;
 RecordedEvents& RecordedEvents::operator=(RecordedEvents&&) noexcept = default;
 
-RecordedEvents::RecordedEvents(RecordingContents& contents, std::optional<std::uint32_t> lane,
+RecordedEvents::RecordedEvents(RecordingContents& contents, std::optional<std::uint32_t> slot,
                                const std::vector<std::uint64_t>& after)
     : contents_(&contents) {
-    for (const auto& [number, events] : contents.lane_events) {
-        if (lane && number != *lane) continue;
+    for (const auto& [number, events] : contents.slot_events) {
+        if (slot && number != *slot) continue;
         const std::uint64_t seen = number < after.size() ? after[number] : 0;
         auto cursor = std::make_unique<EventCursor>(contents.bytes, events, seen, contents.problems);
-        if (const auto event = cursor->next()) lanes_.push_back({std::move(cursor), *event});
+        if (const auto event = cursor->next()) slots_.push_back({std::move(cursor), *event});
     }
-    std::make_heap(lanes_.begin(), lanes_.end());
+    std::make_heap(slots_.begin(), slots_.end());
 }
 
 std::optional<RecordedEvent> RecordedEvents::next() {
-    if (lanes_.empty()) return std::nullopt;
-    if (lanes_.size() > 1) std::pop_heap(lanes_.begin(), lanes_.end());
-    Lane& earliest = lanes_.back();
-    const RecordedEvent event = contents_->to_event(earliest.next, earliest.cursor->lane());
+    if (slots_.empty()) return std::nullopt;
+    if (slots_.size() > 1) std::pop_heap(slots_.begin(), slots_.end());
+    Slot& earliest = slots_.back();
+    const RecordedEvent event = contents_->to_event(earliest.next, earliest.cursor->slot());
     if (const auto next = earliest.cursor->next()) {
         earliest.next = *next;
-        if (lanes_.size() > 1) std::push_heap(lanes_.begin(), lanes_.end());
+        if (slots_.size() > 1) std::push_heap(slots_.begin(), slots_.end());
     } else {
-        lanes_.pop_back();
+        slots_.pop_back();
     }
     return event;
 }
 
-RecordedEvents RecordingReader::events(std::optional<std::uint32_t> lane, const std::vector<std::uint64_t>& after) {
-    return {*contents_, lane, after};
+RecordedEvents RecordingReader::events(std::optional<std::uint32_t> slot, const std::vector<std::uint64_t>& after) {
+    return {*contents_, slot, after};
 }
 
-void RecordingReader::visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> lane,
+void RecordingReader::visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot,
                                    const std::vector<std::uint64_t>& after) {
-    RecordedEvents all = events(lane, after);
+    RecordedEvents all = events(slot, after);
     while (const auto event = all.next())
         if (!visitor(*event)) return;
 }

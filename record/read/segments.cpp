@@ -20,7 +20,7 @@ RecordingBytes::RecordingBytes(int descriptor, std::string path) : descriptor_(d
     device_ = status.st_dev;
     inode_ = status.st_ino;
     read(0, begin_, sizeof begin_);
-    // The space of a recording is allocated before it is used. Where it is, nobody needs to ask for holes.
+    // A file with all its space allocated has no holes to ask for.
     has_holes_ = static_cast<std::uint64_t>(status.st_blocks) * 512 < static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -103,11 +103,11 @@ void ProblemList::add(std::uint64_t offset, std::string what) {
 
 namespace {
 
-bool has_lane(SegmentKind kind) {
+bool has_slot(SegmentKind kind) {
     return kind == SegmentKind::counters || kind == SegmentKind::ring || kind == SegmentKind::events;
 }
 
-/// Puts the segment where those of its kind are; false: this version knows no such kind.
+/// Adds a segment to those of its kind. Returns false for a kind of a newer version.
 bool put(SegmentIndex& index, const SegmentPlace& place) {
     switch (place.kind) {
         case SegmentKind::strings:
@@ -142,7 +142,7 @@ SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segm
     const std::uint64_t in_file = (file_size + segment_size - 1) / segment_size;
     const auto end = std::min({std::uint64_t{next_segment}, in_file, std::uint64_t{format::segment_limit}});
     for (std::uint64_t number = 1; number < end; ++number) {
-        // A header in a hole is all zeros: of no segment.
+        // A header in a hole is all zeros, and of no segment.
         const std::uint64_t data = bytes.next_data(number * segment_size);
         if (data >= end * segment_size) break;
         number = data / segment_size;
@@ -154,9 +154,9 @@ SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segm
         if (offset + segment_size <= file_size) ++index.whole_count;
         const SegmentPlace place{
             offset,      header.first_time, header.last_time, static_cast<SegmentKind>(header.kind),
-            header.lane, header.sequence,   header.count,     header.thread};
-        if (has_lane(place.kind) && place.lane >= format::segment_limit) {
-            problems.add(offset, "a segment of lane " + std::to_string(place.lane) + ", but lanes are below " +
+            header.slot, header.sequence,   header.count,     header.thread};
+        if (has_slot(place.kind) && place.slot >= format::segment_limit) {
+            problems.add(offset, "a segment of slot " + std::to_string(place.slot) + ", but slots are below " +
                                      std::to_string(format::segment_limit) + "; it is left out");
         } else if (!put(index, place)) {
             problems.add(offset, "a segment of unknown kind " + std::to_string(header.kind) + "; it is left out");

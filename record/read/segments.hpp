@@ -1,4 +1,4 @@
-// The first step of reading: which segments a recording has. Every access to the file goes through here, by copying.
+// First step of reading: the segments of a recording. Every access to the file goes through here, by copying.
 #pragma once
 
 #include <sys/types.h>
@@ -12,34 +12,34 @@
 
 namespace fp32shim::record {
 
-/// Bytes of a file, by pread: a file that shrinks gives fewer. For one thread.
+/// Reads bytes of a file by pread; a file that shrinks gives fewer. For one thread.
 class RecordingBytes {
   public:
-    /// Takes the descriptor. `path`: where the file can be opened again; empty: nowhere.
+    /// Takes the descriptor. `path` opens the file again after rest(); empty: it stays open.
     RecordingBytes(int descriptor, std::string path);
     ~RecordingBytes();
     RecordingBytes(const RecordingBytes&) = delete;
     RecordingBytes& operator=(const RecordingBytes&) = delete;
 
-    /// How many bytes there were.
+    /// Returns how many bytes were read.
     std::size_t read(std::uint64_t offset, void* to, std::size_t size) const;
-    /// What the file does not have is zero. False: it has not all.
+    /// Fills what lies past the end with zeros; returns false if bytes were missing.
     template <class T>
     bool read_into(std::uint64_t offset, T& to) const {
         to = T{};
         return read(offset, &to, sizeof to) == sizeof to;
     }
-    /// 0 where the kernel does not tell.
+    /// Returns the file's size in bytes; 0 if the kernel does not tell.
     std::uint64_t size() const;
 
-    /// Where the next byte is that stands on disk, from `offset` on; UINT64_MAX: none. `offset` itself where the file
-    /// has no holes to speak of, or the file system does not tell them.
+    /// Returns the offset, from `offset` on, of the next byte that is not in a hole; UINT64_MAX if there is none. A
+    /// file with few holes, or on a file system that does not tell them, gives `offset` itself.
     std::uint64_t next_data(std::uint64_t offset) const;
 
     /// Closes the file until the next read.
     void rest();
     bool is_open() const { return descriptor_ >= 0; }
-    /// Whether it could not be opened again: it was deleted or replaced.
+    /// Returns true if the file could not be opened again, being deleted or replaced.
     bool is_lost() const { return is_lost_; }
 
   private:
@@ -49,22 +49,22 @@ class RecordingBytes {
     std::string path_;
     dev_t device_ = 0;
     ino_t inode_ = 0;
-    char begin_[64] = {};  ///< of the file: an inode is soon used again
+    char begin_[64] = {};  ///< first bytes, since an inode is soon used again
     bool has_holes_ = false;
     mutable bool is_lost_ = false;
-    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< between holes: where next_data() looked last
+    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< range between holes that next_data() found last
 };
 
-/// Part of a file, read in one piece: what is looked up next often stands beside what was looked up last.
+/// Part of a file, read in one piece: neighbouring lookups cost one read.
 class RecordingWindow {
   public:
     static constexpr std::size_t size = 4096;
 
     explicit RecordingWindow(const RecordingBytes& bytes) : bytes_(bytes) {}
 
-    /// `wanted` bytes at `offset`, `size` at most; fewer where the file ends. Valid until the next call.
+    /// Returns `wanted` bytes at `offset`, at most `size`; fewer at the file's end. Valid until the next call.
     std::string_view at(std::uint64_t offset, std::size_t wanted);
-    /// Forgets what it has: the file may have changed since.
+    /// Drops the bytes it holds: the file may have changed since.
     void forget();
 
   private:
@@ -73,7 +73,7 @@ class RecordingWindow {
     std::vector<char> held_;
 };
 
-/// Problems in the order of their offsets, and not too many of them.
+/// Problems in the order of their offsets, at most 100.
 class ProblemList {
   public:
     void add(std::uint64_t offset, std::string what);
@@ -83,34 +83,33 @@ class ProblemList {
     std::vector<Problem> problems_;
 };
 
-/// What of a segment's header is needed to find it and what is in it.
+/// Place of a segment, with the parts of its header that readers need.
 struct SegmentPlace {
     std::uint64_t offset = 0;
     std::uint64_t first_time = 0, last_time = 0;
     format::SegmentKind kind = format::SegmentKind::unused;
-    std::uint32_t lane = 0, sequence = 0, count = 0;
+    std::uint32_t slot = 0, sequence = 0, count = 0;
     std::int32_t thread = 0;
 
-    /// Whether that is where it still is: the oldest events give way to newer ones.
+    /// Returns true if the segment is still in this place: the oldest events give way to newer ones.
     bool is_of(const format::SegmentHeader& header) const {
-        return header.kind == static_cast<std::uint32_t>(kind) && header.lane == lane && header.sequence == sequence;
+        return header.kind == static_cast<std::uint32_t>(kind) && header.slot == slot && header.sequence == sequence;
     }
 };
 
-/// The segments of each kind, in the order of the file.
+/// Segments of each kind, in the order of the file.
 struct SegmentIndex {
     std::vector<SegmentPlace> strings, rows, counters, rings, events, objects;
-    std::uint32_t whole_count = 0;  ///< that the file has to their ends
+    std::uint32_t whole_count = 0;  ///< segments that the file has to their ends
 };
 
-/// Reads the headers of all segments that `next_segment` and the size of the file allow. Lanes are below
-/// format::segment_limit: segments of others are left out, and become problems.
+/// Reads the headers of all segments that `next_segment` and the size of the file allow. Leaves out, as a problem,
+/// each segment of a slot that is not below format::segment_limit.
 SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems);
 
-/// By rising sequence. Of several with the same one the first is kept, and the others become problems: `what` is what
-/// they hold.
+/// Sorts by rising sequence. Keeps the first of equal ones; the others become problems that call them `what`.
 void sort_by_sequence(std::vector<SegmentPlace>& places, const char* what, ProblemList& problems);
-/// nullptr: there is none with that sequence.
+/// Returns nullptr if no segment has that sequence.
 const SegmentPlace* find_sequence(const std::vector<SegmentPlace>& places, std::uint32_t sequence);
 
 }  // namespace fp32shim::record

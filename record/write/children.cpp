@@ -8,10 +8,9 @@
 #include <cstring>
 
 #include "record/format/clock.hpp"
-#include "record/lines/line_writer.hpp"
 #include "record/log_path.hpp"
 #include "record/write/memory.hpp"
-#include "record/write/writer.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 
@@ -24,7 +23,7 @@ using format::Header;
 namespace {
 
 /// The end of a text that is too long says more than its begin.
-void put_end_of(LineWriter& out, std::string_view text, std::size_t limit) {
+void put_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
     constexpr std::string_view cut = "…";
     if (text.size() > limit) {
         out.text(cut);
@@ -36,7 +35,7 @@ void put_end_of(LineWriter& out, std::string_view text, std::size_t limit) {
 /// Everything by which children are told apart. Its sizes fit into a byte each.
 void describe(ChildRecord& record, const UnseenChild& child) {
     constexpr std::size_t path_limit = 144;
-    LineWriter out(record.text);
+    system::LineWriter out(record.text);
     char folder[512];
     std::string_view path = child.path;
     // fexecve: the file behind the descriptor.
@@ -148,7 +147,7 @@ long publish(int folder, const char* from, const char* to) {
 /// Makes the file under another name first, so that nobody sees half of it. 0 or an errno; a file that somebody else
 /// has made meanwhile is none.
 int make(const ChildrenFile& file, int folder, std::span<char> name) {
-    LineWriter writer(name);
+    system::LineWriter writer(name);
     writer.text(file.path).text(".").number(system::raw::gettid()).text({"\0", 1});
     if (writer.overflowed()) return ENAMETOOLONG;
     const auto descriptor =
@@ -250,16 +249,10 @@ int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent ev
 
 std::string_view children_path(std::string_view log, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
-    LineWriter writer(out);
+    system::LineWriter writer(out);
     log.remove_suffix(extension.size());
     writer.text(log).text(".children").text(extension).text({"\0", 1});
     return writer.overflowed() ? std::string_view() : writer.view().substr(0, writer.size() - 1);
-}
-
-bool Recording::note_child(const UnseenChild& child, ChildEvent event) const {
-    if (!file_.is_open()) return false;
-    record::note_child(*header(), child, event);
-    return true;
 }
 
 }  // namespace fp32shim::record

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "record/format/format.hpp"
-#include "record/program_look.hpp"
+#include "record/why_unseen.hpp"
 
 namespace fp32shim::record {
 

@@ -11,10 +11,10 @@
 #include <charconv>
 
 #include "record/format/clock.hpp"
-#include "record/lines/line_writer.hpp"
 #include "record/write/memory.hpp"
 #include "system/hash.hpp"
 #include "system/io_error.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 
@@ -44,7 +44,7 @@ constexpr std::uint32_t events_limit(std::uint32_t segments) {
 /// `run.fp32rec` and 2: `run.2.fp32rec`. Where `path` is not so called, the number goes to its end. 0: as it is.
 bool with_number(std::string_view path, std::uint64_t number, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
-    LineWriter writer(out);
+    system::LineWriter writer(out);
     const bool has_extension = path.ends_with(extension);
     if (has_extension) path.remove_suffix(extension.size());
     writer.text(path);
@@ -315,19 +315,13 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
 }
 
 std::uint32_t RecordingFile::take_oldest() {
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!queue_lock_.acquire()) return 0;
-    const std::uint32_t number = queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
-    queue_lock_.release();
-    return number;
+    const system::HeldLock held(queue_lock_);
+    return !held || queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
 }
 
 void RecordingFile::remember(std::uint32_t number) {
     if (queue_ == nullptr) return;
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!queue_lock_.acquire()) return;
-    queue_[queue_end_++ % limits_.segments] = number;
-    queue_lock_.release();
+    if (const system::HeldLock held(queue_lock_); held) queue_[queue_end_++ % limits_.segments] = number;
 }
 
 /// Whether the descriptor is still ours, or could be opened again: once per process, and only if the file still has
@@ -342,10 +336,10 @@ bool RecordingFile::has_descriptor() {
             system::raw::close(again);
         }
     }
-    std::atomic_ref(header()->flags).fetch_or(format::flag_closed, std::memory_order_relaxed);
+    set_flag(format::flag_closed);
     if (said_closed_.first()) {
         char buffer[1024];
-        LineWriter out(buffer);
+        system::LineWriter out(buffer);
         out.text("recording ")
             .escaped(path_, 600)
             .text(": the program has closed it; what has room is still counted, ");
@@ -384,14 +378,12 @@ int RecordingFile::open_new(std::string_view path) {
 
 /// `error`: an errno, or 0 where the file has its full size.
 void RecordingFile::complain(int error) {
-    format::Header& mapped = *header();
-    const std::uint32_t flag = error == 0 ? format::flag_file_full : format::flag_io_error;
-    std::atomic_ref(mapped.flags).fetch_or(flag, std::memory_order_relaxed);
-    if (error != 0) std::atomic_ref(mapped.last_error).store(error, std::memory_order_relaxed);
+    set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
+    if (error != 0) std::atomic_ref(header()->last_error).store(error, std::memory_order_relaxed);
     if (error == 0 ? !said_full_.first() : !said_error_.first()) return;
 
     char buffer[1024];
-    LineWriter out(buffer);
+    system::LineWriter out(buffer);
     out.text("recording ").escaped(path_, 600).text(": ");
     if (error == 0) {
         out.text("max_size is reached");

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "record/format/clock.hpp"
 #include "record/format/format.hpp"
 #include "record/log_path.hpp"
 #include "system/fork_safe_lock.hpp"
@@ -59,6 +60,12 @@ class RecordingFile {
     bool is_open() const { return is_open_.load(std::memory_order_acquire); }
     format::Header* header() const { return header_.load(std::memory_order_relaxed); }
     std::string_view path() const { return path_; }
+    /// Sets a bit of Header::flags.
+    void set_flag(std::uint32_t flag) { std::atomic_ref(header()->flags).fetch_or(flag, std::memory_order_relaxed); }
+    /// Returns the time in a second, in ticks: when to look again for room that there was not.
+    std::uint64_t in_a_second() const {
+        return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
+    }
 
     /// One of the first segments, 1 or 2, with space for its begin, before install(). 0 or an errno.
     int map_first_segment(std::uint32_t number, Segment& segment) const;

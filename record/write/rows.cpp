@@ -7,8 +7,8 @@
 #include <new>
 
 #include "record/format/clock.hpp"
+#include "record/format/row_fields.hpp"
 #include "system/hash.hpp"
-#include "system/signal_hold.hpp"
 
 namespace fp32shim::record {
 
@@ -134,35 +134,14 @@ int RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
 }
 
 RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
-    const policy::MatmulCall& call = decision.call;
     RowContent content{};
-    if (!intern(call.function, content.function) || !intern(call.caller, content.caller) ||
-        !intern(decision.provider, content.provider) || !intern(call.scope, content.scope) ||
-        !intern(decision.rule, content.rule) || !intern(decision.detail, content.detail))
+    if (!format::to_content(decision, content, [&](auto text, StringId& id) { return intern(text, id); }))
         return {format::overflow_row, false};
-    content.m = call.m;
-    content.n = call.n;
-    content.k = call.k;
-    content.batch = call.batch;
-    content.device_index = call.device_index;
-    content.compute_capability = call.compute_capability;
-    content.status = decision.status.value_or(format::no_status);
-    content.trans_a = call.trans_a;
-    content.trans_b = call.trans_b;
-    content.dtype = static_cast<std::uint8_t>(call.dtype);
-    content.device = static_cast<std::uint8_t>(call.device);
-    content.requested = static_cast<std::uint8_t>(decision.requested);
-    content.applied = static_cast<std::uint8_t>(decision.applied);
-    content.actual = decision.actual ? static_cast<std::uint8_t>(*decision.actual) : format::no_actual;
-    content.how = static_cast<std::uint8_t>(decision.how);
-    content.source = static_cast<std::uint8_t>(decision.source);
-    content.reason = static_cast<std::uint8_t>(decision.reason);
-
     if (const RowNode* known = find_row(content)) return {known->row, true};
     if (row_count_.load(std::memory_order_relaxed) >= fold_from(row_limit_)) {
         for (std::int64_t* size : {&content.m, &content.n, &content.k, &content.batch}) *size = rounded_up(*size);
         content.flags |= format::row_is_folded;
-        std::atomic_ref(file_.header()->flags).fetch_or(format::flag_rows_folded, std::memory_order_relaxed);
+        file_.set_flag(format::flag_rows_folded);
         if (const RowNode* known = find_row(content)) return {known->row, true};
         if (row_count_.load(std::memory_order_relaxed) >= row_limit_) return {format::overflow_row, true};
     }
@@ -211,8 +190,8 @@ format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
 
 format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     if (!may_grow()) return nullptr;
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!growth_.acquire()) return nullptr;
+    const system::HeldLock held(growth_);
+    if (!held) return nullptr;
     std::atomic<format::RowSegment*>& place = segments_[sequence];
     format::RowSegment* segment = place.load(std::memory_order_acquire);  // another thread may have made it
     if (segment == nullptr) {
@@ -225,22 +204,20 @@ format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
             place.store(segment, std::memory_order_release);
         }
     }
-    growth_.release();
     return segment;
 }
 
 /// Gets space for the first `size` bytes of a segment; for one thread at a time. False: there is none now.
 bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
     if (!may_grow()) return false;
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!growth_.acquire()) return false;
+    const system::HeldLock held(growth_);
+    if (!held) return false;
     std::uint32_t bytes = room.load(std::memory_order_acquire);
     const bool has_room = file_.grow(number, size, bytes);
     if (has_room)
         room.store(bytes, std::memory_order_release);
     else
         note_no_room();
-    growth_.release();
     return has_room;
 }
 
@@ -298,8 +275,8 @@ char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
 
 bool RecordingRows::add_strings_segment(const StringsFill* full) {
     if (!may_grow()) return false;
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!growth_.acquire()) return false;
+    const system::HeldLock held(growth_);
+    if (!held) return false;
     bool is_added = fill_.load(std::memory_order_acquire) != full;  // by another thread
     if (const std::uint32_t sequence = full->sequence + 1; !is_added && sequence < strings_segment_limit) {
         void* memory = arena_.allocate(sizeof(StringsFill));
@@ -318,15 +295,11 @@ bool RecordingRows::add_strings_segment(const StringsFill* full) {
             is_added = true;
         }
     }
-    growth_.release();
     return is_added;
 }
 
 bool RecordingRows::may_grow() const { return ticks() >= retry_at_.load(std::memory_order_relaxed); }
 
-void RecordingRows::note_no_room() {
-    const std::uint64_t second = std::atomic_ref(file_.header()->ticks_per_second).load(std::memory_order_relaxed);
-    retry_at_.store(ticks() + second, std::memory_order_relaxed);
-}
+void RecordingRows::note_no_room() { retry_at_.store(file_.in_a_second(), std::memory_order_relaxed); }
 
 }  // namespace fp32shim::record

@@ -19,14 +19,12 @@
 // until the child has one. What is not supported: a signal handler that forks while its thread is inside count(), and
 // whose child then returns from that handler.
 //
-// Signals: a handler that multiplies while its own thread is inside count() uses another lane for that call.
+// Signals: a handler that multiplies while its own thread is inside count() uses another slot for that call.
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -36,13 +34,13 @@
 #include "record/format/format.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
+#include "record/write/changes.hpp"
 #include "record/write/children.hpp"
 #include "record/write/file.hpp"
-#include "record/write/keys.hpp"
+#include "record/write/objects.hpp"
 #include "record/write/rows.hpp"
+#include "record/write/thread_writer.hpp"
 #include "system/fork_safe_lock.hpp"
-#include "system/hash.hpp"
-#include "system/signal_hold.hpp"
 
 namespace fp32shim::record {
 
@@ -84,56 +82,6 @@ constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
 /// Untimed calls never count as shorter than a timed one that took less than this part of a short one (250 ns):
 /// there the counter's own steps and jitter are as large as what is measured.
 inline constexpr std::uint64_t jitter_part = 8;
-
-/// What one thread writes with. Made by attach(). A forked child sees all of it as zeros.
-class alignas(64) ThreadWriter {
-  public:
-    ThreadWriter(const ThreadWriter&) = delete;
-    ThreadWriter& operator=(const ThreadWriter&) = delete;
-
-  private:
-    friend class Recording;
-
-    // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
-    std::atomic<bool> is_busy_;  // what follows is in use: a signal handler must leave it alone
-    KnownKeys keys_;
-    format::EventRecord* next_event_;
-    format::EventRecord* events_end_;
-    std::uint64_t last_time_;  // of the last event
-
-    std::atomic<std::uint32_t> is_taken_;  // 1: some thread has this writer
-    std::int32_t thread_;
-    std::uint32_t lane_;
-    ThreadWriter* next_;  // in Recording::writers_
-    // How many counter_segments_ there are. 0, as in a forked child: has to be made ready before it can be used.
-    std::uint32_t counter_segment_count_;
-    std::uint32_t counters_used_;    // entries of the newest segment, which is filled
-    std::uint32_t counters_room_;    // bytes of it that there is space for
-    std::uint32_t newest_counters_;  // its number in the file
-    format::EventSegment* ring_;
-    std::uint32_t event_segments_;     // how often the ring was full
-    std::uint64_t retry_at_;           // ticks: no attempt to get room for events, or for a lane, before
-    std::uint64_t counters_retry_at_;  // the same for counters
-    // The lane's counters by row: open addressing, by the last bits of the row's hash. 0: free, since those are the
-    // overflow row's.
-    CountersNumber* by_row_;
-    std::size_t by_row_capacity_;  // a power of two, or 0
-    std::size_t by_row_used_;
-
-    format::CounterRecord& counters(CountersNumber number) const {
-        return counter_segments_[number >> counters_place_bits]->entries[number & ((1U << counters_place_bits) - 1)];
-    }
-    // Last, since of this few threads use more than the begin. Room for one of each row.
-    format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];
-};
-
-/// The policy in force after a change; empty texts: none.
-struct PolicyFacts {
-    std::string_view name;
-    std::string_view revision;
-    std::string_view sha256;
-    std::optional<format::ReloadedSettings> settings{};  ///< absent: not known
-};
 
 /// An open recording. Threads may use it until the process ends; forked children go on with it, each in a file of its
 /// own: where the name has `%p`, by that, else with a suffix.
@@ -184,64 +132,14 @@ class Recording {
     /// Whether a call of a key that the thread knows has to be timed.
     bool times_next(ThreadWriter& writer, std::uint64_t key) const;
 
-    /// Whether `fp32shim set` or `reload` have written a command that nobody has taken yet. Two loads that nobody
-    /// stores to but for that.
-    bool has_command() const {
-        return std::atomic_ref(header()->command).load(std::memory_order_relaxed) !=
-               command_taken_.load(std::memory_order_relaxed);
-    }
-    struct Command {
-        format::CommandKind kind = format::CommandKind::none;
-        std::optional<policy::Precision> precision;  ///< set_precision; absent: back to environment and files
-        std::uint64_t word = 0;                      ///< for answer()
-    };
-    /// The command, for one thread only; nothing where another thread has it, or it is not known to this version,
-    /// which is then answered. Thread-safe.
-    std::optional<Command> take_command();
+    /// Returns true if `fp32shim set` or `reload` have written a command that nobody has taken yet. Costs two loads,
+    /// of words that nobody stores to otherwise.
+    bool has_command() const { return changes_.has_command(*header()); }
+    /// Returns the commands and changes of this process's file; nullptr: it has none. Thread-safe.
+    RecordingChanges* changes() { return ensure_own_file() ? &changes_ : nullptr; }
+    /// Returns the loaded objects of this process's file; nullptr: it has none. Thread-safe.
+    RecordingObjects* objects() { return ensure_own_file() ? &objects_ : nullptr; }
 
-    /// Says what came of a command, to the command and in the list of changes. `message`: one line, empty where it is
-    /// done. `policy`: after a reload. Thread-safe.
-    void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
-    /// Notes a change that the program made itself, through the C API. Thread-safe.
-    void note_precision(std::optional<policy::Precision> precision);
-    void note_floor(policy::Floor floor);
-    void note_reload(const PolicyFacts& policy);
-    /// Notes what the process was asked for before this recording began. Thread-safe.
-    void note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
-
-    /// A program or library that is loaded.
-    struct LoadedFile {
-        std::string_view path;                   ///< as the loader has it; empty: the program itself
-        std::span<const std::uint8_t> build_id;  ///< empty: it has none
-        bool is_bound_past = false;              ///< a product that it calls is known to go past the shim
-    };
-    /// One walk over what is loaded. While it is there, signals wait, and so do other threads' walks.
-    class ObjectNotes {
-      public:
-        explicit ObjectNotes(Recording& recording);
-        ~ObjectNotes();
-        ObjectNotes(const ObjectNotes&) = delete;
-        ObjectNotes& operator=(const ObjectNotes&) = delete;
-        /// Notes it; once, however often it is called. Never allocates from malloc.
-        void add(const LoadedFile& file);
-
-      private:
-        Recording& recording_;
-        const system::SignalHold hold_{system::SignalHold::all};
-        bool has_lock_ = false;
-        std::uint32_t next_ = 0;  ///< where the next file is likely to be known: files come in the order of last time
-    };
-    /// The same, for one file. Thread-safe.
-    void note_object(const LoadedFile& file) { ObjectNotes(*this).add(file); }
-    /// Says that everything that is loaded now has been noted. `stamp`: anything but 0 that tells this state of the
-    /// process from others, for objects_stamp(). Thread-safe.
-    void note_objects_complete(std::uint64_t stamp);
-    /// Of the last note_objects_complete(); 0: nothing was noted yet. Thread-safe.
-    std::uint64_t objects_stamp() const { return objects_stamp_.load(std::memory_order_acquire); }
-    /// Notes that there are, or were, loaded objects that could not be noted. Thread-safe.
-    void note_objects_missed();
-    /// Notes that a function was handed out past the shim, so that calls of it are not seen. Thread-safe.
-    void note_lookup_past();
     /// Notes a program that is about to be started and will not be seen: also in a forked child, which then notes it
     /// in its parent's file as long as it has none. False: there is no file. Async-signal-safe, also after vfork.
     bool note_child(const UnseenChild& child, ChildEvent event) const;
@@ -261,17 +159,12 @@ class Recording {
               std::int64_t group);
     format::Header* header() const { return file_.header(); }
 
-    [[gnu::always_inline]] static format::CounterRecord* find_counters(ThreadWriter& writer, std::uint64_t key);
     static format::CounterRecord* counters_of(ThreadWriter& writer, std::uint64_t key);
     [[gnu::always_inline]] bool has_to_be_timed(format::CounterRecord& counters) const;
     std::uint64_t longest_for_others(const format::CounterRecord& counters) const;
     void add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end) const;
     void add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                    std::uint64_t end);
-    [[gnu::always_inline]] static void put_event(ThreadWriter& writer, std::uint64_t time,
-                                                 std::uint64_t duration_row);
-    [[gnu::always_inline]] static bool drops_events(const ThreadWriter& writer);
-    [[gnu::always_inline]] static void drop_event(ThreadWriter& writer);
 
     int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
                    const ClockPoint& begun);
@@ -280,51 +173,28 @@ class Recording {
     void measure_rate();
     void refine_ticks_per_second(std::uint64_t now);
     bool is_of(std::uint32_t process) const;
-    bool is_own_process();
+    bool ensure_own_file();
     void enter_child();
 
-    static void insert_by_row(ThreadWriter& writer, CountersNumber counters);
-    static bool enlarge_by_row(ThreadWriter& writer);
-    static CountersNumber counters_of_row(const ThreadWriter& writer, std::uint32_t row);
-    static CountersNumber use_counters(ThreadWriter& writer, std::uint32_t row);
-    CountersNumber make_counters(ThreadWriter& writer, std::uint32_t row);
-    void begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got);
-    bool has_room_for_counters(ThreadWriter& writer);
     bool make_ready(ThreadWriter& writer);
     void change_thread(ThreadWriter& writer);
-    std::uint64_t in_a_second() const;
     void count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, const DecisionEvent& decision);
     void count_beside(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, const DecisionEvent& decision);
     bool find_room_for_events(ThreadWriter& writer);
     bool make_room_for_events(ThreadWriter& writer);
-    bool make_ring(ThreadWriter& writer);
-    bool append_ring(ThreadWriter& writer);
-    void note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
-    void note_own_change(format::ChangeRecord change, const PolicyFacts& policy);
-    static void put_carried_over(format::Header& header, std::optional<policy::Precision> precision,
-                                 policy::Floor floor);
     void look_at_objects();
-    format::ObjectRecord* find_object(const LoadedFile& file, format::StringId path, std::uint32_t& next) const;
-    void add_object(const LoadedFile& file, format::StringId path);
 
-    // First what has_command() reads; only a command and a fork change it.
     RecordingFile file_;
-    std::atomic<std::uint64_t> command_taken_{0};
+    RecordingRows rows_{file_};
+    RecordingChanges changes_{file_, rows_};
+    RecordingObjects objects_{file_, rows_, facts_.executable};
 
     std::atomic<std::uint32_t> owner_{0};  // this_process() that all this belongs to; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
-    std::atomic<std::uint32_t> lane_count_{0};
-    RecordingRows rows_;
-    system::ForkSafeLock lock_;
-
-    std::atomic<std::uint64_t> objects_stamp_{0};
-    // Under objects_lock_. Those that are published, in their segments.
-    system::ForkSafeLock objects_lock_;
-    std::uint32_t object_count_ = 0;
-    format::ObjectSegment* object_segments_[format::object_segment_limit] = {};
-    RecordingFile::Segment newest_objects_;
+    std::atomic<std::uint32_t> slot_count_{0};
+    system::ForkSafeLock lock_;  // for making the file of a forked child
 
     ClockPoint started_;
     std::atomic<std::uint64_t> ticks_per_second_{0};  // as far as it is known: a forked child begins with it
@@ -375,22 +245,11 @@ inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t b
     calls.store(calls.load(relaxed) + 1, std::memory_order_release);
 }
 
-[[gnu::always_inline]] inline void Recording::put_event(ThreadWriter& writer, std::uint64_t time,
-                                                        std::uint64_t duration_row) {
-    // Times rise even where the counter did not: by them a reader tells this round of the ring from the one before.
-    if (time <= writer.last_time_) time = writer.last_time_ + 1;
-    format::EventRecord& event = *writer.next_event_;
-    std::atomic_ref(event.duration_row).store(duration_row, std::memory_order_relaxed);
-    std::atomic_ref(event.time).store(time, std::memory_order_release);
-    writer.last_time_ = time;
-    ++writer.next_event_;
-}
-
 inline void Recording::add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                                  std::uint64_t end) {
-    if (writer.next_event_ == writer.events_end_ && !make_room_for_events(writer)) return;
+    if (!writer.has_place_for_event() && !make_room_for_events(writer)) return;
     const std::uint64_t duration = begin == not_timed ? format::untimed : end > begin ? end - begin : 1;
-    put_event(writer, end, format::make_duration_row(duration, counters.row_plus_one - 1));
+    writer.put_event(end, format::make_duration_row(duration, counters.row_plus_one - 1));
 }
 
 template <class Describe>
@@ -406,7 +265,7 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
         return count_described(&Recording::count_beside);
     writer.is_busy_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (format::CounterRecord* counters = find_counters(writer, key)) [[likely]] {
+    if (format::CounterRecord* counters = writer.find_counters(key)) [[likely]] {
         add_call(*counters, begin, end);
         if (with_event) add_event(writer, *counters, begin, end);
         if (end >= refine_at_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -418,19 +277,12 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.is_busy_.store(false, std::memory_order_relaxed);
 }
 
-/// The counters of a key; nullptr: it is not known. The caller has set is_busy_.
-[[gnu::always_inline]] inline format::CounterRecord* Recording::find_counters(ThreadWriter& writer,
-                                                                              std::uint64_t key) {
-    const CountersNumber number = writer.keys_.find(key);
-    return number == KnownKeys::none ? nullptr : &writer.counters(number);
-}
-
 /// The counters of a key; nullptr: it is not known, or a signal handler asks that has interrupted somebody who looks.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (writer.is_busy_.load(std::memory_order_relaxed)) return nullptr;
     writer.is_busy_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    format::CounterRecord* const counters = find_counters(writer, key);
+    format::CounterRecord* const counters = writer.find_counters(key);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     writer.is_busy_.store(false, std::memory_order_relaxed);
     return counters;
@@ -454,16 +306,6 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
     return counters == nullptr || has_to_be_timed(*counters);
 }
 
-/// Whether there was no room for events a moment ago: then none is looked for.
-[[gnu::always_inline]] inline bool Recording::drops_events(const ThreadWriter& writer) {
-    return writer.ring_ != nullptr && ticks() < writer.retry_at_;
-}
-
-[[gnu::always_inline]] inline void Recording::drop_event(ThreadWriter& writer) {
-    const std::atomic_ref dropped(writer.ring_->header.dropped);
-    dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
 [[gnu::always_inline]] inline bool Recording::count_untimed(ThreadWriter& writer, std::uint64_t key,
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -471,18 +313,18 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
     writer.is_busy_.store(true, relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     bool is_counted = false;
-    if (format::CounterRecord* const known = find_counters(writer, key)) {
+    if (format::CounterRecord* const known = writer.find_counters(key)) {
         format::CounterRecord& counters = *known;
         const std::atomic_ref calls(counters.calls);
         const std::atomic_ref untimed(counters.untimed);
-        const bool has_room = !with_event || writer.next_event_ != writer.events_end_;
-        if (!has_to_be_timed(counters) && (has_room || drops_events(writer))) [[likely]] {
+        const bool has_room = !with_event || writer.has_place_for_event();
+        if (!has_to_be_timed(counters) && (has_room || writer.drops_events())) [[likely]] {
             untimed.store(untimed.load(relaxed) + 1, relaxed);
             calls.store(calls.load(relaxed) + 1, std::memory_order_release);
             if (!has_room) [[unlikely]]
-                drop_event(writer);
+                writer.drop_event();
             else if (with_event)
-                put_event(writer, ticks(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));
+                writer.put_event(ticks(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));
             is_counted = true;
         }
     }

@@ -35,7 +35,7 @@ std::uint64_t express_word(const Site& site, const Settings& in_force, const pol
         return 0;
     // Bits 0 to 4 the reason, 5 to 7 the source, 8 to 10 what was requested, 11 to 13 the precision, 14 to 21 the
     // settings, 22 to 30 the rule, from 1.
-    static_assert(static_cast<unsigned>(policy::Reason::protected_call) < 1U << 5);
+    static_assert(policy::reason_count <= 1U << 5);
     static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
     static_assert(static_cast<unsigned>(policy::Precision::bf16x9) < 1U << 3);
     constexpr std::int32_t rule_limit = (1 << 9) - 1;

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 
-#include "record/lines/line_writer.hpp"
 #include "shim/blas/decide.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/express.hpp"
@@ -11,6 +10,7 @@
 #include "shim/blas/routine.hpp"
 #include "shim/blas/treat.hpp"
 #include "shim/decision/record_call.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim::blas {
@@ -47,7 +47,7 @@ void say_unreadable(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text(site.function->name);
     line.text(": invalid arguments, and no library that provides it to report them; nothing was computed");
     system::stderr_line(line.view());
@@ -91,7 +91,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
     const policy::Decision decision = decide(site, in_force, [&](policy::MatmulCall& call) {
         call.function = site.function->name;
         call.caller = site.caller_name();
-        call.dtype = site.function->family->dtype;
+        call.dtype = site.function->product().dtype;
     });
     return treat(Treatment::governed, decision).rounds;
 }

@@ -222,9 +222,9 @@ void describe(const Site& site, const Frame& frame, Product& product) {
     policy::MatmulCall& call = product.call;
     call.function = function.name;
     call.caller = site.caller_name();
-    call.dtype = function.family->dtype;
-    product.level3.operation = function.family->operation;
-    product.level3.is_complex = function.family->dtype == policy::Dtype::complex64;
+    call.dtype = function.product().dtype;
+    product.level3.operation = function.product().operation;
+    product.level3.is_complex = function.product().dtype == policy::Dtype::complex64;
 
     if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown) return;
     const ArgumentReader arguments(site, frame);
@@ -232,12 +232,12 @@ void describe(const Site& site, const Frame& frame, Product& product) {
         const auto layout = static_cast<std::int32_t>(arguments.word(Role::layout));
         product.level3.row_major = layout == row_major_layout;
         if (layout != row_major_layout && layout != column_major_layout) return;
-        if (function.family->batching == Batching::groups && !arguments.all_references_present()) return;
+        if (function.product().batching == Batching::groups && !arguments.all_references_present()) return;
     } else if (!arguments.all_references_present()) {
         return;
     }
     product.readable = true;
-    switch (function.family->batching) {
+    switch (function.product().batching) {
         case Batching::groups:
             read_groups(arguments, product);
             return;
@@ -307,7 +307,7 @@ bool for_each_of_stride(const Product& product, bool (*visit)(void*, const Level
 
 bool for_each_product(const Site& site, const Frame& frame, const Product& product,
                       bool (*visit)(void* context, const Level3& single), void* context) {
-    switch (site.function->family->batching) {
+    switch (site.function->product().batching) {
         case Batching::groups:
             return for_each_of_groups(site, frame, product, visit, context);
         case Batching::strided:

@@ -88,7 +88,7 @@ class ArgumentWriter {
     explicit ArgumentWriter(const Function& function)
         : positions_(function.positions()),
           is_cblas_(function.convention == Convention::cblas),
-          in_arrays_(function.family->batching == Batching::groups) {}
+          in_arrays_(function.product().batching == Batching::groups) {}
 
     void option(Role role, char letter) {
         if (positions_.of(role) < 0) return;
@@ -159,7 +159,8 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
 }  // namespace
 
 FunctionIndex gemm_beside(const Function& function) {
-    return row_beside(function, function.family->dtype == policy::Dtype::complex64 ? "cgemm" : "sgemm");
+    const bool is_complex = function.product().dtype == policy::Dtype::complex64;
+    return find_function(is_complex ? families::cgemm : families::sgemm, function.form);
 }
 
 std::int64_t call_with_frame(const Site& site, const Frame& frame) {

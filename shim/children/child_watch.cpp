@@ -11,7 +11,6 @@
 #include <span>
 #include <string_view>
 
-#include "record/lines/line_writer.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/children.hpp"
@@ -20,6 +19,7 @@
 #include "shim/memory/arena.hpp"
 #include "shim/settings/settings.hpp"
 #include "system/io_error.hpp"
+#include "system/line_writer.hpp"
 #include "system/own_descriptor.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/stderr_line.hpp"
@@ -114,7 +114,7 @@ record::Recording* recording_in_force() {
 /// NUL.
 bool is_in_reach(std::string_view path, int mode) {
     char copy[1024];
-    record::LineWriter writer(copy);
+    system::LineWriter writer(copy);
     writer.text(path).text({"\0", 1});
     return writer.overflowed() ||
            system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(copy), mode) == 0;
@@ -192,7 +192,7 @@ void say_not_noted(const record::UnseenChild& child, int error) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char line[1024];
-    record::LineWriter out(line);
+    system::LineWriter out(line);
     out.escaped(child.path, 400).text(" ").text(record::to_string(child.why));
     out.text("; that cannot be noted for fp32shim verify: ").text(system::describe_io_error(error).meaning);
     system::stderr_line(out.view());

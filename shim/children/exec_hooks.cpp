@@ -21,10 +21,10 @@
 #include <string_view>
 #include <utility>
 
-#include "record/lines/line_writer.hpp"
 #include "record/log_path.hpp"
 #include "shim/children/child_watch.hpp"
 #include "shim/loader/next_definition.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim {
@@ -71,7 +71,7 @@ class PathSearch {
             const std::string_view folder = folders_.substr(0, colon);
             is_at_end_ = colon == std::string_view::npos;
             if (!is_at_end_) folders_.remove_prefix(colon + 1);
-            record::LineWriter path(path_);
+            system::LineWriter path(path_);
             path.text(folder).text(folder.empty() ? "" : "/").text(name_).text({"\0", 1});
             if (!path.overflowed() && is_executable()) return path_;
         }
@@ -97,7 +97,7 @@ class PathSearch {
 
 /// Returns `/proc/self/fd/7`, or that with a name behind it.
 const char* path_of_descriptor(int descriptor, std::string_view name, char (&buffer)[record::path_capacity]) {
-    record::LineWriter path(buffer);
+    system::LineWriter path(buffer);
     path.text("/proc/self/fd/").number(descriptor).text(name.empty() ? "" : "/").text(name).text({"\0", 1});
     return path.overflowed() ? nullptr : buffer;
 }

@@ -10,18 +10,11 @@
 namespace fp32shim::cublas {
 namespace {
 
-using policy::Reason;
-
 /// Finds the function that does the same with a compute type, in the same width; nullptr: the library has none.
 void* find_with_compute_type(const Site& site) {
-    char name[64]{};
-    std::size_t size = 0;
-    const std::string_view form = site.function->family->with_compute_type;
-    if (form.empty()) return nullptr;
-    for (char letter : form) name[size++] = letter;
-    if (site.function->width == Width::ilp64)
-        for (char letter : std::string_view("_64")) name[size++] = letter;
-    return find_in(*site.provider, {name, size});
+    const Function& function = *site.function;
+    const ProductFamily* typed = function.multiplies() ? function.product().with_compute_type : nullptr;
+    return typed == nullptr ? nullptr : find_in(*site.provider, functions[find_function(*typed, function.form)].name);
 }
 
 /// Returns true if something may change a call, so that calls have to be looked at even if nobody logs them.
@@ -41,16 +34,18 @@ void write_down(const Site& site, const Settings& in_force, const Plan& plan, co
 
 /// Runs a function that reports or changes the state of a handle, as called, under the handle's lock. So the
 /// program never sees a math mode that is not its own, and never loses one that it sets.
-CallOutcome follow_state(const Site& site, const Frame& frame) {
-    const Road road = site.function->family->road;
-    if (road == Road::handle_created) {
+CallOutcome follow_state(Site& site, const Frame& frame, const Settings& in_force) {
+    const Effect effect = site.function->state().effect;
+    if (effect == Effect::algorithms_found) return govern_lt_heuristic(site, frame, in_force);
+    if (effect == Effect::algorithm_checked) return govern_lt_check(site, frame);
+    if (effect == Effect::handle_created) {
         const std::int32_t status = call_as_called(site, frame);
         const auto* created = reinterpret_cast<const Handle*>(frame.word(0));
         if (status == status_success && created != nullptr) note_handle_created(*created);
         return {status, nullptr};
     }
     const auto handle = reinterpret_cast<Handle>(frame.word(0));
-    if (road == Road::handle_destroyed) {
+    if (effect == Effect::handle_destroyed) {
         note_handle_destroyed(handle);
         const std::int32_t status = call_as_called(site, frame);
         if (status != status_success) note_handle_kept(handle);
@@ -59,12 +54,12 @@ CallOutcome follow_state(const Site& site, const Frame& frame) {
     HandleRecord* record = find_handle(handle);
     const HandleLockGuard guard(record);
     if (record == nullptr) return {call_as_called(site, frame), nullptr};
-    if (road == Road::math_mode_set && site.cublas.library->set_math_mode != nullptr)
+    if (effect == Effect::math_mode_set && site.cublas.library->set_math_mode != nullptr)
         return {set_program_math_mode(*record, *site.cublas.library, static_cast<std::int32_t>(frame.word(1))),
                 nullptr};
     const std::int32_t status = call_as_called(site, frame);
     // A logging callback of the program's, called out of a product that runs under another mode.
-    if (road == Road::math_mode_read && status == status_success && record->runs_under_other_mode)
+    if (effect == Effect::math_mode_read && status == status_success && record->runs_under_other_mode)
         *reinterpret_cast<std::int32_t*>(frame.word(1)) = record->program_mode;
     return {status, nullptr};
 }
@@ -81,20 +76,16 @@ void bind(Site& site) {
 }
 
 bool needs_gate(const Site& site, const Settings& in_force) {
-    const Treatment treatment = site.function->family->treatment;
-    if (treatment == Treatment::state) return true;
-    if (site.function->family->road == Road::lt_matmul && has_changed_searches()) return true;
+    if (!site.function->multiplies()) return true;
+    if (site.function->product().road == Road::lt_matmul && has_changed_searches()) return true;
     if (in_force.logs()) return true;
-    return treatment == Treatment::governed && governs(in_force);
+    return site.function->family->treatment == Treatment::governed && governs(in_force);
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const CallOutcome untouched{0, site.real};
-    const Family& family = *site.function->family;
-    if (family.road == Road::lt_matmul) return govern_lt_matmul(site, frame, in_force);
-    if (family.road == Road::lt_heuristic) return govern_lt_heuristic(site, frame, in_force);
-    if (family.road == Road::lt_check) return govern_lt_check(site, frame);
-    if (family.treatment == Treatment::state) return follow_state(site, frame);
+    if (!site.function->multiplies()) return follow_state(site, frame, in_force);
+    if (site.function->product().road == Road::lt_matmul) return govern_lt_matmul(site, frame, in_force);
 
     const bool logs = in_force.logs();
     Product product = describe(site, frame);

@@ -64,7 +64,7 @@ Plan plan_decision(const Site& site, const Product& product, const policy::Decis
     const Request request{.counted = product.counted,
                           .handle_is_known = product.handle != nullptr,
                           .pointers_are_in_arrays = product.pointers_are_in_arrays,
-                          .is_solve = site.function->family->operation == blas::Operation::trsm,
+                          .is_solve = site.function->product().operation == blas::Operation::trsm,
                           .caller = site.caller_name(),
                           .asked = product.asked};
     return make_plan(request, decision, floor_in_force(in_force), environment(), in_force.policy);

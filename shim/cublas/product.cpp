@@ -82,7 +82,7 @@ void describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) 
     }
 }
 
-void describe_one_size(const ArgumentReader& arguments, const Family& family, policy::MatmulCall& call) {
+void describe_one_size(const ArgumentReader& arguments, const ProductFamily& family, policy::MatmulCall& call) {
     call.trans_a = arguments.operation(Role::trans_a);
     call.trans_b = arguments.operation(Role::trans_b);
     call.n = arguments.integer(Role::n, -1);
@@ -91,7 +91,7 @@ void describe_one_size(const ArgumentReader& arguments, const Family& family, po
     call.batch = family.batching == Batching::single ? 1 : arguments.integer(Role::batch_count, 1);
 }
 
-bool is_xt(const Function& function) { return function.name.starts_with("cublasXt"); }
+bool is_xt(const Function& function) { return function.form == NameForm::xt; }
 
 }  // namespace
 
@@ -143,7 +143,7 @@ OperandType operand_type(std::int32_t data_type) {
 
 Product describe(const Site& site, const Frame& frame) {
     const Function& function = *site.function;
-    const Family& family = *function.family;
+    const ProductFamily& family = function.product();
     const ArgumentReader arguments(function, frame);
     Product product;
     product.dtype = family.dtype;
@@ -162,7 +162,7 @@ Product describe(const Site& site, const Frame& frame) {
 }
 
 void describe_request(const Site& site, const Frame& frame, std::uint64_t settings, Product& product) {
-    const Family& family = *site.function->family;
+    const ProductFamily& family = site.function->product();
     Asked& asked = product.asked;
     asked.road = family.road;
     if (product.handle == nullptr) return;
@@ -194,11 +194,11 @@ void describe_sizes(const Site& site, const Frame& frame, const Product& product
         call.device_index = product.device.index;
         call.compute_capability = product.device.compute_capability;
     }
-    if (function.family->batching == Batching::groups) {
+    if (function.product().batching == Batching::groups) {
         // The library looks at the arrays only if it accepts the handle.
         if (product.handle != nullptr) describe_groups(arguments, call);
     } else {
-        describe_one_size(arguments, *function.family, call);
+        describe_one_size(arguments, function.product(), call);
     }
 }
 

@@ -19,7 +19,7 @@ std::int64_t call_words(void* address, const Frame& frame, std::index_sequence<I
     return reinterpret_cast<std::int64_t (*)(Word<I>...)>(address)(frame.word(static_cast<int>(I))...);
 }
 
-template <const Family& called>
+template <const auto& called>
 std::int64_t call_as_called(void* address, const Frame& frame) {
     constexpr auto words = static_cast<std::size_t>(called.cblas.words);
     return call_words(address, frame, std::make_index_sequence<words>{});
@@ -32,7 +32,7 @@ constexpr Role role_at(const Positions& positions, int word) {
 }
 
 /// Returns the argument of `form` at this place: a substituted one, or the program's of the same role.
-template <const Family& called, const Family& form, int word>
+template <const auto& called, const auto& form, int word>
 std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     constexpr Role role = role_at(form.cblas, word);
     constexpr int place = called.cblas.of(role);
@@ -50,20 +50,20 @@ std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     }
 }
 
-template <const Family& called, const Family& form, std::size_t... I>
+template <const auto& called, const auto& form, std::size_t... I>
 std::int64_t call_form(void* address, const Frame& frame, const Substitution& substitution,
                        std::index_sequence<I...>) {
     return reinterpret_cast<std::int64_t (*)(Word<I>...)>(address)(
         argument<called, form, static_cast<int>(I)>(frame, substitution)...);
 }
 
-template <const Family& called, const Family& form>
+template <const auto& called, const auto& form>
 std::int64_t call_with_compute_type(void* address, const Frame& frame, const Substitution& substitution) {
     constexpr auto words = static_cast<std::size_t>(form.cblas.words);
     return call_form<called, form>(address, frame, substitution, std::make_index_sequence<words>{});
 }
 
-template <const Family& called>
+template <const auto& called>
 std::uint64_t key(const Frame& frame) {
     constexpr int type_place = called.cblas.of(Role::a_type);
     constexpr int compute_type_place = called.cblas.of(Role::compute_type);
@@ -109,7 +109,7 @@ bool any_group_multiplies(const Positions& positions, const Frame& frame, bool i
     return false;
 }
 
-template <const Family& called>
+template <const auto& called>
 bool multiplies(const Frame& frame, bool is_ilp64) {
     if constexpr (called.batching == Batching::groups) return any_group_multiplies(called.cblas, frame, is_ilp64);
     bool result = true;
@@ -127,82 +127,28 @@ bool multiplies(const Frame& frame, bool is_ilp64) {
     return result;
 }
 
-template <const Family& called>
+template <const auto& called>
 constexpr Route plain() {
     return {&called, call_as_called<called>, nullptr, key<called>, multiplies<called>};
 }
 
-template <const Family& called, const Family& form>
+template <const auto& called, const auto& form>
 constexpr Route by_compute_type() {
-    static_assert(called.with_compute_type == form.with_compute_type);
     return {&called, call_as_called<called>, call_with_compute_type<called, form>, key<called>, multiplies<called>};
+}
+
+template <const auto& called>
+constexpr Route state() {
+    return {&called, call_as_called<called>, nullptr, nullptr, nullptr};
 }
 
 using namespace families;
 
 constexpr Route routes[] = {
-    by_compute_type<cublas_sgemm, cublas_gemm_ex>(),
-    by_compute_type<cublas_cgemm, cublas_gemm_ex>(),
-    by_compute_type<cublas_sgemm_typed, cublas_gemm_ex>(),
-    by_compute_type<cublas_cgemm_typed, cublas_gemm_ex>(),
-    by_compute_type<cublas_gemm_ex, cublas_gemm_ex>(),
-    by_compute_type<cublas_sgemm_batched, cublas_gemm_batched_ex>(),
-    by_compute_type<cublas_cgemm_batched, cublas_gemm_batched_ex>(),
-    by_compute_type<cublas_gemm_batched_ex, cublas_gemm_batched_ex>(),
-    by_compute_type<cublas_sgemm_strided, cublas_gemm_strided_ex>(),
-    by_compute_type<cublas_cgemm_strided, cublas_gemm_strided_ex>(),
-    by_compute_type<cublas_gemm_strided_ex, cublas_gemm_strided_ex>(),
-    by_compute_type<cublas_sgemm_grouped, cublas_gemm_grouped_ex>(),
-    by_compute_type<cublas_gemm_grouped_ex, cublas_gemm_grouped_ex>(),
-    plain<cublas_cgemm3m>(),
-    plain<cublas_cgemm3m_batched>(),
-    plain<cublas_cgemm3m_strided>(),
-    plain<cublas_cgemm3m_typed>(),
-    plain<cublas_ssymm>(),
-    plain<cublas_csymm>(),
-    plain<cublas_chemm>(),
-    plain<cublas_ssyrk>(),
-    plain<cublas_csyrk>(),
-    plain<cublas_cherk>(),
-    plain<cublas_csyrk_typed>(),
-    plain<cublas_cherk_typed>(),
-    plain<cublas_ssyr2k>(),
-    plain<cublas_csyr2k>(),
-    plain<cublas_cher2k>(),
-    plain<cublas_strmm>(),
-    plain<cublas_ctrmm>(),
-    plain<cublas_strsm>(),
-    plain<cublas_ctrsm>(),
-    plain<cublas_strsm_batched>(),
-    plain<cublas_ctrsm_batched>(),
-    plain<cublas_hgemm>(),
-    plain<cublas_hgemm_batched>(),
-    plain<cublas_hgemm_strided>(),
-    plain<xt_sgemm>(),
-    plain<xt_cgemm>(),
-    plain<xt_ssymm>(),
-    plain<xt_csymm>(),
-    plain<xt_chemm>(),
-    plain<xt_ssyrk>(),
-    plain<xt_csyrk>(),
-    plain<xt_cherk>(),
-    plain<xt_ssyr2k>(),
-    plain<xt_csyr2k>(),
-    plain<xt_cher2k>(),
-    plain<xt_strmm>(),
-    plain<xt_ctrmm>(),
-    plain<xt_strsm>(),
-    plain<xt_ctrsm>(),
-    plain<lt_matmul>(),
-    plain<lt_heuristic>(),
-    plain<lt_heuristic_for_stream>(),
-    plain<lt_check>(),
-    plain<lt_check_for_stream>(),
-    plain<handle_create>(),
-    plain<handle_destroy>(),
-    plain<math_mode_set>(),
-    plain<math_mode_read>(),
-    plain<handle_change>(),
+#define CUBLAS(family, ...) plain<family>(),
+#define BY_COMPUTE_TYPE(family, operation, dtype, batching, roles, typed) by_compute_type<family, typed>(),
+#define STATE(family, ...) state<family>(),
+#include "shim/table/families.def"
 };
 
 }  // namespace

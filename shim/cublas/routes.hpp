@@ -24,6 +24,7 @@ struct Route {
     CallAsCalled as_called;
     CallWithComputeType with_compute_type;  ///< nullptr: there is no such function
     /// Returns the key of the call's own values (plan_key.hpp), or key_unknown if they are out of the ordinary.
+    /// nullptr for functions that multiply nothing; so is `multiplies`.
     std::uint64_t (*key)(const Frame& frame);
     /// Returns true if something is multiplied: no size, and not the batch count, is zero.
     bool (*multiplies)(const Frame& frame, bool is_ilp64);

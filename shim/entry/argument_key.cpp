@@ -4,8 +4,9 @@ namespace fp32shim {
 
 KeyedArguments keyed_arguments(const Function& function) {
     KeyedArguments result;
+    if (!function.multiplies()) return result;
     const Convention convention = function.convention;
-    const Batching batching = function.family->batching;
+    const Batching batching = function.product().batching;
     if (convention == Convention::bare || convention == Convention::legacy) return result;
     if (batching == Batching::groups || (batching == Batching::pointers && convention != Convention::cublas))
         return result;

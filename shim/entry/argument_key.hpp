@@ -17,7 +17,7 @@ struct KeyedArguments {
     std::uint8_t count = 0;  ///< 0: no key can be made
     std::uint8_t option_count = 0;
     bool by_reference = false;                     ///< all arguments, options as letters; else options have 32 bits
-    bool is_plain_gemm = false;                    ///< arguments are where key::gemm_roles has them
+    bool is_plain_gemm = false;                    ///< arguments are where key::gemm_positions has them
     std::array<std::uint8_t, capacity> offsets{};  ///< places of the words in the frame, in bytes: options first
 };
 
@@ -43,11 +43,8 @@ inline constexpr std::uint64_t factors[KeyedArguments::capacity] = {
     0xdce8791d31e6283d, 0xb501afccfb9d3bdf, 0x0b8d2f18aa08672d, 0x6e4eb470480438fb};
 
 // Programs call this product most, and in small sizes, so its places are constants.
-inline constexpr std::initializer_list<Role> gemm_roles = {
-    Role::trans_a, Role::trans_b, Role::m,   Role::n,    Role::k, Role::alpha, Role::a,
-    Role::lda,     Role::b,       Role::ldb, Role::beta, Role::c, Role::ldc};
 template <bool by_reference>
-inline constexpr Positions gemm_positions = positions(gemm_roles, !by_reference, Scalars::real);
+inline constexpr const Positions& gemm_positions = by_reference ? families::sgemm.fortran : families::sgemm.cblas;
 
 /// Adds one word. Returns false if it should be a pointer and is none.
 template <class Value, bool by_reference>

@@ -38,8 +38,7 @@ void fp32shim_govern_gate();
 void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 
-extern std::atomic<fp32shim::SiteTable*>
-    fp32shim_site_tables[];  ///< indexed by EntryIndex; nullptr: no call was seen
+extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< by EntryIndex; nullptr: no call was seen
 extern const char fp32shim_slots[];
 extern const char fp32shim_slots_end[];
 }

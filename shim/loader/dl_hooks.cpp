@@ -8,7 +8,6 @@
 
 #include <atomic>
 
-#include "record/lines/line_writer.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/elf/text.hpp"
@@ -20,6 +19,7 @@
 #include "shim/settings/settings.hpp"
 #include "shim/sites/find_site.hpp"
 #include "shim/table/functions.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 extern "C" {
@@ -68,11 +68,17 @@ void find_real_functions() {
     __atomic_store_n(&fp32shim_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
 }
 
+/// Returns the list of objects of this process's recording; nullptr: it has made none.
+record::RecordingObjects* own_objects() {
+    record::Recording* const recording = own_recording();
+    return recording != nullptr ? recording->objects() : nullptr;
+}
+
 void say_no_slot_left(const char* name) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("more functions were asked for by name than there are entry points; not seen: ");
     line.text(elf::view(name)).text(" and later ones");
     system::stderr_line(line.view());
@@ -83,13 +89,13 @@ void say_no_slot_left(const char* name) {
 void* entry_point_for(const char* name, void* found) {
     const elf::Reading reading;
     if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
-        note_lookup_past(own_recording());
+        note_lookup_past(own_objects());
         return found;
     }
     void* slot = slot_for(find_function(name), found);
     if (slot != nullptr) return slot;
     say_no_slot_left(name);
-    note_lookup_past(own_recording());
+    note_lookup_past(own_objects());
     return found;
 }
 
@@ -162,7 +168,7 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
         if (real_dlclose == nullptr) return -1;  // no C library: cannot be
         real.store(real_dlclose, std::memory_order_relaxed);
     }
-    if (record::Recording* recording = own_recording()) note_files_before_closing(*recording, handle);
+    if (record::RecordingObjects* objects = own_objects()) note_files_before_closing(*objects, handle);
     int result = 0;
     {
         const elf::Closing closing;

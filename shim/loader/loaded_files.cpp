@@ -79,52 +79,54 @@ bool is_bound_past(const elf::Object& object) {
 enum class Bindings : bool { leave, check };
 
 /// Notes one file. Precondition: a Reading is held.
-void note(record::Recording::ObjectNotes& notes, const link_map* map, Bindings bindings) {
+void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bindings) {
     const std::string_view path = elf::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
     const bool is_past = bindings == Bindings::check && is_bound_past(elf::read_object(map));
-    notes.add({path, elf::build_id(map), is_past});
+    walk.add({path, elf::build_id(map), is_past});
 }
 
-/// Precondition: a Reading is held.
-void note_all(record::Recording& recording, Bindings bindings) {
-    record::Recording::ObjectNotes notes(recording);
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(notes, map, bindings);
-    if (has_lookup_past.load(std::memory_order_relaxed)) recording.note_lookup_past();
+/// Notes all files. Precondition: a Reading is held.
+void note_all(record::RecordingObjects& objects, Bindings bindings) {
+    record::RecordingObjects::Walk walk(objects);
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(walk, map, bindings);
+    if (has_lookup_past.load(std::memory_order_relaxed)) objects.note_lookup_past();
     // Objects that were unloaded while this process was forked cannot be named any more.
-    if (!elf::list_is_whole()) recording.note_objects_missed();
+    if (!elf::list_is_whole()) objects.note_missed();
 }
 
 }  // namespace
 
 void note_loaded_files(record::Recording& recording) {
+    record::RecordingObjects* const objects = recording.objects();
+    if (objects == nullptr) return;
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    if (recording.objects_stamp() != stamp) note_all(recording, Bindings::leave);
-    recording.note_objects_complete(stamp);
+    if (objects->stamp() != stamp) note_all(*objects, Bindings::leave);
+    objects->note_complete(stamp);
 }
 
-void note_files_before_closing(record::Recording& recording, const void* handle) {
+void note_files_before_closing(record::RecordingObjects& objects, const void* handle) {
     const elf::Reading reading;
     // A handle of glibc's is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
     const elf::Scope scope = elf::own_scope(closed);
-    if (scope.count() == 0) return note_all(recording, Bindings::check);
-    record::Recording::ObjectNotes notes(recording);
-    for (std::size_t i = 0; i < scope.count(); ++i) note(notes, scope.at(i), Bindings::check);
+    if (scope.count() == 0) return note_all(objects, Bindings::check);
+    record::RecordingObjects::Walk walk(objects);
+    for (std::size_t i = 0; i < scope.count(); ++i) note(walk, scope.at(i), Bindings::check);
 }
 
-void note_files_at_exit(record::Recording& recording) {
+void note_files_at_exit(record::RecordingObjects& objects) {
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    note_all(recording, Bindings::check);
-    recording.note_objects_complete(stamp);
+    note_all(objects, Bindings::check);
+    objects.note_complete(stamp);
 }
 
-void note_lookup_past(record::Recording* recording) {
+void note_lookup_past(record::RecordingObjects* objects) {
     has_lookup_past.store(true, std::memory_order_relaxed);
-    if (recording != nullptr) recording->note_lookup_past();
+    if (objects != nullptr) objects->note_lookup_past();
 }
 
 }  // namespace fp32shim

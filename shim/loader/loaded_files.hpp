@@ -15,14 +15,14 @@ namespace fp32shim {
 void note_loaded_files(record::Recording& recording);
 
 /// Notes the files that dlclose of this handle may unload, and those bound past us among them. Thread-safe.
-void note_files_before_closing(record::Recording& recording, const void* handle);
+void note_files_before_closing(record::RecordingObjects& objects, const void* handle);
 
 /// Notes every file, and those bound past us among them. Changes nothing that others use: products may still be
 /// called afterwards.
-void note_files_at_exit(record::Recording& recording);
+void note_files_at_exit(record::RecordingObjects& objects);
 
 /// Notes that a lookup got a product's function past us. Without a recording, this is kept for the one that may
 /// begin later.
-void note_lookup_past(record::Recording* recording);
+void note_lookup_past(record::RecordingObjects* objects);
 
 }  // namespace fp32shim

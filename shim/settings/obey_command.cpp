@@ -3,17 +3,19 @@
 namespace fp32shim {
 
 void obey_command(record::Recording& recording) {
-    const auto command = recording.take_command();
+    record::RecordingChanges* const changes = recording.changes();
+    if (changes == nullptr) return;
+    const auto command = changes->take_command();
     if (!command) return;
     if (command->kind != record::format::CommandKind::reload) {
         set_process_precision(command->precision);
-        recording.answer(*command, true, {});
+        changes->answer(*command, true, {});
         return;
     }
     constexpr const char* refused =
         "the policy has errors, which fp32shim check lists; the settings stay as they were";
     const bool is_done = reload_settings();
-    recording.answer(*command, is_done, is_done ? "" : refused, policy_facts(settings().policy));
+    changes->answer(*command, is_done, is_done ? "" : refused, policy_facts(settings().policy));
 }
 
 }  // namespace fp32shim

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "policy/load.hpp"
-#include "record/lines/line_writer.hpp"
 #include "shim/entry/call_on_stack.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/memory/own_memory.hpp"
 #include "shim/settings/start_environment.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
@@ -161,7 +161,7 @@ void read(Reading& reading) {
 
 void say_unread(const Reading& reading, std::string_view why) {
     char buffer[256];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("the settings could not be read: ").escaped(why, 100);
     line.text(reading.is_reload() ? "; they stay as they were" : "; the program runs as without fp32shim");
     system::stderr_line(line.view());

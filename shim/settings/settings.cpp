@@ -149,7 +149,8 @@ bool read_settings_again() {
         record::Recording* before = previous->recording;
         record::Recording* now = fresh->recording;
         if (before != nullptr && before != now) before->note_left(now);
-        if (now != nullptr && now != before) now->note_carried_over(process_precision(), process_floor());
+        if (record::RecordingChanges* changes = now != nullptr && now != before ? now->changes() : nullptr)
+            changes->note_carried_over(process_precision(), process_floor());
     }
     one_at_a_time.release();
     if (fresh == nullptr) return false;

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "record/lines/line_writer.hpp"
 #include "shim/blas/integer_width.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/cublas/govern.hpp"
@@ -10,6 +9,7 @@
 #include "shim/loader/provider.hpp"
 #include "shim/loader/slots.hpp"
 #include "shim/sites/known_sites.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
@@ -19,7 +19,7 @@ void say_ambiguous(const Site& site, const LoadedObject& provider) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[1024];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("several libraries provide ").text(site.function->name).text(" and its caller ");
     line.escaped(site.caller == nullptr ? "(unknown code)" : site.caller_name(), 300);
     line.text(" imports it from none of them; using ").escaped(provider.name, 300);
@@ -34,7 +34,7 @@ bool any_library_multiplies() {
 
 [[noreturn]] void end_without_provider(const Function& function, std::string_view caller) {
     char buffer[1024];
-    record::LineWriter line(buffer);
+    system::LineWriter line(buffer);
     line.text("no loaded library provides ").text(function.name).text(", called from ");
     line.escaped(caller.empty() ? "unknown code" : caller, 300);
     line.text(any_library_multiplies()
@@ -57,7 +57,8 @@ struct Routine {
 /// the name.
 Routine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
-        const FunctionIndex row = known.missing == function.family->name ? row_beside(function, known.stand_in) : -1;
+        if (known.missing != function.family) continue;
+        const FunctionIndex row = find_function(*known.stand_in, function.form);
         if (row < 0) continue;
         if (const Binding binding = find_binding(caller, row); binding.address != nullptr)
             return {binding, &functions[row]};
@@ -68,7 +69,7 @@ Routine find_stand_in(LoadedObject* caller, const Function& function) {
 /// Returns false for a bare name of a library that is no BLAS: one that has `sgemm`, but not `sgemm_`.
 bool is_blas(const Site& site) {
     if (site.routine->convention != Convention::bare) return true;
-    const FunctionIndex known_name = underscored(static_cast<FunctionIndex>(site.routine - functions));
+    const FunctionIndex known_name = find_function(*site.routine->family, NameForm::underscored);
     return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
 }
 

@@ -6,10 +6,28 @@
 
 namespace fp32shim {
 
-constexpr Function functions[function_count] = {
-#define ROW(symbol, family, convention, width) {#symbol, &families::family, Convention::convention, Width::width},
+namespace {
+
+struct FormMeaning {
+    Convention convention;
+    Width width;
+};
+
+constexpr FormMeaning meanings[] = {
+#define FORM(form, convention, width) {Convention::convention, Width::width},
 #include "shim/table/functions.def"
-#undef ROW
+};
+
+constexpr Function make_function(std::string_view name, const Family& family, NameForm form) {
+    const FormMeaning& meaning = meanings[static_cast<std::size_t>(form)];
+    return {name, &family, form, meaning.convention, meaning.width};
+}
+
+}  // namespace
+
+constexpr Function functions[function_count] = {
+#define ROW(symbol, family, form) make_function(#symbol, families::family, NameForm::form),
+#include "shim/table/functions.def"
 };
 
 namespace {
@@ -42,41 +60,9 @@ FunctionIndex find_function(const char* symbol) {
     return -1;
 }
 
-FunctionIndex underscored(FunctionIndex bare) {
-    char name[64];
-    std::size_t length = 0;
-    for (char letter : functions[bare].name)
-        name[length++] = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + ('a' - 'A')) : letter;
-    name[length++] = '_';
-    name[length] = '\0';
-    return find_function(name);
-}
-
-FunctionIndex row_beside(const Function& function, std::string_view family) {
-    const std::string_view name = function.name;
-    const std::string_view own = function.family->name;
-    const bool upper = name[0] >= 'A' && name[0] <= 'Z';
-    const auto fold = [upper](char letter) {
-        return upper && letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
-    };
-    for (std::size_t begin = 0; begin + own.size() <= name.size(); ++begin) {
-        std::size_t matched = 0;
-        while (matched < own.size() && name[begin + matched] == fold(own[matched])) ++matched;
-        if (matched < own.size()) continue;
-        std::array<char, 64> text{};
-        std::size_t size = 0;
-        const auto append = [&](std::string_view part) {
-            for (char letter : part)
-                if (size + 1 < text.size()) text[size++] = letter;
-        };
-        append(name.substr(0, begin));
-        for (char letter : family) {
-            const char folded = fold(letter);
-            append({&folded, 1});
-        }
-        append(name.substr(begin + own.size()));
-        return find_function(text.data());
-    }
+FunctionIndex find_function(const Family& family, NameForm form) {
+    for (FunctionIndex index = 0; index < function_count; ++index)
+        if (functions[index].family == &family && functions[index].form == form) return index;
     return -1;
 }
 

@@ -1,4 +1,4 @@
-// The registry of intercepted functions: table/functions.def as data.
+// The registry of intercepted functions: table/functions.def as data. A function is a family under a name form.
 #pragma once
 
 #include <cstdint>
@@ -8,37 +8,61 @@
 
 namespace fp32shim {
 
+enum class Convention : std::uint8_t {
+    fortran,  ///< all arguments by reference
+    cblas,    ///< options and sizes by value, layout first
+    bare,     ///< fortran, under a name that any library may use for something else
+    cublas,   ///< options (cuBLAS's enums) and sizes by value, scalars by pointer, handle first; cublasXt, cublasLt
+              ///< too
+    legacy,   ///< cuBLAS before version 2: no handle, options as characters, scalars by value, no status
+};
+
+constexpr bool is_of_cublas(Convention convention) {
+    return convention == Convention::cublas || convention == Convention::legacy;
+}
+
+/// Width of integer arguments; `probe` where the name does not fix it.
+enum class Width : std::uint8_t { probe, lp64, ilp64 };
+
+/// The forms of a name: `sgemm_`, `cblas_sgemm64_`. See table/functions.def.
+enum class NameForm : std::uint8_t {
+#define FORM(form, convention, width) form,
+#include "shim/table/functions.def"
+};
+
 struct Function {
     std::string_view name;
     const Family* family;
+    NameForm form;
     Convention convention;
     Width width;
 
     const Positions& positions() const { return convention == Convention::cblas ? family->cblas : family->fortran; }
+
+    bool multiplies() const { return family->treatment != Treatment::state; }
+    /// Returns the family with its operation and operand type. Precondition: multiplies().
+    const ProductFamily& product() const { return static_cast<const ProductFamily&>(*family); }
+    /// Returns the family with the function's effect. Precondition: !multiplies().
+    const StateFamily& state() const { return static_cast<const StateFamily&>(*family); }
 };
 
 /// An index into the table; also the number of the entry point.
 using FunctionIndex = std::int32_t;
 
 enum : FunctionIndex {
-#define ROW(symbol, family, convention, width) row_##symbol,
+#define ROW(symbol, family, form) row_##symbol,
 #include "shim/table/functions.def"
-#undef ROW
     function_count
 };
 
 extern const Function functions[function_count];
 
-/// The row of a symbol name, or -1. Calls nothing outside this library: `dlsym` comes through here before the
+/// Returns the row of a symbol name, or -1. It calls nothing outside this library, since `dlsym` calls it before the
 /// libraries of a sanitizer or allocator work.
 FunctionIndex find_function(const char* symbol);
 
-/// The row of the same family member's name with an underscore (`sgemm_` for `sgemm`, `SGEMM`): the name that a
-/// provider of a bare name must also have.
-FunctionIndex underscored(FunctionIndex bare);
-
-/// The row of another family's name of the same form (`cgemm` for `scipy_cblas_csyrk64_`: `scipy_cblas_cgemm64_`), or
-/// -1.
-FunctionIndex row_beside(const Function& function, std::string_view family);
+/// Returns the first row of a family under a name form, or -1: `scipy_cblas_cgemm64_` for cgemm and the form of
+/// `scipy_cblas_csyrk64_`.
+FunctionIndex find_function(const Family& family, NameForm form);
 
 }  // namespace fp32shim

@@ -92,6 +92,14 @@ def test_the_columns_of_the_report_are_the_keys_of_a_row(folder):
     assert all(f"`{name}`" in page for name in COUNTS)
 
 
+def test_the_codes_of_reasons_are_those_of_the_table_in_its_order():
+    table = re.findall(r"^REASON\((\d+), (\w+),", (shim.ROOT / "policy/reasons.def").read_text(), flags=re.MULTILINE)
+    codes = [code for _, code in table]
+    assert [int(number) for number, _ in table] == list(range(len(codes)))
+    decision = section("log-format.md", "### `decision`").split("\n`reason` is one of\n")[1]
+    assert re.findall(r"^\| `(\w+)` \|", decision, flags=re.MULTILINE) == codes
+
+
 def test_the_names_of_the_columns_come_first_also_where_nothing_follows(folder):
     for command in ("log", "report"):
         text = fp32shim(command, "--format", "csv", "--m", "9999", folder).stdout
@@ -148,8 +156,8 @@ def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title,
     # The line of an array or object may be those of what is in it.
     parents = {key for key in keys if any(other.startswith((key + ".", key + "[]")) for other in described)}
     assert sorted(keys - parents - described) == []
-    empty = ("gpus.devices[].", "program.processes[].roads[].", "program.processes[].notes[].", "not_seen[].",
-             "blas_libraries[].", "roads_not_seen[].", "assumed_unused[].", "settings.preloads[].",
+    empty = ("gpus.devices[].", "program.processes[].bypasses[].", "program.processes[].notes[].", "not_seen[].",
+             "blas_libraries[].", "bypasses[].", "assumed_unused[].", "settings.preloads[].",
              "processes[].files[].")
     assert sorted(key for key in described - keys if not key.startswith(empty)) == []
 

@@ -637,22 +637,22 @@ def test_the_reader_needs_no_right_to_write(folder):
 SEGMENT = 65536
 
 
-def with_lane(content, lane):
-    """A recording whose counters, rings and events are another lane's."""
+def with_slot(content, slot):
+    """A recording whose counters, rings and events are another slot's."""
     changed = bytearray(content)
     for offset in range(SEGMENT, len(changed), SEGMENT):
         if struct.unpack_from("<I", changed, offset)[0] in (3, 4, 5):
-            struct.pack_into("<I", changed, offset + 4, lane)
+            struct.pack_into("<I", changed, offset + 4, slot)
     return changed
 
 
-@pytest.mark.parametrize("lane", [0xffffffff, 0xfffffffe, 0x10000000, 1 << 22])
-def test_lanes_that_cannot_be_are_named_and_left_out(tmp_path, lane):
+@pytest.mark.parametrize("slot", [0xffffffff, 0xfffffffe, 0x10000000, 1 << 22])
+def test_slots_that_cannot_be_are_named_and_left_out(tmp_path, slot):
     path = make_recording(tmp_path / "a.fp32rec", "calls", TF32)
-    path.write_bytes(with_lane(path.read_bytes(), lane))
+    path.write_bytes(with_slot(path.read_bytes(), slot))
     for command in ("report", "log"):
         result = fp32shim(command, path)
-        assert result.returncode == 1 and f"a segment of lane {lane}, but lanes are below 4194304" in result.stderr
+        assert result.returncode == 1 and f"a segment of slot {slot}, but slots are below 4194304" in result.stderr
 
 
 def test_a_small_file_that_names_a_text_many_times_takes_no_more_memory_than_it_has_to(tmp_path):

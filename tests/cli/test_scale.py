@@ -31,8 +31,8 @@ def header(*, segments, start=1, level=1):
     return golden
 
 
-def segment(kind, sequence, content, *, lane=0, count=0):
-    head = struct.pack("<4I", kind, lane, sequence, count).ljust(64, b"\0")
+def segment(kind, sequence, content, *, slot=0, count=0):
+    head = struct.pack("<4I", kind, slot, sequence, count).ljust(64, b"\0")
     return (head + content).ljust(SEGMENT, b"\0")
 
 
@@ -146,7 +146,7 @@ def test_segments_of_holes_cost_their_headers(tmp_path, kind):
         file.write(header(segments=count))
         for number in range(count):
             file.seek((number + 1) * SEGMENT)
-            file.write(segment(kind, number, b"", lane=number)[:64])
+            file.write(segment(kind, number, b"", slot=number)[:64])
         file.truncate((count + 1) * SEGMENT)
     status, seconds, memory, _ = measured("report", recording)
     assert status == 0

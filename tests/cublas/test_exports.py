@@ -16,8 +16,8 @@ sys.path.insert(0, str(HERE / "real"))
 
 import libraries  # noqa: E402
 from libraries import STAND_IN, exports, need  # noqa: E402
+from shim import intercepted_functions  # noqa: E402
 
-ROOT = HERE.parents[1]
 # Rows that only libraries newer than the toolkit's can have.
 ONLY_IN_13_10 = {"cublasLtMatmulAlgoCheckForStream", "cublasLtMatmulAlgoGetHeuristicForStream"}
 
@@ -47,7 +47,7 @@ def read_exceptions(text):
 
 
 def read_table():
-    return set(re.findall(r"^ROW\((cublas\w+),", (ROOT / "shim/table/functions.def").read_text(), re.MULTILINE))
+    return {name for name in intercepted_functions() if name.startswith("cublas")}
 
 
 def unclassified(names, table, exceptions):

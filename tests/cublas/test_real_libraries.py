@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE / "real"))
 
 import libraries  # noqa: E402
 from libraries import CLIENTS, STAND_IN, need  # noqa: E402
-from shim import SYSTEM_PYTHON, explain, run  # noqa: E402
+from shim import SYSTEM_PYTHON, explain, intercepted_functions, run  # noqa: E402
 
 PARTS = ["state", "products", "legacy", "xt", "lt", "descriptors"]
 EVERYTHING = """
@@ -91,9 +91,8 @@ STATE = re.compile(r"cublas(Lt)?(Create|Destroy|SetMathMode|GetMathMode|SetEmula
 def test_each_product_is_logged_with_the_status_that_it_returned(name, way):
     words, how = client(name, way, "products", "legacy", "xt", "lt")
     shimmed = run(*words, precision="high", **how)
-    table = set(re.findall(r"^ROW\((cublas\w+),", (HERE.parents[1] / "shim/table/functions.def").read_text(), re.MULTILINE))
     returned = {function: int(status) for function, status in re.findall(r"^(cublas\w+) (\d+)$", shimmed.stdout, re.M)}
-    products = {function for function in table & set(returned) if not STATE.fullmatch(function)}
+    products = {function for function in intercepted_functions() & set(returned) if not STATE.fullmatch(function)}
     assert len(products) > 100
     assert {decision["function"] for decision in shimmed.decisions} == products
     for decision in shimmed.decisions:

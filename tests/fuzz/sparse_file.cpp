@@ -96,11 +96,11 @@ void read_everything(const std::string& file) {
         std::uint64_t events = 0;
         std::vector<std::uint64_t> last;
         reader.visit_events([&](const RecordedEvent& event) {
-            if (event.lane >= format::segment_limit || event.begin_ns() > event.end_ns) std::abort();
-            if (event.lane < 64) {
-                last.resize(std::max<std::size_t>(last.size(), event.lane + 1));
-                if (event.ticks <= last[event.lane]) std::abort();
-                last[event.lane] = event.ticks;
+            if (event.slot >= format::segment_limit || event.begin_ns() > event.end_ns) std::abort();
+            if (event.slot < 64) {
+                last.resize(std::max<std::size_t>(last.size(), event.slot + 1));
+                if (event.ticks <= last[event.slot]) std::abort();
+                last[event.slot] = event.ticks;
             }
             return ++events > 0;
         });

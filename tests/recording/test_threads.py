@@ -6,13 +6,13 @@ import shim
 from recorded import ALL_DONE, read, record, record_beside_plain, said
 
 
-def test_a_thousand_short_threads_use_a_few_lanes_again(tmp_path):
+def test_a_thousand_short_threads_use_a_few_slots_again(tmp_path):
     log = tmp_path / "run.fp32rec"
     result = record_beside_plain("products:1", "threads:1000", log=log)
     assert said(result) == []
     content = read(log)
     assert (content["calls"], content["events"], content["problems"]) == (1001, 1001, 0)
-    assert content["lanes"] == 2, "one of the main thread, one of all the others"
+    assert content["slots"] == 2, "one of the main thread, one of all the others"
     assert log.stat().st_size <= (5 + 2 * 2) * 65536
     assert len(content["threads"]) >= 1000, "every event still says which thread it was"
 
@@ -21,7 +21,7 @@ def test_short_threads_are_told_apart_where_events_fill_many_segments(tmp_path):
     log = tmp_path / "run.fp32rec"
     record("threads:5000", log=log)
     content = read(log)
-    assert (content["calls"], content["events"], content["problems"], content["lanes"]) == (5000, 5000, 0, 1)
+    assert (content["calls"], content["events"], content["problems"], content["slots"]) == (5000, 5000, 0, 1)
     assert len(content["threads"]) > 4900, "the kernel may give an id again, but not often"
 
 

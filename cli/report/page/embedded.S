@@ -1,4 +1,4 @@
-// The files of the report's page, as bytes of the command: report/html.cpp puts them together.
+// Parts of the report's page, as bytes of the command: report/html.cpp joins them.
 #if defined(__aarch64__) || defined(__x86_64__)
 
     .macro embed name, file

@@ -28,7 +28,7 @@
     return `${three(value / 1000 ** power)} ${prefixes[power]}`.trimEnd();
   }
   const flops = (value) => value > 0 ? `${prefixed(value)}${/[A-Z]$/i.test(prefixed(value)) ? "" : " "}flop` : "–";
-  // What there is does not become nothing by rounding, nor what is missing.
+  // Rounding never turns a few into none, nor nearly all into all.
   function percent(part, whole) {
     const share = 100 * part / whole;
     if (!(whole > 0)) return "";
@@ -72,7 +72,7 @@
   const elements = (row) => sizes(row).reduce((product, size) => product * size, sizes(row).length ? row.batch ?? 1 : 0);
   const work = (row) => row.flops_total ?? (row.flops ?? 0) * row.calls;
   const mean = (row) => row.host_ns / Math.max(row.calls, 1);
-  // Of short calls, only some are timed.
+  // An estimate, since only some of the short calls are timed.
   const isEstimated = (row) => row.timed_calls < row.calls;
   const route = (row) => `${row.caller ?? "?"} → ${row.provider ?? "?"}`;
   const source = (row) => row.rule ? `rule “${row.rule}”` : row.source ?? "";
@@ -83,7 +83,7 @@
     const text = [row.m, row.n, row.k].map((length) => length ?? "?").join("×");
     return (row.sizes_folded ? "≤ " : "") + text;
   }
-  // Of the largest of m, n and k: above one power of two, up to the next.
+  // Class of the largest of m, n and k: above one power of two, up to the next.
   function sizeClass(row) {
     if (row.isGroup) return row.max_dim_to ?? -1;
     const largest = Math.max(row.m ?? -1, row.n ?? -1, row.k ?? -1);
@@ -294,7 +294,7 @@
     return entry.element;
   }
 
-  // The rows merged as fp32shim report --by merges them.
+  // Merges rows like fp32shim report --by.
   function groupedEntries() {
     const by = grouping();
     const groups = new Map();
@@ -348,7 +348,7 @@
     $("more-rows").textContent = `${counted(keyed.length - drawn, "more row")} of this table`;
   }
 
-  // The answer to the filters, and what about it cannot be told.
+  // Answer to the filters, and its limits.
   function showAnswer(uncertain) {
     const sum = (value) => chosen.reduce((total, {row}) => total + value(row), 0);
     const decisions = sum((row) => row.decisions);
@@ -484,7 +484,7 @@
     },
   };
 
-  // What a round step between so many ticks of a time is: whole minutes where duration() has no seconds any more.
+  // Returns a round step for about so many ticks of time: whole minutes once duration() shows no seconds.
   function timeStep(total_ns, ticks) {
     const least = Math.max(total_ns / ticks, 1);
     const day = 24 * 60;
@@ -631,7 +631,7 @@
     return clusters;
   }
 
-  // What the map draws: those of several formats that would hide each other stand side by side.
+  // Points of the map; those of several formats that would hide each other stand side by side.
   function clustersOf(points, ranges, width, height) {
     const apart = 19;  // pixels
     const scale = ([lowest, highest], length) => length / Math.log(highest / lowest);
@@ -656,7 +656,7 @@
   // Shapes that have room for a number.
   const countShape = (format) => ["circle", "rect", "rectRounded", "rectRot", "triangle"].includes(shapes[format]) ? shapes[format] : "circle";
 
-  // How many decisions a point stands for.
+  // Number of decisions of a point.
   const clusterCounts = {
     id: "counts",
     afterDatasetsDraw(chart) {

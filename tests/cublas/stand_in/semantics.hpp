@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "rounding.hpp"
+#include "products/rounding.hpp"
 
 namespace stand_in {
 

@@ -55,8 +55,8 @@ int main(int argc, char** argv) {
     std::printf(R"({"calls": %llu, "uncounted_calls": %llu, "events": %llu, "unknown_rows": %llu, )",
                 number(reader.total_calls()), number(reader.uncounted_calls()), events, unknown_rows);
     std::printf(
-        R"("dropped_events": %llu, "overwritten_events": %llu, "lanes": %zu, "rows": %llu, "problems": %zu, )",
-        number(reader.dropped_events()), number(reader.overwritten_events()), reader.lanes().size(), rows,
+        R"("dropped_events": %llu, "overwritten_events": %llu, "slots": %zu, "rows": %llu, "problems": %zu, )",
+        number(reader.dropped_events()), number(reader.overwritten_events()), reader.slots().size(), rows,
         reader.problems().size());
     std::printf(R"("last_error": %d, "threads": {)", reader.facts().last_error);
     const char* separator = "";

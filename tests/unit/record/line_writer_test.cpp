@@ -1,5 +1,5 @@
-// Escaping, cutting and times: record/lines/line_writer.hpp.
-#include "record/lines/line_writer.hpp"
+// Escaping, cutting and times: system/line_writer.hpp and record/lines/json_line.hpp.
+#include "record/lines/json_line.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,8 @@
 #include <string>
 
 namespace fp32shim::record {
+using system::LineWriter;
+
 namespace {
 
 std::string escaped(std::string_view value, std::size_t limit = 1000) {

@@ -15,6 +15,7 @@
 #include "../in_child.hpp"
 #include "record/read/reader.hpp"
 #include "record/write/writer.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::record::test {
 

@@ -135,7 +135,7 @@ TEST(RecordingLife, AFullFileDropsEventsAndSaysHowMany) {
     EXPECT_EQ(calls_of_square(*read_recording(folder / "run.fp32rec"), 2), 1U);
 }
 
-TEST(RecordingLife, AThreadThatTakesOverAFullLaneIsNoDroppedEvent) {
+TEST(RecordingLife, AThreadThatTakesOverAFullSlotIsNoDroppedEvent) {
     const TemporaryFolder folder;
     RecordingSettings settings;
     settings.max_size = smallest_recording;
@@ -153,7 +153,7 @@ TEST(RecordingLife, AThreadThatTakesOverAFullLaneIsNoDroppedEvent) {
     const auto reader = read_recording(folder / "run.fp32rec");
     const std::vector<RecordedEvent> events = events_of(*reader);
     expect_no_problems(*reader);
-    EXPECT_EQ(reader->lanes().size(), 1U);
+    EXPECT_EQ(reader->slots().size(), 1U);
     EXPECT_EQ(reader->total_calls(), calls + threads);
     EXPECT_EQ(events.size() + reader->dropped_events(), calls + threads);
 }
@@ -474,7 +474,7 @@ TEST(RecordingLife, ForkWhileOtherThreadsAreInTheMiddleOfAnything) {
         threads.emplace_back([&, thread] {
             std::uint64_t own = 0;
             while (!is_done) {
-                // Threads come and go, and everything is new: rows, lanes, segments.
+                // Threads come and go, and everything is new: rows, slots, segments.
                 ThreadWriter* writer = recording->attach();
                 for (int i = 0; i < 50; ++i, ++own)
                     count_square(*recording, *writer, static_cast<std::int64_t>(own) * 3 + thread);
@@ -519,7 +519,7 @@ TEST(RecordingLife, AChildThatCannotHaveAFileSaysSoOnceAndWritesNowhere) {
             count_square(*recording, *other, 1);
             recording->detach(other);
         });
-        const bool says_nothing_of_commands = !recording->has_command() && !recording->take_command();
+        const bool says_nothing_of_commands = !recording->has_command() && recording->changes() == nullptr;
         return said.size() == 1 && said[0].find("this forked process records nothing") != std::string::npos &&
                        recording->path().empty() && says_nothing_of_commands
                    ? 0

@@ -25,7 +25,7 @@ class Changed {
         const auto recording = open_recording(path_);
         ThreadWriter* writer = recording->attach();
         for (int i = 0; i < 3; ++i) count_square(*recording, *writer, 8);
-        recording->note_object({"/usr/lib/libfoo.so", {}, false});
+        recording->objects()->note({"/usr/lib/libfoo.so", {}, false});
         bytes_ = bytes_of(path_);
     }
     template <class Segment>
@@ -59,15 +59,15 @@ bool has_problem(const RecordingReader& reader, std::uint64_t offset, const std:
     });
 }
 
-TEST(RecordingReader, LeavesOutSegmentsOfLanesThatCannotBe) {
-    for (const std::uint32_t lane : {UINT32_MAX, UINT32_MAX - 1, format::segment_limit}) {
+TEST(RecordingReader, LeavesOutSegmentsOfSlotsThatCannotBe) {
+    for (const std::uint32_t slot : {UINT32_MAX, UINT32_MAX - 1, format::segment_limit}) {
         Changed file;
         const std::uint64_t ring = file.offset_of(SegmentKind::ring);
-        file.segment<format::EventSegment>(SegmentKind::ring).header.lane = lane;
+        file.segment<format::EventSegment>(SegmentKind::ring).header.slot = slot;
         const auto reader = file.read();
-        EXPECT_TRUE(has_problem(*reader, ring, "lane " + std::to_string(lane)));
+        EXPECT_TRUE(has_problem(*reader, ring, "slot " + std::to_string(slot)));
         EXPECT_TRUE(events_of(*reader).empty());
-        EXPECT_EQ(reader->lanes().size(), 1U);
+        EXPECT_EQ(reader->slots().size(), 1U);
         EXPECT_EQ(reader->total_calls(), 3U);
     }
 }

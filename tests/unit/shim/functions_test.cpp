@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <set>
 #include <string>
 
@@ -27,15 +28,36 @@ TEST(Functions, AreNotFoundByOtherNames) {
         EXPECT_EQ(find_function(name), -1) << name;
 }
 
+TEST(Functions, AreFoundByFamilyAndForm) {
+    const auto beside = [](const char* name, const Family& family) {
+        const FunctionIndex found = find_function(family, functions[find_function(name)].form);
+        return found < 0 ? "" : name_of(found);
+    };
+    EXPECT_EQ(beside("scipy_cblas_csyrk64_", families::cgemm), "scipy_cblas_cgemm64_");
+    EXPECT_EQ(beside("CGEMM3M_BATCH", families::cgemm), "CGEMM");
+    EXPECT_EQ(beside("cblas_strsm_batch_64", families::strsm), "cblas_strsm_64");
+    EXPECT_EQ(beside("sgemmtr_", families::sgemmt), "sgemmt_");
+    EXPECT_EQ(beside("cublasSgemmBatched_64", families::cublas_gemm_batched_ex), "cublasGemmBatchedEx_64");
+    EXPECT_EQ(beside("cublasSgemm_v2", families::sgemm), "");
+    EXPECT_EQ(beside("scipy_sgemm_", families::ssyrk_batch), "");
+}
+
+TEST(Functions, OfTheCpuHaveOneNameOfEachForm) {
+    for (FunctionIndex index = 0; index < function_count; ++index) {
+        if (is_of_cublas(functions[index].convention)) continue;
+        EXPECT_EQ(find_function(*functions[index].family, functions[index].form), index) << name_of(index);
+    }
+}
+
 TEST(Functions, UnderBareNamesHaveAnUnderscoredOne) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         if (functions[index].convention != Convention::bare) continue;
-        const FunctionIndex known = underscored(index);
+        const FunctionIndex known = find_function(*functions[index].family, NameForm::underscored);
         ASSERT_GE(known, 0) << name_of(index);
-        EXPECT_EQ(functions[known].family, functions[index].family) << name_of(index);
+        std::string expected = name_of(index) + "_";
+        for (char& letter : expected) letter = static_cast<char>(std::tolower(letter));
+        EXPECT_EQ(name_of(known), expected);
     }
-    EXPECT_EQ(name_of(underscored(find_function("SGEMM"))), "sgemm_");
-    EXPECT_EQ(name_of(underscored(find_function("sgemm"))), "sgemm_");
 }
 
 TEST(Functions, PassNoMoreArgumentsThanCanBeCalledWith) {
@@ -137,8 +159,9 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
 TEST(Functions, OfCublasTakeTheirHandleFirst) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         const Function& function = functions[index];
+        const bool creates_no_handle = function.multiplies() || function.state().effect != Effect::handle_created;
         const bool has_handle = function.positions().of(Role::handle) >= 0;
-        if (function.convention == Convention::cublas && function.family->road != Road::handle_created) {
+        if (function.convention == Convention::cublas && creates_no_handle) {
             EXPECT_EQ(function.positions().of(Role::handle), 0) << name_of(index);
         } else {
             EXPECT_FALSE(has_handle) << name_of(index);
@@ -149,12 +172,11 @@ TEST(Functions, OfCublasTakeTheirHandleFirst) {
 TEST(Functions, OfCublasThatGoByComputeTypeNameAFunctionOfTheTable) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         const Function& function = functions[index];
-        if (function.family->road != Road::compute_type) continue;
-        std::string name(function.family->with_compute_type);
-        if (function.width == Width::ilp64) name += "_64";
-        const FunctionIndex form = find_function(name.c_str());
-        ASSERT_GE(form, 0) << name_of(index);
-        EXPECT_GE(functions[form].positions().of(Role::compute_type), 0) << name;
+        if (!function.multiplies() || function.product().road != Road::compute_type) continue;
+        const FunctionIndex typed = find_function(*function.product().with_compute_type, function.form);
+        ASSERT_GE(typed, 0) << name_of(index);
+        EXPECT_EQ(functions[typed].width, function.width) << name_of(index);
+        EXPECT_GE(functions[typed].positions().of(Role::compute_type), 0) << name_of(index);
     }
 }
 

@@ -1,0 +1,77 @@
+// A decision as a row of a recording stores it, and back. record/decision_fields.def lists the fields.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+#include "record/events.hpp"
+#include "record/format/format.hpp"
+
+namespace fp32shim::record::format {
+
+template <class Value, class Stored>
+void store(const Value& value, Stored& stored) {
+    if constexpr (std::is_same_v<Value, std::optional<policy::Applied>>)
+        stored = value ? static_cast<std::uint8_t>(*value) : no_actual;
+    else if constexpr (std::is_same_v<Value, std::optional<int>>)
+        stored = value.value_or(no_status);
+    else
+        stored = static_cast<Stored>(value);
+}
+
+template <class Value, class Stored>
+void load(const Stored& stored, Value& value) {
+    if constexpr (std::is_same_v<Value, std::optional<policy::Applied>>)
+        value = stored == no_actual ? std::nullopt : Value(static_cast<policy::Applied>(stored));
+    else if constexpr (std::is_same_v<Value, std::optional<int>>)
+        value = stored == no_status ? std::nullopt : Value(stored);
+    else
+        value = static_cast<Value>(stored);
+}
+
+/// How many fields are texts.
+inline constexpr std::size_t texts_of_a_row = 0
+#define DECISION_FIELD(key, member, ...) +(std::is_same_v<decltype(RowContent::key), StringId> ? 1 : 0)
+#define CALL_FIELD(...)
+#include "record/decision_fields.def"
+    ;
+
+/// Fills `content` from a decision. `intern(text, id)` finds a text's id, or returns false where there is no room:
+/// then this returns false too.
+template <class Intern>
+bool to_content(const DecisionEvent& decision, RowContent& content, const Intern& intern) {
+    const auto put = [&](const auto& value, auto& stored) {
+        if constexpr (std::is_same_v<decltype(value), const std::string_view&>) {
+            return intern(value, stored);
+        } else {
+            store(value, stored);
+            return true;
+        }
+    };
+#define DECISION_FIELD(key, member, ...) \
+    if (!put(decision.member, content.key)) return false;
+#define CALL_FIELD(...)
+#include "record/decision_fields.def"
+    return true;
+}
+
+/// Returns the decision that a row has stored. `text_of(id)` gives a view of each text.
+template <class TextOf>
+DecisionEvent to_decision(const RowContent& content, const TextOf& text_of) {
+    DecisionEvent decision;
+    const auto take = [&](const auto& stored, auto& value) {
+        if constexpr (std::is_same_v<decltype(value), std::string_view&>)
+            value = text_of(stored);
+        else
+            load(stored, value);
+    };
+#define DECISION_FIELD(key, member, ...) take(content.key, decision.member);
+#define CALL_FIELD(...)
+#include "record/decision_fields.def"
+    return decision;
+}
+
+}  // namespace fp32shim::record::format

@@ -1,0 +1,63 @@
+#include "record/lines/json_line.hpp"
+
+namespace fp32shim::record {
+
+system::LineWriter& JsonLine::begin(std::string_view key) {
+    if (writer_.size() > 1) writer_.text(",");
+    return writer_.text("\"").text(key).text("\":");
+}
+
+JsonLine& JsonLine::members(std::string_view members) {
+    if (writer_.size() > 1) writer_.text(",");
+    writer_.text(members);
+    return *this;
+}
+
+JsonLine& JsonLine::string(std::string_view key, std::string_view value, std::size_t limit) {
+    if (value.empty()) return null(key);
+    begin(key).text("\"").escaped(value, limit).text("\"");
+    return *this;
+}
+
+JsonLine& JsonLine::code(std::string_view key, std::string_view value) {
+    if (value.empty()) return null(key);
+    begin(key).text("\"").text(value).text("\"");
+    return *this;
+}
+
+JsonLine& JsonLine::letter(std::string_view key, char value) {
+    return string(key, std::string_view(&value, value == '\0' ? 0 : 1), 6);
+}
+
+JsonLine& JsonLine::integer(std::string_view key, std::optional<std::int64_t> value) {
+    if (!value) return null(key);
+    begin(key).number(*value);
+    return *this;
+}
+
+JsonLine& JsonLine::size(std::string_view key, std::int64_t value) {
+    return integer(key, value == -1 ? std::nullopt : std::optional(value));
+}
+
+JsonLine& JsonLine::null(std::string_view key) {
+    begin(key).text("null");
+    return *this;
+}
+
+JsonLine& JsonLine::utc_time(std::string_view key, std::int64_t time_ns) {
+    begin(key).text("\"").utc_time(time_ns).text("\"");
+    return *this;
+}
+
+JsonLine& JsonLine::compute_capability(std::string_view key, std::int32_t value) {
+    if (value == 0) return null(key);
+    begin(key).text("\"").number(value / 10).text(".").number(value % 10).text("\"");
+    return *this;
+}
+
+std::size_t JsonLine::finish() {
+    writer_.text("}\n");
+    return writer_.overflowed() ? 0 : writer_.size();
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,38 @@
+#include "record/why_unseen.hpp"
+
+#include <iterator>
+
+namespace fp32shim::record {
+namespace {
+
+#if defined(__x86_64__)
+#define FP32SHIM_MACHINE "x86-64"
+#elif defined(__aarch64__)
+#define FP32SHIM_MACHINE "aarch64"
+#endif
+
+/// By value of WhyUnseen.
+constexpr std::string_view words[] = {
+    {},
+    "is statically linked",
+    "is for another processor or word size than this fp32shim (" FP32SHIM_MACHINE ")",
+    "uses musl, whose loader cannot load a library that was built for glibc",
+    "runs as another user or group (setuid, setgid), for which the loader ignores a preload",
+    "has capabilities of its own (setcap), for which the loader ignores a preload",
+    "cannot be read, so its kind is not known",
+    "was started without the shim in LD_PRELOAD",
+    "was started where the library that LD_PRELOAD names is not there (a chroot, or a container)",
+    "was started where the folder of the recordings is not there (a chroot, or a container)",
+    "was started with another FP32_MATMUL_LOG, or none: it records elsewhere, or nothing",
+    "was started with FP32_MATMUL_DISABLE=1",
+};
+static_assert(std::size(words) == static_cast<std::size_t>(WhyUnseen::switched_off) + 1);
+
+}  // namespace
+
+std::string_view to_string(WhyUnseen why) {
+    const auto value = static_cast<std::size_t>(why);
+    return value < std::size(words) ? words[value] : std::string_view();
+}
+
+}  // namespace fp32shim::record

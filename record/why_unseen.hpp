@@ -1,0 +1,29 @@
+// Reasons why a started program does not have the shim in it, and their words.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace fp32shim::record {
+
+/// The reason why a program is not seen. Values are in recordings (format/format.hpp): a new one goes to the end.
+enum class WhyUnseen : std::uint8_t {
+    seen,
+    statically_linked,
+    other_machine,
+    musl,
+    other_user,
+    capabilities,
+    not_readable,
+    no_preload,
+    library_out_of_reach,
+    log_out_of_reach,
+    other_log,
+    switched_off,
+};
+
+/// Returns words that follow the program's name: `is statically linked`. Empty for `seen`, and for values that this
+/// version does not know.
+std::string_view to_string(WhyUnseen why);
+
+}  // namespace fp32shim::record

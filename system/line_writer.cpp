@@ -1,0 +1,137 @@
+#include "system/line_writer.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+
+#include "system/plain_text.hpp"
+
+namespace fp32shim::system {
+
+namespace {
+
+constexpr std::string_view ellipsis = "\xE2\x80\xA6";
+
+/// One character of the value and what stands for it in JSON.
+struct Shown {
+    std::size_t length;     ///< bytes of the value
+    std::string_view json;  ///< either the value's own bytes or an escape in `escape`
+};
+
+/// Writes `\uNNNN`, or two of those for a character beyond U+FFFF.
+std::string_view unicode_escape(char32_t code, char (&escape)[12]) {
+    constexpr char hex[] = "0123456789abcdef";
+    std::size_t size = 0;
+    const auto add = [&](char32_t unit) {
+        escape[size++] = '\\';
+        escape[size++] = 'u';
+        for (int shift = 12; shift >= 0; shift -= 4) escape[size++] = hex[unit >> shift & 15];
+    };
+    if (code > 0xffff) {
+        add(0xd800 + ((code - 0x10000) >> 10));
+        add(0xdc00 + ((code - 0x10000) & 0x3ff));
+    } else {
+        add(code);
+    }
+    return {escape, size};
+}
+
+Shown next_character(std::string_view rest, char (&escape)[12]) {
+    switch (rest[0]) {
+        case '"':
+            return {1, "\\\""};
+        case '\\':
+            return {1, "\\\\"};
+        case '\n':
+            return {1, "\\n"};
+        case '\r':
+            return {1, "\\r"};
+        case '\t':
+            return {1, "\\t"};
+        default:
+            break;
+    }
+    const Character character = first_character(rest);
+    if (!character.is_utf8) return {1, utf8_replacement};
+    // Of those that are not plain, JSON asks for an escape of some only; but these lines are also read on terminals.
+    if (!character.is_plain) return {character.length, unicode_escape(character.code, escape)};
+    return {character.length, rest.substr(0, character.length)};
+}
+
+struct CivilTime {
+    std::chrono::year_month_day date;
+    std::int64_t hours, minutes, seconds, nanoseconds;
+};
+
+CivilTime civil(std::int64_t time_ns) {
+    using namespace std::chrono;
+    const sys_time<nanoseconds> time{nanoseconds{time_ns}};
+    const sys_days day = floor<days>(time);
+    const hh_mm_ss<nanoseconds> clock{time - day};
+    return {day, clock.hours().count(), clock.minutes().count(), clock.seconds().count(), clock.subseconds().count()};
+}
+
+}  // namespace
+
+LineWriter& LineWriter::text(std::string_view text) {
+    if (overflowed_ || text.size() > out_.size() - size_) {
+        overflowed_ = true;
+        return *this;
+    }
+    size_ += text.copy(out_.data() + size_, text.size());
+    return *this;
+}
+
+LineWriter& LineWriter::number(std::int64_t value) {
+    char digits[20];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    return text({digits, static_cast<std::size_t>(end - digits)});
+}
+
+LineWriter& LineWriter::padded(std::int64_t value, int digits) {
+    std::int64_t next_power = 10;
+    for (int i = 1; i < digits; ++i, next_power *= 10) {
+    }
+    for (next_power /= 10; next_power > 1 && value < next_power; next_power /= 10) text("0");
+    return number(value);
+}
+
+LineWriter& LineWriter::utc_time(std::int64_t time_ns) {
+    const CivilTime time = civil(time_ns);
+    padded(int{time.date.year()}, 4).text("-");
+    padded(unsigned{time.date.month()}, 2).text("-");
+    padded(unsigned{time.date.day()}, 2).text("T");
+    padded(time.hours, 2).text(":");
+    padded(time.minutes, 2).text(":");
+    padded(time.seconds, 2).text(".");
+    return padded(time.nanoseconds, 9).text("Z");
+}
+
+LineWriter& LineWriter::compact_utc_time(std::int64_t time_ns) {
+    const CivilTime time = civil(time_ns);
+    padded(int{time.date.year()}, 4).padded(unsigned{time.date.month()}, 2).padded(unsigned{time.date.day()}, 2);
+    return text("T").padded(time.hours, 2).padded(time.minutes, 2).padded(time.seconds, 2).text("Z");
+}
+
+LineWriter& LineWriter::escaped(std::string_view value, std::size_t limit) {
+    constexpr auto is_itself = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+    const std::size_t room = std::min(limit, out_.size() - size_);
+    if (value.size() <= room && std::all_of(value.begin(), value.end(), is_itself)) return text(value);  // nearly all
+    const std::size_t begin = size_;
+    std::size_t cut = size_;  // the last end of a character that leaves room for the ellipsis
+    while (!value.empty() && !overflowed_) {
+        char escape[12];
+        const Shown character = next_character(value, escape);
+        if (size_ - begin + character.json.size() > limit) {
+            size_ = cut;
+            return text(ellipsis);
+        }
+        text(character.json);
+        value.remove_prefix(character.length);
+        if (size_ - begin + ellipsis.size() <= limit) cut = size_;
+    }
+    return *this;
+}
+
+}  // namespace fp32shim::system

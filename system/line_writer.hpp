@@ -1,0 +1,42 @@
+// Writes text into a buffer of the caller's: no allocation, no locale, no exception.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace fp32shim::system {
+
+/// Appends to a buffer that the caller owns. A text that does not fit is left out, and `overflowed()` is true from
+/// then on. For one thread.
+class LineWriter {
+  public:
+    explicit LineWriter(std::span<char> out) : out_(out) {}
+
+    /// Appends `text` unchanged.
+    LineWriter& text(std::string_view text);
+    LineWriter& number(std::int64_t value);
+    /// Appends a decimal number with leading zeros up to `digits`. Precondition: value >= 0.
+    LineWriter& padded(std::int64_t value, int digits);
+    /// Appends `2026-11-21T08:42:00.123456789Z` (RFC 3339, UTC). `time_ns`: nanoseconds since 1970, may be negative.
+    LineWriter& utc_time(std::int64_t time_ns);
+    /// Appends `20261121T084200Z`, for file names.
+    LineWriter& compact_utc_time(std::int64_t time_ns);
+    /// Appends `value` as the inside of a JSON string: quotes, backslashes and characters that are not plain
+    /// (system/plain_text.hpp) are escaped, and each byte that is not part of valid UTF-8 becomes U+FFFD. A result
+    /// longer than `limit` bytes is cut between two characters and ends in `…` (3 bytes, within the limit).
+    /// Precondition: limit >= 3.
+    LineWriter& escaped(std::string_view value, std::size_t limit);
+
+    std::size_t size() const { return size_; }
+    bool overflowed() const { return overflowed_; }
+    std::string_view view() const { return {out_.data(), size_}; }
+
+  private:
+    std::span<char> out_;
+    std::size_t size_ = 0;
+    bool overflowed_ = false;
+};
+
+}  // namespace fp32shim::system
