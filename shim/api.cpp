@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
 #include "fp32shim/fp32shim.h"
@@ -20,7 +21,6 @@ using policy::Floor;
 using policy::Precision;
 using policy::Source;
 
-/// Puts errno back at the end of a block: the API keeps it.
 class ErrnoKeeper {
   public:
     ErrnoKeeper() : saved_(errno) {}
@@ -109,22 +109,14 @@ int fp32shim_abi_version(void) { return FP32SHIM_ABI_VERSION; }
 const char* fp32shim_version(void) { return FP32SHIM_VERSION; }
 
 const char* fp32shim_status_string(int status) {
-    switch (status) {
-        case FP32SHIM_OK:
-            return "ok";
-        case FP32SHIM_INVALID_ARGUMENT:
-            return "invalid argument";
-        case FP32SHIM_NOT_ACTIVE:
-            return "fp32shim is not active in this process";
-        case FP32SHIM_SCOPE_MISMATCH:
-            return "pop without push";
-        case FP32SHIM_SCOPE_DEPTH:
-            return "too many scopes, or their labels are too long";
-        case FP32SHIM_POLICY_ERROR:
-            return "the policy has errors";
-        default:
-            return "unknown status";
-    }
+    constexpr const char* texts[] = {"ok",
+                                     "invalid argument",
+                                     "fp32shim is not active in this process",
+                                     "pop without push",
+                                     "too many scopes, or their labels are too long",
+                                     "the policy has errors"};
+    static_assert(std::size(texts) == FP32SHIM_POLICY_ERROR + 1);
+    return status >= 0 && status <= FP32SHIM_POLICY_ERROR ? texts[status] : "unknown status";
 }
 
 int fp32shim_set_precision(const char* precision) {

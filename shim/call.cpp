@@ -3,26 +3,8 @@
 #include "shim/blas/govern.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/cublas/govern.hpp"
-#include "shim/settings/obey_command.hpp"
+#include "shim/settings/settings.hpp"
 #include "shim/sites/find_site.hpp"
-
-namespace fp32shim {
-namespace {
-
-/// Returns true if no call of the site is governed. A site whose target was set under older settings may be governed
-/// in vain, which does no harm.
-bool forwards_all(const Site& site, const Settings& in_force) {
-    return in_force.forward_everything || !site.is_blas || site.forwards_while_bound.load(std::memory_order_relaxed);
-}
-
-/// Returns true if the call cannot be one of BLAS: its function has a name that can be anybody's.
-bool is_somebody_elses(const Site& site, const Frame& frame) {
-    return site.function->convention == Convention::bare &&
-           !blas::arguments_look_like_pointers(*site.function, frame);
-}
-
-}  // namespace
-}  // namespace fp32shim
 
 extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;
@@ -35,7 +17,14 @@ extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, const fp3
     const Settings& in_force = settings();
     // A stand-in has another signature than the function that was called, so it is never jumped to.
     const bool stands_in = site->runs_one_by_one();
-    if (!stands_in && (forwards_all(*site, in_force) || is_somebody_elses(*site, *frame))) return untouched;
+    // A site whose target was set under older settings may be governed in vain, which does no harm.
+    if (!stands_in &&
+        (in_force.forward_everything || !site->is_blas || site->forwards_while_bound.load(std::memory_order_relaxed)))
+        return untouched;
+    // A bare name can be anybody's function.
+    if (!stands_in && site->function->convention == Convention::bare &&
+        !blas::arguments_look_like_pointers(*site->function, *frame))
+        return untouched;
     const bool inner = is_inner(*site, frame);
     if (inner && !stands_in) {
         running.provider->calls_back.store(true, std::memory_order_relaxed);

@@ -37,7 +37,6 @@ class ArgumentReader {
         return is_cblas_ ? letter_of(static_cast<std::int32_t>(word(role)))
                          : upper(*static_cast<const char*>(pointer(role)));
     }
-    /// Reads an option from an array with one entry per group.
     char option(Role role, std::int64_t group) const {
         if (!has(role)) return 0;
         return is_cblas_ ? letter_of(static_cast<const std::int32_t*>(pointer(role))[group])
@@ -77,32 +76,11 @@ class ArgumentReader {
         return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
     }
 
-    /// Returns the letter for an enum of cblas.h.
     static char letter_of(std::int32_t value) {
-        switch (value) {
-            case 111:
-                return 'N';
-            case 112:
-                return 'T';
-            case 113:
-                return 'C';
-            case 114:
-                return 'R';  // OpenBLAS: conjugate, not transposed
-            case 121:
-                return 'U';  // uplo
-            case 122:
-                return 'L';
-            case 131:
-                return 'N';  // diag
-            case 132:
-                return 'U';
-            case 141:
-                return 'L';  // side
-            case 142:
-                return 'R';
-            default:
-                return '?';
-        }
+        // From 111 on, ten places for each: transposition (R: OpenBLAS's conjugate), uplo, diag, side.
+        constexpr std::string_view letters = "NTCR??????UL????????NU????????LR";
+        const auto place = static_cast<std::uint32_t>(value - 111);
+        return place < letters.size() ? letters[place] : '?';
     }
 
     const Positions& positions_;
@@ -158,28 +136,12 @@ void read_single(const ArgumentReader& arguments, const Frame& frame, Product& p
 void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.trans_a = level3.trans_a;
     call.trans_b = level3.trans_b;
+    const Operation operation = level3.operation;
+    const bool is_sided = operation == Operation::symm || operation == Operation::hemm ||
+                          operation == Operation::trmm || operation == Operation::trsm;
     call.n = level3.n;
-    switch (level3.operation) {
-        case Operation::gemm:
-            call.m = level3.m;
-            call.k = level3.k;
-            break;
-        case Operation::gemmt:
-        case Operation::syrk:
-        case Operation::herk:
-        case Operation::syr2k:
-        case Operation::her2k:
-            call.m = level3.n;
-            call.k = level3.k;
-            break;
-        case Operation::symm:
-        case Operation::hemm:
-        case Operation::trmm:
-        case Operation::trsm:
-            call.m = level3.m;
-            call.k = level3.side == 'R' ? level3.n : level3.m;
-            break;
-    }
+    call.m = is_sided || operation == Operation::gemm ? level3.m : level3.n;
+    call.k = !is_sided ? level3.k : level3.side == 'R' ? level3.n : level3.m;
 }
 
 void read_groups(const ArgumentReader& arguments, Product& product) {

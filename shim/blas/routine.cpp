@@ -21,51 +21,34 @@ std::int64_t call_with(void* address, const std::int64_t* words, float first, fl
 // Hidden lengths are always 1, the length at which every option is read: callers written in C leave them out.
 using FrameCall = std::int64_t (*)(void* address, const Frame& frame);
 
-template <std::size_t... I>
-std::int64_t call_fortran(void* address, const Frame& frame) {
-    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., std::int64_t, std::int64_t,
-                                     std::int64_t, std::int64_t);
-    return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., 1, 1, 1, 1);
+template <bool is_cblas, std::size_t... I>
+std::int64_t call_frame(void* address, const Frame& frame) {
+    if constexpr (is_cblas) {
+        using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., float, float);
+        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., frame.real(0), frame.real(1));
+    } else {
+        using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., std::int64_t, std::int64_t,
+                                         std::int64_t, std::int64_t);
+        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., 1, 1, 1, 1);
+    }
 }
 
-template <std::size_t... I>
-std::int64_t call_cblas(void* address, const Frame& frame) {
-    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., float, float);
-    return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., frame.real(0), frame.real(1));
+template <bool is_cblas, std::size_t... I>
+constexpr FrameCall frame_call(std::index_sequence<I...>) {
+    return call_frame<is_cblas, I...>;
 }
-
-template <std::size_t... I>
-constexpr FrameCall fortran_call(std::index_sequence<I...>) {
-    return call_fortran<I...>;
+template <bool is_cblas, std::size_t... N>
+constexpr std::array<FrameCall, sizeof...(N)> frame_calls(std::index_sequence<N...>) {
+    return {frame_call<is_cblas>(std::make_index_sequence<N>{})...};
 }
-template <std::size_t... I>
-constexpr FrameCall cblas_call(std::index_sequence<I...>) {
-    return call_cblas<I...>;
-}
-template <std::size_t... N>
-constexpr std::array<FrameCall, sizeof...(N)> fortran_calls_of(std::index_sequence<N...>) {
-    return {fortran_call(std::make_index_sequence<N>{})...};
-}
-template <std::size_t... N>
-constexpr std::array<FrameCall, sizeof...(N)> cblas_calls_of(std::index_sequence<N...>) {
-    return {cblas_call(std::make_index_sequence<N>{})...};
-}
-constexpr auto fortran_calls = fortran_calls_of(std::make_index_sequence<max_words + 1>{});
-constexpr auto cblas_calls = cblas_calls_of(std::make_index_sequence<max_words + 1>{});
+constexpr auto fortran_calls = frame_calls<false>(std::make_index_sequence<max_words + 1>{});
+constexpr auto cblas_calls = frame_calls<true>(std::make_index_sequence<max_words + 1>{});
 
 constexpr int few_words = 17;  // sgemm_: 13 arguments and two lengths; strmm_: 11 and four
 
 std::int64_t call_words(void* address, const std::int64_t* words, int count, float first, float second) {
     if (count <= few_words) return call_with(address, words, first, second, std::make_index_sequence<few_words>{});
     return call_with(address, words, first, second, std::make_index_sequence<max_words>{});
-}
-
-/// Lengths of character arguments, which Fortran compilers pass behind the last argument.
-constexpr int hidden_lengths = 4;
-
-int append_hidden_lengths(Words& words, int count) {
-    for (int i = 0; i < hidden_lengths; ++i) words[static_cast<std::size_t>(count++)] = 1;
-    return count;
 }
 
 std::int32_t cblas_value(Role role, char letter) {
@@ -127,7 +110,7 @@ class ArgumentWriter {
 
     void call(void* address) {
         int count = positions_.words;
-        if (!is_cblas_) count = append_hidden_lengths(words_, count);
+        for (int hidden = 0; !is_cblas_ && hidden < 4; ++hidden) words_[static_cast<std::size_t>(count++)] = 1;
         call_words(address, words_.data(), count, reals_[0], reals_[1]);
     }
 

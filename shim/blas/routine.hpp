@@ -23,8 +23,7 @@ FunctionIndex gemm_beside(const Function& function);
 /// Calls the site's function with the arguments of `frame`, and returns its result.
 std::int64_t call_with_frame(const Site& site, const Frame& frame);
 
-/// Calls `context`, a BoundRoutine, with these arguments; a batch function as a batch of one. Made for
-/// Routine::call.
+/// Calls `context`, a BoundRoutine, with these arguments; a batch function as a batch of one. Made for Routine::call.
 void call_by_role(void* context, const Level3& product);
 
 }  // namespace fp32shim::blas

@@ -160,7 +160,6 @@ WhyUnseen judge_environment(char* const* environment) {
     return WhyUnseen::seen;
 }
 
-/// Notes a child in the file of `fp32shim run`. Returns 0 or an errno.
 int note_in_the_runs_file(const record::UnseenChild& child, record::ChildEvent event) {
     const std::string_view path = start.run.children_path;
     record::ChildrenFile file{path.data(), -1, start.run.number};
@@ -171,8 +170,7 @@ int note_in_the_runs_file(const record::UnseenChild& child, record::ChildEvent e
     return record::note_child(file, child, event);
 }
 
-/// Notes a child, without `fp32shim run`, beside the recording that this process would make. Returns 0 or an
-/// errno.
+/// Notes a child, without `fp32shim run`, beside the recording that this process would make. Returns 0 or an errno.
 int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent event) {
     constexpr std::size_t scratch_size = 2 * record::path_capacity;  // too much for the stack of a signal handler
     auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));

@@ -31,8 +31,6 @@ class StartedProgram {
     char interpreter_[record::program_head_size];
     record::ProgramLook look_;
 };
-
-/// Returns true if this process's children are of any interest.
 bool watches_children();
 
 /// Returns true if this program, which `fp32shim run` started, ends without a recording of its own or of a child.

@@ -1,7 +1,6 @@
 // The functions by which programs start other programs. Each looks at the program first (children/child_watch.hpp)
-// and goes on to the real function with the same arguments. The C library's own functions reach each other by
-// hidden names, so each of them has to be here. `pidfd_spawn` is not: a program whose C library lacks it would
-// find ours.
+// and goes on to the real function with the same arguments. The C library's own functions reach each other by hidden
+// names, so each of them has to be here. `pidfd_spawn` is not: a program whose C library lacks it would find ours.
 //
 // Any of them may run in a signal handler, or in a child that shares its parent's memory (vfork).
 #include <errno.h>
@@ -63,7 +62,6 @@ class PathSearch {
         is_by_folder_ = true;
     }
 
-    /// Returns the next file, or nullptr.
     const char* next() {
         if (!is_by_folder_) return std::exchange(file_, nullptr);
         while (!is_at_end_) {
@@ -142,7 +140,6 @@ int replace(const char* path, Words environment, Start start) {
     return result;
 }
 
-/// Returns true if execvp goes on to the next folder after this error.
 bool tries_next_folder(int error) {
     return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV ||
            error == ETIMEDOUT;
@@ -325,8 +322,7 @@ FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     return real(command, mode);
 }
 
-// After these calls, another folder may have the name of the one for recordings. Containers are entered by
-// `mount`.
+// After these calls, another folder may have the name of the one for recordings. Containers are entered by `mount`.
 
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();

@@ -1,5 +1,7 @@
 #include "shim/cublas/formats.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "shim/cublas/api.hpp"
@@ -12,22 +14,12 @@ using policy::Floor;
 using policy::Precision;
 using policy::Reason;
 
-/// Returns true if the hardware has the format; else cuBLAS computes in FP32. An unknown device is taken to have
-/// it.
+/// Returns true if the hardware has the format; else cuBLAS computes in FP32. An unknown device is taken to have it.
 bool has(Format format, std::int32_t compute_capability) {
     if (compute_capability == 0) return true;
-    switch (format) {
-        case Format::fp16:
-            return compute_capability >= 70;
-        case Format::bf16:
-        case Format::tf32:
-            return compute_capability >= 80;
-        case Format::bf16x9:
-            return compute_capability == 100 || compute_capability == 103;
-        case Format::fp32:
-            break;
-    }
-    return true;
+    if (format == Format::bf16x9) return compute_capability == 100 || compute_capability == 103;
+    constexpr std::int32_t oldest[] = {70, 80, 80, 0, 0};
+    return compute_capability >= oldest[static_cast<std::size_t>(format)];
 }
 
 Format where_there_is(Format format, std::int32_t compute_capability) {
@@ -102,24 +94,13 @@ struct Wish {
 };
 
 Format lowest_allowed(Floor floor, bool allow_bf16x9) {
-    switch (floor) {
-        case Floor::none:
-        case Floor::fp16:
-            return Format::fp16;
-        case Floor::bf16:
-            return Format::bf16;
-        case Floor::tf32:
-            return Format::tf32;
-        case Floor::bf16x9:
-            return Format::bf16x9;
-        case Floor::fp32:
-            break;
-    }
-    return allow_bf16x9 ? Format::bf16x9 : Format::fp32;
+    if (floor == Floor::fp32) return allow_bf16x9 ? Format::bf16x9 : Format::fp32;
+    constexpr Format lowest[] = {Format::fp16, Format::fp16, Format::bf16, Format::tf32, Format::bf16x9};
+    static_assert(static_cast<int>(Floor::bf16x9) == 4);
+    return lowest[static_cast<std::size_t>(floor)];
 }
 
-/// Returns the wish of a decision. `without_algorithm`: the format that the call permits with the default
-/// algorithm.
+/// Returns the wish of a decision. `without_algorithm`: the format that the call permits with the default algorithm.
 Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
              const policy::Policy& policy) {
     switch (decision.precision) {
@@ -155,34 +136,17 @@ Wish within_reach(const Asked& asked, const Environment& environment, Wish wish)
 }
 
 std::int32_t compute_type_for(Format format, bool pedantic) {
-    switch (format) {
-        case Format::fp16:
-            return compute_32f_fast_16f;
-        case Format::bf16:
-            return compute_32f_fast_16bf;
-        case Format::tf32:
-            return compute_32f_fast_tf32;
-        case Format::bf16x9:
-            return compute_32f_emulated_16bfx9;
-        case Format::fp32:
-            break;
-    }
-    return pedantic ? compute_32f_pedantic : compute_32f;
+    if (format == Format::fp32 && pedantic) return compute_32f_pedantic;
+    constexpr std::int32_t types[] = {compute_32f_fast_16f, compute_32f_fast_16bf, compute_32f_fast_tf32,
+                                      compute_32f_emulated_16bfx9, compute_32f};
+    return types[static_cast<std::size_t>(format)];
 }
 
 std::int32_t math_mode_for(Format format, bool pedantic) {
-    switch (format) {
-        case Format::fp16:
-            return math_tensor_op;
-        case Format::bf16:
-        case Format::tf32:
-            return math_tf32_tensor_op;
-        case Format::bf16x9:
-            return math_fp32_emulated_bf16x9;
-        case Format::fp32:
-            break;
-    }
-    return pedantic ? math_pedantic : math_default;
+    if (format == Format::fp32 && pedantic) return math_pedantic;
+    constexpr std::int32_t modes[] = {math_tensor_op, math_tf32_tensor_op, math_tf32_tensor_op,
+                                      math_fp32_emulated_bf16x9, math_default};
+    return modes[static_cast<std::size_t>(format)];
 }
 
 bool is_pedantic(const Asked& asked) {
@@ -213,37 +177,23 @@ bool is_tensor_op(std::int32_t algorithm) {
 }
 
 policy::Applied applied_of(Format format) {
-    switch (format) {
-        case Format::fp16:
-            return policy::Applied::fp16;
-        case Format::bf16:
-            return policy::Applied::bf16;
-        case Format::tf32:
-            return policy::Applied::tf32;
-        case Format::bf16x9:
-            return policy::Applied::bf16x9;
-        case Format::fp32:
-            break;
-    }
-    return policy::Applied::fp32;
+    using policy::Applied;
+    constexpr Applied applied[] = {Applied::fp16, Applied::bf16, Applied::tf32, Applied::bf16x9, Applied::fp32};
+    return applied[static_cast<std::size_t>(format)];
 }
 
 bool has_known_mode(const Asked& asked) { return (asked.math_mode & ~(math_choice | math_flags)) == 0; }
 
 bool is_known(const Asked& asked) {
-    switch (asked.compute_type) {
-        case 0:
-        case compute_32f:
-        case compute_32f_pedantic:
-        case compute_32f_fast_16f:
-        case compute_32f_fast_16bf:
-        case compute_32f_fast_tf32:
-        case compute_32f_emulated_16bfx9:
-            break;
-        default:
-            return false;
-    }
-    return is_known_algorithm(asked.algorithm);
+    constexpr std::int32_t types[] = {0,
+                                      compute_32f,
+                                      compute_32f_pedantic,
+                                      compute_32f_fast_16f,
+                                      compute_32f_fast_16bf,
+                                      compute_32f_fast_tf32,
+                                      compute_32f_emulated_16bfx9};
+    return std::find(std::begin(types), std::end(types), asked.compute_type) != std::end(types) &&
+           is_known_algorithm(asked.algorithm);
 }
 
 bool depends_on_mode(const Asked& asked) { return asked.compute_type == 0 || asked.compute_type == compute_32f; }
@@ -259,7 +209,6 @@ Format asked_format(const Asked& asked, const Environment& environment) {
 
 namespace {
 
-/// Expresses the wish by the compute type of a call that has one, or gets one.
 void change_compute_type(const Asked& asked, const Wish& wish, bool pedantic, Change& change) {
     change.how = record::How::compute_type;
     change.replaces_algorithm = is_tensor_op(asked.algorithm);

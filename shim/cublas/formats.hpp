@@ -20,7 +20,6 @@ enum class Format : std::uint8_t { fp16, bf16, tf32, bf16x9, fp32 };
 
 policy::Applied applied_of(Format format);
 
-/// The parts of a call that say what it allows.
 struct Asked {
     Road road = Road::none;
     std::int32_t math_mode = 0;  ///< math mode of the handle, as the program set it; 0 for cublasLt, which has none
@@ -54,7 +53,6 @@ struct Restraints {
     policy::Reason forbid_lowering = policy::Reason::as_requested;  ///< as_requested: there is none
 };
 
-/// A change of a call.
 struct Change {
     Format format = Format::fp32;  ///< permitted by the changed call
     policy::Reason reason = policy::Reason::as_requested;

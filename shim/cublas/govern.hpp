@@ -9,8 +9,6 @@ namespace fp32shim::cublas {
 
 /// Completes a new site of a cuBLAS function. Precondition: it has a provider, and a Reading is held.
 void bind(Site& site);
-
-/// Returns true if calls from this site have to be looked at one by one.
 bool needs_gate(const Site& site, const Settings& in_force);
 
 /// Governs a call. `change_count`: settings_change_count() from before the settings were looked at.

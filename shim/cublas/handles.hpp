@@ -107,9 +107,8 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
     return status;
 }
 
-/// Holds a handle's lock for the length of a block; does nothing for nullptr. No exception passes through cuBLAS.
-/// A thread that is cancelled meanwhile ends after the block, since it would take the lock, and the math mode,
-/// with it.
+/// Holds a handle's lock for the length of a block; does nothing for nullptr. No exception passes through cuBLAS. A
+/// thread that is cancelled meanwhile ends after the block, since it would take the lock, and the math mode, with it.
 class HandleLockGuard {
   public:
     explicit HandleLockGuard(HandleRecord* record) : record_(record) {

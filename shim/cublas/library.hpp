@@ -66,7 +66,6 @@ std::size_t desc_size(const Library& library, std::int32_t version);
 /// Returns the smallest alignment that all four matrices of an algorithm of cublasLt need, in bytes.
 std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
 
-/// A device, as the CUDA driver numbers it.
 struct alignas(8) Device {                // in one word, so that threads read it whole
     std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown

@@ -16,7 +16,6 @@ namespace {
 
 using policy::Reason;
 
-/// The arguments of cublasLtMatmul, by place.
 enum Argument {
     argument_handle = 0,
     argument_desc = 1,
@@ -173,20 +172,11 @@ std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
 /// A cublasLtMatmulPreference_t: opaque; no version needs more.
 using Preference = std::array<std::uint64_t, 32>;
 
-/// Returns the bits of algorithms that round to less than this format.
 std::uint64_t implementations_below(Format format) {
-    switch (format) {
-        case Format::fp32:
-            return impl_input_16f | impl_input_16bf | impl_input_tf32;
-        case Format::tf32:
-            return impl_input_16f | impl_input_16bf;
-        case Format::bf16:
-            return impl_input_16f;
-        case Format::bf16x9:  // made of BF16
-        case Format::fp16:
-            break;
-    }
-    return 0;
+    constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
+                            below_fp32 = below_tf32 | impl_input_tf32;
+    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 is made of BF16
+    return below[static_cast<std::size_t>(format)];
 }
 
 struct SearchResult {

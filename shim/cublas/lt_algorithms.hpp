@@ -10,7 +10,6 @@ namespace fp32shim::cublas {
 /// A cublasLtMatmulAlgo_t: opaque, the same size in every version.
 using Algorithm64 = std::array<std::uint64_t, 8>;
 
-/// A cublasLtMatmulHeuristicResult_t.
 struct HeuristicResult {
     Algorithm64 algorithm;
     std::uint64_t workspace_size;

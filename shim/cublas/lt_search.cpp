@@ -8,7 +8,6 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the number of usable results that the list begins with.
 std::int32_t usable(const HeuristicResult* results, std::int32_t count) {
     std::int32_t i = 0;
     while (i < count && results[i].state == status_success) ++i;

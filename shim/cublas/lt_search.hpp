@@ -23,7 +23,6 @@ enum HeuristicArgument {
     heuristic_found = 9,
 };
 
-/// A search as the program asked for it.
 class Search {
   public:
     Search(const Site& site, const Frame& frame) : site_(site), frame_(frame) {}

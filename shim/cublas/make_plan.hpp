@@ -27,7 +27,6 @@ struct Request {
     Asked asked;
 };
 
-/// The plan of a call, sizes aside.
 struct Plan {
     policy::Decision decision;
     Change change;

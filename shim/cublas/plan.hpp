@@ -13,8 +13,6 @@ namespace fp32shim::cublas {
 /// Thread-safe, lock-free.
 template <class Describe>
 Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
-
-/// Returns the record of a plan that has run.
 Done done_by(const Site& site, const Plan& plan);
 
 /// Returns the record of a call that ran as the program made it because, for this reason, it could not be changed.

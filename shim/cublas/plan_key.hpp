@@ -35,7 +35,6 @@ constexpr std::uint64_t recorded_bit = std::uint64_t{1} << 62;
 /// The key of a part that is unknown, or does not fit. No plan is kept under it, and it matches none.
 constexpr std::uint64_t key_unknown = ~std::uint64_t{0};
 
-/// Returns the part of a handle.
 constexpr std::uint64_t handle_key(std::int32_t compute_capability, std::int32_t math_mode) {
     const auto capability = static_cast<std::uint32_t>(compute_capability);
     const auto mode = static_cast<std::uint32_t>(math_mode);
@@ -43,7 +42,6 @@ constexpr std::uint64_t handle_key(std::int32_t compute_capability, std::int32_t
     return std::uint64_t{capability} << capability_shift | std::uint64_t{mode} << math_mode_shift;
 }
 
-/// Returns the part of a call's own values.
 constexpr std::uint64_t call_key(std::uint8_t dtype, std::int32_t compute_type, bool algorithm_allows_fp16) {
     const auto type = static_cast<std::uint32_t>(compute_type == 0 ? 0 : compute_type - 63);
     if (dtype > 7 || type > 31) return key_unknown;

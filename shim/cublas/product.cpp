@@ -96,18 +96,8 @@ bool is_xt(const Function& function) { return function.form == NameForm::xt; }
 }  // namespace
 
 char letter_of_operation(std::int32_t value) {
-    switch (value) {
-        case op_n:
-            return 'N';
-        case op_t:
-            return 'T';
-        case op_c:
-            return 'C';
-        case op_conjg:
-            return 'R';
-        default:
-            return '?';
-    }
+    static_assert(op_n == 0 && op_t == 1 && op_c == 2 && op_conjg == 3);
+    return value >= op_n && value <= op_conjg ? "NTCR"[value] : '?';
 }
 
 bool is_cublas_library(const LoadedObject* object) {

@@ -10,7 +10,6 @@
 
 namespace fp32shim::cublas {
 
-/// The meaning of a cudaDataType for the shim.
 struct OperandType {
     Counted counted;
     policy::Dtype dtype;
@@ -26,8 +25,6 @@ struct Product {
     std::uint64_t key = key_unknown;      ///< key of the plan for it, see plan_key.hpp
     Asked asked;
 };
-
-/// Returns true for libcublas and libcublasLt themselves.
 bool is_cublas_library(const LoadedObject* object);
 
 /// Returns 'N', 'T', 'C' or 'R' (conjugate); '?' for another value of cublasOperation_t.

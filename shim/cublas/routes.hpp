@@ -1,6 +1,5 @@
-// The ways to call each cuBLAS function: with the program's own arguments, or as the function that does the same
-// with a compute type. Both come from the role lists of table/families.hpp; no argument list is written out a
-// second time.
+// The ways to call each cuBLAS function: with the program's own arguments, or as the function that does the same with
+// a compute type. Both come from the role lists of table/families.hpp; no argument list is written out a second time.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,6 @@ struct Frame {
         return *reinterpret_cast<const std::int64_t*>(reinterpret_cast<const char*>(this) + offset_of(i));
     }
 
-    /// Returns the offset of the i-th word in bytes.
     static constexpr std::uint8_t offset_of(int i) {
 #if defined(__x86_64__)
         return static_cast<std::uint8_t>(8 * (i < 6 ? i : i + 1));  // the return address lies between

@@ -65,8 +65,7 @@ void for_each_import(const elf::Object& object, Visit visit) {
     });
 }
 
-/// Reads the imports of an object. Returns `old`, the table of the file whose record it took over, if that is
-/// equal.
+/// Reads the imports of an object. Returns `old`, the table of the file whose record it took over, if that is equal.
 const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     const elf::Object object = elf::read_object(map);
     std::int32_t count = 0;

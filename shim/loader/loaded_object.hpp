@@ -1,9 +1,8 @@
 // The record of a loaded object: its name, its imports of the table, the width of its integers.
 //
-// An object is known by its link_map, base, dynamic section and name together, since the loader reuses each of
-// them. When it is gone, its record is marked and stays, for sites that still refer to it. The same file, loaded
-// again at the same place, takes its record over, so that a program which loads and unloads a plugin for ever does
-// not grow.
+// An object is known by its link_map, base, dynamic section and name together, since the loader reuses each of them.
+// When it is gone, its record is marked and stays, for sites that still refer to it. The same file, loaded again at
+// the same place, takes its record over, so that a program which loads and unloads a plugin for ever does not grow.
 #pragma once
 
 #include <link.h>
@@ -17,7 +16,6 @@
 
 namespace fp32shim {
 
-/// The width of a library's integer arguments.
 enum class IntegerWidth : std::int8_t { not_probed = 0, bits32 = 32, bits64 = 64, unknown = -1 };
 
 struct ImportTable;

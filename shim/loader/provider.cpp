@@ -11,7 +11,6 @@ bool is_shim(const elf::Object& object) {
     return object.map == elf::own_object() || elf::find_definition(object, "fp32shim_abi_version", {}) != nullptr;
 }
 
-/// Returns the binding to this object's definition, if it has one.
 Binding bind_to(const link_map* map, std::string_view name, std::string_view version) {
     const elf::Object object = elf::read_object(map);
     const ElfW(Sym)* symbol = elf::find_definition(object, name, version);
@@ -52,7 +51,6 @@ Binding search_in_load_order(std::string_view name, std::string_view version) {
     return {};
 }
 
-/// Returns the binding of a reference in `caller`.
 Binding search_scopes_of(const link_map* caller, std::string_view name, std::string_view version) {
     const elf::Scope global = elf::global_scope();
     if (global.count() == 0) return search_in_load_order(name, version);

@@ -15,7 +15,6 @@
 
 namespace fp32shim {
 
-/// The provider of a function for one caller.
 struct Binding {
     LoadedObject* provider = nullptr;  ///< nullptr: no library provides the function
     void* address = nullptr;

@@ -15,11 +15,7 @@ struct SlotBinding {
     FunctionIndex function;
     void* address;
 };
-
-/// Returns the function and address of the slot with this entry index.
 SlotBinding slot_binding(EntryIndex entry);
-
-/// Gives back the slots whose library is no longer loaded.
 void forget_unloaded_slots();
 
 }  // namespace fp32shim

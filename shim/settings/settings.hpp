@@ -62,8 +62,6 @@ std::uint8_t process_override_count();
 /// Reads the policy files again, with the environment as it was first read. If they have errors, changes nothing,
 /// says so in one line on stderr, and returns false.
 bool reload_settings();
-
-/// Returns the facts that a recording notes of a policy that was read again.
 record::PolicyFacts policy_facts(const policy::Policy& policy);
 
 /// Sets the precision of the process (C API, `fp32shim set`). Without a value, environment and file decide again.
@@ -77,5 +75,13 @@ policy::Floor process_floor();
 /// Notes that a thread has scopes: from now on no call may be decided by its site alone.
 void note_scopes_in_use();
 bool scopes_in_use();
+
+/// Obeys a waiting command of `fp32shim set` or `reload`, which reach this process through its recording. To be
+/// called before a call's settings are read.
+void obey_command(record::Recording& recording);
+inline void obey_waiting_command() {
+    record::Recording* recording = settings().recording;
+    if (recording != nullptr && recording->has_command()) obey_command(*recording);
+}
 
 }  // namespace fp32shim

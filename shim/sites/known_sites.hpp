@@ -21,7 +21,6 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address);
 
 extern constinit std::atomic<Site*> site_buckets[4096];
 
-/// Calls `visit` with every live site.
 template <class Visit>
 void for_each_live_site(Visit visit) {
     for (std::atomic<Site*>& bucket : site_buckets)

@@ -84,7 +84,6 @@ Routine find_routine(const Site& site, void* slot_address, LoadedObject* on_beha
     return found;
 }
 
-/// Completes the part of CPU libraries.
 void bind_cpu(Site& site) {
     if (const FunctionIndex gemm = blas::gemm_beside(*site.function); gemm >= 0)
         site.cpu.gemm = find_in(*site.provider, functions[gemm].name);

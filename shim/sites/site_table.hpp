@@ -26,7 +26,6 @@ struct TableShape {
 constexpr std::size_t fewest_ways = 8;
 constexpr std::size_t most_ways = std::size_t{1} << (64 - FP32SHIM_TABLE_SHIFT);
 
-/// One bit per way of a table.
 class TakenWays {
   public:
     explicit TakenWays(std::size_t ways) {

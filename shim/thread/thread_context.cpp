@@ -13,7 +13,6 @@ constinit thread_local ThreadContext* current_thread_context = nullptr;
 
 namespace {
 
-/// Returns zeroed pages, or nullptr if the kernel has none.
 void* map_pages(std::size_t size) {
     void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return pages == MAP_FAILED ? nullptr : pages;

@@ -128,8 +128,7 @@ struct Term {
 struct Terms {
     std::array<Term, 2> of{};
     int count = 1;
-    /// True if the right factors are the left ones, in reverse order: their panels on the diagonal are there
-    /// already.
+    /// True if the right factors are the left ones, in reverse order: their panels on the diagonal are there already.
     bool same_factors = true;
     char trans_a = 'N';
     char trans_b = 'N';

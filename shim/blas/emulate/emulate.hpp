@@ -29,14 +29,13 @@ enum class EmulationResult : std::uint8_t {
     scratch_limit,  ///< operands do not fit, even in blocks; nothing was called or written
 };
 
-/// Runs `product` through `same` (the routine that the program called) on rounded copies of its operands. Where
-/// the copies would exceed `scratch_limit` bytes, runs it in blocks of C through `same` and `gemm`. `gemm` is the
-/// provider's gemm of the same dtype and calling convention; it is called in the layout of `product`. B of a trmm
-/// in place is rounded where it stands, just before the call.
-/// Precondition: arguments_are_valid(product) && multiplies(product) && operation != trsm.
-/// Thread-safe: scratch memory is per thread, kept for the next call, never more than about `scratch_limit`. A
-/// routine may leave by longjmp or an exception, and a signal handler may emulate while this thread does. errno
-/// may change.
+/// Runs `product` through `same` (the routine that the program called) on rounded copies of its operands. Where the
+/// copies would exceed `scratch_limit` bytes, runs it in blocks of C through `same` and `gemm`. `gemm` is the
+/// provider's gemm of the same dtype and calling convention; it is called in the layout of `product`. B of a trmm in
+/// place is rounded where it stands, just before the call. Precondition: arguments_are_valid(product) &&
+/// multiplies(product) && operation != trsm. Thread-safe: scratch memory is per thread, kept for the next call, never
+/// more than about `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate
+/// while this thread does. errno may change.
 EmulationResult emulate(const Level3& product, OperandRounding rounding, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 

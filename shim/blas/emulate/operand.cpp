@@ -31,11 +31,9 @@ struct Range {
     std::int64_t end;
 };
 
-/// Returns true if the stored part has the elements with inner <= outer; false if it has those with inner >=
-/// outer.
+/// Returns true if the stored part has the elements with inner <= outer; false if it has those with inner >= outer.
 bool inner_up_to_outer(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
-/// Returns the inner indices that the stored part has at this outer index.
 Range stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
     if (part == Part::whole) return {0, matrix.inner()};
     if (inner_up_to_outer(matrix, part)) return {0, std::min(outer + 1, matrix.inner())};

@@ -28,7 +28,6 @@ struct Matrix {
     Matrix block(std::int64_t row, std::int64_t column, std::int64_t row_count, std::int64_t column_count) const {
         return {at(row, column), row_count, column_count, ld, row_major, width};
     }
-    /// Returns true for the same region of memory, read the same way.
     bool operator==(const Matrix&) const = default;
 };
 
@@ -47,8 +46,6 @@ std::size_t copy_bytes(const Matrix& matrix);
 /// Rounds `from` into `to`, which has room for copy_bytes(from). Reads nothing outside `part`; the copy is
 /// undefined there.
 Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel kernel);
-
-/// Rounds the matrix where it stands.
 void round_in_place(const Matrix& matrix, RoundingKernel kernel);
 
 /// An operand that is cut along the dimension that it shares with C: op(A) along its rows, op(B) along its

@@ -148,17 +148,10 @@ RoundingKernel kernel_for(InstructionSet set) {
 }  // namespace
 
 RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set) {
-    switch (rounding) {
-        case OperandRounding::tf32_away:
-            return kernel_for<OperandRounding::tf32_away>(set);
-        case OperandRounding::tf32_even:
-            return kernel_for<OperandRounding::tf32_even>(set);
-        case OperandRounding::tf32_truncate:
-            return kernel_for<OperandRounding::tf32_truncate>(set);
-        case OperandRounding::bf16_even:
-            break;
-    }
-    return kernel_for<OperandRounding::bf16_even>(set);
+    constexpr RoundingKernel (*kernels[])(InstructionSet) = {
+        kernel_for<OperandRounding::tf32_away>, kernel_for<OperandRounding::tf32_even>,
+        kernel_for<OperandRounding::tf32_truncate>, kernel_for<OperandRounding::bf16_even>};
+    return kernels[static_cast<std::size_t>(rounding)](set);
 }
 
 RoundingKernel best_rounding_kernel(OperandRounding rounding) {

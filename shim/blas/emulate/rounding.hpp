@@ -14,11 +14,8 @@ enum class InstructionSet : std::uint8_t { plain, avx2, avx512, neon };
 /// Rounds `count` floats. `from` and `to` are the same or do not overlap; neither needs any alignment.
 using RoundingKernel = void (*)(const float* from, float* to, std::size_t count);
 
-/// Returns the loop for an instruction set; nullptr if this processor, or this build, does not have it.
-/// Thread-safe.
+/// Returns the loop for an instruction set; nullptr if this processor, or this build, does not have it. Thread-safe.
 RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set);
-
-/// Returns the fastest loop that this processor has. Thread-safe.
 RoundingKernel best_rounding_kernel(OperandRounding rounding);
 
 }  // namespace fp32shim::blas

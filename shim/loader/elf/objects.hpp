@@ -33,8 +33,6 @@ struct Object {
     std::size_t relative_count = 0;  ///< leading entries of `relocations` that name no symbol
     const ElfW(Rela) * plt_relocations = nullptr;
     std::size_t plt_relocation_count = 0;
-
-    /// Returns name_of(map).
     std::string_view name() const;
 };
 
@@ -57,19 +55,14 @@ LoaderCounts find_loader_counts();
 
 /// Returns true if the loader's list has the object. The pointer need not be valid.
 bool is_in_list(const link_map* wanted);
-
-/// Returns this library itself.
 const link_map* own_object();
-
-/// Returns true if the address lies in this library.
 bool is_own_code(ElfW(Addr) address);
 
 /// Returns true if the object's pages are there. The loader takes an object off its list only after it has
 /// unmapped it, and a child that was forked in between keeps it there for ever.
 bool is_mapped(const link_map* map);
 
-/// Returns true if the eight aligned bytes around an address can be read. Asks the kernel. Safe in signal
-/// handlers.
+/// Returns true if the eight aligned bytes around an address can be read. Asks the kernel. Safe in signal handlers.
 bool is_readable(ElfW(Addr) address);
 
 /// Returns true if every object of the list was there when this process was forked, so far as that can be known.
@@ -101,9 +94,8 @@ Version version_of(const Object& object, std::size_t index);
 /// binds to, or nullptr. Weak definitions count; undefined, local and hidden-version ones do not.
 const ElfW(Sym) * find_definition(const Object& object, std::string_view name, std::string_view version);
 
-/// Calls `visit(symbol, relocation)` for each relocation by which the loader stores the address of a symbol, given
-/// by its number: calls through the procedure linkage table, the global offset table, and pointers in the object's
-/// data.
+/// Calls `visit(symbol, relocation)` for each relocation by which the loader stores the address of a symbol, given by
+/// its number: calls through the procedure linkage table, the global offset table, and pointers in the object's data.
 template <class Visit>
 void for_each_reference(const Object& object, Visit visit) {
 #if defined(__x86_64__)
@@ -144,9 +136,8 @@ class Scope {
     const void* fields_ = nullptr;  ///< PrivateFields of objects.cpp
 };
 
-/// Returns the main program's scope: it, preloaded objects, their dependencies, then all that was opened
-/// RTLD_GLOBAL. Empty if the loader's records could not be found (not glibc as known); callers then go by load
-/// order.
+/// Returns the main program's scope: it, preloaded objects, their dependencies, then all that was opened RTLD_GLOBAL.
+/// Empty if the loader's records could not be found (not glibc as known); callers then go by load order.
 Scope global_scope();
 
 /// Returns the scope of an object opened by dlopen: it and its dependencies. Empty for an object that came as a
