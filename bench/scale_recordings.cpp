@@ -94,9 +94,9 @@ void make_some_of_many(const std::string& folder, long begin, long end) {
         for (long row = 0; row < 3; ++row) call(*recording, *writer, row, false);
         for (int object = 0; object < 40; ++object) {
             const std::string path = "/usr/lib/x86_64-linux-gnu/libobject" + std::to_string(object) + ".so.1";
-            recording->note_object({path, {}, false});
+            recording->objects()->note({path, {}, false});
         }
-        recording->note_objects_complete(1);
+        recording->objects()->note_complete(1);
         recording->note_exit();
     }
 }

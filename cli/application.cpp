@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t help_width = 80;
 constexpr std::size_t description_column = 34;
 
-/// `text`, which begins in column `begin`, in lines that fit: they end before a blank or a `|`, and go on in column
-/// `indent`.
+/// Breaks `text`, which begins in column `begin`, before a blank or a `|` into lines that fit. Later lines begin in
+/// column `indent`.
 std::string in_lines(std::string_view text, std::size_t begin, std::size_t indent) {
     std::string lines;
     for (std::size_t column = begin; !text.empty();) {
@@ -33,7 +33,7 @@ std::string in_lines(std::string_view text, std::size_t begin, std::size_t inden
     return lines;
 }
 
-/// CLI11's help, in our order: what it does, how to write it, examples, options.
+/// Formats a command's help: summary, usage, examples, options.
 class HelpFormatter : public CLI::Formatter {
   public:
     explicit HelpFormatter(const Command& command) : command_(command) {}
@@ -43,7 +43,7 @@ class HelpFormatter : public CLI::Formatter {
                                        make_usage(app, std::move(name)), command_.examples);
         text += make_positionals(app);
         std::string groups = make_groups(app, mode);
-        // CLI11 puts two blank lines between its two groups, those of a command and those of filters.
+        // CLI11 puts two blank lines between its groups.
         if (const std::size_t gap = groups.find("\n\n\n"); gap != std::string::npos) groups.erase(gap, 1);
         return text + groups;
     }
@@ -74,7 +74,7 @@ class HelpFormatter : public CLI::Formatter {
     }
 
     std::string make_option_opts(const CLI::Option* option) const override {
-        // A positional's own name says what to write, but for a list of words.
+        // The name of a positional already tells its type, unless that is a list of words.
         const std::string type = option->get_type_name();
         const bool is_said = option->get_positional() && type.find('|') == std::string::npos;
         return option->get_type_size() == 0 || is_said ? "" : " " + type;
@@ -90,7 +90,7 @@ Application::Application() {
     for (const Command& command : commands()) {
         auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
         app->formatter(std::make_shared<HelpFormatter>(command));
-        app->allow_extras();  // main() has better words for them
+        app->allow_extras();  // main() reports them
         app->set_help_flag("-h,--help", "Print this and exit");
         app->set_version_flag("-V,--version", "", "Print the version and exit");
         Action action = command.define(*app);
@@ -103,8 +103,8 @@ Application::Application() {
 
 std::string Application::help() {
     std::string text =
-        "fp32shim chooses the precision of the float32 matrix products of programs that\n"
-        "cannot be changed, and shows what they ran at.\n\n"
+        "fp32shim chooses the precision of float32 matrix products in unmodified programs,\n"
+        "and shows what they ran at.\n\n"
         "Usage: fp32shim COMMAND [OPTIONS]\n\n"
         "Commands:\n";
     for (const Command& command : commands()) text += fmt::format("  {:<12}{}\n", command.name, command.summary);
@@ -113,9 +113,9 @@ std::string Application::help() {
            "  fp32shim run -- python3 model.py         what does it multiply?\n"
            "  fp32shim run --precision high -- ./prog  TF32, on newer GPUs\n"
            "  fp32shim run --help                      a command's options and examples\n"
-           "\nExit codes: 0 in order; 1 something was found; 2 wrong arguments, or what they\n"
-           "name is not there; 3 it cannot be told. `run` ends as its program does; 125: it\n"
-           "failed itself; 126: not executable; 127: not found.\n";
+           "\nExit codes: 0 success; 1 a problem was found; 2 wrong arguments, or they name\n"
+           "something that does not exist; 3 inconclusive. `run` ends as its program does;\n"
+           "125: run itself failed; 126: not executable; 127: not found.\n";
 }
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// The options of all commands, as CLI11 knows them: what is parsed, what --help prints, what completion files offer.
+// Options of all commands, declared with CLI11. Parsing, --help and completion files use them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,8 +11,8 @@
 
 namespace fp32shim::cli {
 
-/// Every command has a CLI::App of its own rather than being a sub-command of one: its errors and its help are then
-/// about it alone.
+/// Holds a CLI::App for every command. They are not sub-commands of one app, so that errors and help are about one
+/// command alone.
 class Application {
   public:
     Application();
@@ -20,7 +20,7 @@ class Application {
     CLI::App* app_of(const Command& command) const { return defined_.at(command.name).app.get(); }
     const Action& action_of(const Command& command) const { return defined_.at(command.name).action; }
 
-    /// `fp32shim --help`: the commands, in the order of their table.
+    /// Returns the text of `fp32shim --help`.
     static std::string help();
 
   private:

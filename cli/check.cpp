@@ -1,4 +1,4 @@
-// fp32shim check: all that is wrong with policy files.
+// fp32shim check: reports all errors in policy files.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// One sub-command of `fp32shim`: what a row of the table in commands.cpp holds. main.cpp parses, then runs its
+// One sub-command of `fp32shim`: a row of the table in commands.cpp. main.cpp parses its options, then runs its
 // action.
 #pragma once
 
@@ -11,20 +11,21 @@ class App;
 
 namespace fp32shim::cli {
 
-/// Exit codes of every command. `run` has three more, and else those of the program that it runs.
+/// Exit codes of every command. The last three are `run`'s, which otherwise ends as its program does.
 namespace exit_code {
 inline constexpr int ok = 0;
-inline constexpr int finding = 1;       ///< the command looked, and found something wrong
-inline constexpr int usage = 2;         ///< wrong arguments, or something that they name is not there
-inline constexpr int inconclusive = 3;  ///< the command looked, and cannot tell
+inline constexpr int finding = 1;       ///< the command found a problem
+inline constexpr int usage = 2;         ///< wrong arguments, or they name something that does not exist
+inline constexpr int inconclusive = 3;  ///< the command cannot decide
 inline constexpr int own_failure = 125;
 inline constexpr int not_executable = 126;
 inline constexpr int not_found = 127;
 }  // namespace exit_code
 
-/// What a command does once its options are parsed; returns an exit code.
+/// Runs a command whose options are parsed, and returns an exit code.
 using Action = std::function<int()>;
 
+/// A sub-command: its name, help texts and options.
 struct Command {
     std::string_view name;
     std::string_view summary;   ///< one line, for the list of commands
@@ -32,10 +33,10 @@ struct Command {
     /// Declares the command's options on its own CLI::App and returns what to do with their values. The returned
     /// action owns the storage that the options write to.
     Action (*define)(CLI::App& app);
-    /// Whether a program and its arguments follow the options, with or without `--`. The command then declares a
-    /// positional option `PROGRAM` of any number of words; what stands behind its first word is never ours.
+    /// True if a program and its arguments follow the options, with or without `--`. The command then declares a
+    /// positional option `PROGRAM` of any number of words. All words after its first belong to the program.
     bool takes_program = false;
-    /// What is returned for wrong arguments.
+    /// Exit code for wrong arguments.
     int usage_failure = exit_code::usage;
 };
 

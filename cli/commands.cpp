@@ -5,7 +5,7 @@ namespace {
 
 constexpr Command table[] = {
     {.name = "run",
-     .summary = "Run a program, and say at the end what its products ran at",
+     .summary = "Run a program, and print at the end what its products ran at",
      .examples =
          R"(  fp32shim run -- python3 model.py                       what does it multiply?
   fp32shim run --precision high -- ./prog                TF32, on newer GPUs
@@ -17,42 +17,42 @@ constexpr Command table[] = {
      .takes_program = true,
      .usage_failure = exit_code::own_failure},
     {.name = "doctor",
-     .summary = "Look at this machine or a program: what will be seen, and what not",
+     .summary = "Show what fp32shim can and cannot observe here",
      .examples =
          R"(  fp32shim doctor                               processor, GPUs, BLAS, settings
-  fp32shim doctor -- python3 -c 'import torch'  what of it will be seen)",
+  fp32shim doctor -- python3 -c 'import torch'  which of its products will be seen)",
      .define = define_doctor,
      .takes_program = true},
     {.name = "explain",
-     .summary = "Say what would happen to a call, and why",
+     .summary = "Explain how the settings treat a call",
      .examples = R"(  fp32shim explain --policy policy.toml --function sgemm_ --m 64 --n 64 --k 64
   fp32shim explain --function cublasSgemm_v2 --compute-capability 9.0)",
      .define = define_explain},
     {.name = "verify",
-     .summary = "Say whether recordings show that nothing ran below a format",
+     .summary = "Decide if recordings show that nothing ran below a format",
      .examples =
-         R"(  fp32shim verify --at-least fp32 run.fp32rec  0 shown; 1 violated; 3 not known
+         R"(  fp32shim verify --at-least fp32 run.fp32rec  0 shown; 1 violated; 3 inconclusive
   fp32shim verify --at-least tf32 recordings/  every recording in a folder
   fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
     {.name = "check",
-     .summary = "Check policy files: all errors of each",
-     .examples = R"(  fp32shim check policy.toml  0: in order; 1: errors; 2: it cannot be read
+     .summary = "Report all errors in policy files",
+     .examples = R"(  fp32shim check policy.toml  0: valid; 1: errors; 2: cannot be read
   fp32shim check --format json config/*.toml)",
      .define = define_check},
     {.name = "report",
-     .summary = "Say what recordings hold: totals, formats, call sites",
+     .summary = "Summarise recordings: totals, formats, call sites",
      .examples = R"(  fp32shim report run.fp32rec
   fp32shim report --format html -o report/report.html run.fp32rec
   fp32shim report recordings/ 'other/*.fp32rec'  many processes and hosts
-  fp32shim report --by function,size-class run.fp32rec  where sizes are many
+  fp32shim report --by function,size-class run.fp32rec  for programs with many sizes
   fp32shim report --format json run.fp32rec | jq .totals.calls
   fp32shim report --caller 'libtorch_*' --max-dim '>=4096' --top 0 run.fp32rec)",
      .define = define_report},
     {.name = "log",
      .summary = "Write the calls of recordings one by one",
-     .examples = R"(  fp32shim log run.fp32rec                              every call, or decision
-  fp32shim log --follow run.fp32rec                     of a running process
+     .examples = R"(  fp32shim log run.fp32rec                              every call, or each decision
+  fp32shim log --follow run.fp32rec                     as a process runs
   fp32shim log --format chrome run.fp32rec >trace.json  opens in Perfetto
   fp32shim log --format jsonl --dtype complex64 run.fp32rec)",
      .define = define_log},
@@ -71,7 +71,7 @@ constexpr Command table[] = {
      .summary = "Change running processes' precision, from their next product on",
      .examples = R"(  fp32shim set 4711 highest
   fp32shim set 4711 4712 high
-  fp32shim set --all default  back to what environments and policies say)",
+  fp32shim set --all default  undo: as environments and policies say)",
      .define = define_set},
     {.name = "reload",
      .summary = "Make running processes read their policies again",

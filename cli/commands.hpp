@@ -1,4 +1,4 @@
-// The table of all sub-commands: what `fp32shim --help` lists, in its order.
+// Table of all sub-commands, in the order of `fp32shim --help`.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@ namespace fp32shim::cli {
 
 std::span<const Command> commands();
 
-// Each is defined in the file of its name, but ps beside top, and set and reload in set_and_reload.cpp.
+// Each is defined in the file or folder of its name, except ps (top.cpp) and set and reload (set_and_reload.cpp).
 Action define_run(CLI::App& app);
 Action define_doctor(CLI::App& app);
 Action define_explain(CLI::App& app);

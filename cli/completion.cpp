@@ -1,4 +1,4 @@
-// fp32shim completion: what a shell offers after TAB, written from the same options that are parsed.
+// fp32shim completion: scripts for completion in a shell, made from the options that are parsed.
 #include <fmt/format.h>
 
 #include <memory>
@@ -13,36 +13,27 @@
 namespace fp32shim::cli {
 namespace {
 
+/// An option as a script offers it.
 struct OfferedOption {
     std::vector<std::string> names;  ///< `--format`, `-q`
     std::string description;
     bool takes_value = false;
-    std::vector<std::string> words;  ///< the values that are allowed; empty: a file, or anything
+    std::vector<std::string> words;  ///< allowed values; empty: a file, or any
     bool takes_file = false;
 };
 
+/// A command as a script offers it.
 struct OfferedCommand {
     std::string name, summary;
     std::vector<OfferedOption> options;
     bool takes_program = false;
     bool takes_files = false;
-    std::vector<std::string> words;  ///< of the argument, where it has a closed list
+    std::vector<std::string> words;  ///< allowed values of the positional; empty: any
 };
-
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts(1);
-    for (const char c : text) {
-        if (c == separator)
-            parts.emplace_back();
-        else
-            parts.back() += c;
-    }
-    return parts;
-}
 
 std::vector<std::string> words_of(const CLI::Option& option) {
     const std::string type = option.get_type_name();
-    return type.find('|') == std::string::npos ? std::vector<std::string>() : split(type, '|');
+    return type.find('|') == std::string::npos ? std::vector<std::string>() : CLI::detail::split(type, '|');
 }
 
 bool names_file(const CLI::Option& option) {
@@ -50,7 +41,7 @@ bool names_file(const CLI::Option& option) {
     return type == "FILE" || type == "NAME.fp32rec" || type == "RECORDING";
 }
 
-/// The first sentence, without what would end a quotation in a shell.
+/// Returns the first part of a description, without characters that end a quotation in a shell.
 std::string short_text(const std::string& description) {
     std::string text = description.substr(0, description.find_first_of(";("));
     for (char& c : text) {

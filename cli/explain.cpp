@@ -1,4 +1,4 @@
-// fp32shim explain: what the settings would do to a call that is described on the command line.
+// fp32shim explain: explains how the settings treat a call that is described on the command line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,25 +37,27 @@ std::string problem_of_function(const std::string& name) {
     if (find_product(name) != nullptr) return {};
     std::string problem = "found " + policy::quoted(name);
     if (find_function(name.c_str()) >= 0) {
-        return problem + ", which multiplies nothing: fp32shim follows it to know what products are asked for";
+        return problem + ", which multiplies nothing: fp32shim only watches it to learn the state of cuBLAS";
     }
     std::vector<std::string_view> names;
     for (const Function& function : functions) {
         if (function.multiplies()) names.push_back(function.name);
     }
-    return problem + ", which fp32shim does not intercept: calls of it go unseen" + policy::did_you_mean(name, names);
+    return problem + ", which fp32shim does not intercept: its calls are not seen" +
+           policy::did_you_mean(name, names);
 }
 
 policy::Device device_of(const Function& function) {
     return is_of_cublas(function.convention) ? policy::Device::cuda : policy::Device::cpu;
 }
 
-/// Whether each call says what its operands are; else the function's name does.
+/// Returns true if each call has arguments for the types of its operands. Otherwise the function's name tells the
+/// type.
 bool takes_any_dtype(const Function& function) {
     return function.product().road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
-/// A device or type that the function does not have; empty where all is well.
+/// Returns an error for a device or type that the function does not have; empty if there is none.
 std::string problem_of_call(const Function& function, const ExplainOptions& options) {
     const auto problem = [&](std::string_view option, const std::string& found, std::string_view allowed) {
         if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();
@@ -87,7 +89,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     return call;
 }
 
-/// Says why, and what can be done about it.
+/// Returns the meaning of a reason, and the remedy.
 std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
         return "no GPU was named, which counts as too old: --compute-capability";
@@ -109,7 +111,7 @@ std::string call_text(const policy::MatmulCall& call) {
     return text;
 }
 
-/// The option that says what a condition did not find.
+/// Returns the option that supplies a fact that a condition lacks.
 std::string option_of(std::string_view key) {
     if (key == "min_dim" || key == "max_dim" || key == "flops") return "--m, --n, --k";
     std::string option = fmt::format("--{}", key);
@@ -123,8 +125,8 @@ std::string condition_text(const policy::ConditionVerdict& condition) {
     return condition.found == policy::unknown_value ? fmt::format("{} ({})", text, option_of(condition.key)) : text;
 }
 
-/// What became of a rule, with the conditions that decided: those of `when` that fail, or those of an `unless` that
-/// holds.
+/// Returns the verdict on a rule, with the conditions that decided: those of `when` that fail, or all of an `unless`
+/// that holds.
 std::string verdict_text(const policy::RuleVerdict& verdict) {
     if (verdict.applies) return coloured("applies", Colour::green);
     std::string failed;
@@ -153,12 +155,12 @@ Json json_of(const std::vector<policy::ConditionVerdict>& conditions) {
     return list;
 }
 
-/// Everything that is shown, whatever the format.
+/// Everything that is printed, in any format.
 struct Explanation {
     policy::MatmulCall call;
     policy::Policy policy;
     policy::Decision decision;
-    std::vector<policy::RuleVerdict> tried;  ///< the first of the policy's rules, up to the one that applies
+    std::vector<policy::RuleVerdict> tried;  ///< rules of the policy, up to the one that applies
     PlannedCall planned;
 };
 
@@ -231,7 +233,7 @@ std::string text_of(const Explanation& e) {
     if (e.call.device == policy::Device::cpu) {
         text += fmt::format("  CPU mode    {}\n", policy::to_string(e.policy.cpu_mode));
     }
-    const Outcome& outcome = e.planned.outcome;
+    const PlannedFormat& outcome = e.planned.outcome;
     text += fmt::format("  applied     {}: {}\n", coloured(policy::to_string(outcome.applied), Colour::bold),
                         e.planned.words);
     text +=
@@ -285,7 +287,8 @@ int explain(const ExplainOptions& options) {
     explanation.planned =
         plan_described_call(function, explanation.call, explanation.decision, explanation.policy, environment);
     if (takes_any_dtype(function) && options.dtype.empty()) {
-        explanation.planned.notes.emplace_back("each call says what its operands are: float32 here; else --dtype");
+        explanation.planned.notes.emplace_back(
+            "each call tells the types of its operands; assumed: float32 (--dtype)");
     }
     print(options.format == "json" ? json_of(explanation) : text_of(explanation));
     return exit_code::ok;
@@ -299,7 +302,7 @@ Action define_explain(CLI::App& app) {
                           const std::string& description) {
         return app.add_option(name, value, description)->type_name(type);
     };
-    text("--function", options->function, "NAME", "As the program calls it: cblas_sgemm, cublasSgemm_v2, ...")
+    text("--function", options->function, "NAME", "Function that the program calls: cblas_sgemm, cublasSgemm_v2, ...")
         ->required()
         ->check(problem_of_function);
     add_size(app, "--m", options->m, "Rows of C, as the library receives them");
@@ -308,23 +311,24 @@ Action define_explain(CLI::App& app) {
     add_size(app, "--batch", options->batch, "The batch count");
     text("--caller", options->caller, "NAME", "File name of the object that makes the call: libtorch_cuda.so");
     text("--scope", options->scope, "LABELS", "The thread's labels, outermost first, joined by /");
-    add_word(app, "--device", options->device, policy::device_words, "Where it runs, which the function says anyway");
+    add_word(app, "--device", options->device, policy::device_words, "Device; must be the function's own");
     add_word(app, "--dtype", options->dtype, policy::dtype_words,
-             "Of the operands, where the function takes several");
-    text("--compute-capability", options->compute_capability, "MAJOR.MINOR", "The GPU's, such as 9.0")
+             "Type of the operands, if the function takes several");
+    text("--compute-capability", options->compute_capability, "MAJOR.MINOR",
+         "Compute capability of the GPU, such as 9.0")
         ->check([](const std::string& value) {
             return policy::parse_compute_capability(value)
                        ? std::string()
                        : "found " + policy::quoted(value) + "; allowed: major.minor, such as 9.0";
         });
-    text("--executable", options->executable, "PROGRAM", "The program that would call");
-    text("--command", options->command, "LINE", "Its whole argument line; else the program");
-    text("--host", options->host, "NAME", "Where it would run; else this machine");
-    add_name(app, "--policy", options->policy, "FILE", "A policy file; else the environment's FP32_MATMUL_POLICY");
+    text("--executable", options->executable, "PROGRAM", "Program that makes the call");
+    text("--command", options->command, "LINE", "Its whole argument line; default: the program");
+    text("--host", options->host, "NAME", "Host of the program; default: this machine");
+    add_name(app, "--policy", options->policy, "FILE", "Policy file; default: FP32_MATMUL_POLICY");
     add_word(app, "--precision", options->precision, policy::default_precision_words,
-             "As FP32_MATMUL_PRECISION, which counts where this is not given");
-    add_word(app, "--floor", options->floor, policy::floor_words, "As FP32_MATMUL_FLOOR, likewise");
-    add_word(app, "--cpu", options->cpu, policy::cpu_mode_words, "As FP32_MATMUL_CPU, likewise");
+             "Precision; default: FP32_MATMUL_PRECISION");
+    add_word(app, "--floor", options->floor, policy::floor_words, "Floor; default: FP32_MATMUL_FLOOR");
+    add_word(app, "--cpu", options->cpu, policy::cpu_mode_words, "CPU mode; default: FP32_MATMUL_CPU");
     add_format(app, options->format, {"table", "json"});
     return [options] { return explain(*options); };
 }

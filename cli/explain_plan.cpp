@@ -47,16 +47,17 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     if (treated.rounds && !multiplies(call)) planned.outcome = {Applied::fp32, Reason::no_product};
     planned.words = format_words(planned.outcome.applied, call.device);
     if (function.family->treatment == Treatment::opaque)
-        planned.notes.emplace_back("what is multiplied by what it prepares is not seen");
+        planned.notes.emplace_back("products with the operands that it prepares are not seen");
     if (function.convention == Convention::bare)
-        planned.notes.push_back(fmt::format("the name can be anybody's: seen only in a library that also has {}",
-                                            functions[find_function(*function.family, NameForm::underscored)].name));
+        planned.notes.push_back(
+            fmt::format("any function may have this name: seen only in a library that also has {}",
+                        functions[find_function(*function.family, NameForm::underscored)].name));
     return planned;
 }
 
 // ---- cuBLAS ------------------------------------------------------------------------------------------------------
 
-/// A value of something that only the process knows.
+/// A value of a fact that only the process has.
 struct Value {
     std::string_view name;
     std::int32_t value;
@@ -90,7 +91,7 @@ constexpr Value lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cub
 constexpr Value bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
 constexpr Value grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1}, {"without cublasGemmGroupedBatchedEx", 0}};
 
-/// Something that only the process knows. Its first value is supposed.
+/// A fact that only the process has. Its first value is assumed.
 struct Unknown {
     std::string_view what;
     std::span<const Value> values;
@@ -168,7 +169,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
             cublas::Request request = supposed;
             unknown.set(request.asked, value.value);
             const cublas::Plan other = plan_of(request);
-            const Outcome outcome = {other.applied, other.reason};
+            const PlannedFormat outcome = {other.applied, other.reason};
             if (outcome == planned.outcome) continue;
             matters = true;
             auto same = std::find_if(planned.others.begin(), planned.others.end(),

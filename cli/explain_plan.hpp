@@ -1,5 +1,4 @@
-// What the shim would do about a decision, asked of its own planning code without a process: the step of
-// `fp32shim explain` behind policy::decide. What only a process knows is supposed, and said.
+// Plans a call by the shim's own code, for `fp32shim explain`. Facts that only a process has are assumed, and listed.
 #pragma once
 
 #include <string>
@@ -11,30 +10,30 @@
 
 namespace fp32shim::cli {
 
-/// As a log would have it.
-struct Outcome {
+/// Applied format and reason, as in a log.
+struct PlannedFormat {
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
 
-    bool operator==(const Outcome&) const = default;
+    bool operator==(const PlannedFormat&) const = default;
 };
 
-/// What happens to the call, once decided.
+/// Result of planning a call.
 struct PlannedCall {
-    /// The outcome where something is not as supposed, one thing at a time.
+    /// Outcome if one of the assumptions does not hold.
     struct Other {
-        Outcome outcome;
+        PlannedFormat outcome;
         std::vector<std::string> where;  ///< `math mode CUBLAS_TENSOR_OP_MATH`
     };
 
-    Outcome outcome;
-    std::string words;                    ///< what that means, for people
-    std::vector<std::string> supposed{};  ///< of what is not known, as far as the outcome depends on it
+    PlannedFormat outcome;
+    std::string words;                    ///< meaning of the outcome, for people
+    std::vector<std::string> supposed{};  ///< assumptions on which the outcome depends
     std::vector<Other> others{};
     std::vector<std::string> notes{};
 };
 
-/// `call` is one of this function. The variables that cuBLAS reads are taken from `environment`.
+/// Plans a call of `function`. The variables that cuBLAS reads are taken from `environment`.
 PlannedCall plan_described_call(const Function& function, const policy::MatmulCall& call,
                                 const policy::Decision& decision, const policy::Policy& policy,
                                 const ProcessEnvironment& environment);

@@ -1,4 +1,4 @@
-// The `fp32shim` command: builds the options of all sub-commands from their table, parses, runs one.
+// The `fp32shim` command: parses the options of one sub-command and runs it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -25,8 +25,8 @@ bool takes_value(const CLI::App& app, const std::string& word) {
     return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-/// The first word of PROGRAM among `words`, the arguments of a command that takes one: behind `--`, or the first that
-/// is neither an option nor an option's value. What follows belongs to the program, whatever it looks like.
+/// Returns the place of PROGRAM, or of the `--` before it: the first word that is neither an option nor an option's
+/// value. All words after it belong to the program.
 std::size_t where_program_begins(const CLI::App& app, const std::vector<std::string>& words) {
     std::size_t i = 0;
     while (i < words.size()) {
@@ -38,7 +38,7 @@ std::size_t where_program_begins(const CLI::App& app, const std::vector<std::str
     return std::min(i, words.size());
 }
 
-/// CLI11 reads a `--` as "no options from here on".
+/// Inserts a `--` before PROGRAM, after which CLI11 expects no options.
 std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<std::string> words) {
     const std::size_t begin = where_program_begins(app, words);
     if (begin < words.size() && words[begin] != "--") {
@@ -47,8 +47,8 @@ std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<st
     return words;
 }
 
-/// Two of CLI11's readings are not a shell user's: `[a,b]` would be two words, and `--output=`, of a variable that is
-/// not set, would take the next word for its value.
+/// Corrects two readings of CLI11: it would split `[a,b]` into two words, and give an empty `--output=` the next word
+/// as its value.
 std::vector<std::string> with_words_kept(const CLI::App& app, const std::vector<std::string>& words) {
     std::vector<std::string> kept;
     bool is_behind_options = false;
@@ -78,7 +78,7 @@ int unknown_command(const std::string& word) {
     return exit_code::usage;
 }
 
-/// Output that could not be written, to a full disk say, is a failure of the command; without a name: of none.
+/// Flushes stdout and returns `status`, or `failure` with a message if the output could not be written.
 int flushed(std::string_view command, int status, int failure) {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
     say(command, std::string("the output could not be written: ") + std::strerror(errno));

@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// The whole text as a number.
+/// Parses the whole text as a number.
 template <class Number>
 std::optional<Number> parse_number(const std::string& text) {
     Number number{};

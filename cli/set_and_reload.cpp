@@ -1,4 +1,4 @@
-// fp32shim set and reload: changes in a running process, through the header of its recording.
+// fp32shim set and reload: change a running process through the header of its recording.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,13 +27,13 @@ struct LiveOptions {
     double seconds = 5;
 };
 
-/// The word that takes a precision back.
+/// Word that undoes a change of the precision.
 constexpr std::string_view back_to_settings = "default";
 
-/// Tells one answer; returns the exit code for it alone.
+/// Prints one answer and returns its exit code.
 int told(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
          const std::string& done) {
-    // Answers of the command itself name the process already.
+    // Errors of the command itself name the process already.
     const auto say_of_process = [&](const std::string& message) {
         say(command, message.starts_with(process) ? message : fmt::format("{}: {}", process, message));
     };
@@ -56,20 +56,20 @@ int told(std::string_view command, const record::CommandAnswer& answer, const st
     return exit_code::usage;
 }
 
-/// Of several exit codes: that a process was not reached is the worst, that one has not answered yet the least.
+/// Returns the worse of two exit codes. The worst: a process was not reached. The least: it has not answered yet.
 int worse(int one, int other) {
     for (const int code : {exit_code::usage, exit_code::finding, exit_code::inconclusive})
         if (one == code || other == code) return code;
     return exit_code::ok;
 }
 
-/// For `--all`, where this user is root: of everybody.
+/// Returns true if the process belongs to this user. For root, all do.
 bool is_own_process(std::int32_t pid) {
     struct stat status {};
     return geteuid() == 0 || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());
 }
 
-/// The recordings of the processes that were named. Says which were not found, and makes that `status`.
+/// Returns the recordings of the processes that were named. Reports those not found, and sets `status`.
 std::vector<record::LiveRecording> recordings_of(std::string_view command, const LiveOptions& options, int& status) {
     std::vector<record::LiveRecording> recordings;
     if (options.all) {
@@ -92,8 +92,8 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
     return recordings;
 }
 
-/// Sends a command to all processes that were named, tells each answer, and of several how many have done it.
-/// `done_by`: what a process has done, in words.
+/// Sends a command to all processes that were named, and prints each answer; for several, also how many have done it.
+/// `done_by` returns a description of the change.
 template <class Send, class DoneBy>
 int command_all(std::string_view command, const LiveOptions& options, const Send& send, const DoneBy& done_by) {
     if (options.pids.empty() != options.all) {
@@ -123,7 +123,8 @@ std::chrono::milliseconds timeout_of(const LiveOptions& options) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds * 1000));
 }
 
-/// Why products will not run at what was set, where that follows from the settings: `; the floor fp32 holds`.
+/// Returns the reason why the settings leave a precision without effect: `; the floor fp32 holds`. Empty if they do
+/// not.
 std::string why_without_effect(const record::LiveRecording& live, policy::Precision precision) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return {};
@@ -175,7 +176,7 @@ int reload(const LiveOptions& options) {
         [](const record::LiveRecording&) { return std::string("policy read again"); });
 }
 
-/// Reads process ids; throws for a word that is none.
+/// Parses process ids. Throws for a word that is none.
 std::vector<std::int32_t> process_ids(std::span<const std::string> words) {
     std::vector<std::int32_t> pids;
     for (const std::string& word : words) {
@@ -186,30 +187,30 @@ std::vector<std::int32_t> process_ids(std::span<const std::string> words) {
     return pids;
 }
 
-constexpr const char* pids_description = "Processes that record, as fp32shim ps lists them";
+void add_pids(CLI::App& app, const std::function<void(const std::vector<std::string>&)>& take_words) {
+    app.add_option_function("PID", take_words, "Processes that record, as fp32shim ps lists them")->type_name("PID");
+}
 
 void add_all(CLI::App& app, LiveOptions& options) {
-    app.add_flag("--all", options.all, "All processes of this user that record; where that is root, of everybody");
-    add_seconds(app, "--wait", options.seconds, 0,
-                "Seconds to wait for the processes' next products; 5 where not given");
+    app.add_flag("--all", options.all, "All processes of this user that record; for root, of all users");
+    add_seconds(app, "--wait", options.seconds, 0, "Seconds to wait for the processes' next products; default 5");
 }
 
 }  // namespace
 
 Action define_set(CLI::App& app) {
     auto options = std::make_shared<LiveOptions>();
-    // The last of the words before options is the precision, which CLI11 cannot tell from a further process.
+    // The last positional word is the precision, which CLI11 cannot tell from a process id.
     auto precision = std::make_shared<CLI::Option*>();
     const auto take_words = [options, precision](const std::vector<std::string>& words) {
         const bool has_precision = !process_id(words.back());
         if (has_precision) (*precision)->add_result(words.back());
         options->pids = process_ids(std::span(words).first(words.size() - (has_precision ? 1 : 0)));
     };
-    CLI::Option* pids = app.add_option_function<std::vector<std::string>>("PID", take_words, pids_description);
-    pids->type_name("PID");
+    add_pids(app, take_words);
     std::vector<std::string_view> allowed = policy::texts_of(policy::default_precision_words);
     allowed.push_back(back_to_settings);
-    *precision = app.add_option("PRECISION", options->precision, "What products are asked to run at from now on")
+    *precision = app.add_option("PRECISION", options->precision, "Precision of products from now on")
                      ->type_name(alternatives(allowed))
                      ->required()
                      ->check([allowed](const std::string& text) {
@@ -223,9 +224,7 @@ Action define_set(CLI::App& app) {
 
 Action define_reload(CLI::App& app) {
     auto options = std::make_shared<LiveOptions>();
-    const auto take_words = [options](const std::vector<std::string>& words) { options->pids = process_ids(words); };
-    CLI::Option* pids = app.add_option_function<std::vector<std::string>>("PID", take_words, pids_description);
-    pids->type_name("PID");
+    add_pids(app, [options](const std::vector<std::string>& words) { options->pids = process_ids(words); });
     add_all(app, *options);
     return [options] { return reload(*options); };
 }

@@ -1,12 +1,10 @@
-// fp32shim top and ps: what the processes of this user multiply now.
+// fp32shim top and ps: the processes of this user that record now.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 
@@ -31,27 +29,28 @@ struct TopOptions {
     std::int64_t rounds = 0;  ///< 0: until interrupted
 };
 
-/// One process at one moment.
+/// State of one process at one moment.
 struct Seen {
     std::int32_t pid = 0;
     std::string recording;
-    record::RecordingFacts facts;  ///< command and executable as the kernel says them: a recording can say anything
+    record::RecordingFacts facts;  ///< command and executable come from the kernel: a recording can claim anything
     std::uint64_t calls = 0, host_ns = 0;
-    bool is_estimate = false;       ///< of host_ns
-    double calls_per_second = 0;    ///< since the look before; at the first look since the recording began
+    bool is_estimate = false;       ///< host_ns is an estimate
+    double calls_per_second = 0;    ///< since the previous look, or since the recording began
     std::uint64_t fp32_calls = 0;   ///< FP32 and BF16x9
     std::uint64_t lower_calls = 0;  ///< TF32, BF16, FP16
-    SettingsInForce settings;       ///< now
-    std::vector<MergedRow> rows;    ///< by host time
+    SettingsInForce settings;       ///< current ones
+    std::vector<MergedRow> rows;    ///< sorted by host time
 };
 
+/// Counters at the previous look.
 struct Before {
     std::string recording;
     std::uint64_t calls = 0;
     std::int64_t time_ns = 0;
 };
 
-/// From counters and the formats of rows, without their texts.
+/// Sums up the counters by format, without reading the texts of rows.
 void count_calls(const record::RecordingReader& recording, Seen& seen) {
     using policy::Applied;
     Share total;
@@ -67,7 +66,7 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     seen.is_estimate = total.is_estimate;
 }
 
-/// `with_rows`: what they were is asked for as well.
+/// Looks at one process. `with_rows`: with its distinct decisions.
 std::optional<Seen> look_at(const record::LiveRecording& live, bool with_rows,
                             std::map<std::int32_t, Before>& before) {
     const auto opened = record::RecordingReader::open(live.open_path);
@@ -117,7 +116,7 @@ std::string word_or(const std::optional<Word>& word, std::string_view unknown) {
     return std::string(word ? policy::to_string(*word) : unknown);
 }
 
-/// 0% is none, and 100% is all: one call below FP32 among a million is not to be rounded away.
+/// Returns a share as a whole number. 0% is none and 100% is all, so that one call below FP32 in a million shows.
 std::string whole_share_text(std::uint64_t count, std::uint64_t calls) {
     if (calls == 0) return "-";
     const double percent = 100.0 * static_cast<double>(count) / static_cast<double>(calls);
@@ -182,7 +181,7 @@ Json json_of(const std::vector<Seen>& all) {
     return {{"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}};
 }
 
-/// All recording processes, or the one that was asked for; `error` where that one has no recording.
+/// Looks at all recording processes, or at the one asked for. Sets `error` if that one has no recording.
 std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>& before, std::string& error) {
     std::vector<Seen> all;
     const bool with_rows = options.pid != 0 || options.format == "json";
@@ -200,7 +199,7 @@ std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>
     return all;
 }
 
-/// As many lines as the terminal has, so that the head stays in sight.
+/// Cuts the text to the terminal's height, so that its head stays visible.
 std::string fitting(const std::string& text) {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return text;
@@ -213,13 +212,7 @@ std::string fitting(const std::string& text) {
     return text.substr(0, end);
 }
 
-/// Whether each look can take the place of the one before.
-bool can_be_redrawn() {
-    const char* terminal = std::getenv("TERM");
-    return isatty(STDOUT_FILENO) == 1 && terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
-}
-
-/// Waits, and returns whether the user typed `q`.
+/// Waits, and returns true if the user typed `q`.
 bool waited_for_quit(double seconds, bool is_terminal) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     const int ready =
@@ -241,7 +234,7 @@ int ps(const TopOptions& options) {
 }
 
 int top(const TopOptions& options) {
-    const bool is_terminal = options.format != "json" && can_be_redrawn();
+    const bool is_terminal = options.format != "json" && is_full_terminal(STDOUT_FILENO);
     std::map<std::int32_t, Before> before;
     for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
         if (round > 0 && waited_for_quit(options.seconds, is_terminal)) break;
@@ -266,9 +259,8 @@ int top(const TopOptions& options) {
 }
 
 void add_common(CLI::App& app, TopOptions& options) {
-    add_process_id(app, options.pid, "One process, with its call sites");
-    add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"},
-               "Order of the processes; rate where not given");
+    add_process_id(app, options.pid, "Show this process only, with its call sites");
+    add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"}, "Order of the processes; default rate");
     add_format(app, options.format, {"table", "json"});
 }
 
@@ -277,8 +269,8 @@ void add_common(CLI::App& app, TopOptions& options) {
 Action define_top(CLI::App& app) {
     auto options = std::make_shared<TopOptions>();
     add_common(app, *options);
-    add_seconds(app, "--interval", options->seconds, 0.1, "Seconds between two looks; 2 where not given");
-    add_count(app, "--count", options->rounds, 1, "Looks; without end where not given");
+    add_seconds(app, "--interval", options->seconds, 0.1, "Seconds between two updates; default 2");
+    add_count(app, "--count", options->rounds, 1, "Number of updates; default: without end");
     return [options] { return top(*options); };
 }
 

@@ -6,7 +6,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// The first word that no option took; empty where there is none.
+/// Returns the first word that no option took; empty if there is none.
 std::string unexpected_word(const CLI::App& app) {
     for (const std::string& word : app.remaining()) {
         if (word != "--") return without_mark(word);
@@ -14,19 +14,19 @@ std::string unexpected_word(const CLI::App& app) {
     return {};
 }
 
-/// `--precision` of the error `--precision: 1 required TEXT missing`.
+/// Returns the option that an error names: `--precision` in `--precision: 1 required TEXT missing`.
 const CLI::Option* option_of(const CLI::App& app, const std::string& message) {
     return app.get_option_no_throw(message.substr(0, message.find_first_of(": ")));
 }
 
-/// What may stand behind an option, from its type: `native|high` lists words, `FILE` names what to write.
+/// Returns the values that an option takes, from its type: a list of words for `native|high`, otherwise the type.
 std::string allowed_values(const CLI::Option& option) {
     std::string text = option.get_type_name();
     for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) text.replace(at, 1, ", ");
     return text;
 }
 
-/// Too many values for an option, or none.
+/// Returns the message for an option with too many values, or none.
 std::string problem_of_number(const CLI::App& app, const std::string& message) {
     const CLI::Option* option = option_of(app, message);
     if (option == nullptr) return message;
@@ -38,7 +38,7 @@ std::string problem_of_number(const CLI::App& app, const std::string& message) {
     return name + "found " + found + "; allowed: one value";
 }
 
-/// The other option that this one cannot stand beside.
+/// Returns the message for two options that exclude each other.
 std::string problem_of_company(const CLI::App& app, const std::string& message) {
     const CLI::Option* option = option_of(app, message);
     const CLI::Option* other = app.get_option_no_throw(message.substr(message.rfind(' ') + 1));
@@ -46,7 +46,8 @@ std::string problem_of_company(const CLI::App& app, const std::string& message) 
     return option->get_name() + ": found together with " + other->get_name() + "; allowed: one of the two";
 }
 
-/// `Could not convert: --pin = abc`: options that take values check them before they are converted, so it is a flag.
+/// Returns the message for a flag with a value, which CLI11 reports as `Could not convert: --pin = abc`. Options with
+/// values check these before conversion.
 std::string problem_of_flag(const std::string& message) {
     const std::size_t name = message.find("--");
     const std::size_t equals = message.find(" = ");

@@ -1,4 +1,4 @@
-// What is wrong with the words of a command, in one line of our own: option, what was found, what is allowed.
+// Error messages for wrong arguments, one line each: the option, the value found, the values allowed.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,10 +6,10 @@
 
 namespace fp32shim::cli {
 
-/// For what CLI11 refuses while it parses.
+/// Returns the message for an error that CLI11 found while parsing.
 std::string problem_of(const CLI::App& app, const CLI::ParseError& error);
 
-/// For the first word that no option took; empty where there is none.
+/// Returns the message for the first word that no option took; empty if there is none.
 std::string problem_of_extras(const CLI::App& app);
 
 }  // namespace fp32shim::cli

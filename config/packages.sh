@@ -1,5 +1,5 @@
-# The Debian and Ubuntu packages that the project needs, and how scripts install them: only what is missing, and only
-# after asking. Sourced by examples/demo.sh and tests/run.sh. Names hold for Debian 12 and 13, Ubuntu 22.04 and 24.04.
+# Lists the Debian and Ubuntu packages that the project needs, and installs missing ones after asking. Sourced by
+# examples/demo.sh and tests/run.sh. The names are those of Debian 12 and 13, Ubuntu 22.04 and 24.04.
 # shellcheck shell=bash disable=SC2034
 
 packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libjs-chart.js)
@@ -14,7 +14,7 @@ packages_to_test_with=(
 [[ $(uname -m) == aarch64 ]] || packages_to_test_with+=(g++-aarch64-linux-gnu qemu-user)
 packages_for_lint=(clang-format clang-tidy)
 
-# missing_packages NAME...: those that are not installed, one a line.
+# missing_packages NAME...: prints the packages that are not installed, one a line.
 missing_packages() {
     local package
     for package; do
@@ -23,13 +23,13 @@ missing_packages() {
     done
 }
 
-# is_known NAME: the package lists have it. No pipe into `grep -q`: apt-cache dies of it on a long entry, which under
-# pipefail reads as "not known".
+# is_known NAME: succeeds if the package lists have it. Not a pipe into `grep -q`: apt-cache would die of a closed pipe on a
+# long entry, which under pipefail reads as "not known".
 is_known() {
     [[ $(apt-cache show "$1" 2>/dev/null) ]]
 }
 
-# without_unknown NAME...: those that this release has, one a line; says which it has not.
+# without_unknown NAME...: prints the packages that this release has, one a line; reports the others.
 without_unknown() {
     local package
     for package; do
@@ -41,8 +41,8 @@ without_unknown() {
     done
 }
 
-# require_packages ask|yes NAME... [-- OPTIONAL...]: returns when all are installed, those behind -- as far as this
-# release has them; exits with status 2 where nobody can be asked, 1 where the answer was no or the installation failed.
+# require_packages ask|yes NAME... [-- OPTIONAL...]: installs all packages, the optional ones if this release has them.
+# Exits with status 2 if nobody can be asked, 1 if the answer was no or the installation failed.
 require_packages() {
     local consent=$1 missing required=() optional=() answer as_root=()
     shift
@@ -57,7 +57,7 @@ require_packages() {
     fi
     mapfile -t required < <(missing_packages "${required[@]}")
     mapfile -t optional < <(missing_packages "${optional[@]}")
-    # A fresh image has no package lists yet: then nothing is known before the update below.
+    # A fresh image has no package lists before the update below.
     if is_known g++; then
         mapfile -t optional < <(without_unknown "${optional[@]}")
     fi
@@ -76,7 +76,7 @@ require_packages() {
         read -r -p "Install them now? [y/N] " answer
         [[ $answer == [yY]* ]] || exit 1
     fi
-    # A mirror that does not answer need not matter: the install says whether it does.
+    # A mirror that does not answer may not matter: the installation will tell.
     "${as_root[@]}" apt-get update || echo "apt-get update failed: going on with the package lists at hand." >&2
     mapfile -t optional < <(without_unknown "${optional[@]}")
     "${install[@]}" "${required[@]}" "${optional[@]}" || exit 1

@@ -155,7 +155,7 @@ the report                 $results/report.html
 the whole tables           $results/*.txt
 your own program           $fp32shim run --precision high --cpu emulate -- PROGRAM
 what will be seen of it    $fp32shim doctor -- PROGRAM
-settings and limits        README.md
+settings and limits        docs/settings.md, docs/what-it-sees.md
 more examples, scopes      examples/README.md
 policies ready for use     config/
 formats and reference      docs/

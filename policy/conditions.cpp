@@ -1,4 +1,4 @@
-// Whether a rule's conditions hold for a call.
+// Decides if a rule's conditions hold for a call.
 #include "policy/conditions.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool hold(const Conditions& conditions, const MatmulCall& call, const Process& p
                             [](std::string_view, const auto&, const auto&, bool holds) { return holds; });
 }
 
-/// Whether a condition is on something that is the same in all calls of a site.
+/// Returns true for keys whose value is the same in all calls of a site.
 bool is_of_site(std::string_view key, const SiteFacts& site) {
     constexpr std::string_view always[] = {"device", "function", "caller", "executable", "host", "command"};
     return (key == "dtype" && site.dtype) || std::find(std::begin(always), std::end(always), key) != std::end(always);
@@ -34,7 +34,7 @@ bool may_match(const Rule& rule, const SiteFacts& site, const Process& process) 
         rule.when, call, process,
         [&](std::string_view key, const auto&, const auto&, bool holds) { return holds || !is_of_site(key, site); });
     if (!may_hold || rule.unless.empty()) return may_hold;
-    // An exception that holds for every call of the site: all that it asks for is known, and so.
+    // The exception holds for every call of the site if all its keys are known and hold.
     const bool always_excepted = judge_conditions(
         rule.unless, call, process, [&](std::string_view key, const auto& asked, const auto&, bool holds) {
             return asked.empty() || (holds && is_of_site(key, site));

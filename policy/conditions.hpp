@@ -1,4 +1,4 @@
-// The keys of `when` and `unless`, each judged once: for the verdict (matches) and for its reasons (explain_rule).
+// Judges the keys of `when` and `unless`. matches() asks for the verdict, explain_rule() for the reasons.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace fp32shim::policy {
 
-// Of the three kinds of list, an empty one asks for nothing.
+// An empty list asks for nothing and so matches everything.
 
 inline bool any_glob(const std::vector<std::string>& globs, std::string_view text) {
     return globs.empty() ||
@@ -23,30 +23,30 @@ bool any_of(const std::vector<T>& values, T value) {
     return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// A negative size is one that is not known: no condition on it holds.
+/// Returns true if a range contains the size. A negative size is unknown, and no condition on it holds.
 inline bool any_range(const std::vector<Range>& ranges, double size) {
     return ranges.empty() || (size >= 0 && std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
                                   return range.lowest <= size && size <= range.highest;
                               }));
 }
 
-/// A scope condition holds inside every scope that it names, also where other scopes were opened within: the glob is
-/// tried on the whole path and on each label of it.
+/// Tries each glob on the whole path of scopes and on each of its labels, so that a condition holds within a scope
+/// even if further scopes were opened inside.
 bool any_scope(const std::vector<std::string>& globs, std::string_view path);
 
-/// The smallest and the largest of m, n and k that the function has, in elements; -1 where it has none.
+/// Return the smallest and the largest of m, n and k, in elements, of those that the function has; -1 without any.
 double smallest_dim(const MatmulCall& call);
 double largest_dim(const MatmulCall& call);
-/// 2mnk, complex 8mnk, times the batch count, in double since 64 bits overflow for sizes that are legal; -1 where the
-/// function lacks one of the sizes.
+/// Returns 2mnk (complex: 8mnk) times the batch count; -1 if the function lacks one of the sizes. A double, since 64
+/// bits overflow for legal sizes.
 double flops_of(const MatmulCall& call);
-/// In units of 10·major + minor; -1 on the CPU and where it is unknown.
+/// Returns the compute capability as 10·major + minor; -1 on the CPU or if it is unknown.
 inline double capability_of(const MatmulCall& call) {
     return call.compute_capability > 0 ? call.compute_capability : -1;
 }
 
-/// Calls `judge(key, list, found, holds)` for each key in turn while it returns true, and returns whether it did to
-/// the end. `found` is what the call or the process has for that key.
+/// Calls `judge(key, list, found, holds)` for each key until it returns false. `found` is the value of the call or
+/// process. Returns false if a judge() did.
 template <class Judge>
 bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process& process, const Judge& judge) {
     const auto glob = [&](std::string_view key, const std::vector<std::string>& globs, std::string_view text) {

@@ -6,12 +6,13 @@
 namespace fp32shim::policy {
 namespace {
 
-struct Outcome {
+/// Precision that the device allows.
+struct DeviceDecision {
     Precision precision;
     Reason reason;
 };
 
-/// `rule_at(i)`: the index of the i-th of the rules that may match, of which there are `rule_count`.
+/// Returns the request of the strongest source. `rule_at(i)` gives the index of the i-th rule that may match.
 template <class RuleAt>
 Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::size_t rule_count, const RuleAt& rule_at) {
@@ -42,7 +43,7 @@ Decision choose(const MatmulCall& call, const Process& process, const Policy& po
     return decision;
 }
 
-/// Unknown capabilities count as too old: what TF32 would do there is not known either.
+/// An unknown capability counts as too old.
 bool has_tf32(const MatmulCall& call, const Policy& policy) {
     return call.compute_capability > 0 && call.compute_capability >= policy.min_compute_capability;
 }
@@ -52,10 +53,10 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
     return possible ? Precision::high : Precision::native;
 }
 
-/// The lowest precision that satisfies the floor where `wanted` does not.
+/// Returns `wanted`, or the lowest precision that satisfies the floor.
 ///
-/// `native` is let through. On the CPU it is FP32, the library's own; on CUDA it is whatever the program asked for,
-/// which only the plan step sees, and which it compares with the floor itself.
+/// `native` passes. On the CPU it is FP32. On CUDA it is the program's own request, which only the plan step sees and
+/// compares with the floor.
 Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     const auto strictness = [&] {
         switch (wanted) {
@@ -88,7 +89,7 @@ Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     return Precision::highest;
 }
 
-Outcome on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
+DeviceDecision on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
     switch (wanted) {
         case Precision::high:
         case Precision::medium:
@@ -108,8 +109,8 @@ Outcome on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) 
     return {wanted, Reason::as_requested};
 }
 
-/// As called *is* FP32 on the CPU, so `highest` and everything that cannot be done end in `native`.
-Outcome on_cpu(Precision wanted, CpuMode mode) {
+/// Decides for the CPU. A call as made is FP32 there, so `highest` and everything impossible become `native`.
+DeviceDecision on_cpu(Precision wanted, CpuMode mode) {
     switch (wanted) {
         case Precision::high:
         case Precision::medium:
@@ -135,7 +136,7 @@ Outcome on_cpu(Precision wanted, CpuMode mode) {
 template <class RuleAt>
 Decision decide_by(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                    std::size_t rule_count, const RuleAt& rule_at) {
-    // Settings are about float32 products: narrower ones are counted, and nothing asks anything of them.
+    // Settings are about float32 products. Narrower ones are counted and left as they are.
     if (call.dtype != Dtype::float32 && call.dtype != Dtype::complex64) {
         Decision observed;
         observed.reason = Reason::observed;
@@ -146,7 +147,7 @@ Decision decide_by(const MatmulCall& call, const Process& process, const Policy&
     const Precision wanted =
         decision.requested == Precision::automatic ? resolve_automatic(call, policy) : decision.requested;
     const Precision allowed = clamp(wanted, std::max(policy.floor, overrides.floor), policy.allow_bf16x9);
-    const Outcome outcome =
+    const DeviceDecision outcome =
         call.device == Device::cuda ? on_cuda(allowed, call, policy) : on_cpu(allowed, policy.cpu_mode);
 
     decision.precision = outcome.precision;

@@ -1,15 +1,16 @@
-// What is wrong with a setting: found, allowed, and what to do. Values, not exceptions.
+// An error or warning about a setting.
 #pragma once
 
 #include <string>
 
 namespace fp32shim::policy {
 
+/// Message about a place in a file, or about a variable.
 struct Diagnostic {
     std::string where;    ///< `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
-    std::string message;  ///< one line: what was found, what is allowed, the nearest known name
+    std::string message;  ///< one line: the value found, the values allowed, the nearest known name
 
-    /// `where: message`, on one line.
+    /// Returns `where: message` on one line.
     std::string text() const { return where + ": " + message; }
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view prefix = "FP32_MATMUL_";
 
-/// What is wrong with a variable's value; empty where nothing is.
+/// Returns the error in a variable's value; empty if there is none.
 using Problem = std::string;
 
 /// Sets `target` to the value that `text` names.
@@ -58,7 +58,7 @@ Problem take_disable(std::string_view text, FromEnvironment& result) {
 }
 
 struct Variable {
-    std::string_view name;  ///< after the prefix
+    std::string_view name;  ///< name after the prefix
     Problem (*take)(std::string_view text, FromEnvironment& result);
 };
 
@@ -100,7 +100,7 @@ FromEnvironment read_environment(const Environment& environment, std::vector<Dia
         if (!entry.starts_with(prefix) || equals == std::string_view::npos) continue;
         const std::string_view name = entry.substr(prefix.size(), equals - prefix.size());
         const std::string_view value = entry.substr(equals + 1);
-        // Of two variables of one name, getenv() finds the first.
+        // getenv() finds the first of two variables with one name.
         if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
         seen.push_back(name);
         if (value.empty()) continue;

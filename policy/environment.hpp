@@ -1,4 +1,4 @@
-// The FP32_MATMUL_* variables.
+// Reads the FP32_MATMUL_* variables.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace fp32shim::policy {
 
-/// What the variables say; a broken one is reported and left out.
+/// Settings from the variables. A broken variable is reported and left out.
 struct FromEnvironment {
-    Settings settings;
+    SettingsLayer settings;
     std::string policy_path;  ///< empty when unset
     std::optional<OnError> on_error;
-    bool floor_is_broken = false;  ///< a floor was asked for, but which one cannot be told
+    bool floor_is_broken = false;  ///< FP32_MATMUL_FLOOR has an unknown value
     bool disabled = false;
 };
 

@@ -1,4 +1,4 @@
-// Why a rule applies to a call or does not: what `fp32shim explain` shows. Pure, like decide.
+// Explains why a rule applies to a call or not, for `fp32shim explain`. Pure, like decide.
 #pragma once
 
 #include <string>
@@ -10,24 +10,24 @@
 
 namespace fp32shim::policy {
 
-/// What a condition finds where the call, or the process, was not described so far.
+/// Value of a fact about the call or process that was not given.
 inline constexpr std::string_view unknown_value = "unknown";
 
-/// One key of a `when` or `unless` table, judged.
+/// Verdict on one key of a `when` or `unless` table.
 struct ConditionVerdict {
-    std::string_view key;  ///< as in the file: `max_dim`
-    std::string asked;     ///< what the rule asks for, as it could be written: `<=128`, `"libtorch_*" or "libfoo.so"`
-    std::string found;     ///< what the call has: `4096`; `none` of scopes, and of GPUs on the CPU; or unknown_value
+    std::string_view key;  ///< name in the file: `max_dim`
+    std::string asked;     ///< values that the rule asks for: `<=128`, `"libtorch_*" or "libfoo.so"`
+    std::string found;     ///< value of the call: `4096`; `none` without scopes or GPU; or unknown_value
     bool holds = false;
 };
 
-/// A rule, judged. Keys that a table does not have are left out.
+/// Verdict on a rule. Keys that a table lacks are left out.
 struct RuleVerdict {
-    bool applies = false;  ///< as matches() says: all of `when` hold, and not all of a non-empty `unless`
+    bool applies = false;  ///< matches(): all of `when` hold, and not all of a non-empty `unless`
     std::vector<ConditionVerdict> when, unless;
 };
 
-/// Judges every condition, also those behind the first that fails. Thread-safe; allocates.
+/// Judges every condition, even after one has failed. Thread-safe; allocates.
 RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process);
 
 /// Says what can be done about a reason; empty where nothing can.

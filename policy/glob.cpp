@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t none = std::string_view::npos;
 
-/// What stands between two `*`, and before the first and behind the last: elements that match one byte each.
+/// Piece of a pattern between two `*`, or before the first or after the last: elements that match one byte each.
 struct Piece {
     std::string_view pattern;
-    std::size_t length = 0;  ///< elements, which is how many bytes it matches
+    std::size_t length = 0;  ///< number of elements, and of bytes that they match
     bool is_literal = true;
 };
 
-/// The piece at the begin of `pattern`, up to a `*` or its end.
+/// Returns the first piece of `pattern`, up to a `*` or its end.
 Piece first_piece(std::string_view pattern) {
     Piece piece;
     std::size_t at = 0;
@@ -34,7 +34,7 @@ Piece first_piece(std::string_view pattern) {
     return piece;
 }
 
-/// Whether `piece` matches the begin of `text`, which is no shorter.
+/// Returns true if `piece` matches the begin of `text`, which is no shorter.
 bool begins_with(std::string_view text, const Piece& piece) {
     if (piece.is_literal) return text.starts_with(piece.pattern);
     std::size_t at = 0;
@@ -46,7 +46,7 @@ bool begins_with(std::string_view text, const Piece& piece) {
     return true;
 }
 
-/// Bit i: `c` is the i-th of the 8 bytes at `text`.
+/// Compares `c` with the 8 bytes at `text`; bit i of the result is set if the i-th is equal.
 std::uint64_t places_of_8(const char* text, std::uint64_t eight_times_c) {
     constexpr std::uint64_t low_bits = 0x7f7f'7f7f'7f7f'7f7f;
     std::uint64_t bytes = 0;
@@ -57,7 +57,7 @@ std::uint64_t places_of_8(const char* text, std::uint64_t eight_times_c) {
 }
 static_assert(std::endian::native == std::endian::little);
 
-/// Of the places of `text` that are set in `asked`, at most 64, those whose byte `element` matches.
+/// Returns the places of `text`, of those set in `asked` (at most 64), whose byte `element` matches.
 std::uint64_t places_of(const GlobElement& element, std::string_view text, std::uint64_t asked) {
     std::uint64_t places = 0;
     if (element.kind == GlobElement::Kind::any) return asked;
@@ -74,7 +74,7 @@ std::uint64_t places_of(const GlobElement& element, std::string_view text, std::
     return places;
 }
 
-/// Where `piece` first matches in `text`; none: nowhere.
+/// Finds the first place in `text` where `piece` matches.
 std::size_t find(std::string_view text, const Piece& piece) {
     if (piece.length > text.size()) return none;
     if (piece.is_literal) {
@@ -98,7 +98,7 @@ std::size_t find(std::string_view text, const Piece& piece) {
 }  // namespace
 
 bool glob_matches(std::string_view pattern, std::string_view text) {
-    // Most globs are told from most texts by what stands before the first `*`.
+    // The piece before the first `*` rules most texts out.
     std::size_t at = 0, begin = 0;
     for (; at < pattern.size() && pattern[at] != '*'; ++begin) {
         const GlobElement element = glob_element(pattern, at);
@@ -111,7 +111,7 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
 
     Piece piece;
     for (;;) {
-        // What a piece matches as early as it can leaves the most for those behind it.
+        // The earliest match of a piece leaves the most text for the next pieces.
         pattern.remove_prefix(1);  // the `*`
         piece = first_piece(pattern);
         pattern.remove_prefix(piece.pattern.size());

@@ -1,4 +1,4 @@
-// What a glob consists of, for those who match texts (glob.cpp) and those who compare globs (shadowed_rules.cpp).
+// Elements of a glob, to match texts (glob.cpp) and to compare globs (shadowed_rules.cpp).
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,21 @@
 
 namespace fp32shim::policy {
 
+/// One element of a glob.
 struct GlobElement {
     enum class Kind : std::uint8_t {
-        literal,  ///< this byte
+        literal,  ///< one given byte
         any,      ///< `?`: one byte
-        set,      ///< `[abc]`: one byte of these, or none of them
+        set,      ///< `[abc]`, `[!abc]`: one byte of a set
         run,      ///< `*`: any bytes
     };
     Kind kind;
-    std::string_view text;  ///< in the pattern
+    std::string_view text;  ///< its text in the pattern
 
-    /// Whether it matches this byte. Not for a run.
+    /// Returns true if the element matches this byte. Not for a run.
     bool matches(char c) const;
 
-    /// The bytes that an element matches, for who asks for many.
+    /// Set of the bytes that an element matches. Faster than matches() for many bytes.
     class Members {
       public:
         explicit Members(const GlobElement& element);
@@ -34,10 +35,10 @@ struct GlobElement {
     };
 };
 
-/// The element of `pattern` that begins at `at`, with one of `*?[`. `[` without `]` is a literal.
+/// Returns the element of `pattern` at `at`, which is one of `*?[`. `[` without `]` is a literal.
 GlobElement special_glob_element(std::string_view pattern, std::size_t at);
 
-/// The element of `pattern` that begins at `at`, before its end.
+/// Returns the element of `pattern` that begins at `at`.
 inline GlobElement glob_element(std::string_view pattern, std::size_t at) {
     const char c = pattern[at];
     if (c == '*' || c == '?' || c == '[') return special_glob_element(pattern, at);

@@ -1,4 +1,4 @@
-// Several sources become one policy.
+// Joins the settings of several sources into one policy.
 #include <algorithm>
 
 #include "policy/settings.hpp"
@@ -11,8 +11,8 @@ void replace(T& target, const std::optional<T>& value) {
     if (value) target = *value;
 }
 
-/// Puts the scalars of a stronger source over those of the weaker ones before it.
-void overlay(const Settings& settings, Source source, Policy& policy) {
+/// Overwrites the scalars of weaker sources by those of a stronger one.
+void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     if (settings.default_precision) {
         policy.default_precision = *settings.default_precision;
         policy.default_source = source;
@@ -33,9 +33,9 @@ void overlay(const Settings& settings, Source source, Policy& policy) {
     replace(policy.audit_action, settings.audit_action);
 }
 
-/// Allowing BF16x9 loosens a floor, and the site's [limits] always hold: where the site judged it, or set a floor
-/// that BF16x9 could get below, a user's file can only forbid it.
-bool allows_bf16x9(const Settings* site, const Settings* user) {
+/// Allowing BF16x9 loosens a floor, and the site's [limits] always hold. If the site decided about it, or set a floor
+/// that BF16x9 would fall below, a user's file can only forbid it.
+bool allows_bf16x9(const SettingsLayer* site, const SettingsLayer* user) {
     const bool site_judges = site && (site->allow_bf16x9 || site->floor >= Floor::bf16x9);
     const bool site_allows = !site_judges || site->allow_bf16x9.value_or(false);
     const bool user_says = user && user->allow_bf16x9.has_value();
@@ -44,17 +44,17 @@ bool allows_bf16x9(const Settings* site, const Settings* user) {
 
 }  // namespace
 
-Policy join(const Settings* site, const Settings* user, const Settings* environment) {
+Policy join(const SettingsLayer* site, const SettingsLayer* user, const SettingsLayer* environment) {
     Policy policy;
     if (site) overlay(*site, Source::file, policy);
     if (user) overlay(*user, Source::file, policy);
     if (environment) overlay(*environment, Source::environment, policy);
     policy.allow_bf16x9 = allows_bf16x9(site, user);
 
-    for (const Settings* file : {user, site}) {
+    for (const SettingsLayer* file : {user, site}) {
         if (file) policy.rules.insert(policy.rules.end(), file->rules.begin(), file->rules.end());
     }
-    if (const Settings* file = user ? user : site) {
+    if (const SettingsLayer* file = user ? user : site) {
         policy.name = file->name;
         policy.revision = file->revision;
         policy.file = file->file;

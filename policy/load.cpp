@@ -9,13 +9,13 @@
 namespace fp32shim::policy {
 namespace {
 
-Loaded loaded_from(const std::optional<Settings>& settings, std::vector<Diagnostic> errors) {
+Loaded loaded_from(const std::optional<SettingsLayer>& settings, std::vector<Diagnostic> errors) {
     return {settings ? join(nullptr, &*settings, nullptr) : Policy{}, std::move(errors), {}};
 }
 
-/// What a file says; nullopt with an error where it was not read, or with all that is wrong with it.
-std::optional<Settings> settings_of(const PolicyFile& file, const std::string& path,
-                                    std::vector<Diagnostic>& errors) {
+/// Returns the settings of a file; nullopt with all errors if it is broken or cannot be read.
+std::optional<SettingsLayer> settings_of(const PolicyFile& file, const std::string& path,
+                                         std::vector<Diagnostic>& errors) {
     if (file.state != PolicyFile::State::read) {
         errors.push_back({path, file.problem});
         return std::nullopt;
@@ -58,9 +58,9 @@ Loaded load(const Environment& environment, const LoadOptions& options) {
     }
 
     const std::string& path = from_environment.policy_path;
-    std::optional<Settings> user;
+    std::optional<SettingsLayer> user;
     if (!path.empty()) user = settings_of(read_policy_bytes(path, std::nullopt), path, loaded.errors);
-    std::optional<Settings> site;
+    std::optional<SettingsLayer> site;
     if (!options.site_policy.empty() && options.site_policy != path) {
         const PolicyFile file = read_policy_bytes(options.site_policy, options.site_owner);
         if (file.state != PolicyFile::State::absent) site = settings_of(file, options.site_policy, loaded.errors);

@@ -1,4 +1,4 @@
-// Where policies come from: files (user's, then site's) and FP32_MATMUL_* variables, joined into one Policy.
+// Loads the policy of a process: joins the user's file, the site's file and the FP32_MATMUL_* variables.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,8 @@
 
 namespace fp32shim::policy {
 
-/// A policy and everything that is wrong with it. Where `errors` is not empty, nothing of the broken file or
-/// variable is in `policy`; a floor of the environment still is. Warnings leave the policy as it is.
+/// A policy with its errors and warnings. A broken file or variable contributes nothing to `policy`; a floor of the
+/// environment still holds. Warnings do not change the policy.
 struct Loaded {
     Policy policy;
     std::vector<Diagnostic> errors;
@@ -25,24 +25,23 @@ struct Loaded {
 /// Reads one policy text. `file` is used in messages only.
 Loaded read_policy(std::string_view text, const std::string& file);
 
-/// Reads one policy file; a file that cannot be opened, is no regular file on a disk or is larger than 1 MiB is an
-/// error like any other.
+/// Reads one policy file. Reports an error if it cannot be opened, is no regular file on a disk, or exceeds 1 MiB.
 Loaded read_policy_file(const std::string& path);
 
-/// One `NAME=value` list, as in `environ`; entries that do not begin with FP32_MATMUL_ are skipped.
+/// List of `NAME=value`, as in `environ`. Entries that do not begin with FP32_MATMUL_ are skipped.
 using Environment = std::vector<std::string_view>;
 
+/// Place and owner of the site's policy.
 struct LoadOptions {
     std::string site_policy = "/etc/fp32shim/policy.toml";  ///< empty: none; absent file: none
-    bool elevated = false;  ///< setuid and the like: nothing is read, nor complained of
-    uid_t site_owner = 0;   ///< whose the site's policy must be, and who alone may write it: root
+    bool elevated = false;                                  ///< setuid and similar: nothing is read or reported
+    uid_t site_owner = 0;  ///< required owner and only writer of the site's policy: root
 };
 
-/// The policy of a process: environment over user's file over site's file, with the strictest floor of them all.
-/// `on_error` of the result is resolved: FP32_MATMUL_ON_ERROR, else `abort` where a floor is set, else `continue`.
-/// A variable with an empty value counts as unset; a broken one is not applied, and the others still are.
-/// A broken FP32_MATMUL_FLOOR counts as a floor here: whoever asked for one would rather stop than run without it.
-/// With FP32_MATMUL_DISABLE=1 nothing else is read.
+/// Loads the policy of a process: the environment overrides the user's file, which overrides the site's; the
+/// strictest floor holds. `on_error` of the result is FP32_MATMUL_ON_ERROR, else `abort` if a floor is set, else
+/// `continue`; a broken FP32_MATMUL_FLOOR counts as a floor here. An empty variable counts as unset. A broken one is
+/// not applied; the others are. With FP32_MATMUL_DISABLE=1 nothing else is read.
 Loaded load(const Environment& environment, const LoadOptions& options);
 
 }  // namespace fp32shim::policy

@@ -1,4 +1,4 @@
-// One matrix product, as the shim describes it before anything is decided.
+// Description of a matrix product, made before anything is decided.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ enum class Dtype : std::uint8_t { float32, complex64, float16, bfloat16, float8 
 std::string_view to_string(Device device);
 std::string_view to_string(Dtype dtype);
 
-/// The call that `decide` judges. Sizes are what the *library* received: m×n is C, k the summed dimension, in
-/// elements; -1 where a function has no such size. Owns nothing: all views outlive the decision.
+/// A call to decide. Sizes are those that the library receives, in elements: C is m×n, k is the summed dimension; -1
+/// for a size that the function lacks. Owns nothing: all views must outlive the decision.
 struct MatmulCall {
-    std::string_view function;  ///< the symbol, as the program named it: `cblas_sgemm`
+    std::string_view function;  ///< symbol that the program called: `cblas_sgemm`
     std::string_view caller;    ///< base name of the calling object; empty when unknown
-    /// The labels that this thread has pushed, outermost first, joined by '/'; empty when none.
+    /// Labels that this thread has pushed, outermost first, joined by '/'; empty without any.
     std::string_view scope;
     Dtype dtype = Dtype::float32;
     Device device = Device::cpu;
     std::int32_t device_index = -1;       ///< CUDA ordinal; -1 on the CPU
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0 when unknown
-    char trans_a = 0;                     ///< 'N', 'T', 'C'; 0 where the function has none
+    char trans_a = 0;                     ///< 'N', 'T', 'C'; 0 if the function has none
     char trans_b = 0;
     std::int64_t m = -1;
     std::int64_t n = -1;
@@ -32,7 +32,7 @@ struct MatmulCall {
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
 };
 
-/// What is the same for every call of a process.
+/// Facts about the process, for conditions of rules.
 struct Process {
     std::string_view executable;  ///< base name of the program
     std::string_view command;     ///< the whole argument line, joined by single spaces

@@ -1,4 +1,5 @@
-// How messages are put together: what was found, what is allowed, the nearest known name. One line each, printable.
+// Parts of error messages. A message is one printable line: the value found, the values allowed, the nearest known
+// name.
 #pragma once
 
 #include <optional>
@@ -10,13 +11,13 @@
 
 namespace fp32shim::policy {
 
-/// A place in a text file, both from 1; columns count characters.
+/// A place in a text file. Lines and columns count from 1; columns count characters.
 struct Position {
     int line = 1;
     int column = 1;
 };
 
-/// Collects what is wrong with one file, as `file:line:column`.
+/// Collects the errors of one file, with their places as `file:line:column`.
 class Report {
   public:
     Report(std::string file, std::vector<Diagnostic>& errors) : file_(std::move(file)), errors_(errors) {}
@@ -26,7 +27,7 @@ class Report {
             {file_ + ':' + std::to_string(at.line) + ':' + std::to_string(at.column), std::move(message)});
     }
 
-    /// Errors so far, those of earlier files included.
+    /// Number of errors so far, including earlier files.
     std::size_t count() const { return errors_.size(); }
     const std::string& file() const { return file_; }
 
@@ -35,32 +36,32 @@ class Report {
     std::vector<Diagnostic>& errors_;
 };
 
-/// plain_text(text), cut where it is longer than a message should be.
+/// Returns plain_text(text), cut to a length fit for a message.
 std::string printable(std::string_view text);
 
-/// printable(text) in double quotes.
+/// Returns printable(text) in double quotes.
 std::string quoted(std::string_view text);
 
-/// The same of a path, which is not cut: what tells it from others stands at its end.
+/// Returns a path in double quotes, printable and never cut: paths differ at their ends.
 std::string quoted_path(std::string_view path);
 
-/// `a, b, c`
+/// Returns `a, b, c`.
 std::string joined(const std::vector<std::string_view>& names);
 
-/// The candidate that `name` is most likely a misspelling of: by insertions, deletions, replacements and swaps of
-/// neighbours, ignoring case; nullopt where none is near.
+/// Returns the candidate nearest to `name` by insertions, deletions, replacements and swaps of neighbours, ignoring
+/// case; nullopt if none is near.
 std::optional<std::string_view> nearest(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// `; did you mean "high"?`, or nothing where no candidate is near, nor a precision's other name.
+/// Returns `; did you mean "high"?`; empty if no candidate is near, and no other name of the same precision.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// `found "hihg"; allowed: native, high; did you mean "high"?`
+/// Returns `found "hihg"; allowed: native, high; did you mean "high"?`.
 std::string not_one_of(std::string_view found, const std::vector<std::string_view>& allowed);
 
-/// not_one_of for a default precision, which says that bf16x9 belongs into a rule.
+/// Returns not_one_of() for a default precision; for bf16x9 it says that this belongs into a rule.
 std::string not_a_default_precision(std::string_view found);
 
-/// What is wrong with the path of a log, if anything is: `stderr`, or a name that ends in `.jsonl` or `.fp32rec`,
+/// Returns the error in the name of a log, if any. Valid are `stderr`, and names that end in `.jsonl` or `.fp32rec`,
 /// with the placeholders %p %h %r %j %t.
 std::optional<std::string> problem_of_log_path(std::string_view path);
 

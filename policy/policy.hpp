@@ -1,4 +1,4 @@
-// A policy: what should happen, from whichever file or variable it came. Plain data; read_policy makes it, decide
+// A policy: rules and settings, whatever file or variable they come from. Plain data; read_policy makes it, decide
 // reads it.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace fp32shim::policy {
 
-/// An inclusive range of sizes; a condition holds where any of its ranges contains the size.
+/// An inclusive range of sizes. A condition holds if one of its ranges contains the size.
 struct Range {
     double lowest;
     double highest;
@@ -20,28 +20,29 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-/// One `when` or `unless` table. An empty list asks for nothing; lists are alternatives, keys must all hold.
+/// A `when` or `unless` table. All keys must hold; a key holds if one entry of its list does, or the list is empty.
 struct Conditions {
     std::vector<std::string> function, caller, executable, command, host, scope;  ///< globs
     std::vector<Device> device;
     std::vector<Dtype> dtype;
-    std::vector<Range> compute_capability;  ///< in units of 10·major + minor
+    std::vector<Range> compute_capability;  ///< unit: 10·major + minor
     std::vector<Range> m, n, k, batch, min_dim, max_dim, flops;
 
     bool empty() const;
-    /// Whether any condition looks at the sizes of a call, so that decisions cannot be cached by call site alone.
+    /// Returns true if a condition depends on the sizes of a call. Decisions cannot then be cached by call site
+    /// alone.
     bool looks_at_sizes() const;
 
     bool operator==(const Conditions&) const = default;
 };
 
 struct Rule {
-    std::string name;  ///< as written; `rule 3` where it has none
+    std::string name;  ///< name in the file; `rule 3` if it has none
     Precision precision = Precision::native;
     bool assume_aligned = false;  ///< allows lowering pointer-array batches on CUDA
     Conditions when;
     Conditions unless;
-    std::string file;  ///< where it was written, for messages
+    std::string file;  ///< file of the rule, for messages
     int line = 0;
 };
 
@@ -58,8 +59,8 @@ std::string_view to_string(AuditAction action);
 struct Policy {
     std::string name;      ///< empty when none
     std::string revision;  ///< empty when none
-    std::string file;      ///< path that it was read from; empty when none
-    std::string sha256;    ///< of the file's bytes, lower-case hex; empty when none
+    std::string file;      ///< path; empty when none
+    std::string sha256;    ///< sum of the file's bytes, lower-case hex; empty when none
 
     Precision default_precision = Precision::native;
     Source default_source = Source::native;  ///< environment, file or native
@@ -72,12 +73,12 @@ struct Policy {
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;
 
-    std::string log_path;  ///< not yet expanded; `stderr`, `NAME.jsonl` or `NAME.fp32rec`; empty when none
+    std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty when none
     LogLevel log_level = LogLevel::unset;
     std::uint64_t log_max_size = 1ULL << 30;  ///< bytes
     OnFull log_on_full = OnFull::drop;
     std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
-    std::string log_group;          ///< group that the log is given to; empty: the process's own
+    std::string log_group;          ///< group of the log; empty: the process's own
 
     double audit_sample = 0;  ///< fraction of calls, 0 to 1
     double audit_tolerance = 1e-2;
@@ -86,9 +87,9 @@ struct Policy {
     OnError on_error = OnError::continue_untouched;
     bool disabled = false;  ///< FP32_MATMUL_DISABLE=1
 
-    std::vector<Rule> rules;  ///< in the order in which they are tried: user's file, then the site's
+    std::vector<Rule> rules;  ///< sorted by the order of trial: user's file, then the site's
 
-    /// Whether any rule looks at the sizes of a call.
+    /// Returns true if a rule depends on the sizes of a call.
     bool looks_at_sizes() const;
 };
 

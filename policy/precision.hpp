@@ -1,5 +1,4 @@
-// The vocabulary: what may be asked for, what was done, and the order between them.
-// First step of everything; includes nothing of the project.
+// Vocabulary of the project: precisions, formats, floors and reasons. Includes nothing of the project.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +8,17 @@
 
 namespace fp32shim::policy {
 
-/// What a user asks for (`requested`).
+/// Precision that a user asks for (`requested`).
 enum class Precision : std::uint8_t {
-    native,     ///< as the program called it
+    native,     ///< the call as the program made it
     highest,    ///< full FP32; aliases `ieee`, `fp32`
     high,       ///< TF32; alias `tf32`
     medium,     ///< BF16; alias `bf16`
-    automatic,  ///< spelt `auto`: high where the hardware (or emulation) has it, else native
+    automatic,  ///< spelt `auto`: high if the hardware or the emulation has it, else native
     bf16x9,     ///< FP32 accuracy from nine BF16 products; rules only
 };
 
-/// What was done (`applied`): the lowest format that the call permits.
+/// Format that was used (`applied`): the lowest that the call permits.
 enum class Applied : std::uint8_t {
     fp32,
     tf32,
@@ -29,16 +28,16 @@ enum class Applied : std::uint8_t {
     unchanged,  ///< only forwarded: the shim cannot know
 };
 
-/// Nothing runs below this. Ordered from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`.
+/// Lowest format that is allowed. Ordered from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`.
 enum class Floor : std::uint8_t { none, fp16, bf16, tf32, bf16x9, fp32 };
 
-/// What a product on the CPU does with a lower precision.
+/// Treatment of a lower precision on the CPU.
 enum class CpuMode : std::uint8_t { off, emulate, accelerate };
 
-/// How emulation rounds to TF32: to nearest, a tie away from zero or to even, or towards zero.
+/// Rounding to TF32 by emulation: to nearest with ties away from zero or to even, or towards zero.
 enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 
-/// Where a setting came from, strongest first.
+/// Source of a setting, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 
 /// Why what was done differs from what was asked for; a closed list.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view digits = "0123456789";
 constexpr std::string_view operator_characters = "<>=";
 
-/// Digits only: no sign, no spaces; nullopt where the number does not fit.
+/// Parses digits, without sign or spaces; nullopt if the number does not fit.
 std::optional<std::uint64_t> parse_whole(std::string_view text) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -53,13 +53,13 @@ std::optional<std::uint64_t> parse_with_unit(std::string_view text, std::span<co
     return *number * *unit;
 }
 
-/// One `>=0.1` of a range or a version constraint; `operation` is empty where only a number is written.
+/// A term of a range or a version constraint: `>=0.1`. `operation` is empty if there is only a number.
 struct Term {
     std::string_view operation;
     std::string_view operand;
 };
 
-/// Takes the first term off `text`; spaces separate terms and may follow an operator.
+/// Removes the first term from `text`. Spaces separate terms, and may follow an operator.
 Term take_term(std::string_view& text) {
     const auto take = [&](std::size_t length) {
         const std::string_view taken = text.substr(0, length);

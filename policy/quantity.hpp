@@ -1,5 +1,5 @@
 // Numbers as people write them in policies: ranges of sizes, byte counts, compute capabilities, versions.
-// Every function returns nullopt for text that it cannot read.
+// The functions return nullopt for a text that they cannot read.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace fp32shim::policy {
 
-/// What the numbers of a range count, which decides how they are written.
+/// Unit of a range, which decides how its numbers are written.
 enum class Quantity : std::uint8_t {
     size,                ///< `128`, `2K`, `2M`, `2G`, `2T`: decimal multiples
     compute_capability,  ///< `8`, `8.0`, `12.1`: in units of 10·major + minor
 };
 
-/// `128`, `<=128`, `>=64 <=256`: all terms must hold. The terms are whole numbers, so `<128` is `<=127`.
-/// The result is empty (lowest > highest) where no number satisfies all terms.
+/// Parses a range of whole numbers: `128`, `<=128`, `>=64 <=256`. All terms must hold; `<128` is `<=127`. The result
+/// is empty (lowest > highest) if no number satisfies all terms.
 std::optional<Range> parse_range(std::string_view text, Quantity quantity);
 
-/// One size, without an operator: `128`, `2K`, `2G`.
+/// Parses a size: `128`, `2K`, `2G`.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
-/// `8.0` → 80. The minor number has one digit.
+/// Parses a compute capability: 80 for `8.0`. The minor number has one digit.
 std::optional<std::int32_t> parse_compute_capability(std::string_view text);
 
-/// `4096`, `64KiB`, `1GiB`, `500MB`, `2G`: KiB MiB GiB TiB are powers of 1024; K M G T, with or without B, of 1000.
+/// Parses a number of bytes: `4096`, `64KiB`, `500MB`, `2G`. KiB MiB GiB TiB are powers of 1024; K M G T, with or
+/// without B, of 1000.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
-/// A whole number between 0 and 1, or a decimal fraction of it; the whole text.
+/// Parses a number from 0 to 1, such as `0.25`.
 std::optional<double> parse_fraction(std::string_view text);
 
-/// Whether `version` satisfies `constraint`: `>=0.1`, `>=0.1 <2`. A part that is not written is zero.
+/// Decides if `version` satisfies a `constraint` such as `>=0.1 <2`. A missing part of a version is zero.
 std::optional<bool> version_satisfies(std::string_view version, std::string_view constraint);
 
 }  // namespace fp32shim::policy

@@ -1,4 +1,4 @@
-// What one source (a file, or the environment) says; joined into a Policy by join().
+// Settings of one source: a file, or the environment. join() makes a Policy of them.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace fp32shim::policy {
 
-/// The settings of a policy, each of which may be left out. Fields mean what they mean in Policy.
-struct Settings {
+/// Settings of one source, each of which may be absent. Fields have the meaning that they have in Policy.
+struct SettingsLayer {
     std::string name, revision, file, sha256;
     std::optional<Precision> default_precision;
     Floor floor = Floor::none;
@@ -32,11 +32,11 @@ struct Settings {
     std::vector<Rule> rules;
 };
 
-/// What a text says, or nullopt where anything is wrong with it.
-std::optional<Settings> read_settings(std::string_view text, Report& report);
+/// Returns the settings in a text; nullopt if it has errors.
+std::optional<SettingsLayer> read_settings(std::string_view text, Report& report);
 
-/// One policy from up to three sources; null for one that is absent or broken. The environment's scalars win over the
-/// user's, those over the site's; rules are tried in the order user, site; the strictest floor holds.
-Policy join(const Settings* site, const Settings* user, const Settings* environment);
+/// Joins up to three sources; null for one that is absent or broken. Scalars of the environment override the user's,
+/// and those the site's. The user's rules come before the site's. The strictest floor holds.
+Policy join(const SettingsLayer* site, const SettingsLayer* user, const SettingsLayer* environment);
 
 }  // namespace fp32shim::policy

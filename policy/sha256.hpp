@@ -1,4 +1,4 @@
-// The fingerprint of a policy file, which every log and recording carries; and of a recording that is evidence.
+// Fingerprints of policy files and recordings.
 #pragma once
 
 #include <array>
@@ -9,11 +9,11 @@
 
 namespace fp32shim::policy {
 
-/// SHA-256 (FIPS 180-4) of bytes that come in pieces.
+/// Computes the SHA-256 (FIPS 180-4) of bytes that come in pieces.
 class Sha256 {
   public:
     void add(std::string_view bytes);
-    /// Of all that was added, as 64 lower-case hexadecimal digits. The last call.
+    /// Returns the sum of all bytes as 64 lower-case hexadecimal digits. Must be the last call.
     std::string finish();
 
   private:
@@ -23,10 +23,10 @@ class Sha256 {
 
     State state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     std::uint64_t size_ = 0;
-    std::string rest_;  ///< the begin of a block
+    std::string rest_;  ///< begin of an incomplete block
 };
 
-/// The same of bytes that are all there.
+/// Returns the SHA-256 of `bytes`.
 std::string sha256(std::string_view bytes);
 
 }  // namespace fp32shim::policy

@@ -8,8 +8,8 @@
 namespace fp32shim::policy {
 namespace {
 
-/// How many entries of lists may still be compared with one another: each of one with each of the other, in each pair
-/// of rules, is too much for a file that is made for it. Behind that, nothing is certain any more.
+/// Number of comparisons left. All entries of all pairs of rules are too many in a malicious file; after the last
+/// one, nothing counts as certain.
 class Budget {
   public:
     bool spend(std::size_t count) {
@@ -22,7 +22,7 @@ class Budget {
     std::size_t left_ = 4'000'000;
 };
 
-/// Whether whatever satisfies `narrow` satisfies `broad`. An empty list asks for nothing.
+/// Returns true if everything that satisfies `narrow` satisfies `broad`. An empty list asks for nothing.
 template <class T, class Covers>
 bool covers_list(const std::vector<T>& broad, const std::vector<T>& narrow, Budget& budget, const Covers& covers) {
     if (broad.empty()) return true;
@@ -52,7 +52,7 @@ std::vector<Device> devices_of(const Conditions& conditions) {
     return is_implied ? std::vector{Device::cuda} : conditions.device;
 }
 
-/// Whether `broad` holds for every call that `narrow` holds for.
+/// Returns true if `broad` holds for every call for which `narrow` holds.
 bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
     const auto same = [](const auto& one, const auto& other) { return one == other; };
     for (const auto key : {&Conditions::function, &Conditions::caller, &Conditions::executable, &Conditions::command,
@@ -65,7 +65,7 @@ bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
            covers_list(broad.dtype, narrow.dtype, budget, same);
 }
 
-/// Whether no value is in both lists; lists that ask for nothing have all.
+/// Returns true if no value is in both lists. An empty list has all values.
 template <class T, class Meets>
 bool exclude(const std::vector<T>& one, const std::vector<T>& other, Budget& budget, const Meets& meets) {
     if (one.empty() || other.empty() || !budget.spend(one.size() * other.size())) return false;
@@ -74,7 +74,7 @@ bool exclude(const std::vector<T>& one, const std::vector<T>& other, Budget& bud
     });
 }
 
-/// Whether it is certain that no call satisfies both.
+/// Returns true if certainly no call satisfies both.
 bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& budget) {
     const auto same = [](const auto& a, const auto& b) { return a == b; };
     const auto overlap = [](const Range& a, const Range& b) {
@@ -86,7 +86,7 @@ bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& 
     return exclude(devices_of(one), devices_of(other), budget, same) || exclude(one.dtype, other.dtype, budget, same);
 }
 
-/// Whether `earlier` applies to every call that `later` applies to.
+/// Returns true if `earlier` applies to every call to which `later` applies.
 bool shadows(const Rule& earlier, const Rule& later, Budget& budget) {
     if (!covers(earlier.when, later.when, budget)) return false;
     if (earlier.unless.empty() || exclude_each_other(earlier.unless, later.when, budget)) return true;
@@ -100,7 +100,7 @@ std::vector<GlobElement> elements_of(std::string_view glob) {
     return elements;
 }
 
-/// Whether an element of one byte matches every byte that another one matches.
+/// Returns true if an element matches every byte that another one matches.
 bool element_covers(const GlobElement& broad, const GlobElement& narrow) {
     using Kind = GlobElement::Kind;
     if (narrow.kind == Kind::run) return false;
@@ -110,8 +110,8 @@ bool element_covers(const GlobElement& broad, const GlobElement& narrow) {
 
 }  // namespace
 
-/// Reads `narrow` as a text of which each element is a letter. What `broad` then matches letter by letter, it matches
-/// in every text that `narrow` stands for; a `*` of `narrow` only another `*` can match.
+/// Matches `broad` against `narrow` as if each element of `narrow` were a letter of a text. A match proves that
+/// `broad` matches every text that `narrow` does. Only a `*` matches a `*` of `narrow`.
 bool glob_covers(std::string_view broad, std::string_view narrow) {
     const std::vector<GlobElement> pattern = elements_of(broad), text = elements_of(narrow);
     std::size_t at = 0, position = 0, after_run = std::string_view::npos, run_end = 0;

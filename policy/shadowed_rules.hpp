@@ -1,4 +1,4 @@
-// Which rules of a policy are never reached, since a broader one before them applies to all of their calls.
+// Finds rules that are never reached because an earlier rule applies to all of their calls.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,17 @@
 
 namespace fp32shim::policy {
 
+/// A rule that is never reached.
 struct ShadowedRule {
     std::size_t rule;  ///< index of the rule that is never reached
-    std::size_t by;    ///< index of the first rule that takes all of its calls
+    std::size_t by;    ///< index of the first rule that applies to all of its calls
 };
 
-/// The rules of which it is certain that one earlier rule applies to every call that they apply to. Others may be
-/// shadowed too: by several rules together, or by globs that only a closer look would compare.
+/// Returns the rules that are certainly shadowed by one earlier rule. Others may be shadowed too: by several rules
+/// together, or by globs that are not compared so closely.
 std::vector<ShadowedRule> shadowed_rules(const std::vector<Rule>& rules);
 
-/// Whether it is certain that `broad` matches every text that `narrow` matches. Exposed for its test.
+/// Returns true if `broad` certainly matches every text that `narrow` matches. Exposed for its test.
 bool glob_covers(std::string_view broad, std::string_view narrow);
 
 }  // namespace fp32shim::policy

@@ -1,5 +1,5 @@
-// The spelling of every setting's values, once: parsing, printing and error messages read these tables.
-// The first text of a value is its name, later ones are aliases; case does not matter when parsing.
+// Spelling of the values of all settings, for parsing, printing and messages. The first text of a value is its name,
+// later ones are aliases. Parsing ignores case.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@
 
 namespace fp32shim::policy {
 
+/// A value and one of its texts.
 template <class T>
 struct Word {
     std::string_view text;
@@ -24,7 +25,7 @@ inline constexpr Word<Precision> precision_words[] = {
     {"bf16x9", Precision::bf16x9},
 };
 
-/// What a default may be: everything but `bf16x9`, the last, which is for rules only.
+/// Words of a default precision: all but the last, `bf16x9`, which is for rules only.
 inline constexpr std::span<const Word<Precision>> default_precision_words =
     std::span(precision_words).first(std::size(precision_words) - 1);
 
@@ -51,20 +52,20 @@ inline constexpr Word<Dtype> dtype_words[] = {
     {"bfloat16", Dtype::bfloat16}, {"float8", Dtype::float8},
 };
 
-/// The types of the products that are governed; the others are only observed.
+/// Words of the types whose products are governed. Others are only observed.
 inline constexpr std::span<const Word<Dtype>> governed_dtype_words = std::span(dtype_words).first(2);
 
 inline constexpr Word<OnError> on_error_words[] = {
     {"continue", OnError::continue_untouched}, {"highest", OnError::highest}, {"abort", OnError::abort}};
 
-/// LogLevel::unset has no word: it is the absence of one.
+/// Words of a log's level. LogLevel::unset has none.
 inline constexpr Word<LogLevel> log_level_words[] = {{"summary", LogLevel::summary}, {"calls", LogLevel::calls}};
 
 inline constexpr Word<OnFull> on_full_words[] = {{"drop", OnFull::drop}, {"overwrite", OnFull::overwrite}};
 
 inline constexpr Word<AuditAction> audit_action_words[] = {{"log", AuditAction::log}, {"pin", AuditAction::pin}};
 
-/// ASCII only: every word here is.
+/// Compares two texts, ignoring the case of ASCII letters.
 constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     if (a.size() != b.size()) return false;
@@ -74,7 +75,7 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
     return true;
 }
 
-/// The value that `text` spells in one of the tables above.
+/// Returns the value of `text` in one of the tables above.
 constexpr auto parse_word(const auto& words, std::string_view text)
     -> std::optional<decltype(std::begin(words)->value)> {
     for (const auto& word : words) {
@@ -83,7 +84,7 @@ constexpr auto parse_word(const auto& words, std::string_view text)
     return std::nullopt;
 }
 
-/// The name of a value; empty for a value that no table row has.
+/// Returns the name of a value; empty if no row has it.
 constexpr std::string_view name_of(const auto& words, auto value) {
     for (const auto& word : words) {
         if (word.value == value) return word.text;
@@ -91,7 +92,7 @@ constexpr std::string_view name_of(const auto& words, auto value) {
     return {};
 }
 
-/// The texts of a table, in its order, for messages.
+/// Returns all texts of a table, for messages.
 std::vector<std::string_view> texts_of(const auto& words) {
     std::vector<std::string_view> texts;
     for (const auto& word : words) texts.push_back(word.text);

@@ -7,17 +7,18 @@
 #include <cstdint>
 
 #include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
 
 namespace fp32shim::system {
 
-/// Invariant: `holder_` is 0 (free) or this_process() of the holder. A value that is not ours was copied by fork
-/// from a process whose memory is no longer this one: it is free too.
-/// Not recursive; hold SignalHold::all around it, or a handler that calls BLAS waits for itself.
+/// A lock by the number of the holder's process (this_process.hpp). Invariant: `holder_` is 0 (free) or
+/// this_process() of the holder; any other value was copied by fork, and the lock is free too. Not recursive. Signals
+/// must be held back meanwhile (HeldLock), or a handler that calls BLAS waits for itself.
 class ForkSafeLock {
   public:
-    /// Waits at most about five seconds (a log on a file server that hangs must not hang the program for good). Once
-    /// somebody has waited in vain, nobody waits until the lock was free again. False: not acquired.
+    /// Waits at most about five seconds: a log on a file server that hangs must not hang the program for good. Once
+    /// somebody has waited in vain, nobody waits until the lock was free again. Returns false if it was not acquired.
     bool acquire() {
         const std::uint32_t self = this_process();
         const bool may_wait = waited_in_vain_.load(std::memory_order_relaxed) != self;
@@ -44,7 +45,24 @@ class ForkSafeLock {
 
   private:
     std::atomic<std::uint32_t> holder_{0};
-    std::atomic<std::uint32_t> waited_in_vain_{0};  ///< the process in which somebody did
+    std::atomic<std::uint32_t> waited_in_vain_{0};  // the process in which somebody did
+};
+
+/// Acquires a lock, with all signals held back, for the lifetime of the object. Converts to false if that failed.
+class HeldLock {
+  public:
+    explicit HeldLock(ForkSafeLock& lock) : lock_(lock), is_held_(lock.acquire()) {}
+    ~HeldLock() {
+        if (is_held_) lock_.release();
+    }
+    HeldLock(const HeldLock&) = delete;
+    HeldLock& operator=(const HeldLock&) = delete;
+    explicit operator bool() const { return is_held_; }
+
+  private:
+    const SignalHold hold_{SignalHold::all};
+    ForkSafeLock& lock_;
+    const bool is_held_;
 };
 
 }  // namespace fp32shim::system

@@ -38,6 +38,9 @@ class LineWriter {
     /// Precondition: limit >= 3.
     LineWriter& escaped(std::string_view value, std::size_t limit);
 
+    /// Appends a NUL. Returns the text before it; empty: it did not fit.
+    std::string_view terminated();
+
     std::size_t size() const { return size_; }
     bool overflowed() const { return overflowed_; }
     std::string_view view() const { return {out_.data(), size_}; }

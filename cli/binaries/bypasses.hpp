@@ -1,5 +1,5 @@
-// Roads past the shim: libraries whose products are no call of a BLAS function between two objects. The one table of
-// them, for `fp32shim doctor` and `fp32shim verify`.
+// Finds the bypasses in a file: code that multiplies without calling a BLAS function of another object, so that the
+// shim cannot intercept the product.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace fp32shim::cli {
 
-/// Something that multiplies unseen.
-struct Road {
-    std::string word;        ///< for options: `oneDNN`, `static-BLAS`
-    std::string name;        ///< for people: `oneDNN`, `OpenBLAS, linked statically`
-    std::string object;      ///< the file that has it
-    std::string device;      ///< `cpu`, `gpu`
-    std::string message;     ///< what it multiplies, and why that is not seen
-    std::string remedy;      ///< what governs it; empty: nothing
-    std::uint16_t pins = 0;  ///< record::pin_…: variables that all together keep it at float32; 0: none do
+/// A bypass that one file contains.
+struct Bypass {
+    std::string name;        ///< `--assume-unused` takes this name: `oneDNN`, `static-BLAS`
+    std::string title;       ///< name in sentences: `oneDNN`, `OpenBLAS, linked statically`
+    std::string object;      ///< path of the file
+    std::string device;      ///< `cpu` or `gpu`
+    std::string message;     ///< sentence after the title: how it multiplies
+    std::string remedy;      ///< setting that governs it; empty where there is none
+    std::uint16_t pins = 0;  ///< record::pin_…: variables that together keep it at float32; 0 where none do
 };
 
-/// The roads that a file has inside, by what it is called, exports, hides and contains.
-std::vector<Road> find_roads(const std::string& path, const ElfFile& elf);
-/// Those that a file has to have by its name alone: it need not be there.
-std::vector<Road> find_roads_by_name(const std::string& path);
-/// The words of all roads.
-std::vector<std::string_view> road_words();
+/// Returns the bypasses in a file, judged by its name, exports, hidden symbols and texts.
+std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf);
+/// Returns the bypasses that a file name alone implies. The file need not exist.
+std::vector<Bypass> find_bypasses_by_name(const std::string& path);
+/// Names of all bypasses.
+std::vector<std::string_view> bypass_names();
 
-/// Whether a file has the names of cuBLAS functions as text, and neither imports nor exports them: it asks for them
-/// by dlsym, as XLA does.
+/// Returns true if the file looks cuBLAS functions up by dlsym, as XLA does: it has their names as text, and neither
+/// imports nor exports them.
 bool looks_cublas_up(const std::string& path, const ElfFile& elf);
 
-/// Whether MKL is in the file.
+/// Returns true if MKL is in the file.
 bool contains_mkl(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -14,6 +14,8 @@
 #include <set>
 #include <type_traits>
 
+#include "policy/descriptor.hpp"
+
 namespace fp32shim::cli {
 namespace {
 
@@ -26,27 +28,19 @@ constexpr std::uint16_t this_machine = EM_AARCH64;
 #endif
 constexpr unsigned char this_byte_order = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
 
-/// Reads with pread rather than by mapping: a file that another process cuts meanwhile is then short, not a SIGBUS.
+/// Reads a file with pread, not by mapping: truncation by another process then gives short data, not a SIGBUS.
 class FileBytes {
   public:
-    // O_NONBLOCK: a FIFO of that name must not make us wait.
-    explicit FileBytes(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    // O_NONBLOCK: a FIFO of that name must not block.
+    explicit FileBytes(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
         struct stat facts = {};
-        if (descriptor_ >= 0 && fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode)) {
+        if (file_.number() >= 0 && fstat(file_.number(), &facts) == 0 && S_ISREG(facts.st_mode))
             size_ = static_cast<std::uint64_t>(facts.st_size);
-        }
     }
-    ~FileBytes() {
-        if (descriptor_ >= 0) close(descriptor_);
-    }
-    FileBytes(const FileBytes&) = delete;
-    FileBytes& operator=(const FileBytes&) = delete;
-    FileBytes(FileBytes&&) = delete;
-    FileBytes& operator=(FileBytes&&) = delete;
 
     std::uint64_t size() const { return size_; }
 
-    /// As many of `count` elements as the file has from `offset` on.
+    /// Returns at most `count` elements from `offset` on; fewer if the file ends.
     template <class T>
     std::vector<T> array(std::uint64_t offset, std::uint64_t count) const {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -60,30 +54,28 @@ class FileBytes {
 
     template <class T>
     std::optional<T> one(std::uint64_t offset) const {
-        static_assert(std::is_trivially_copyable_v<T>);
-        T element;
-        if (offset >= size_ || read(offset, &element, sizeof(T)) < sizeof(T)) return std::nullopt;
-        return element;
+        const auto found = array<T>(offset, 1);
+        return found.empty() ? std::nullopt : std::optional(found.front());
     }
 
   private:
-    /// How many bytes there were.
+    /// Returns the number of bytes read.
     std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t size) const {
         std::uint64_t done = 0;
         while (done < size) {
             const ssize_t got =
-                pread(descriptor_, static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
+                pread(file_.number(), static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
             if (got <= 0) break;
             done += static_cast<std::uint64_t>(got);
         }
         return done;
     }
 
-    int descriptor_;
+    Descriptor file_;
     std::uint64_t size_ = 0;
 };
 
-/// Zero-terminated names behind one another; an offset outside is an empty name.
+/// Table of zero-terminated names. A wrong offset gives an empty name.
 class Names {
   public:
     Names() = default;
@@ -100,32 +92,25 @@ class Names {
 };
 
 std::string machine_name(std::uint16_t machine) {
-    switch (machine) {
-        case EM_X86_64:
-            return "x86-64";
-        case EM_AARCH64:
-            return "aarch64";
-        case EM_386:
-            return "i386";
-        case EM_ARM:
-            return "arm";
-        case EM_PPC64:
-            return "ppc64";
-        case EM_RISCV:
-            return "riscv";
-        case EM_S390:
-            return "s390";
-        default:
-            return fmt::format("machine {}", machine);
+    constexpr std::pair<std::uint16_t, std::string_view> names[] = {
+        {EM_X86_64, "x86-64"}, {EM_AARCH64, "aarch64"}, {EM_386, "i386"}, {EM_ARM, "arm"},
+        {EM_PPC64, "ppc64"},   {EM_RISCV, "riscv"},     {EM_S390, "s390"}};
+    for (const auto& [number, name] : names) {
+        if (number == machine) return std::string(name);
     }
+    return fmt::format("machine {}", machine);
 }
 
-/// The loader's view: program headers and the dynamic section.
+std::vector<Elf64_Phdr> read_segments(const FileBytes& file, const Elf64_Ehdr& header) {
+    if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
+    return file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum);
+}
+
+/// Program headers and dynamic section of a file: the loader's view.
 class DynamicFile {
   public:
     DynamicFile(const FileBytes& file, const Elf64_Ehdr& header)
-        : file_(file), segments_(file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {
-        if (header.e_phentsize != sizeof(Elf64_Phdr)) segments_.clear();
+        : file_(file), segments_(read_segments(file, header)) {
         for (const Elf64_Phdr& segment : segments_) {
             if (segment.p_type != PT_DYNAMIC) continue;
             is_dynamic_ = true;
@@ -157,7 +142,7 @@ class DynamicFile {
         return 0;
     }
 
-    /// Elements at the address that a tag holds.
+    /// Returns the elements at the address that a tag holds.
     template <class T>
     std::vector<T> at(std::int64_t tag, std::uint64_t count) const {
         const auto offset = offset_of(value(tag));
@@ -184,9 +169,10 @@ class DynamicFile {
     bool is_dynamic_ = false;
 };
 
-/// How many symbols the loader can find: the tables of symbols have no length of their own.
+/// Returns the number of symbols by the hash tables, since the table of symbols has no length.
 std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
-    const auto counts = dynamic.at<std::uint32_t>(DT_HASH, 2);  // buckets, chains: as many as there are symbols
+    const auto counts =
+        dynamic.at<std::uint32_t>(DT_HASH, 2);  // buckets, chains; there are as many chains as symbols
     if (counts.size() == 2) return counts[1];
     const auto head = dynamic.at<std::uint32_t>(DT_GNU_HASH, 4);  // buckets, first symbol, words of the filter, shift
     if (head.size() < 4) return 0;
@@ -204,11 +190,11 @@ std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
     return count;
 }
 
-/// Names of versions by their index, from what the file needs and what it defines.
+/// Returns the names of needed and defined versions by their index.
 std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
     std::map<std::uint16_t, std::string> versions;
     const FileBytes& file = dynamic.file();
-    // Both are lists of lists, linked by relative offsets; the counts bound the walk, whatever the offsets say.
+    // Both are lists of lists, linked by relative offsets. The counts bound the walk, even with wrong offsets.
     auto place = dynamic.offset_of(dynamic.value(DT_VERNEED));
     for (std::uint64_t i = 0; place && i < std::min<std::uint64_t>(dynamic.value(DT_VERNEEDNUM), 4096); ++i) {
         const auto need = file.one<Elf64_Verneed>(*place);
@@ -229,7 +215,7 @@ std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
         const auto definition = file.one<Elf64_Verdef>(*place);
         if (!definition) break;
         const auto name = file.one<Elf64_Verdaux>(*place + definition->vd_aux);
-        // The base version is the file's own name: what has no other version.
+        // The base version is the file's own name, and means no version.
         if (name && (definition->vd_flags & VER_FLG_BASE) == 0) {
             versions[definition->vd_ndx & 0x7fff] = dynamic.names().at(name->vda_name);
         }
@@ -282,7 +268,7 @@ std::vector<Elf64_Shdr> read_sections(const FileBytes& file, const Elf64_Ehdr& h
     return file.array<Elf64_Shdr>(header.e_shoff, header.e_shnum);
 }
 
-/// The compiler's own table, which strip removes: it also names what others cannot bind to.
+/// Reads the table of all symbols, which strip removes, for functions that are not exported.
 void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const NameFilter& wanted, ElfFile& result) {
     const auto sections = read_sections(file, header);
     for (const Elf64_Shdr& section : sections) {
@@ -290,7 +276,7 @@ void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const 
         const Elf64_Shdr& text = sections[section.sh_link];
         const Names names(file.array<char>(text.sh_offset, text.sh_size));
         for (const auto& symbol : file.array<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym))) {
-            // Functions only: assembly labels and the names of files are no places to call.
+            // Labels and names of files cannot be called.
             const unsigned char type = ELF64_ST_TYPE(symbol.st_info);
             if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
             const std::string_view name = names.at(symbol.st_name);
@@ -315,8 +301,7 @@ bool is_readable(const Elf64_Ehdr& header) {
 }
 
 std::vector<std::uint8_t> read_build_id(const FileBytes& file, const Elf64_Ehdr& header) {
-    if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
-    for (const auto& segment : file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {
+    for (const Elf64_Phdr& segment : read_segments(file, header)) {
         if (segment.p_type != PT_NOTE) continue;
         const std::uint64_t alignment = segment.p_align == 8 ? 8 : 4;
         const auto aligned = [&](std::uint64_t size) { return (size + alignment - 1) / alignment * alignment; };
@@ -346,7 +331,7 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
     if (!header) return std::nullopt;
     ElfFile result;
     const bool same_order = header->e_ident[EI_DATA] == this_byte_order;
-    // The machine stands at the same place in 32-bit files.
+    // 32-bit files have the machine at the same place.
     const auto swapped = static_cast<std::uint16_t>((header->e_machine << 8) | (header->e_machine >> 8));
     result.machine = machine_name(same_order ? header->e_machine : swapped);
     if (!is_readable(*header)) return result;
@@ -368,9 +353,9 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
     return result;
 }
 
-std::vector<bool> find_markers(const std::string& path, std::span<const std::string_view> markers) {
+Markers find_markers(const std::string& path, std::span<const std::string_view> markers) {
     constexpr std::uint64_t chunk = 8U << 20;
-    std::vector<bool> found(markers.size());
+    Markers found;
     std::size_t longest = 1;
     for (const std::string_view marker : markers) longest = std::max(longest, marker.size());
     const FileBytes file(path);
@@ -382,11 +367,12 @@ std::vector<bool> find_markers(const std::string& path, std::span<const std::str
         while (offset < end) {
             const auto bytes = file.array<char>(offset, std::min(end - offset, chunk + longest - 1));
             if (bytes.empty()) return;
-            for (std::size_t i = 0; i < markers.size(); ++i) {
-                if (found[i]) continue;
-                found[i] = memmem(bytes.data(), bytes.size(), markers[i].data(), markers[i].size()) != nullptr;
+            for (const std::string_view marker : markers) {
+                if (!found.contains(marker) &&
+                    memmem(bytes.data(), bytes.size(), marker.data(), marker.size()) != nullptr)
+                    found.insert(marker);
             }
-            offset += chunk;  // what lies across the end of a chunk is found in the longer one before
+            offset += chunk;  // pieces overlap, so that a marker across their border is found
         }
     };
     const auto sections = read_sections(file, *header);
@@ -400,8 +386,8 @@ std::vector<bool> find_markers(const std::string& path, std::span<const std::str
             scan(section.sh_offset, section.sh_size);
         }
     }
-    if (!sections.empty() || header->e_phentsize != sizeof(Elf64_Phdr)) return found;
-    for (const auto& segment : file.array<Elf64_Phdr>(header->e_phoff, header->e_phnum)) {
+    if (!sections.empty()) return found;
+    for (const Elf64_Phdr& segment : read_segments(file, *header)) {
         if (segment.p_type == PT_LOAD) scan(segment.p_offset, segment.p_filesz);
     }
     return found;

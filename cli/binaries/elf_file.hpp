@@ -1,10 +1,10 @@
-// What an ELF file says about itself, read from the file: nothing is loaded, nothing runs. First step of all that
-// `fp32shim doctor` says about a program and its libraries.
+// Reads ELF files: what they need, import, export, hide and contain. Nothing is loaded or run.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@
 
 namespace fp32shim::cli {
 
-/// A symbol by name and version; the version is empty where it has none.
+/// A symbol. The version may be empty.
 struct ElfSymbol {
     std::string name;
     std::string version;
@@ -20,28 +20,33 @@ struct ElfSymbol {
     bool operator==(const ElfSymbol&) const = default;
 };
 
-/// The parts of an ELF file that decide who calls whom. Lists hold the wanted names only, each once.
+/// The parts of an ELF file that decide which object calls which. Lists hold the wanted names only, each once.
 struct ElfFile {
-    bool is_this_architecture = false;   ///< class, byte order and machine are those of this program
+    bool is_this_architecture = false;   ///< class, byte order and machine are this program's
     std::string machine;                 ///< `x86-64`, `aarch64`, `i386`, …
-    bool is_dynamic = false;             ///< the loader has something to do: a dynamic section
-    bool is_symbolic = false;            ///< -Bsymbolic: looks into itself before the global scope
+    bool is_dynamic = false;             ///< has a dynamic section
+    bool is_symbolic = false;            ///< -Bsymbolic: looks names up in itself first
     std::string interpreter;             ///< empty: none
     std::string soname;                  ///< empty: none
     std::vector<std::uint8_t> build_id;  ///< NT_GNU_BUILD_ID; empty: none
     std::vector<std::string> needed;
-    std::vector<ElfSymbol> imports;   ///< names with a relocation, also where the file defines them itself
-    std::vector<ElfSymbol> exports;   ///< names that others can bind to
-    std::vector<std::string> hidden;  ///< defined, and not exported: seen only where the file is not stripped
+    std::vector<ElfSymbol> imports;   ///< names with a relocation, even if the file defines them itself
+    std::vector<ElfSymbol> exports;   ///< names that other files can bind to
+    std::vector<std::string> hidden;  ///< functions that are not exported; empty if the file is stripped
 };
 
+/// Selects names.
 using NameFilter = std::function<bool(std::string_view name)>;
 
-/// Reads the file; nullopt where it cannot be opened or is no ELF file. Parts that are cut off or broken count as
-/// absent: no content of a file makes this fail. Of a file for another architecture only the head is read.
+/// Reads the file; nullopt if it cannot be opened or is no ELF file. Missing and broken parts count as absent, so no
+/// content makes this fail. For another architecture, only the header is read.
 std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wanted);
 
-/// Which of `markers` the file contains: in its constants, data and names, not in its code or GPU code.
-std::vector<bool> find_markers(const std::string& path, std::span<const std::string_view> markers);
+/// Texts that were found in a file.
+using Markers = std::set<std::string_view>;
+
+/// Returns those of `markers` that the file contains in its constants, data and names. Code, also that for a GPU, is
+/// not searched.
+Markers find_markers(const std::string& path, std::span<const std::string_view> markers);
 
 }  // namespace fp32shim::cli

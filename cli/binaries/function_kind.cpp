@@ -13,7 +13,7 @@ const Function* find_row(std::string_view name) {
     return row < 0 ? nullptr : &functions[row];
 }
 
-/// Drivers and factorisations; what is built on level 1 and 2 alone has no products to miss.
+/// LAPACK drivers and factorisations. Routines on BLAS levels 1 and 2 alone have no products.
 constexpr std::string_view lapack_roots[] = {
     "gesv",  "gesvx", "getrf", "getri", "getrs", "posv",  "potrf", "potri", "potrs", "sysv",  "sytrf", "hesv",
     "hetrf", "geqrf", "gelqf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gels",  "gelsd", "gelsy", "gelss",
@@ -21,11 +21,12 @@ constexpr std::string_view lapack_roots[] = {
     "sygvd", "heev",  "heevd", "heevr", "hegvd", "trtri", "trtrs", "trsyl", "gebrd", "stedc", "lauum",
 };
 
-/// Measured with OpenBLAS 0.3.21: of these nothing arrives at `sgemm_`; posv and gesv are built on them.
+/// Routines that never call `sgemm_`, measured with OpenBLAS 0.3.21, and posv and gesv, which are built on them.
 constexpr std::string_view openblas_roots[] = {"gesv",  "getrf", "getrs", "posv", "potrf",
                                                "potri", "lauum", "trtri", "trtrs"};
 
-/// `getrf` of `sgetrf_`, `scipy_cgetrf_64_` or `LAPACKE_sgetrf`; empty for what is neither float32 nor complex64.
+/// Returns `getrf` for `sgetrf_`, `scipy_cgetrf_64_` or `LAPACKE_sgetrf`; empty for other types than float32 and
+/// complex64.
 std::string_view lapack_root(std::string_view name) {
     if (name.starts_with("scipy_")) name.remove_prefix(6);
     if (name.starts_with("LAPACKE_")) name.remove_prefix(8);

@@ -1,4 +1,4 @@
-// Which names matter: the table of intercepted functions, and LAPACK's.
+// Classifies function names: intercepted functions, and LAPACK's.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +7,27 @@
 
 namespace fp32shim::cli {
 
+/// Kind of an intercepted function.
 enum class FunctionKind : std::uint8_t { none, blas, cublas };
 
-/// `blas` or `cublas` for a name that the shim intercepts. Names that can be anybody's function (`sgemm`, `SGEMM`)
-/// are none.
+/// Returns `blas` or `cublas` for a name that the shim intercepts, otherwise `none`. So are bare names (`sgemm`,
+/// `SGEMM`), which any function may have.
 FunctionKind function_kind(std::string_view name);
 
-/// The product that everybody knows, in any name form: `sgemm_`, `cblas_sgemm64_`, `cublasSgemm_v2`.
+/// Returns true for sgemm in any name form: `sgemm_`, `cblas_sgemm64_`, `cublasSgemm_v2`.
 bool is_sgemm(std::string_view name);
 
-/// A routine of LAPACK in float32 or complex64 that multiplies matrices, in any name form: `sgetrf_`,
+/// Returns true for a LAPACK routine in float32 or complex64 that multiplies matrices, in any name form: `sgetrf_`,
 /// `scipy_cheevd_64_`.
 bool is_lapack(std::string_view name);
 
-/// Those that OpenBLAS wrote itself, on its kernels rather than on BLAS functions.
+/// Returns true for the LAPACK routines that OpenBLAS implements on its own kernels, not on BLAS functions.
 bool is_lapack_of_openblas(std::string_view name);
 
-/// A function that only the shim exports.
+/// Name of a function that only the shim exports.
 inline constexpr std::string_view shim_mark = "fp32shim_abi_version";
 
-/// Whether a file is the shim's library.
+/// Returns true if the file is the shim's library.
 bool is_shim(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -1,11 +1,11 @@
-// Which wheel a file came in.
+// Finds the Python package of a file.
 #pragma once
 
 #include <string>
 
 namespace fp32shim::cli {
 
-/// `nvidia_cublas 13.4.1.3` for a file below site-packages that a wheel's RECORD lists; else empty.
+/// Returns `nvidia_cublas 13.4.1.3` for a file below site-packages that a wheel's RECORD lists, otherwise empty.
 std::string package_of(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -28,7 +28,7 @@ ProgramFile look_at(const std::string& path) {
     return {Lookup::found, path, {}};
 }
 
-/// The program that an `env` in a `#!` line starts; empty: none, or it cannot be told.
+/// Returns the program that `env` in a `#!` line starts; empty if there is none.
 std::string started_by_env(const std::string& script) {
     std::ifstream file(script);
     std::string line;
@@ -55,7 +55,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
         const std::string folder(colon == 0 || folders.empty() ? "." : folders.substr(0, colon));
         ProgramFile candidate = look_at(folder + '/' + name);
         if (candidate.lookup == Lookup::found) return candidate;
-        // Whether it is in a folder that this user may not search cannot be known: most likely not.
+        // It is unlikely to be in a folder that this user may not search.
         const bool is_there = candidate.lookup == Lookup::not_executable && access(folder.c_str(), X_OK) == 0;
         if (is_there && !refused) refused = candidate;
         if (colon == std::string_view::npos) break;

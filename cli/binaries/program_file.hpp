@@ -1,4 +1,4 @@
-// The file behind a program's name, and whether the loader will look at a preload when it starts it.
+// Finds a program's file, and decides if the shim can be preloaded into it.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,27 @@ namespace fp32shim::cli {
 
 enum class Lookup : std::uint8_t { found, not_found, not_executable };
 
+/// Result of looking a program up.
 struct ProgramFile {
     Lookup lookup = Lookup::not_found;
-    std::string path;   ///< as execve takes it; where nothing was found, the name
-    std::string cause;  ///< the system's words where it was not found or cannot be executed
+    std::string path;   ///< path for execve; the name if nothing was found
+    std::string cause;  ///< reason why it was not found or cannot be executed
 };
 
-/// Finds `name` as a shell does: a name with a slash is a path, any other is searched for in `path_variable` (the
-/// value of PATH; null: the C library's default).
+/// Finds `name` as a shell does: a name with a slash is a path, others are searched in `path_variable`, the value of
+/// PATH (null: the C library's default).
 ProgramFile find_program(const std::string& name, const char* path_variable);
 
-/// Whether the file is a binary of this kind of system, for whatever processor.
+/// Returns true for an ELF file, whatever its processor.
 bool is_elf(const std::string& path);
 
-/// Why a program at `path` runs unseen; `seen` where a preload reaches it, or where that cannot be told. A script
-/// (`#!`) is judged by its interpreter.
+/// Reason why a program runs unseen. `seen` if it can be preloaded into, or if that is not known.
 struct Unseen {
     record::WhyUnseen why = record::WhyUnseen::seen;
-    std::string text;  ///< a few words that go after "it": `is statically linked`; empty: it is seen
+    std::string text;  ///< words that follow "it": `is statically linked`; empty: it is seen
 };
+
+/// Judges the program at `path`; a script (`#!`) by its interpreter.
 Unseen why_unseen(const std::string& path);
 
 }  // namespace fp32shim::cli

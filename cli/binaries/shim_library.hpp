@@ -1,17 +1,18 @@
-// Where libfp32shim.so is: what `run` and `doctor` preload.
+// Finds libfp32shim.so, the library to preload.
 #pragma once
 
 #include <string>
 
 namespace fp32shim::cli {
 
+/// The library, or the problem.
 struct ShimLibrary {
-    std::string path;     ///< absolute; empty where there is a problem
-    std::string problem;  ///< one line: what was looked for, and what to do
+    std::string path;     ///< absolute; empty if there is a problem
+    std::string problem;  ///< one line: the place searched, and the remedy
 };
 
-/// FP32SHIM_LIBRARY where it is set; else libfp32shim.so in the folder of this program, or in the folder that
-/// libraries are installed or built to beside it.
+/// Returns FP32SHIM_LIBRARY if it is set, otherwise libfp32shim.so in the folder of this program or in the library
+/// folder beside it.
 ShimLibrary find_shim_library();
 
 }  // namespace fp32shim::cli

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "cli/doctor/isolated.hpp"
+#include "cli/run/process_environment.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -29,18 +30,19 @@ constexpr std::string_view library_names[] = {
 };
 
 bool is_library_name(std::string_view name) {
-    // Without a version it is the compiler's link, which no program asks for.
+    // A name without a version is a link for the compiler.
     return name.find(".so.") != std::string_view::npos &&
            std::any_of(std::begin(library_names), std::end(library_names),
                        [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+/// A library by the name that the loader looks for.
 struct Located {
     std::string name;
     std::string path;
 };
 
-/// All libraries of the loader's cache: `	libblas.so.3 (libc6,x86-64) => /lib/…/libblas.so.3`.
+/// Returns the libraries in the loader's cache, from lines `	libblas.so.3 (libc6,x86-64) => /lib/…/libblas.so.3`.
 std::vector<Located> read_loader_cache() {
     std::vector<Located> found;
     const std::unique_ptr<FILE, int (*)(FILE*)> output(
@@ -62,17 +64,21 @@ std::vector<Located> read_loader_cache() {
     return found;
 }
 
-std::vector<std::string> library_path_folders() {
-    std::vector<std::string> folders;
+/// Returns the libraries that the loader finds by name, in its order: LD_LIBRARY_PATH, then its cache.
+std::vector<Located> findable_libraries() {
+    std::vector<Located> found;
     const char* variable = std::getenv("LD_LIBRARY_PATH");
-    if (variable == nullptr) return folders;
-    std::string text = variable;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find_first_of(":;", begin), text.size());
-        if (end > begin) folders.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
+    for (const std::string& folder : list_entries(variable == nullptr ? "" : variable, ":;")) {
+        std::error_code error;
+        const auto first = static_cast<std::ptrdiff_t>(found.size());
+        for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+            found.push_back({entry.path().filename().string(), entry.path().string()});
+        std::sort(found.begin() + first, found.end(),
+                  [](const Located& a, const Located& b) { return a.name < b.name; });
     }
-    return folders;
+    std::vector<Located> cache = read_loader_cache();
+    found.insert(found.end(), cache.begin(), cache.end());
+    return found;
 }
 
 std::string name_with(const ElfFile& elf, std::string_view part) {
@@ -89,7 +95,7 @@ std::string text_from(void* library, const std::string& name) {
     return text == nullptr ? std::string() : text;
 }
 
-/// `OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH …` → `0.3.21`.
+/// Returns the version in a configuration: `0.3.21` of `OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH …`.
 std::string version_in(const std::string& config) {
     std::istringstream words(config);
     std::string word;
@@ -97,15 +103,11 @@ std::string version_in(const std::string& config) {
     return word;
 }
 
-Json ask_openblas(const std::string& path, const std::string& core_name, const std::string& config_name) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return {{"problem", std::string(dlerror())}};
+Json ask_openblas(void* library, const std::string& core_name, const std::string& config_name) {
     return {{"kernels", text_from(library, core_name)}, {"version", version_in(text_from(library, config_name))}};
 }
 
-Json ask_blis(const std::string& path) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return {{"problem", std::string(dlerror())}};
+Json ask_blis(void* library) {
     const auto query = reinterpret_cast<int (*)()>(dlsym(library, "bli_arch_query_id"));
     const auto name_of = reinterpret_cast<const char* (*)(int)>(dlsym(library, "bli_arch_string"));
     const char* kernels = query == nullptr || name_of == nullptr ? nullptr : name_of(query());
@@ -113,9 +115,7 @@ Json ask_blis(const std::string& path) {
             {"version", text_from(library, "bli_info_get_version_str")}};
 }
 
-Json ask_mkl(const std::string& path) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return {{"problem", std::string(dlerror())}};
+Json ask_mkl(void* library) {
     char text[200] = "";
     const auto get = reinterpret_cast<void (*)(char*, int)>(dlsym(library, "MKL_Get_Version_String"));
     if (get != nullptr) get(text, sizeof text - 1);
@@ -139,28 +139,33 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
         return library;
     }
     const std::string core_name = name_with(*elf, "openblas_get_corename");
-    std::function<Json()> question;
+    std::function<Json(void*)> question;
     if (!core_name.empty()) {
         library.implementation = "OpenBLAS";
-        question = [&] { return ask_openblas(path, core_name, name_with(*elf, "openblas_get_config")); };
+        question = [&](void* handle) {
+            return ask_openblas(handle, core_name, name_with(*elf, "openblas_get_config"));
+        };
     } else if (!name_with(*elf, "bli_arch_query_id").empty()) {
         library.implementation = "BLIS";
-        question = [&] { return ask_blis(path); };
+        question = ask_blis;
     } else if (!name_with(*elf, "MKL_Get_Version_String").empty()) {
         library.implementation = "MKL";
-        question = [&] { return ask_mkl(path); };
+        question = ask_mkl;
     } else if (!name_with(*elf, "flexiblas_info").empty()) {
         library.implementation = "FlexiBLAS";
     } else if (soname.starts_with("libnvblas.")) {
         library.implementation = "NVBLAS";
     } else {
-        // Debian's libblas.so.3 of OpenBLAS has the calls only, and leaves the work to libopenblas.so.0.
+        // Debian's libblas.so.3 of OpenBLAS only forwards calls to libopenblas.so.0.
         for (const std::string& needed : elf->needed) {
             if (is_library_name(needed)) library.implementation = "over " + needed;
         }
     }
     if (!question) return library;
-    const Answer answer = ask_in_child(question);
+    const Answer answer = ask_in_child([&]() -> Json {
+        void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        return handle == nullptr ? Json{{"problem", std::string(dlerror())}} : question(handle);
+    });
     library.problem = answer.problem;
     if (!answer.problem.empty()) return library;
     library.kernels = answer.value.value("kernels", "");
@@ -170,21 +175,9 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
 }
 
 std::vector<BlasLibrary> find_blas_libraries() {
-    std::vector<Located> located;
-    for (const std::string& folder : library_path_folders()) {
-        std::error_code error;
-        std::vector<Located> here;
-        for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-            here.push_back({entry.path().filename().string(), entry.path().string()});
-        }
-        std::sort(here.begin(), here.end(), [](const Located& a, const Located& b) { return a.name < b.name; });
-        located.insert(located.end(), here.begin(), here.end());
-    }
-    const std::vector<Located> cache = read_loader_cache();
-    located.insert(located.end(), cache.begin(), cache.end());
     std::vector<BlasLibrary> libraries;
-    std::set<std::string> names;  // the first of a name is what the loader takes
-    for (const Located& candidate : located) {
+    std::set<std::string> names;  // the loader takes the first of a name
+    for (const Located& candidate : findable_libraries()) {
         if (!is_library_name(candidate.name) || !names.insert(candidate.name).second) continue;
         libraries.push_back(identify_blas(candidate.name, candidate.path));
     }
@@ -193,12 +186,8 @@ std::vector<BlasLibrary> find_blas_libraries() {
 
 std::string find_library(const std::string& soname) {
     std::error_code error;
-    for (const std::string& folder : library_path_folders()) {
-        std::string path = fmt::format("{}/{}", folder, soname);
-        if (std::filesystem::exists(path, error)) return path;
-    }
-    for (const Located& candidate : read_loader_cache()) {
-        if (candidate.name == soname) return candidate.path;
+    for (const Located& candidate : findable_libraries()) {
+        if (candidate.name == soname && std::filesystem::exists(candidate.path, error)) return candidate.path;
     }
     for (const char* folder : {"/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"}) {
         std::string path = folder + soname;

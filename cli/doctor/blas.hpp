@@ -1,4 +1,4 @@
-// BLAS libraries by their files: which implementation, and which kernels it picks on this processor.
+// BLAS libraries on this machine: implementation, version, and the kernels chosen for this processor.
 #pragma once
 
 #include <optional>
@@ -11,30 +11,31 @@
 
 namespace fp32shim::cli {
 
+/// A BLAS library and what is known of it.
 struct BlasLibrary {
-    std::string soname;  ///< the name that programs ask for
-    std::string path;    ///< where the loader finds it
-    std::string file;    ///< the file behind links
+    std::string soname;  ///< name that programs ask for
+    std::string path;    ///< path that the loader finds
+    std::string file;    ///< file at the end of links
     std::string
         implementation;   ///< `OpenBLAS`, `BLIS`, `MKL`, `FlexiBLAS`, `NVBLAS`, `over libopenblas.so.0`, `other`
-    std::string version;  ///< as the library says; empty: unknown
-    std::string kernels;  ///< the processor that its kernels were written for; empty: unknown
-    std::string problem;  ///< what happened when it was asked; empty: nothing
+    std::string version;  ///< version that the library tells; empty: unknown
+    std::string kernels;  ///< processor that its kernels were written for; empty: unknown
+    std::string problem;  ///< failure when it was asked; empty: none
 };
 
-/// A function by which an implementation is known.
+/// Returns true for a function that identifies an implementation.
 bool is_blas_identity(std::string_view name);
 
-/// Looks at a library, and asks it in a child process.
+/// Identifies a library by its file, and asks it for its version and kernels in a child process.
 BlasLibrary identify_blas(const std::string& soname, const std::string& path);
 
-/// What the loader would find by name: LD_LIBRARY_PATH, then its cache.
+/// Returns the BLAS libraries that the loader finds by name: in LD_LIBRARY_PATH, then in its cache.
 std::vector<BlasLibrary> find_blas_libraries();
 
-/// Where the loader finds `soname`; empty where it does not.
+/// Returns the path at which the loader finds `soname`; empty if it does not.
 std::string find_library(const std::string& soname);
 
-/// Kernels for a lesser processor than this one, with the remedy.
+/// Reports kernels that were written for a lesser processor than this one.
 std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor& processor);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// fp32shim doctor: what this machine, these settings and a program make of the shim.
+// fp32shim doctor: shows what fp32shim can and cannot observe here.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@ struct DoctorOptions {
 
 int doctor(const DoctorOptions& options) {
     if (options.with_bindings && options.words.empty()) {
-        say("doctor", "--bindings is about a program, and none is named; see: fp32shim doctor --help");
+        say("doctor", "--bindings needs a program; see: fp32shim doctor --help");
         return exit_code::usage;
     }
     std::string program_path;
@@ -53,9 +53,9 @@ Action define_doctor(CLI::App& app) {
     auto options = std::make_shared<DoctorOptions>();
     add_format(app, options->format, {"table", "json"});
     app.add_flag("--bindings", options->with_bindings,
-                 "Also list every BLAS function that the loader bound while the program ran, and to what");
+                 "Also list every BLAS function that the loader bound while the program ran, with its library");
     app.add_option("PROGRAM", options->words,
-                   "A program to run once, to its end, and look at; its output goes to stderr");
+                   "Program to run once, to its end, and examine; its output goes to stderr");
     return [options] { return doctor(*options); };
 }
 

@@ -22,7 +22,7 @@ namespace {
     sigaddset(&alarm_only, SIGALRM);
     sigprocmask(SIG_UNBLOCK, &alarm_only, nullptr);
     alarm(seconds);
-    const rlimit no_core{0, 0};  // of a library that crashes, in whatever folder the user is
+    const rlimit no_core{0, 0};  // a library that crashes must not leave a file in the user's folder
     setrlimit(RLIMIT_CORE, &no_core);
     const int nowhere = open("/dev/null", O_RDWR);
     for (const int standard : {0, 1, 2}) dup2(nowhere, standard);
@@ -32,7 +32,7 @@ namespace {
         if (written <= 0) break;
         done += static_cast<std::size_t>(written);
     }
-    _exit(EXIT_SUCCESS);  // no destructors of libraries that we do not know
+    _exit(EXIT_SUCCESS);  // skips the destructors of foreign libraries
 }
 
 std::string how_it_ended(int status) {

@@ -1,4 +1,4 @@
-// Foreign libraries are asked in a child process: their constructors may crash, hang, start threads or print.
+// Runs code of foreign libraries in a child process: their constructors may crash, hang, start threads or print.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,14 @@
 
 namespace fp32shim::cli {
 
+/// Answer of a child process.
 struct Answer {
-    Json value;           ///< null where there is a problem
-    std::string problem;  ///< how the child ended, in a few words that go after "it": `was killed by signal 11`
+    Json value;           ///< null if there is a problem
+    std::string problem;  ///< words that follow "it": `was killed by signal 11`; empty: none
 };
 
-/// Runs `question` in a child process, without stdin, stdout and stderr, for at most `seconds`, and returns what it
-/// returned.
+/// Runs `question` in a child process for at most `seconds`, with stdin, stdout and stderr closed, and returns its
+/// result.
 Answer ask_in_child(const std::function<Json()>& question, unsigned int seconds = 20);
 
 }  // namespace fp32shim::cli

@@ -1,12 +1,9 @@
 #include "cli/doctor/loader_log.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +16,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// What glibc 2.36 prints, each line behind `     PID:\t`:
+// Output of glibc 2.36, each line after `     PID:\t`:
 //
 //     Initial object scopes
 //     object=PROGRAM [0]                       0: the linker namespace
@@ -32,7 +29,7 @@ namespace {
 //
 // After a dlopen all objects that came with it are listed; those that were there before, with the new scopes only.
 
-/// `NAME [3]` → NAME and 3.
+/// Splits `NAME [3]` into the name and the linker namespace.
 std::optional<std::pair<std::string, int>> name_and_namespace(std::string_view text) {
     const std::size_t bracket = text.rfind(" [");
     if (bracket == std::string_view::npos) return std::nullopt;
@@ -42,7 +39,7 @@ std::optional<std::pair<std::string, int>> name_and_namespace(std::string_view t
     return std::pair{std::string(text.substr(0, bracket)), number};
 }
 
-/// A line of objects, separated by blanks, which their names may have as well: then the longest known name wins.
+/// Splits a line of objects at blanks. Names may have blanks too: then the longest known name is taken.
 std::vector<std::string> split_scope(std::string_view text, const std::set<std::string>& known) {
     const bool has_blanks = std::any_of(known.begin(), known.end(),
                                         [](const std::string& name) { return name.find(' ') != std::string::npos; });
@@ -60,6 +57,7 @@ std::vector<std::string> split_scope(std::string_view text, const std::set<std::
     return names;
 }
 
+/// Reads the log of one process id, line by line.
 class Reader {
   public:
     explicit Reader(int pid) : pid_(pid) {}
@@ -83,7 +81,7 @@ class Reader {
         }
     }
 
-    std::vector<LoadedProcess> finished() {
+    std::vector<LoggedProcess> finished() {
         finish();
         return std::move(processes_);
     }
@@ -145,14 +143,14 @@ class Reader {
     }
 
     int pid_;
-    std::optional<LoadedProcess> process_;
+    std::optional<LoggedProcess> process_;
     std::set<std::string> names_;
-    std::vector<std::map<std::size_t, std::string>> lines_;  // per object: its scopes by number, not yet split
+    std::vector<std::map<std::size_t, std::string>> lines_;  // scopes of each object by number, not yet split
     std::size_t object_ = 0;
-    std::vector<LoadedProcess> processes_;
+    std::vector<LoggedProcess> processes_;
 };
 
-/// Removes itself and what is in it.
+/// Makes a temporary folder, and removes it with its files at the end.
 class TemporaryFolder {
   public:
     TemporaryFolder() {
@@ -166,40 +164,17 @@ class TemporaryFolder {
     }
     TemporaryFolder(const TemporaryFolder&) = delete;
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    TemporaryFolder(TemporaryFolder&&) = delete;
-    TemporaryFolder& operator=(TemporaryFolder&&) = delete;
 
-    /// Empty where it could not be made.
+    /// Path of the folder; empty if it could not be made.
     const std::filesystem::path& path() const { return path_; }
 
   private:
     std::filesystem::path path_;
 };
 
-/// stdout is stderr while this lives: ours may carry JSON.
-class StdoutToStderr {
-  public:
-    StdoutToStderr() {
-        std::fflush(stdout);
-        kept_ = fcntl(1, F_DUPFD_CLOEXEC, 3);  // the program must not have it: whoever reads ours would wait for it
-        dup2(2, 1);
-    }
-    ~StdoutToStderr() {
-        dup2(kept_, 1);
-        close(kept_);
-    }
-    StdoutToStderr(const StdoutToStderr&) = delete;
-    StdoutToStderr& operator=(const StdoutToStderr&) = delete;
-    StdoutToStderr(StdoutToStderr&&) = delete;
-    StdoutToStderr& operator=(StdoutToStderr&&) = delete;
-
-  private:
-    int kept_ = -1;
-};
-
 }  // namespace
 
-std::vector<LoadedProcess> read_loader_log(std::istream& log, int pid) {
+std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid) {
     Reader reader(pid);
     for (std::string line; std::getline(log, line);) reader.read(line);
     return reader.finished();
@@ -215,10 +190,7 @@ Observation observe_program(const std::string& path, const std::vector<std::stri
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     environment.set("LD_DEBUG", with_bindings ? "scopes,bindings" : "scopes");
     environment.set("LD_DEBUG_OUTPUT", (folder.path() / "loader").string());
-    {
-        const StdoutToStderr redirected;
-        observation.ended = run_program(path, words, environment.entries());
-    }
+    observation.ended = run_program(path, words, environment.entries(), Output::to_stderr);
     std::error_code error;
     std::map<int, std::filesystem::path> logs;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path(), error)) {
@@ -229,7 +201,7 @@ Observation observe_program(const std::string& path, const std::vector<std::stri
     }
     for (const auto& [pid, file] : logs) {
         std::ifstream stream(file);
-        for (LoadedProcess& process : read_loader_log(stream, pid))
+        for (LoggedProcess& process : read_loader_log(stream, pid))
             observation.processes.push_back(std::move(process));
     }
     if (observation.processes.empty()) observation.problem = "the loader wrote nothing about it";

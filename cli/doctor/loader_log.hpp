@@ -1,4 +1,4 @@
-// What the loader did in each process of a program, from glibc's own debugging output.
+// Reads the debugging output of glibc's loader: the objects that each process of a program loaded, and their scopes.
 #pragma once
 
 #include <istream>
@@ -10,43 +10,44 @@
 
 namespace fp32shim::cli {
 
-/// One object that was loaded, also where it was unloaded later.
-struct LoadedObject {
-    std::string name;  ///< as the loader writes it; for the program itself its argument 0
+/// An object that was loaded, even if it was unloaded later.
+struct LoggedObject {
+    std::string name;  ///< name in the loader's output; argument 0 for the program
     int link_namespace = 0;
-    /// Where its references are looked up, in order: lists of objects by name. A list that begins with the program is
-    /// the global scope as it was then. With RTLD_DEEPBIND the object's own list comes before that one.
+    /// Lists of objects in which its references are looked up, in order. The list that begins with the program is the
+    /// global scope at that time. With RTLD_DEEPBIND the object's own list comes first.
     std::vector<std::vector<std::string>> scopes;
 };
 
-/// `caller` was bound to `symbol` of `provider`.
+/// A reference of `caller` that the loader bound to `symbol` of `provider`.
 struct BoundSymbol {
     std::string caller;
     std::string provider;
     std::string symbol;
 };
 
-/// One program image: a process that calls execve becomes another one.
-struct LoadedProcess {
+/// One program image. A process has several if it calls execve.
+struct LoggedProcess {
     int pid = 0;
-    std::vector<LoadedObject> objects;        ///< the program first
-    std::vector<std::string> added_globally;  ///< opened or made RTLD_GLOBAL later, in that order
-    std::vector<BoundSymbol> bindings;        ///< where they were asked for
+    std::vector<LoggedObject> objects;        ///< the program first
+    std::vector<std::string> added_globally;  ///< objects made RTLD_GLOBAL after the start, in that order
+    std::vector<BoundSymbol> bindings;        ///< empty unless asked for
 
     const std::string& program() const { return objects.front().name; }
 };
 
-/// Reads one process's output of LD_DEBUG=scopes or scopes,bindings. Lines that it does not know count as absent.
-std::vector<LoadedProcess> read_loader_log(std::istream& log, int pid);
+/// Reads one process's output of LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
+std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid);
 
+/// Result of running a program under observation.
 struct Observation {
-    std::string problem;  ///< why nothing was observed; empty: something was
+    std::string problem;  ///< reason why nothing was observed; empty: none
     Ended ended;
-    std::vector<LoadedProcess> processes;
+    std::vector<LoggedProcess> processes;
 };
 
-/// Runs the program to its end under LD_DEBUG, its output going to stderr. Its environment is this process's.
-/// `with_bindings` also asks for every symbol that is bound: tens of MB for large programs, in a temporary folder.
+/// Runs the program to its end with LD_DEBUG, in this process's environment, with its stdout on stderr.
+/// `with_bindings` also logs every symbol that is bound: tens of MB for large programs, in a temporary folder.
 Observation observe_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// The processor and the GPUs of this machine, as `fp32shim doctor` lists them.
+// Processor and GPUs of this machine.
 #pragma once
 
 #include <string>
@@ -9,31 +9,35 @@
 
 namespace fp32shim::cli {
 
+/// The processor and its features for products.
 struct Processor {
     std::string architecture;
-    std::string model;                                   ///< as the processor calls itself; empty: unknown
-    int cores = 0;                                       ///< that this process may run on
-    std::vector<std::pair<std::string, bool>> features;  ///< what matters to products; also switched on by the kernel
+    std::string model;                                   ///< the processor's own name; empty: unknown
+    int cores = 0;                                       ///< cores that this process may use
+    std::vector<std::pair<std::string, bool>> features;  ///< true: present, and enabled by the kernel
 
     bool has(const std::string& feature) const;
 };
 
+/// Asks the processor for its features.
 Processor read_processor();
 
+/// One GPU.
 struct Gpu {
     std::string name;
     std::string compute_capability;  ///< `9.0`
     double memory_gib = 0;
 };
 
+/// All NVIDIA GPUs, and the driver.
 struct Gpus {
-    std::string problem;  ///< why there are none: `no NVIDIA driver`
-    std::string driver;   ///< version of the kernel's module; empty: unknown
-    std::string cuda;     ///< the newest CUDA that the driver runs, `13.0`
+    std::string problem;  ///< reason why there are none: `no NVIDIA driver`
+    std::string driver;   ///< version of the kernel module; empty: unknown
+    std::string cuda;     ///< newest CUDA that the driver runs, `13.0`
     std::vector<Gpu> devices;
 };
 
-/// Asks libcuda.so.1, in a child process. CUDA_VISIBLE_DEVICES holds, as for a program.
+/// Asks libcuda.so.1 in a child process. CUDA_VISIBLE_DEVICES applies.
 Gpus read_gpus();
 
 }  // namespace fp32shim::cli

@@ -25,8 +25,9 @@ bool is_wanted(std::string_view name) {
            name == shim_mark;
 }
 
+/// An object with its file and its scopes.
 struct Object {
-    std::string name;  ///< as the loader has it
+    std::string name;  ///< name in the loader's output
     std::string path;
     int link_namespace = 0;
     bool is_program = false;
@@ -36,10 +37,10 @@ struct Object {
     std::vector<bool> is_global_scope;
 };
 
-/// Where a reference ends, by the loader's rule.
-struct Binding {
-    const Object* provider = nullptr;  ///< null: nobody has the name
-    bool passes_shim = false;          ///< a preload would have been asked before
+/// Object to which the loader resolves a reference.
+struct Resolution {
+    const Object* provider = nullptr;  ///< null: no object has the name
+    bool passes_shim = false;          ///< a preload would have been found first
 };
 
 bool has(const ElfFile& elf, const ElfSymbol& import) {
@@ -60,8 +61,7 @@ bool has_products(const std::vector<ElfSymbol>& symbols) {
 
 bool is_cublas(const std::string& path) { return record::base_name(path).starts_with("libcublas"); }
 
-Binding find_binding(const Object& caller, const ElfSymbol& import,
-                     const std::vector<const Object*>& added_globally) {
+Resolution resolve(const Object& caller, const ElfSymbol& import, const std::vector<const Object*>& added_globally) {
     bool passes_shim = false;
     for (std::size_t i = 0; i < caller.scopes.size(); ++i) {
         for (const Object* candidate : caller.scopes[i]) {
@@ -77,12 +77,12 @@ Binding find_binding(const Object& caller, const ElfSymbol& import,
     return {nullptr, passes_shim};
 }
 
-/// The objects of one process with their files; references are resolved among them.
+/// All objects of one process. Resolves references among them.
 class Objects {
   public:
-    Objects(const LoadedProcess& process, ExaminedProcess& result) {
+    Objects(const LoggedProcess& process, ExaminedProcess& result) {
         std::map<std::pair<std::string, int>, std::size_t> places;
-        for (const LoadedObject& loaded : process.objects) {
+        for (const LoggedObject& loaded : process.objects) {
             Object object;
             object.name = loaded.name;
             object.link_namespace = loaded.link_namespace;
@@ -121,12 +121,12 @@ class Objects {
     }
 
     const std::vector<Object>& all() const { return objects_; }
-    Binding binding(const Object& caller, const ElfSymbol& import) const {
-        return find_binding(caller, import, added_globally_);
+    Resolution binding(const Object& caller, const ElfSymbol& import) const {
+        return resolve(caller, import, added_globally_);
     }
 
   private:
-    /// The loader knows the program by its argument 0 only.
+    /// Finds the program's file by argument 0, the only name that the loader has.
     static std::string path_of_program(const std::string& name) {
         return find_program(name, std::getenv("PATH")).path;
     }
@@ -135,13 +135,14 @@ class Objects {
     std::vector<const Object*> added_globally_;
 };
 
+/// Judgement about a call: seen, or the reason why not.
 struct Sight {
     bool seen = true;
     std::string why;
     std::string remedy;
 };
 
-Sight sight_of(const Object& caller, const Binding& binding) {
+Sight sight_of(const Object& caller, const Resolution& binding) {
     if (caller.link_namespace != 0) {
         return {false, "loaded into a linker namespace of its own (dlmopen), which no preload reaches", ""};
     }
@@ -168,8 +169,8 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
     for (const ElfSymbol& import : caller.elf.imports) {
         const FunctionKind kind = function_kind(import.name);
         if (kind == FunctionKind::none) continue;
-        const Binding binding = objects.binding(caller, import);
-        if (binding.provider == nullptr) continue;  // a weak reference, or one that was never called
+        const Resolution binding = objects.binding(caller, import);
+        if (binding.provider == nullptr) continue;  // a weak reference, or one that is never called
         // cuBLAS calls its other half: part of the product that the program asked for.
         if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
         const Sight sight = sight_of(caller, binding);
@@ -192,7 +193,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
     }
 }
 
-/// OpenBLAS itself, or a LAPACK that is built over its inner functions, as Debian's liblapack.so.3 of OpenBLAS.
+/// Returns true for OpenBLAS itself, and for a LAPACK on its inner functions like Debian's liblapack.so.3.
 bool is_openblas(const Object& library) {
     const auto exports = [&](auto&& matches) {
         return std::any_of(library.elf.exports.begin(), library.elf.exports.end(),
@@ -204,9 +205,8 @@ bool is_openblas(const Object& library) {
             std::any_of(library.elf.needed.begin(), library.elf.needed.end(), is_from_openblas));
 }
 
-/// Which of the routines multiply inside the library that has them: all of it, where it has products of its own and
-/// no reference to them that a preload could catch; those that OpenBLAS wrote itself; MKL's, whatever else the file
-/// does.
+/// Returns the routines that multiply inside their library: all of them if the library has products of its own
+/// without references that a preload could catch; all of MKL's; those that OpenBLAS implements itself.
 std::vector<std::string> inner_routines(const Object& library, const std::vector<std::string>& routines) {
     const bool has_own = has_products(library.elf.exports);
     if (has_own && (!has_products(library.elf.imports) || contains_mkl(library.path))) return routines;
@@ -221,7 +221,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
     for (const ElfSymbol& import : caller.elf.imports) {
         if (!is_lapack(import.name)) continue;
         const Object* provider = objects.binding(caller, import).provider;
-        // OpenBLAS, and the LAPACK built over it, are at work for somebody else, who is listed.
+        // OpenBLAS and its LAPACK work for another caller, which is listed.
         if (provider == nullptr || is_openblas(caller)) continue;
         groups[provider].push_back(import.name);
     }
@@ -236,7 +236,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
         calls.seen = false;
         calls.package = package_of(calls.provider);
         calls.why = "LAPACK that multiplies inside its own library";
-        // What a wheel brings along cannot be exchanged.
+        // Libraries of a wheel cannot be exchanged.
         if (calls.package.empty()) {
             calls.remedy = fmt::format(
                 "a LAPACK of its own over a shared BLAS is seen (Debian, Ubuntu: install liblapack3, then choose its "
@@ -247,7 +247,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
     }
 }
 
-/// Which cuBLAS a GPU would bring in, where torch is there and cuBLAS is not loaded yet.
+/// Notes the cuBLAS that torch would load on a GPU, if it is not loaded yet.
 void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     const auto find = [&](std::string_view beginning) -> const Object* {
         for (const Object& object : objects.all()) {
@@ -271,14 +271,14 @@ void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     }
 }
 
-void add_roads(const Objects& objects, ExaminedProcess& result) {
+void add_bypasses(const Objects& objects, ExaminedProcess& result) {
     std::set<std::string> looked_at;
     Progress progress("reading libraries");
     std::size_t done = 0;
     for (const Object& object : objects.all()) {
         progress.show(++done, objects.all().size());
         if (object.is_shim || !looked_at.insert(object.path).second) continue;
-        for (Road& road : find_roads(object.path, object.elf)) result.roads.push_back(std::move(road));
+        for (Bypass& bypass : find_bypasses(object.path, object.elf)) result.bypasses.push_back(std::move(bypass));
         if (looks_cublas_up(object.path, object.elf)) {
             result.notes.push_back({object.path, "looks cuBLAS functions up when it runs (dlsym): seen"});
         }
@@ -287,7 +287,7 @@ void add_roads(const Objects& objects, ExaminedProcess& result) {
 
 }  // namespace
 
-ExaminedProcess examine_process(const LoadedProcess& process, bool with_bindings) {
+ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings) {
     ExaminedProcess result;
     result.pid = process.pid;
     const Objects objects(process, result);
@@ -299,7 +299,7 @@ ExaminedProcess examine_process(const LoadedProcess& process, bool with_bindings
         add_calls(objects, object, result);
         add_inner_lapack(objects, object, result);
     }
-    add_roads(objects, result);
+    add_bypasses(objects, result);
     add_torch_note(objects, result);
     if (with_bindings) result.bindings = process.bindings;
     return result;
@@ -310,21 +310,21 @@ ExaminedProgram examine_program(const std::string& path, const std::vector<std::
     program.path = path;
     program.why_unseen = why_unseen(program.path).text;
     if (!program.why_unseen.empty()) {
-        // What is inside can be told without running it.
+        // The file shows what is linked in statically.
         if (const auto elf = read_elf(program.path, is_wanted)) {
             ExaminedProcess inside;
             inside.program = program.path;
-            inside.roads = find_roads(program.path, *elf);
+            inside.bypasses = find_bypasses(program.path, *elf);
             program.processes.push_back(std::move(inside));
         }
         return program;
     }
-    say("doctor", fmt::format("runs {} once, to see what it loads; what it writes goes to stderr", words.front()));
+    say("doctor", fmt::format("running {} once to see what it loads; its output goes to stderr", words.front()));
     program.was_run = true;
     const Observation observation = observe_program(program.path, words, with_bindings);
     program.ended = observation.ended;
     program.not_observed = observation.problem;
-    for (const LoadedProcess& process : observation.processes) {
+    for (const LoggedProcess& process : observation.processes) {
         program.processes.push_back(examine_process(process, with_bindings));
     }
     return program;

@@ -1,4 +1,4 @@
-// A program under `fp32shim doctor`: who in it calls which BLAS, what of it the shim will see, and what not.
+// Examines a program: which of its objects call which BLAS, and which products the shim will see.
 #pragma once
 
 #include <map>
@@ -12,50 +12,52 @@
 
 namespace fp32shim::cli {
 
-/// Calls of one object that reach one other.
+/// Calls from one object to another.
 struct Calls {
     std::string caller;    ///< path
-    std::string provider;  ///< path; the caller's own where it calls itself; empty: nobody has the functions
+    std::string provider;  ///< path; the caller's own if it calls itself
     std::string family;    ///< `blas`, `cublas`, `lapack`
     std::vector<std::string> functions;
     bool seen = true;
-    std::string why;  ///< where not seen: in words; else empty
+    std::string why;  ///< reason why they are not seen; empty: they are
     std::string remedy;
-    std::string package;  ///< that the provider came in, `nvidia_cublas 13.4.1.3`; empty: unknown
-    BlasLibrary library;  ///< the provider, where it is a BLAS of the CPU
+    std::string package;  ///< package of the provider, `nvidia_cublas 13.4.1.3`; empty: unknown
+    BlasLibrary library;  ///< the provider, if it is a BLAS of the CPU
 };
 
-/// An object that asks for cuBLAS by dlsym, or what a GPU would bring in.
+/// A remark on an object: it looks cuBLAS up by dlsym, or would load it on a GPU.
 struct Note {
     std::string about;
     std::string message;
 };
 
+/// One process of the program.
 struct ExaminedProcess {
     int pid = 0;
     std::string program;
     std::size_t objects = 0;
     std::vector<Calls> calls;
-    std::vector<Road> roads;
+    std::vector<Bypass> bypasses;
     std::vector<Note> notes;
     std::vector<std::string> unreadable;  ///< objects whose files could not be read
     std::vector<BoundSymbol> bindings;
 };
 
+/// The program with all its processes.
 struct ExaminedProgram {
     std::string path;
-    std::string why_unseen;    ///< why the loader will not look at a preload; empty: it will. Then it is not run.
-    std::string not_observed;  ///< why nothing could be observed
+    std::string why_unseen;    ///< reason why it cannot be preloaded into, and was not run; empty: it can
+    std::string not_observed;  ///< reason why nothing was observed; empty: none
     bool was_run = false;
     Ended ended;
     std::vector<ExaminedProcess> processes;
 };
 
-/// Judges the program's file and, where a preload reaches it, runs it once to its end and reads the files of all that
-/// was loaded. `words`: its name as it was given, and its arguments.
+/// Examines the program's file. If it can be preloaded into, runs it once to its end and reads the files that it
+/// loaded. `words`: its name as it was given, and its arguments.
 ExaminedProgram examine_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
-/// What was loaded into one process; the part of examine_program that runs nothing but questions to BLAS libraries.
-ExaminedProcess examine_process(const LoadedProcess& process, bool with_bindings);
+/// Examines the objects of one process. Runs no code but questions to BLAS libraries.
+ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings);
 
 }  // namespace fp32shim::cli

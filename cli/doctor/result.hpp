@@ -1,4 +1,4 @@
-// All that `fp32shim doctor` found, and how it is written: as text, and as JSON.
+// Result of `fp32shim doctor`, and its output as text and JSON.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,22 @@
 
 namespace fp32shim::cli {
 
+/// Everything that `doctor` examined and concluded.
 struct DoctorResult {
     Processor processor;
     Gpus gpus;
     std::vector<BlasLibrary> libraries;
-    Settings settings;
+    ExaminedSettings settings;
     std::optional<ExaminedProgram> program;
-    std::vector<Finding> findings;  ///< of the machine, the settings, and the program
-    std::vector<std::string> seen;  ///< what of the program will be seen, one line each
-    std::vector<Finding> not_seen;  ///< what of it will not
+    std::vector<Finding> findings;  ///< about the machine, the settings and the program
+    std::vector<std::string> seen;  ///< products of the program that will be seen, one line each
+    std::vector<Finding> not_seen;  ///< products that will not
 };
 
 /// Fills `findings`, `seen` and `not_seen` from the rest.
 void judge(DoctorResult& result);
 
-/// An exit code: finding where anything was found or is not seen, inconclusive where the program was not observed.
+/// Returns exit_code::finding if there are findings or unseen products, inconclusive if the program was not observed.
 int exit_code_of(const DoctorResult& result);
 
 std::string doctor_text(const DoctorResult& result);

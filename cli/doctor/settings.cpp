@@ -16,6 +16,7 @@
 #include "cli/run/process_environment.hpp"
 #include "policy/decide.hpp"
 #include "policy/messages.hpp"
+#include "policy/words.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
@@ -26,7 +27,7 @@ std::string variable(const char* name) {
     return value == nullptr ? std::string() : value;
 }
 
-/// Whether the settings may make anything run below float32.
+/// Returns true if the settings may lower a product below float32.
 bool may_lower(const policy::Policy& policy) {
     const auto lowers = [](policy::Precision precision) {
         return precision != policy::Precision::native && precision != policy::Precision::highest;
@@ -37,7 +38,7 @@ bool may_lower(const policy::Policy& policy) {
                         [&](const auto& rule) { return lowers(rule.precision); }));
 }
 
-/// Whether the default precision comes to anything: not where the floor holds it up, nor where nothing can run at it.
+/// Reports a default precision without effect: the floor forbids it, or nothing on this machine can run at it.
 void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std::vector<Finding>& findings) {
     policy::Policy default_only = policy;
     default_only.rules.clear();
@@ -107,13 +108,7 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
     }
 }
 
-std::string upper_case(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-    return text;
-}
-
-/// Of libraries that compile kernels, or reach past cuBLAS: the shim governs only what of theirs goes through it.
+/// Reports variables of libraries that compile kernels or bypass cuBLAS: the shim does not govern these products.
 void judge_kernel_variables(std::vector<Finding>& findings) {
     constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
     for (const record::Pin& pin : record::all_pins) {
@@ -121,17 +116,17 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
         const std::size_t equals = pin.entry.find('=');
         const std::string name(pin.entry.substr(0, equals));
         const std::string value = variable(name.c_str());
-        const bool is_another_word = pin.bit == record::pin_jax && upper_case(value) == "FLOAT32";
-        if (value.empty() || is_another_word ||
-            upper_case(value) == upper_case(std::string(pin.entry.substr(equals + 1))))
+        const bool is_another_word = pin.bit == record::pin_jax && policy::equal_ignoring_case(value, "FLOAT32");
+        if (value.empty() || is_another_word || policy::equal_ignoring_case(value, pin.entry.substr(equals + 1)))
             continue;
         findings.push_back({fmt::format("{}={}", name, value),
-                            "it may let products run below float32 that the shim does not govern",
+                            "products that the shim does not govern may run below float32",
                             fmt::format("{}, which {}", pin.entry, pin.reach)});
     }
 }
 
-/// `fp32shim run` gives each policy a folder of its own; a plain preload takes what is there.
+/// Reports a compilation cache of other settings. `fp32shim run` gives each policy a folder; a plain preload does
+/// not.
 void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironment& environment,
                              std::vector<Finding>& findings) {
     const std::string folder = environment.get(cache_variable);
@@ -147,24 +142,16 @@ void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironm
 
 void judge_onednn_variables(std::vector<Finding>& findings) {
     for (const char* name : {"ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"}) {
-        const std::string value = upper_case(variable(name));
-        if (value.empty() || value == "STRICT") continue;
-        findings.push_back({fmt::format("{}={}", name, variable(name)),
+        const std::string value = variable(name);
+        if (value.empty() || policy::equal_ignoring_case(value, "STRICT")) continue;
+        findings.push_back({fmt::format("{}={}", name, value),
                             "oneDNN may multiply below float32, and the shim neither sees nor governs it",
                             fmt::format("{}=STRICT", name)});
     }
 }
 
-/// As the loader separates them: blanks and colons.
-std::vector<std::string> entries_of(const std::string& list) {
-    std::vector<std::string> entries;
-    for (std::size_t begin = 0; begin < list.size();) {
-        const std::size_t end = std::min(list.find_first_of(" :\t\n", begin), list.size());
-        if (end > begin) entries.push_back(list.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return entries;
-}
+/// Splits a list of libraries as the loader does.
+std::vector<std::string> entries_of(std::string_view list) { return list_entries(list, " :\t\n"); }
 
 bool is_wanted_of_a_preload(std::string_view name) {
     return name == shim_mark || name == "dlsym" || name == "__asan_init" || function_kind(name) != FunctionKind::none;
@@ -174,7 +161,7 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
                    std::vector<Finding>& findings) {
     const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), where);
     if (preload.file.empty()) {
-        // $LIB, $ORIGIN and $PLATFORM are the loader's to replace.
+        // The loader replaces $LIB, $ORIGIN and $PLATFORM.
         if (preload.entry.find('$') == std::string::npos) {
             findings.push_back(
                 {about, "the loader does not find it, says so and goes on without it", "correct the path"});
@@ -192,16 +179,16 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
         return std::any_of(elf->exports.begin(), elf->exports.end(),
                            [&](const ElfSymbol& symbol) { return matches(symbol.name); });
     };
-    // A sanitizer's runtime ends the program unless it is first, and lets our functions be.
+    // A sanitizer's runtime has to be first, and does not intercept BLAS functions.
     if (exports([](const std::string& name) { return name == "__asan_init"; })) return;
     const std::string remedy = fmt::format("name libfp32shim.so first in {}", is_environment ? "LD_PRELOAD" : where);
     if (exports([](const std::string& name) { return function_kind(name) != FunctionKind::none; })) {
         findings.push_back(
-            {about, "it stands before the shim and has BLAS functions of its own: calls reach it first", remedy});
+            {about, "it comes before the shim and has BLAS functions of its own: calls reach it first", remedy});
     } else if (exports([](const std::string& name) { return name == "dlsym"; })) {
         findings.push_back({about,
-                            "it stands before the shim and has a dlsym of its own: BLAS functions that a program "
-                            "looks up may go past the shim",
+                            "it comes before the shim and has a dlsym of its own: BLAS functions that a program "
+                            "looks up may bypass the shim",
                             remedy});
     }
 }
@@ -221,8 +208,8 @@ void judge_audits(std::vector<Finding>& findings) {
     }
 }
 
-void read_preloads(Settings& settings) {
-    std::vector<std::pair<std::string, bool>> entries;  // with whether LD_PRELOAD has it
+void read_preloads(ExaminedSettings& settings) {
+    std::vector<std::pair<std::string, bool>> entries;  // true: from LD_PRELOAD
     for (const std::string& entry : entries_of(variable("LD_PRELOAD"))) entries.emplace_back(entry, true);
     std::ifstream file("/etc/ld.so.preload");
     for (std::string line; std::getline(file, line);) {
@@ -256,8 +243,8 @@ void read_preloads(Settings& settings) {
 
 }  // namespace
 
-Settings read_settings_in_force(const Gpus& gpus) {
-    Settings settings;
+ExaminedSettings read_settings_in_force(const Gpus& gpus) {
+    ExaminedSettings settings;
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     settings.loaded = policy::load(environment.views(), {});
     for (const auto& error : settings.loaded.errors) {

@@ -1,4 +1,4 @@
-// The settings that a program would run under, and variables that work against them.
+// Settings that a program would run under, and variables that contradict them.
 #pragma once
 
 #include <string>
@@ -10,19 +10,21 @@
 
 namespace fp32shim::cli {
 
+/// An entry of LD_PRELOAD or /etc/ld.so.preload.
 struct Preload {
-    std::string entry;  ///< as LD_PRELOAD or /etc/ld.so.preload has it
-    std::string file;   ///< where the loader finds it; empty: it does not
+    std::string entry;  ///< text of the entry
+    std::string file;   ///< file that the loader finds; empty: none
     bool is_shim = false;
 };
 
-struct Settings {
+/// Settings of this process's environment, and the findings about them.
+struct ExaminedSettings {
     policy::Loaded loaded;
-    std::vector<Preload> preloads;  ///< in the loader's order
+    std::vector<Preload> preloads;  ///< sorted by the order of loading
     std::vector<Finding> findings;  ///< errors and warnings of the policy, and conflicts
 };
 
-/// Reads this process's environment as the shim would. `gpus`: what precisions can be run on.
-Settings read_settings_in_force(const Gpus& gpus);
+/// Reads this process's environment as the shim would. `gpus` decide which precisions can be run.
+ExaminedSettings read_settings_in_force(const Gpus& gpus);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// What `fp32shim doctor` found, for a person.
+// Result of `fp32shim doctor` as text.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -59,7 +59,7 @@ std::string libraries_text(const std::vector<BlasLibrary>& libraries) {
     return text;
 }
 
-std::string settings_text(const Settings& settings) {
+std::string settings_text(const ExaminedSettings& settings) {
     const policy::Policy& policy = settings.loaded.policy;
     std::string text = heading("Settings in force");
     if (policy.disabled) return text + line("", "switched off by FP32_MATMUL_DISABLE=1");
@@ -92,11 +92,6 @@ std::string findings_text(std::string_view title, Colour colour, const std::vect
     return text;
 }
 
-std::string ended_text(const Ended& ended) {
-    return ended.signal != 0 ? fmt::format("was killed by signal {}", ended.signal)
-                             : fmt::format("ended with status {}", ended.exit_status);
-}
-
 std::string program_text(const ExaminedProgram& program) {
     std::string text = heading("Program");
     text += line("file", program.path);
@@ -108,7 +103,7 @@ std::string program_text(const ExaminedProgram& program) {
     if (!program.not_observed.empty()) text += line("", "not observed: " + program.not_observed);
     std::size_t others = 0;
     for (const ExaminedProcess& process : program.processes) {
-        if (process.calls.empty() && process.roads.empty() && process.notes.empty()) {
+        if (process.calls.empty() && process.bypasses.empty() && process.notes.empty()) {
             ++others;
             continue;
         }
@@ -127,7 +122,7 @@ std::string program_text(const ExaminedProgram& program) {
     return text;
 }
 
-/// Entries of one remedy stand together, so that it is said once.
+/// Groups the entries by remedy, so that each remedy is printed once.
 std::string not_seen_text(const std::vector<Finding>& not_seen) {
     std::string text;
     std::set<std::string> said;
@@ -160,8 +155,7 @@ std::string verdict_text(const DoctorResult& result) {
     if (result.seen.empty() && result.not_seen.empty() && program.not_observed.empty()) {
         text +=
             "\nNothing that it loaded multiplies float32 matrices through a BLAS, or otherwise as far as is known.\n"
-            "Programs that it started in an environment of their own (sudo, env -i, containers) were not looked "
-            "at.\n";
+            "Programs that it started in an environment of their own (sudo, env -i, containers) were not examined.\n";
     }
     return text;
 }

@@ -1,4 +1,4 @@
-// From what was looked at to what it means: findings, what is seen, what is not.
+// Judges what `fp32shim doctor` examined: findings, products that are seen, products that are not.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,23 +8,19 @@
 #include "cli/binaries/function_kind.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/result.hpp"
+#include "cli/output/terminal.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-std::string listed(const std::vector<std::string>& names) {
-    constexpr std::size_t most = 3;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) (text += i == 0 ? "" : ", ") += names[i];
-    return names.size() <= most ? text : fmt::format("{} and {} more", text, names.size() - most);
-}
+constexpr std::size_t most_names = 3;
 
 std::string base_names(const std::vector<std::string>& paths) {
     std::vector<std::string> names;
     names.reserve(paths.size());
     for (const std::string& path : paths) names.emplace_back(record::base_name(path));
-    return listed(names);
+    return listed(names, most_names);
 }
 
 std::string provider_text(const Calls& calls) {
@@ -46,10 +42,10 @@ std::string calls_text(const Calls& calls, const std::vector<std::string>& calle
     std::vector<std::string> functions = calls.functions;
     std::stable_partition(functions.begin(), functions.end(), is_sgemm);
     return fmt::format("{}{} call{} {} of {}", calls.family == "cublas" ? "on a GPU: " : "", base_names(callers),
-                       callers.size() == 1 ? "s" : "", listed(functions), provider_text(calls));
+                       callers.size() == 1 ? "s" : "", listed(functions, most_names), provider_text(calls));
 }
 
-/// Entries that say the same of several objects, together: those of one key, in the order of the first of each.
+/// Groups entries by key, in the order in which the keys first appear.
 template <class T, class Key>
 std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries, Key key) {
     std::vector<std::vector<const T*>> groups;
@@ -64,10 +60,19 @@ std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries,
     return groups;
 }
 
-std::vector<std::string> without_repetition(std::vector<std::string> names) {
+template <class T, class Key>
+void keep_first(std::vector<T>& list, Key key) {
     std::set<std::string> known;
-    std::erase_if(names, [&](const std::string& name) { return !known.insert(name).second; });
-    return names;
+    std::erase_if(list, [&](const T& entry) { return !known.insert(key(entry)).second; });
+}
+
+/// Returns the distinct paths that the entries of a group have in one field.
+template <class T>
+std::vector<std::string> distinct(const std::vector<const T*>& group, std::string T::*field) {
+    std::vector<std::string> paths;
+    for (const T* entry : group) paths.push_back(entry->*field);
+    keep_first(paths, [](const std::string& path) { return path; });
+    return paths;
 }
 
 void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
@@ -77,11 +82,7 @@ void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
     };
     for (const auto& group : grouped(all, key)) {
         const Calls& calls = *group.front();
-        std::vector<std::string> callers;
-        callers.reserve(group.size());
-        for (const Calls* member : group) callers.push_back(member->caller);
-        callers = without_repetition(callers);
-        const std::string text = calls_text(calls, callers);
+        const std::string text = calls_text(calls, distinct(group, &Calls::caller));
         if (calls.seen)
             result.seen.push_back(text);
         else
@@ -92,16 +93,14 @@ void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
     }
 }
 
-void judge_roads(const std::vector<const Road*>& all, DoctorResult& result) {
-    const auto key = [](const Road& road) { return std::tie(road.name, road.message); };
+void judge_bypasses(const std::vector<const Bypass*>& all, DoctorResult& result) {
+    const auto key = [](const Bypass& bypass) { return std::tie(bypass.title, bypass.message); };
     for (const auto& group : grouped(all, key)) {
-        std::vector<std::string> objects;
-        objects.reserve(group.size());
-        for (const Road* road : group) objects.push_back(road->object);
-        objects = without_repetition(objects);
-        const Road& road = *group.front();
-        result.not_seen.push_back(
-            {road.object, fmt::format("{} in {}: {}", road.name, base_names(objects), road.message), road.remedy});
+        const Bypass& bypass = *group.front();
+        const std::vector<std::string> objects = distinct(group, &Bypass::object);
+        result.not_seen.push_back({bypass.object,
+                                   fmt::format("{} in {}: {}", bypass.title, base_names(objects), bypass.message),
+                                   bypass.remedy});
     }
 }
 
@@ -118,36 +117,28 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
                      : "; where LD_PRELOAD names a library for glibc, musl ends the program with status 127")});
     }
     std::vector<const Calls*> calls;
-    std::vector<const Road*> roads;
+    std::vector<const Bypass*> bypasses;
     for (const ExaminedProcess& process : program.processes) {
         for (const Calls& entry : process.calls) calls.push_back(&entry);
-        for (const Road& entry : process.roads) roads.push_back(&entry);
+        for (const Bypass& entry : process.bypasses) bypasses.push_back(&entry);
     }
     judge_calls(calls, result);
-    judge_roads(roads, result);
+    judge_bypasses(bypasses, result);
     for (const ExaminedProcess& process : program.processes) {
         for (const std::string& path : process.unreadable) {
             result.not_seen.push_back(
-                {path,
-                 fmt::format("{}: its file could not be read afterwards, and what it calls cannot be told", path),
+                {path, fmt::format("{}: its file could not be read afterwards, so its calls are not known", path),
                  ""});
         }
     }
     if (!program.was_run) return;
     const Ended& ended = program.ended;
     if (ended.exec_error == 0 && (ended.signal != 0 || ended.exit_status != 0)) {
-        const std::string how = ended.signal != 0 ? fmt::format("was killed by signal {}", ended.signal)
-                                                  : fmt::format("ended with status {}", ended.exit_status);
-        result.findings.push_back({program.path,
-                                   fmt::format("it {}: what it would have loaded later was not looked at", how),
-                                   "run it so that it succeeds"});
+        result.findings.push_back(
+            {program.path,
+             fmt::format("it {}: libraries that it would have loaded later were not examined", ended_text(ended)),
+             "run it so that it succeeds"});
     }
-}
-
-template <class T, class Key>
-void keep_first(std::vector<T>& list, Key key) {
-    std::set<std::string> known;
-    std::erase_if(list, [&](const T& entry) { return !known.insert(key(entry)).second; });
 }
 
 std::string key_of(const Finding& finding) { return finding.about + '\n' + finding.message; }

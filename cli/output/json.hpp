@@ -1,4 +1,4 @@
-// JSON as every command writes it.
+// JSON output of all commands.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,23 +7,23 @@
 
 namespace fp32shim::cli {
 
-/// Keys stay in the order in which they are set.
+/// JSON value whose keys stay in the order in which they are set.
 using Json = nlohmann::ordered_json;
 
 /// Returns the text of `json`; bytes that are not UTF-8 become U+FFFD, characters that are not plain
 /// (system/plain_text.hpp) are written as \uNNNN. `indent`: -1: on one line.
 std::string dumped(const Json& json, int indent);
 
-/// Indented, with a line feed at the end.
+/// Returns indented text with a line feed at the end.
 inline std::string json_text(const Json& json) { return dumped(json, 2) + "\n"; }
 
-/// The same on one line, for JSON lines.
+/// Returns a line of JSON lines.
 inline std::string json_line(const Json& json) { return dumped(json, -1) + "\n"; }
 
 /// Writes \xNN for characters that are not plain into the texts of `json`, for readers that show them to people.
 void make_plain(Json& json);
 
-/// null for an empty text.
+/// Returns null for an empty text.
 inline Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace fp32shim::cli

@@ -6,14 +6,15 @@
 
 namespace fp32shim::cli {
 
+/// Returns the current time.
 std::int64_t now_ns();
 
-/// `2026-11-21T08:42:00.123456789Z`
+/// Returns a time as `2026-11-21T08:42:00.123456789Z`.
 std::string timestamp(std::int64_t time_ns);
-/// The same, behind `text`. Quick where times lie close together.
+/// Appends timestamp() to `text`. Fast if successive times lie in the same second.
 void append_timestamp(std::string& text, std::int64_t time_ns);
 
-/// `08:42:00.123456`, UTC, for lines that people read one below the other.
+/// Returns the time of day in UTC as `08:42:00.123456`.
 std::string time_of_day(std::int64_t time_ns);
 
 }  // namespace fp32shim::cli

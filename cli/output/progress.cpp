@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// At once and without a lock: the command itself may be writing as well.
+/// Writes at once and without a lock, since the command may be writing too.
 void write_line(std::string_view line) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
@@ -24,7 +24,7 @@ Progress::Progress(std::string what) : what_(std::move(what)) {
     if (isatty(STDERR_FILENO) != 1) return;
     try {
         writer_ = std::jthread([this](const std::stop_token& end) { write(end); });
-    } catch (const std::system_error&) {  // there may be no more threads: then nothing is shown
+    } catch (const std::system_error&) {  // no thread could be started: nothing is shown
     }
 }
 

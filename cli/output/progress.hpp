@@ -1,4 +1,4 @@
-// What a command says on a terminal while it works for longer than a second.
+// Progress on a terminal, for work that takes longer than a second.
 #pragma once
 
 #include <atomic>
@@ -9,15 +9,15 @@
 
 namespace fp32shim::cli {
 
-/// One line on stderr, rewritten in place and wiped at the end; nothing where stderr is no terminal. A thread of its
-/// own writes it, since a single large recording takes seconds, too.
+/// Shows one line on stderr, rewritten in place and erased at the end; nothing if stderr is no terminal. A thread
+/// writes it, since one step may take seconds.
 class Progress {
   public:
     explicit Progress(std::string what);
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    /// `done` of `total`, 0: nobody knows; cheap enough to be called for every item.
+    /// Sets the numbers to show. `total` 0: unknown. Cheap enough to be called for every item.
     void show(std::size_t done, std::size_t total);
 
   private:
@@ -25,7 +25,7 @@ class Progress {
 
     std::string what_;
     std::atomic<std::size_t> done_ = 0, total_ = 0;
-    std::jthread writer_;  ///< the last member: it ends before the others do
+    std::jthread writer_;  ///< last member: it ends before the others are destroyed
 };
 
 }  // namespace fp32shim::cli

@@ -19,31 +19,16 @@ namespace {
 constexpr std::string_view column_gap = "  ";
 constexpr std::size_t continuation_indent = 4;
 
-std::string_view code_of(Colour colour) {
-    switch (colour) {
-        case Colour::none:
-            break;
-        case Colour::bold:
-            return "\033[1m";
-        case Colour::faint:
-            return "\033[2m";
-        case Colour::red:
-            return "\033[31m";
-        case Colour::green:
-            return "\033[32m";
-        case Colour::yellow:
-            return "\033[33m";
-    }
-    return "";
-}
+/// Escape codes in the order of Colour.
+constexpr std::string_view codes[] = {"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
 
-/// Columns on a terminal, where every character is one wide: those of names and numbers here are.
+/// Returns the width on a terminal: the number of characters, each taken to be one column wide.
 std::size_t width_of(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-/// Bytes of the first `count` characters.
+/// Returns the size in bytes of the first `count` characters.
 std::size_t bytes_of(std::string_view text, std::size_t count) {
     std::size_t size = 0;
     for (; size < text.size(); ++size) {
@@ -53,7 +38,7 @@ std::size_t bytes_of(std::string_view text, std::size_t count) {
     return size;
 }
 
-/// At most `width` characters of `text`: its begin and its end, which tell names apart.
+/// Shortens `text` to `width` characters by leaving out its middle: names differ at their ends.
 std::string without_middle(std::string_view text, std::size_t width) {
     const std::size_t length = width_of(text);
     if (length <= width) return std::string(text);
@@ -63,7 +48,7 @@ std::string without_middle(std::string_view text, std::size_t width) {
            std::string(text.substr(bytes_of(text, length - at_end)));
 }
 
-/// The same; of two names with an arrow between them the longer one loses more.
+/// Shortens `text` to `width` characters. Of two names with an arrow between them the longer one loses more.
 std::string shortened(std::string_view text, std::size_t width) {
     constexpr std::string_view arrow = " -> ";
     const std::size_t place = text.find(arrow);
@@ -82,11 +67,14 @@ std::string padded(std::string_view text, std::size_t width, bool to_the_right) 
 
 }  // namespace
 
-bool takes_colours(int stream) {
-    const char* no_color = std::getenv("NO_COLOR");
-    if (no_color != nullptr && *no_color != '\0') return false;
+bool is_full_terminal(int stream) {
     const char* terminal = std::getenv("TERM");
     return terminal != nullptr && std::strcmp(terminal, "dumb") != 0 && isatty(stream) == 1;
+}
+
+bool takes_colours(int stream) {
+    const char* no_color = std::getenv("NO_COLOR");
+    return (no_color == nullptr || *no_color == '\0') && is_full_terminal(stream);
 }
 
 std::size_t terminal_width(int stream) {
@@ -96,7 +84,7 @@ std::size_t terminal_width(int stream) {
 
 std::string coloured(std::string_view text, Colour colour, int stream) {
     if (text.empty() || colour == Colour::none || !takes_colours(stream)) return std::string(text);
-    return fmt::format("{}{}\033[0m", code_of(colour), text);
+    return fmt::format("{}{}\033[0m", codes[static_cast<std::size_t>(colour)], text);
 }
 
 std::string printable(std::string_view text) { return system::plain_text(text); }
@@ -197,7 +185,7 @@ void Table::write_lines(std::size_t limit, int stream, const TextSink& put) cons
         write_row(Colour::none, [&](std::size_t i) { return cell(row, i); });
 }
 
-/// Makes `widths` smaller, and lines of columns, so that no line is longer than `limit`; 0: one line, however long.
+/// Distributes the columns over lines and reduces `widths` so that no line is longer than `limit`; 0: one line.
 std::vector<Table::Line> Table::fit(std::size_t limit, std::vector<std::size_t>& widths) const {
     if (limit == 0) return {{0, columns_.size()}};
     const auto least = [&](std::size_t i) {
@@ -221,7 +209,7 @@ std::vector<Table::Line> Table::fit(std::size_t limit, std::vector<std::size_t>&
         const std::size_t sum = length(line, [&](std::size_t i) { return widths[i]; });
         return sum - std::min(sum, limit);
     };
-    // Of two lines the first need not be as full as can be: names are cut least where it ends best.
+    // Of two lines, the first ends where names are shortened the least.
     for (std::size_t end = lines.front().end; lines.size() == 2 && --end > 0;) {
         const Line first{0, end}, second{end, columns_.size()};
         if (length(second, least) > limit) break;
@@ -269,6 +257,13 @@ std::string share_text(std::uint64_t part, std::uint64_t whole) {
 
 std::string counted(std::uint64_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
+}
+
+std::string listed(const std::vector<std::string>& names, std::size_t most) {
+    const std::size_t shown = std::min(most, names.size());
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(shown);
+    return fmt::format("{}{}", fmt::join(names.begin(), end, ", "),
+                       shown < names.size() ? fmt::format(" and {} more", names.size() - shown) : "");
 }
 
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }

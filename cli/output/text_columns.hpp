@@ -1,4 +1,4 @@
-// Tables of rows or of groups of rows: their columns, of which some are there only where they tell something.
+// Tables of rows or of groups of rows. Columns without information are left out.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,10 @@
 
 namespace fp32shim::cli {
 
-/// Where a table has a column: always, where a row has something in it, or where rows differ in it.
+/// Condition under which a table has a column: always, if one row has a text in it, or if rows differ in it.
 enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
 
+/// A column: its title, and the function that returns a row's text.
 template <class Row>
 struct TextColumn {
     Table::Column head;
@@ -21,7 +22,7 @@ struct TextColumn {
     Shown shown = Shown::always;
 };
 
-/// The table of `rows`, in their order. They must outlive it, as the columns must.
+/// Makes a table of `rows` in their order. Rows and columns must outlive it.
 template <class Row>
 Table table_of(std::span<const TextColumn<Row>> columns, std::span<const Row* const> rows) {
     std::vector<const TextColumn<Row>*> shown;
@@ -39,7 +40,7 @@ Table table_of(std::span<const TextColumn<Row>> columns, std::span<const Row* co
             }};
 }
 
-/// Columns of times that rows and groups have alike. A single call has no spread, and its cells are empty.
+/// Texts of times for rows and groups. The spread of a single call is empty.
 template <class Row>
 std::string total_time_text(const Row& row) {
     return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
@@ -63,7 +64,7 @@ std::string longest_time_text(const Row& row) {
     return row.counters.timed_calls < 2 ? "" : duration_text(static_cast<double>(row.counters.longest_ns));
 }
 
-/// A narrow terminal loses these columns first: what is left still says how much, where, and at which precision.
+/// Ranks of columns. A narrow terminal loses the highest first, and keeps counts, call sites and precisions.
 inline constexpr std::uint8_t spread_rank = Table::one_line_rank, place_rank = 2, detail_rank = 1;
 
 }  // namespace fp32shim::cli

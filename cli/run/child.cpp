@@ -1,6 +1,7 @@
 #include "cli/run/child.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -23,9 +24,9 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
     return pointers;
 }
 
-/// What is passed on: everything but what cannot be caught, and what is about a terminal or child of ours. Faults of
-/// our own end us also where their signals are blocked; one that somebody sends, to see where a program hangs, is for
-/// the program.
+/// Returns the signals to pass on: all but those that cannot be caught and those about this process's own terminal or
+/// children. SIGSEGV and the like are included, since somebody may send one to see where the program hangs; a fault
+/// of this process ends it even while the signal is blocked.
 sigset_t signals_to_pass_on() {
     sigset_t set;
     sigfillset(&set);
@@ -33,12 +34,12 @@ sigset_t signals_to_pass_on() {
     return set;
 }
 
-/// The kernel sends the terminal's signals to the whole process group, the program included; only what a process sent
-/// to us has not reached it.
+/// Returns true for a signal that only this process got. The kernel sends the terminal's signals to the whole group,
+/// the program included.
 bool was_sent_by_a_process(const siginfo_t& info) { return info.si_code <= 0; }
 
 void stop_ourselves() {
-    // SIGSTOP rather than the program's signal: that one is blocked here, or somebody may ignore it.
+    // The program's own signal is blocked here and may be ignored, so SIGSTOP is used.
     kill(getpid(), SIGSTOP);
 }
 
@@ -50,7 +51,7 @@ int wait_for_end(pid_t program, const sigset_t& awaited) {
         if (changed < 0 && errno != EINTR) return W_EXITCODE(EXIT_FAILURE, 0);
         if (changed == program && !WIFSTOPPED(status)) return status;
         if (changed == program) {
-            // SIGSTOP itself is for whoever sent it: they may continue the program alone.
+            // A sender of SIGSTOP meant the program alone, and may continue it alone.
             if (WSTOPSIG(status) != SIGSTOP) stop_ourselves();
             continue;
         }
@@ -66,7 +67,7 @@ int replace_by_program(const std::string& path, const std::vector<std::string>& 
                        const std::vector<std::string>& environment) {
     execve(path.c_str(), pointers_to(words).data(), pointers_to(environment).data());
     if (errno != ENOEXEC || is_elf(path)) return errno;
-    // A script without a first line that says what runs it: the shell's, as for every other program that starts one.
+    // A script without `#!` is run by the shell, as execvp does.
     std::vector<std::string> shell_words = {"/bin/sh", path};
     shell_words.insert(shell_words.end(), words.begin() + 1, words.end());
     execve("/bin/sh", pointers_to(shell_words).data(), pointers_to(environment).data());
@@ -74,7 +75,7 @@ int replace_by_program(const std::string& path, const std::vector<std::string>& 
 }
 
 Ended run_program(const std::string& path, const std::vector<std::string>& words,
-                  const std::vector<std::string>& environment) {
+                  const std::vector<std::string>& environment, Output output) {
     int failure_pipe[2];  // carries errno of execve; a program that was started closes it
     if (pipe2(failure_pipe, O_CLOEXEC) != 0) return {.exec_error = errno};
 
@@ -92,6 +93,7 @@ Ended run_program(const std::string& path, const std::vector<std::string>& words
     if (program == 0) {
         sigaction(SIGCHLD, &callers_child_action, nullptr);
         sigprocmask(SIG_SETMASK, &callers_mask, nullptr);
+        if (output == Output::to_stderr) dup2(STDERR_FILENO, STDOUT_FILENO);
         const int error = replace_by_program(path, words, environment);
         [[maybe_unused]] const ssize_t written = write(failure_pipe[1], &error, sizeof error);
         _exit(EXIT_FAILURE);
@@ -113,6 +115,11 @@ Ended run_program(const std::string& path, const std::vector<std::string>& words
     }
     close(failure_pipe[0]);
     return ended;
+}
+
+std::string ended_text(const Ended& ended) {
+    return ended.signal != 0 ? fmt::format("was killed by signal {}", ended.signal)
+                             : fmt::format("ended with status {}", ended.exit_status);
 }
 
 void end_by_signal(int signal) {

@@ -1,30 +1,36 @@
-// The program that `fp32shim run` runs: as if the shell had started it, but that somebody looks on.
+// Starts the program of `fp32shim run`, as a shell would.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace fp32shim::cli {
 
-/// How a program ended.
+/// Outcome of a program: the error at its start, its exit status or its signal.
 struct Ended {
-    int exec_error = 0;   ///< errno of the execve that failed; 0: it was started
-    int exit_status = 0;  ///< of a program that was not killed
-    int signal = 0;       ///< what killed it; 0: nothing did
+    int exec_error = 0;   ///< errno of a failed execve; 0: the program was started
+    int exit_status = 0;  ///< valid if no signal ended the program
+    int signal = 0;       ///< signal that ended the program; 0: none
 };
 
-/// Replaces this process by the program; returns only where that fails, with errno. `environment` has entries
-/// `NAME=value`.
+/// Replaces this process by the program. Returns errno if that fails. `environment` has entries `NAME=value`.
 int replace_by_program(const std::string& path, const std::vector<std::string>& words,
                        const std::vector<std::string>& environment);
 
-/// Runs the program to its end, in our process group, with our descriptors and signal mask. Signals that were sent to
-/// this process are sent on to it; those of the terminal have reached it already. When the terminal or its own
-/// reading from it stops the program, this process stops as well, so that the shell's job control sees one job.
-Ended run_program(const std::string& path, const std::vector<std::string>& words,
-                  const std::vector<std::string>& environment);
+/// Destination of the program's stdout.
+enum class Output : std::uint8_t { to_stdout, to_stderr };
 
-/// Ends this process by that signal, without a core file: what waits for us sees what ended the program.
+/// Runs the program to its end, in this process's group, with its descriptors and signal mask. Signals that a process
+/// sends to this one are passed on; those of the terminal reach the program anyway. When the terminal stops the
+/// program, this process stops too, so that the shell's job control sees one job.
+Ended run_program(const std::string& path, const std::vector<std::string>& words,
+                  const std::vector<std::string>& environment, Output output = Output::to_stdout);
+
+/// Returns words that follow "it": `was killed by signal 11`, `ended with status 1`.
+std::string ended_text(const Ended& ended);
+
+/// Ends this process by that signal, without a core file, so that its parent sees how the program ended.
 [[noreturn]] void end_by_signal(int signal);
 
 }  // namespace fp32shim::cli

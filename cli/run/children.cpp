@@ -30,7 +30,7 @@ std::uint64_t random_number() {
     return number == 0 ? 1 : number;
 }
 
-/// A free name beside the log; empty where that has none.
+/// Returns a free name beside the log; empty if the log's own name is too long.
 std::string name_beside(const std::string& log_path, const record::ProcessFacts& facts) {
     std::array<char, record::path_capacity> log;
     std::array<char, record::path_capacity> children;
@@ -56,8 +56,8 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProcessEnviro
     environment.set("FP32SHIM_RUN_PROCESS", std::to_string(getpid()));
     const std::string before = environment.get(record::run_variable);
     const record::RunNote outer = record::parse_run_note(before);
-    if (!is_own && outer.number != 0) {
-        run_ = outer.number;
+    run_ = outer.number;
+    if (!is_own && run_ != 0) {
         path_ = outer.children_path;
         return;
     }
@@ -81,7 +81,7 @@ std::vector<record::RecordedChild> RunChildren::all() const {
 std::string children_line(const std::vector<record::RecordedChild>& children) {
     if (children.empty()) return {};
     constexpr std::size_t most = 5;
-    std::string text = "not covered, so that nothing is known of what they multiplied: ";
+    std::string text = "not covered, so that their products are not known: ";
     for (std::size_t i = 0; i < std::min(most, children.size()); ++i)
         text +=
             fmt::format("{}{}, which {}{}", i == 0 ? "" : "; ", children[i].path, record::to_string(children[i].why),

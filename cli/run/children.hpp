@@ -1,5 +1,5 @@
-// What `fp32shim run` has to do with children that are not covered: it gives their file a name, which the processes
-// of the run know by a variable, and says at the end which there were.
+// Children of a run that the shim does not cover. `run` names a file for them, tells the processes by a variable, and
+// lists the children when the program has ended.
 #pragma once
 
 #include <string>
@@ -13,18 +13,20 @@ namespace fp32shim::cli {
 
 class RunChildren {
   public:
-    /// Numbers the run, and names its file, where `log_path` is one of recordings. `is_own`: the log is this run's,
-    /// and not that of a run within which this one takes place and which has named a file already.
+    /// Gives the run a number and a file for children, and tells `environment`, if `log_path` names recordings. A log
+    /// that is not the run's own (`is_own`) belongs to an outer run; then the outer run's number and file are used.
     RunChildren(const std::string& log_path, bool is_own, ProcessEnvironment& environment,
                 const record::ProcessFacts& facts);
 
-    /// The file is made at the first of them. Empty: there is no place for them.
+    /// Number that the recordings of this run have (ProcessFacts::run); 0: none.
+    std::uint64_t run() const { return run_; }
+    /// File for children, made with the first of them; empty if no name was free.
     const std::string& path() const { return path_; }
 
-    /// Notes the program itself.
+    /// Notes that the program itself is not covered.
     void note(const std::string& program, record::WhyUnseen why) const;
 
-    /// Those of the program's processes that have no recording.
+    /// Returns the children that were noted.
     std::vector<record::RecordedChild> all() const;
 
   private:
@@ -32,7 +34,7 @@ class RunChildren {
     std::uint64_t run_ = 0;
 };
 
-/// `not covered: …`, the first of them; empty where there are none.
+/// Returns a line `not covered: …` with the first few children; empty if there are none.
 std::string children_line(const std::vector<record::RecordedChild>& children);
 
 }  // namespace fp32shim::cli

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -24,20 +22,20 @@ namespace {
 
 constexpr std::string_view extension = ".fp32rec";
 
-/// Whether the program may have another name than the one that this process would have: process id and start time are
-/// its own, and rank and job, where they are not known here, may be known to it: an mpirun, say.
+/// Returns true if this process cannot tell the name that the program's log will get. Process id and start time are
+/// the program's own. A rank or job that is unknown here may be known to the program, for example under mpirun.
 bool is_open(std::string_view name, const record::ProcessFacts& facts) {
     return record::has_placeholder(name, 'p') || record::has_placeholder(name, 't') ||
            (facts.rank < 0 && record::has_placeholder(name, 'r')) ||
            (facts.job_id.empty() && record::has_placeholder(name, 'j'));
 }
 
-/// The same of the folder, which need not be there where the program runs on another host.
+/// Returns true if the folder of the log cannot be told. With `%h` it may be on another host.
 bool is_open_folder(std::string_view name, const record::ProcessFacts& facts) {
     return is_open(name, facts) || record::has_placeholder(name, 'h');
 }
 
-/// Empty where it is too long for a path.
+/// Returns the path for a name with placeholders; empty if it is too long.
 std::string expanded(std::string_view name, const record::ProcessFacts& facts) {
     std::array<char, record::path_capacity> buffer;
     return std::string(record::expand_path(name, facts, buffer).path);
@@ -50,7 +48,8 @@ std::string folder_of(const std::string& name) {
 
 bool may_write(const std::string& path, int what) { return faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0; }
 
-/// Why no lines are appended to a file that is there (record/lines/decision_log.cpp); empty: they are.
+/// Returns the reason why JSON lines cannot be appended to an existing file, empty if they can. The rules are those
+/// of record/lines/decision_log.cpp.
 std::string why_not_appended_to(const std::string& file, const struct stat& status) {
     if (S_ISLNK(status.st_mode)) return "is a symbolic link, which a log is not written through";
     if (status.st_uid != 0 && status.st_uid != geteuid()) return "belongs to another user (who is not root)";
@@ -58,43 +57,16 @@ std::string why_not_appended_to(const std::string& file, const struct stat& stat
     return {};
 }
 
-std::string literally(std::string_view text) {
-    std::string pattern;
-    for (const char letter : text) {
-        if (std::string_view("*?[\\").find(letter) != std::string_view::npos) pattern += '\\';
-        pattern += letter;
-    }
-    return pattern;
-}
-
-/// `end` in place of the extension. A job or rank that this process has is also that of the program, and of nobody
-/// else's; every other placeholder can have become any text.
-std::string as_glob(std::string_view name, std::string_view end, const record::ProcessFacts& facts) {
+/// Returns a glob for all names that the log can get: placeholders and what a glob would interpret become `*`, and so
+/// does the number that a taken name is given.
+std::string as_glob(std::string_view name) {
     name.remove_suffix(extension.size());
     std::string pattern;
     for (std::size_t i = 0; i < name.size(); ++i) {
-        if (name[i] != '%') {
-            pattern += literally(name.substr(i, 1));
-            continue;
-        }
-        const std::string_view placeholder = name.substr(i++, 2);
-        const bool is_known = placeholder == "%%" || (placeholder == "%j" && !facts.job_id.empty()) ||
-                              (placeholder == "%r" && facts.rank >= 0);
-        pattern += is_known ? literally(expanded(placeholder, facts)) : "*";
+        pattern += std::string_view("%*?[\\").find(name[i]) == std::string_view::npos ? name[i] : '*';
+        if (name[i] == '%') ++i;
     }
-    return pattern.append(end).append(extension);
-}
-
-bool matches(const std::string& pattern, const std::string& path) {
-    return fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
-}
-
-/// `run.fp32rec` of `run.12.fp32rec`; empty where there is anything but digits in that place.
-std::string without_number(const std::string& path) {
-    const std::string name = path.substr(0, path.size() - extension.size());
-    const std::size_t dot = name.rfind('.');
-    if (dot == std::string::npos || name.find_first_not_of("0123456789", dot + 1) != std::string::npos) return {};
-    return name.substr(0, dot) + std::string(extension);
+    return pattern + '*' + std::string(extension);
 }
 
 }  // namespace
@@ -150,26 +122,22 @@ std::string numbered(const std::string& path) {
     return path.substr(0, path.size() - extension.size()) + ".1" + std::string(extension);
 }
 
-std::vector<std::string> recordings_since(const std::string& log_path, const record::ProcessFacts& facts,
-                                          std::int64_t since_ns) {
-    const std::string unnumbered = as_glob(log_path, "", facts);
-    std::set<std::pair<std::int64_t, std::string>> by_begin;
-    for (const std::string& pattern : {unnumbered, as_glob(log_path, ".[0-9]*", facts)}) {
-        glob_t found{};
-        if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
-            for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-                const std::string path = found.gl_pathv[i];
-                if (pattern != unnumbered && !matches(unnumbered, without_number(path))) continue;
-                const auto opened = record::RecordingReader::open(path);
-                if (opened.reader && opened.reader->facts().opened_ns >= since_ns)
-                    by_begin.emplace(opened.reader->facts().opened_ns, path);
-            }
+std::vector<std::string> recordings_of_run(const std::string& log_path, std::uint64_t run, std::int64_t since_ns) {
+    glob_t found{};
+    std::vector<std::pair<std::int64_t, std::string>> by_begin;
+    if (glob(as_glob(log_path).c_str(), 0, nullptr, &found) == 0) {
+        for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+            const auto opened = record::RecordingReader::open(found.gl_pathv[i]);
+            if (opened.reader && opened.reader->facts().process.run == run &&
+                opened.reader->facts().opened_ns >= since_ns)
+                by_begin.emplace_back(opened.reader->facts().opened_ns, found.gl_pathv[i]);
         }
-        globfree(&found);
     }
+    globfree(&found);
+    std::sort(by_begin.begin(), by_begin.end());
     std::vector<std::string> paths;
     paths.reserve(by_begin.size());
-    for (const auto& [begin, path] : by_begin) paths.push_back(path);
+    for (auto& [begin, path] : by_begin) paths.push_back(std::move(path));
     return paths;
 }
 

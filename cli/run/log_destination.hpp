@@ -1,4 +1,4 @@
-// Where a log goes: what can be told of it before the program starts, and what it became.
+// Checks a log's destination before the program starts, and finds its recordings afterwards.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,23 @@ namespace fp32shim::cli {
 
 bool is_recording_name(const std::string& log_path);
 
-/// What will keep the log from being written: its folder is not there, or nothing may be written to it. One line;
-/// empty where nothing is wrong, or where the folder's name is not known yet. `log_path` is a valid one, placeholders
-/// and all.
+/// Returns one line that says why the log cannot be written: its folder is missing, or not writable. Empty if nothing
+/// is wrong, or if the folder's name is not known yet. `log_path` is valid and may have placeholders.
 std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts);
 
-/// The file that is there already, so that a recording of this name would get a number before its extension; empty:
-/// none, or it cannot be told: by `%p` and `%t` each process has a name of its own, rank and job may be known to the
-/// program only, and of several ranks with one name the first may have begun.
+/// Returns the existing file of that name, which would give the new recording a number. Empty if there is none or if
+/// the name is not known yet. Several ranks may share a name, so a rank without `%r` in the name is not asked.
 std::string taken_by(const std::string& log_path, const record::ProcessFacts& facts);
 
-/// Whether it can be told in which folder the log will be: false for a name that is relative to a folder that the
-/// program may change, and where this process does not know what a placeholder will become.
+/// Returns true if the log's folder is known. A relative name is not: the program may change its folder. Nor is one
+/// with a placeholder that only the program can fill in.
 bool is_folder_known(const std::string& log_path, const record::ProcessFacts& facts);
 
-/// `run.1.fp32rec` of `run.fp32rec`, the first of the names that a recording gets where its own is taken.
+/// Returns the first name that a recording gets if its own is taken: `run.1.fp32rec` for `run.fp32rec`.
 std::string numbered(const std::string& path);
 
-/// The recordings of that name, with or without a number before the extension, that began at `since_ns` or later: the
-/// oldest first.
-std::vector<std::string> recordings_since(const std::string& log_path, const record::ProcessFacts& facts,
-                                          std::int64_t since_ns);
+/// Returns the recordings under that name that belong to `run` (ProcessFacts::run) and began at `since_ns` or later,
+/// the oldest first.
+std::vector<std::string> recordings_of_run(const std::string& log_path, std::uint64_t run, std::int64_t since_ns);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// An environment to change and to pass on: entries `NAME=value`, of which the first of a name counts.
+// Environment of the program to start: entries `NAME=value`, of which the first of a name counts.
 #pragma once
 
 #include <string>
@@ -7,18 +7,21 @@
 
 namespace fp32shim::cli {
 
+/// Splits a list such as the value of LD_PRELOAD at any of `separators`, and leaves empty entries out.
+std::vector<std::string> list_entries(std::string_view list, std::string_view separators);
+
 class ProcessEnvironment {
   public:
-    /// A copy of this process's.
+    /// Returns a copy of this process's environment.
     static ProcessEnvironment of_this_process();
 
-    /// Empty where the variable is not set, or set to nothing.
+    /// Returns the variable's value; empty if it is not set.
     std::string get(std::string_view name) const;
     /// Replaces every entry of that name.
     void set(std::string_view name, std::string_view value);
 
     const std::vector<std::string>& entries() const { return entries_; }
-    /// As policy::load and record::gather_process_facts take it; valid until the next change.
+    /// Entries for policy::load and record::gather_process_facts; valid until the next change.
     std::vector<std::string_view> views() const { return {entries_.begin(), entries_.end()}; }
 
   private:

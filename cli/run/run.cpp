@@ -1,5 +1,5 @@
-// fp32shim run: a program under the shim. Settings become its environment; the rest of this file's work is to be no
-// different from having started the program without us.
+// fp32shim run: starts a program with the shim preloaded. Options become its environment variables. The program keeps
+// its own I/O, signals and exit status.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -47,8 +47,8 @@ int fail(const std::string& message) {
     return exit_code::own_failure;
 }
 
-/// Floors add up: one that is given here cannot loosen one that the environment has. What that has and cannot be
-/// read, a misspelt fp32 perhaps, stays to be complained of; but for the strictest, which is no looser than any.
+/// Sets the floor unless the environment has a stricter one. An unreadable value, perhaps a misspelt fp32, stays, so
+/// that its error is reported; only fp32, the strictest floor, replaces it.
 void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
     const std::string known = environment.get("FP32_MATMUL_FLOOR");
     const auto current = policy::parse_floor(known);
@@ -58,18 +58,16 @@ void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
     environment.set("FP32_MATMUL_FLOOR", floor);
 }
 
+/// Adds the library to LD_PRELOAD, before what is there.
 void preload(ProcessEnvironment& environment, const std::string& library) {
     const std::string others = environment.get("LD_PRELOAD");
-    for (std::size_t begin = 0; begin < others.size();) {
-        const std::size_t end = std::min(others.find_first_of(" :", begin), others.size());
-        if (others.substr(begin, end - begin) == library) return;
-        begin = end + 1;
-    }
+    const std::vector<std::string> entries = list_entries(others, " :");
+    if (std::find(entries.begin(), entries.end(), library) != entries.end()) return;
     environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
 }
 
-/// The name that --log gives means this folder, also where the program goes to another one before its first product.
-/// What is no valid name, or too long, stays as it is: others complain of it.
+/// Returns the value of FP32_MATMUL_LOG for --log: an absolute name, since the program may change its folder before
+/// its first product. An invalid name is returned unchanged; its error is reported later.
 std::string log_variable(const std::string& name) {
     if (name.empty() || name == "stderr" || policy::problem_of_log_path(name)) return name;
     std::array<char, record::path_capacity> absolute;
@@ -78,14 +76,15 @@ std::string log_variable(const std::string& name) {
     return made.empty() ? name : std::string(made);
 }
 
-/// Likewise of --policy, which the shim reads at the first product, and again at each reload.
+/// Returns the value of FP32_MATMUL_POLICY for --policy: an absolute name. The shim reads the file at the first
+/// product and at each reload.
 std::string policy_variable(const std::string& name) {
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(name, error);
     return error ? name : absolute.string();
 }
 
-/// What the options ask for, as variables. `--pin` also governs the libraries that the shim does not.
+/// Sets the variables that the options ask for. `--pin` also sets those of libraries that the shim does not govern.
 void apply(const RunOptions& options, ProcessEnvironment& environment) {
     const std::string log = log_variable(options.log);
     const std::string policy = policy_variable(options.policy);
@@ -110,13 +109,14 @@ void apply(const RunOptions& options, ProcessEnvironment& environment) {
 
 std::string name_of_log(const RunOptions& options) { return options.log.empty() ? "FP32_MATMUL_LOG" : "--log"; }
 
-/// As this process sees it; empty: none.
+/// Returns the log's name relative to this process's folder; empty if there is no log.
 std::string log_path_here(const RunOptions& options, const policy::Policy& policy) {
     return options.log.empty() ? policy.log_path : options.log;
 }
 
-/// A name that is taken keeps no program from starting, since one that is started again and again would stay down;
-/// but who wants a proof must not be answered by an earlier run's.
+/// Returns an error for --pin if the recording's name is taken: `verify` would read the earlier run's recording.
+/// Without
+/// --pin the program starts with a note, since a service that is restarted must not stay down for it.
 std::string problem_of_taken_log(const RunOptions& options, const record::ProcessFacts& facts) {
     const std::string taken = taken_by(options.log, facts);
     if (taken.empty()) return {};
@@ -132,9 +132,9 @@ std::string problem_of_taken_log(const RunOptions& options, const record::Proces
     return {};
 }
 
-/// What is wrong with the log, so that the program should not start: that is for --log and --pin to ask. What the
-/// environment names is warned of; what a policy names, for a whole fleet perhaps, is left to the shim, which says
-/// what it cannot write.
+/// Returns the log's problem that keeps the program from starting: only with --log or --pin. A log that the
+/// environment names gets a warning. A log that a policy names, perhaps for a whole fleet, is left to the shim's own
+/// warning.
 std::string problem_of_log(const RunOptions& options, const policy::Policy& policy,
                            const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
@@ -149,7 +149,7 @@ std::string problem_of_log(const RunOptions& options, const policy::Policy& poli
     return problem_of_taken_log(options, facts);
 }
 
-/// The first error, and how many more there are; empty where all is well. Warnings are left to the shim.
+/// Returns the first error and the number of others; empty if there are none. The shim prints warnings itself.
 std::string problem_of_settings(const policy::Loaded& loaded, const RunOptions& options,
                                 const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!loaded.errors.empty()) {
@@ -168,7 +168,7 @@ std::string problem_of_settings(const policy::Loaded& loaded, const RunOptions& 
     return problem_of_log(options, loaded.policy, environment, facts);
 }
 
-/// Where JAX keeps what it compiles: a folder for these settings, where there is a cache at all.
+/// Gives JAX's compilation cache, if there is one, a folder for these settings.
 void choose_compilation_cache(const policy::Policy& policy, const record::ProcessFacts& facts, bool says_so,
                               ProcessEnvironment& environment) {
     const std::string folder = environment.get(cache_variable);
@@ -177,49 +177,128 @@ void choose_compilation_cache(const policy::Policy& policy, const record::Proces
     if (chosen == folder) return;
     environment.set(cache_variable, chosen);
     if (says_so)
-        say_run(fmt::format("{} is {} for the program: what JAX compiles depends on these settings", cache_variable,
-                            policy::quoted_path(chosen)));
+        say_run(fmt::format("{} is {} for the program: code that JAX compiles depends on these settings",
+                            cache_variable, policy::quoted_path(chosen)));
 }
 
-/// `recorded in run.fp32rec`: one file per process, so that there may be more than the one that was asked for.
+/// Returns `recorded in run.fp32rec`, or a list: each process has a file of its own.
 std::string recorded_text(const std::vector<std::string>& paths) {
     if (paths.size() == 1) return "recorded in " + paths.front();
     constexpr std::size_t most = 10;
-    std::string text = fmt::format("recorded in {} files, one per process: ", paths.size());
-    for (std::size_t i = 0; i < std::min(most, paths.size()); ++i) (text += i == 0 ? "" : ", ") += paths[i];
-    if (paths.size() > most) text += fmt::format(" and {} more", paths.size() - most);
-    return text + "; name all of them to report and verify";
+    return fmt::format("recorded in {} files, one per process: {}; name all of them to report and verify",
+                       paths.size(), listed(paths, most));
 }
 
-/// `roads`: that were loaded and multiply past the shim, as bypasses_text() has them.
-std::string nothing_seen(const std::string& roads) {
-    const std::string why = roads.empty() ? "float64 ones, numpy's default, do not count"
-                                          : "the program had loaded what multiplies past the shim: " + roads;
+bool ends_under_preload(const Unseen& unseen) { return unseen.why == record::WhyUnseen::musl; }
+
+std::string unseen_program(const ProgramFile& program, const Unseen& unseen) {
+    return fmt::format(
+        "{} {}: its products are neither seen nor governed{}", program.path, unseen.text,
+        ends_under_preload(unseen) ? "; it is started without a preload, which would end it with status 127" : "");
+}
+
+/// Returns the line for a run without calls. `bypasses`: RunSummary::bypasses().
+std::string nothing_seen(const std::string& bypasses) {
+    const std::string why = bypasses.empty() ? "float64 ones, numpy's default, do not count"
+                                             : "the program had loaded bypasses: " + bypasses;
     return fmt::format(
         "no float32 matrix product was recorded ({}); "
-        "fp32shim doctor -- PROGRAM says what of a program goes past the shim",
+        "fp32shim doctor -- PROGRAM lists its bypasses",
         why);
 }
 
 std::string nothing_found(const std::string& log_path) {
     return fmt::format(
-        "no recording was found under {}: the program may have made one in another folder, or could make none, or no "
-        "float32 matrix product was seen",
+        "no recording was found under {}: the program may have made one in another folder, could not make one, or "
+        "had no "
+        "float32 matrix product",
         policy::quoted_path(log_path));
 }
 
-/// Of a program that ended before it could leave one: what it had loaded is not known.
+/// Leaves a recording without calls for a program that ended before it made one. It does not tell which libraries the
+/// program had loaded.
 void leave_empty_recording(const std::string& path, const policy::Policy& policy, const record::ProcessFacts& facts) {
     record::Recording::open(path, facts, record::make_start_event(FP32SHIM_VERSION, policy),
                             {.mode = policy.log_mode, .group = policy.log_group});
 }
 
-int failed_to_start(const std::string& program, int error) {
+/// Everything that is settled before the program starts.
+struct Launch {
+    const RunOptions& options;
+    const policy::Policy& policy;
+    const record::ProcessFacts& facts;
+    const ProgramFile& program;
+    const Unseen& unseen;
+    ProcessEnvironment& environment;
+
+    /// Makes the run's file for uncovered children, and notes the program itself if it is not covered.
+    RunChildren children(const std::string& log_path, bool is_own_log) const {
+        RunChildren children(log_path, is_own_log, environment, facts);
+        if (!unseen.text.empty()) children.note(program.path, unseen.why);
+        return children;
+    }
+};
+
+int failed_to_start(const ProgramFile& program, int error) {
     // The file itself was found.
     say_run(fmt::format(
-        "{}: {}", program,
+        "{}: {}", program.path,
         error == ENOENT ? "the interpreter or loader that it asks for is not there" : std::strerror(error)));
     return exit_code::not_executable;
+}
+
+/// Becomes the program. Returns only if that fails.
+int become_program(const Launch& launch) {
+    return failed_to_start(
+        launch.program, replace_by_program(launch.program.path, launch.options.words, launch.environment.entries()));
+}
+
+/// Explains why the program left no recording.
+std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
+    const std::string& path = launch.policy.log_path;
+    const bool is_certain = summary.is_temporary() || (is_folder_known(path, launch.facts) &&
+                                                       problem_of_destination(path, launch.facts).empty());
+    if (is_certain && !launch.options.log.empty()) leave_empty_recording(path, launch.policy, launch.facts);
+    return is_certain ? nothing_seen({}) : nothing_found(path);
+}
+
+/// Prints the summary of a program that has ended.
+void say_summary(const Launch& launch, RunSummary& summary, const RunChildren& children) {
+    const std::vector<std::string> recordings = summary.recordings(children);
+    const std::string text = summary.read(recordings);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    if (!recordings.empty() && !summary.is_temporary()) say_run(recorded_text(recordings));
+    if (!recordings.empty() && !summary.has_calls()) say_run(nothing_seen(summary.bypasses()));
+    if (!launch.unseen.text.empty()) return;  // a line before the start has said that nothing would be seen
+    if (recordings.empty()) say_run(no_recording_text(launch, summary));
+    if (const std::string line = children_line(children.all()); !line.empty()) say_run(line);
+}
+
+int run_with_summary(const Launch& launch, const std::string& log) {
+    RunSummary summary(log, launch.environment);
+    const bool is_own_log = summary.is_temporary() || !launch.options.log.empty();
+    const RunChildren children = launch.children(summary.log_path(), is_own_log);
+    if (!summary.problem().empty()) {
+        say_run(summary.problem());
+        return become_program(launch);
+    }
+    const Ended ended = run_program(launch.program.path, launch.options.words, launch.environment.entries());
+    if (ended.exec_error != 0) return failed_to_start(launch.program, ended.exec_error);
+    std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads the summary
+    say_summary(launch, summary, children);
+    summary.remove_temporary_recordings();
+    if (ended.signal != 0) end_by_signal(ended.signal);
+    return ended.exit_status;
+}
+
+int start(const Launch& launch) {
+    // Of several ranks only the first prints a summary.
+    const bool has_summary = !launch.policy.disabled && !launch.options.quiet && launch.facts.rank <= 0;
+    choose_compilation_cache(launch.policy, launch.facts, has_summary, launch.environment);
+    const std::string log = launch.policy.disabled ? std::string() : log_path_here(launch.options, launch.policy);
+    if (has_summary) return run_with_summary(launch, log);
+    launch.children(log, !launch.options.log.empty());
+    return become_program(launch);
 }
 
 int run(const RunOptions& options) {
@@ -241,83 +320,40 @@ int run(const RunOptions& options) {
         return program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable;
     }
     const Unseen unseen = why_unseen(program.path);
-    const bool ends_under_preload = unseen.why == record::WhyUnseen::musl;
     if (!unseen.text.empty()) {
         if (options.pin)
             return fail(fmt::format("--pin: {} {}; start a program that the shim can be preloaded into", program.path,
                                     unseen.text));
-        say_run(fmt::format(
-            "{} {}: what it multiplies will not be seen, nor governed{}", program.path, unseen.text,
-            ends_under_preload ? "; it is started without a preload, which would end it with status 127" : ""));
+        say_run(unseen_program(program, unseen));
     }
-    if (!ends_under_preload) preload(environment, library.path);
-
-    // Of several ranks the first speaks.
-    const bool has_summary = !loaded.policy.disabled && !options.quiet && facts.rank <= 0;
-    choose_compilation_cache(loaded.policy, facts, has_summary, environment);
-    const std::string log = loaded.policy.disabled ? std::string() : log_path_here(options, loaded.policy);
-    if (!has_summary) {
-        const RunChildren children(log, !options.log.empty(), environment, facts);
-        if (!unseen.text.empty()) children.note(program.path, unseen.why);
-        // Nothing is left to do here afterwards, so nothing stands between the program and whoever started it.
-        return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
-    }
-
-    RunSummary summary(log, environment, facts);
-    const bool is_own_log = summary.is_temporary() || !options.log.empty();
-    const RunChildren children(summary.log_path(), is_own_log, environment, facts);
-    if (!unseen.text.empty()) children.note(program.path, unseen.why);
-    if (!summary.problem().empty()) {
-        say_run(summary.problem());
-        return failed_to_start(program.path, replace_by_program(program.path, options.words, environment.entries()));
-    }
-    const Ended ended = run_program(program.path, options.words, environment.entries());
-    if (ended.exec_error != 0) return failed_to_start(program.path, ended.exec_error);
-    std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads what follows
-    const std::vector<std::string> recordings = summary.recordings(children.path());
-    const std::string text = summary.read(recordings);
-    std::fwrite(text.data(), 1, text.size(), stderr);
-    if (!recordings.empty() && !summary.is_temporary()) say_run(recorded_text(recordings));
-    if (!recordings.empty()) {
-        if (!summary.has_calls()) say_run(nothing_seen(summary.bypasses()));
-    } else if (unseen.text.empty()) {
-        const std::string& path = loaded.policy.log_path;
-        const bool is_certain =
-            summary.is_temporary() || (is_folder_known(path, facts) && problem_of_destination(path, facts).empty());
-        if (is_certain && !options.log.empty()) leave_empty_recording(path, loaded.policy, facts);
-        say_run(is_certain ? nothing_seen({}) : nothing_found(path));
-    }
-    // Of the program itself one line has said so already.
-    const std::string line = unseen.text.empty() ? children_line(children.all()) : std::string();
-    if (!line.empty()) say_run(line);
-    summary.remove_temporary_recordings();
-    if (ended.signal != 0) end_by_signal(ended.signal);
-    return ended.exit_status;
+    if (!ends_under_preload(unseen)) preload(environment, library.path);
+    return start({options, loaded.policy, facts, program, unseen, environment});
 }
 
 }  // namespace
 
 Action define_run(CLI::App& app) {
     auto options = std::make_shared<RunOptions>();
-    add_word(
-        app, "--precision", options->precision, policy::default_precision_words,
-        "What products are asked to run at, where no rule of a policy says more; ieee and fp32 are highest, tf32 is "
-        "high, bf16 is medium (FP32_MATMUL_PRECISION)");
+    add_word(app, "--precision", options->precision, policy::default_precision_words,
+             "Precision of products, unless a rule of a policy says more; ieee and fp32 mean highest, tf32 high, "
+             "bf16 medium "
+             "(FP32_MATMUL_PRECISION)");
     auto* floor = add_word(app, "--floor", options->floor, policy::floor_words,
-                           "Nothing runs below this, whatever else is set; cannot loosen another floor");
-    app.add_flag("--pin", options->pin,
-                 "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off where the shim does not govern; a "
-                 "policy with errors ends the program; one that cannot be preloaded into is not started; --log "
-                 "NAME.fp32rec must be new")
+                           "Nothing runs below this, whatever else is set; a stricter floor stays");
+    app.add_flag(
+           "--pin", options->pin,
+           "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off in libraries that the shim does not govern; a "
+           "policy with errors ends the program; a program that cannot be preloaded into is not started; --log "
+           "NAME.fp32rec must be new")
         ->excludes(floor);
-    add_name(app, "--policy", options->policy, "FILE", "A policy file (FP32_MATMUL_POLICY)");
+    add_name(app, "--policy", options->policy, "FILE", "Policy file (FP32_MATMUL_POLICY)");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
-             "What lower precisions do on the CPU (FP32_MATMUL_CPU)");
+             "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
     add_name(app, "--log", options->log, "NAME",
-             "Keep a log: NAME.fp32rec (NAME.1.fp32rec and so on where taken, and for children; %p in it is the "
-             "process id), NAME.jsonl, or stderr (FP32_MATMUL_LOG)");
+             "Keep a log: NAME.fp32rec (NAME.1.fp32rec and so on if taken, and for children; %p is the process id), "
+             "NAME.jsonl, or stderr (FP32_MATMUL_LOG)");
     add_word(app, "--level", options->level, policy::log_level_words,
-             "What the log holds: distinct decisions, or every call (FP32_MATMUL_LOG_LEVEL)");
+             "Contents of the log: distinct decisions, or every call (FP32_MATMUL_LOG_LEVEL)");
     app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
     app.add_option("PROGRAM", options->words, "The program and its arguments")->required();
     return [options] { return run(*options); };

@@ -5,7 +5,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// What was asked of the process itself, by `fp32shim set` or the C API; it stays where a reload changes the rest.
+/// Precision and floor set by `fp32shim set` or the C API; a reload does not change them.
 struct Asked {
     std::optional<policy::Precision> precision;  ///< absent: that of environment and files
     policy::Floor floor = policy::Floor::none;   ///< can only rise

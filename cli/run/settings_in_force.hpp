@@ -1,4 +1,4 @@
-// What a recorded process is set to now: what it began with, and what was changed since.
+// Current settings of a recorded process: those that it began with, and the changes since.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,16 @@
 
 namespace fp32shim::cli {
 
-/// What is absent is not known: a reload did not note it, or so much was changed later that the recording has only
-/// the newest changes, and those do not say.
+/// Settings of a process; one that is absent is not known. A reload may not have noted it, or the change has been
+/// pushed out by newer ones.
 struct SettingsInForce {
-    std::optional<policy::Precision> precision;  ///< of the whole process: rules and scopes go before it
+    std::optional<policy::Precision> precision;  ///< default of the process; rules and scopes come first
     std::optional<policy::Floor> floor;
     std::optional<policy::CpuMode> cpu_mode;
-    std::optional<std::string> policy_name;  ///< empty: it has none
+    std::optional<std::string> policy_name;  ///< empty: no policy
 };
 
+/// Derives the current settings from the start event and the changes in a recording.
 SettingsInForce settings_in_force(const record::RecordingReader& recording);
 
 }  // namespace fp32shim::cli

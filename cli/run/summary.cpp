@@ -24,14 +24,14 @@
 namespace fp32shim::cli {
 namespace {
 
-/// `path` where the shim expands placeholders: a percent sign is written twice.
+/// Doubles each percent sign, so that the shim expands the result to `path`.
 std::string with_percents_doubled(const std::string& path) {
     std::string result;
     for (const char c : path) result += c == '%' ? std::string("%%") : std::string(1, c);
     return result;
 }
 
-/// In quotes where a shell would read something into it.
+/// Quotes a word that a shell would otherwise interpret.
 std::string shell_word(const std::string& text) {
     constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
     if (text.find_first_not_of(plain) == std::string::npos) return text;
@@ -40,31 +40,28 @@ std::string shell_word(const std::string& text) {
     return word + "'";
 }
 
-/// `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`: libraries only. Not what else keeps a proof from being one.
-std::string bypasses_text(const std::vector<UnseenRoad>& roads) {
-    const std::vector<std::string_view> libraries = road_words();
+/// Lists the bypasses in libraries: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Gaps in what is known, such
+/// as `later`, are left to `verify`.
+std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
+    const std::vector<std::string_view> libraries = bypass_names();
     constexpr std::size_t most = 6;
     std::vector<std::string> texts;
-    for (const UnseenRoad& road : roads) {
-        if (std::find(libraries.begin(), libraries.end(), road.word) == libraries.end()) continue;
-        const std::size_t end = road.reason.find(": ");
-        const std::size_t begin = road.reason.rfind('/', end);
+    for (const PossibleBypass& bypass : bypasses) {
+        if (std::find(libraries.begin(), libraries.end(), bypass.name) == libraries.end()) continue;
+        const std::size_t end = bypass.reason.find(": ");
+        const std::size_t begin = bypass.reason.rfind('/', end);
         const std::string where =
-            begin == std::string::npos ? "" : " in " + road.reason.substr(begin + 1, end - begin - 1);
-        const std::string text = road.word + where;
+            begin == std::string::npos ? "" : " in " + bypass.reason.substr(begin + 1, end - begin - 1);
+        const std::string text = bypass.name + where;
         if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
     }
-    std::string list;
-    for (std::size_t i = 0; i < std::min(most, texts.size()); ++i) list += (i == 0 ? "" : ", ") + texts[i];
-    if (texts.size() > most) list += fmt::format(" and {} more", texts.size() - most);
-    return printable(list);
+    return printable(listed(texts, most));
 }
 
 }  // namespace
 
-RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environment,
-                       const record::ProcessFacts& facts)
-    : log_path_(log_path), facts_(facts), began_ns_(now_ns()) {
+RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environment)
+    : log_path_(log_path), began_ns_(now_ns()) {
     if (!log_path.empty()) {
         if (!is_recording_name(log_path))
             problem_ = fmt::format("no summary at the end, since the log is {}; one comes with NAME.fp32rec, or none",
@@ -89,9 +86,9 @@ RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environm
 
 RunSummary::~RunSummary() { remove_temporary_recordings(); }
 
-std::vector<std::string> RunSummary::recordings(const std::string& left_out) const {
-    std::vector<std::string> paths = recordings_since(log_path_, facts_, began_ns_);
-    std::erase(paths, left_out);
+std::vector<std::string> RunSummary::recordings(const RunChildren& children) const {
+    std::vector<std::string> paths = recordings_of_run(log_path_, children.run(), began_ns_);
+    std::erase(paths, children.path());
     return paths;
 }
 
@@ -103,7 +100,7 @@ std::string RunSummary::read(const std::vector<std::string>& recordings) {
     for (const ReadingProblem& problem : problems)
         text += fmt::format("{}: {}\n", printable(problem.path), printable(problem.text));
     has_calls_ = calls.total().calls > 0;
-    bypasses_ = bypasses_text(find_unseen_roads(calls.processes()));
+    bypasses_ = bypasses_text(find_possible_bypasses(calls.processes()));
     if (has_calls_) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
         if (!bypasses_.empty()) text += fmt::format("Not counted, if it multiplied: {}\n", bypasses_);
@@ -112,7 +109,7 @@ std::string RunSummary::read(const std::vector<std::string>& recordings) {
 }
 
 std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordings) const {
-    if (is_temporary()) return "fp32shim report shows all of a recording that is kept by --log NAME.fp32rec";
+    if (is_temporary()) return "to see all, keep the recording with --log NAME.fp32rec and run fp32shim report";
     constexpr std::size_t most = 3;
     std::string command = "fp32shim report --top 0";
     if (recordings.size() > most) return command + " shows all of the recordings that it is given";

@@ -1,50 +1,50 @@
-// What `fp32shim run` says at the end, from the recordings of the program and of those that it started.
+// Summary that `fp32shim run` prints when the program has ended, from the recordings of all processes of the run.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "cli/run/children.hpp"
 #include "cli/run/process_environment.hpp"
-#include "record/process_facts.hpp"
 
 namespace fp32shim::cli {
 
 class RunSummary {
   public:
-    /// `log_path`: of the settings, placeholders and all; relative names are this process's, and so are those of
-    /// recordings(). Where it is empty, the program is made to record into a temporary folder, in $TMPDIR. A process
-    /// has one log: one that is no recording leaves nothing to summarise.
-    RunSummary(const std::string& log_path, ProcessEnvironment& environment, const record::ProcessFacts& facts);
+    /// Takes the log's name from the settings; it may have placeholders, and is relative to this process's folder.
+    /// With an empty name the program is made to record into a temporary folder in $TMPDIR. A log of another kind
+    /// leaves nothing to summarise, since a process has one log.
+    RunSummary(const std::string& log_path, ProcessEnvironment& environment);
     ~RunSummary();
     RunSummary(const RunSummary&) = delete;
     RunSummary& operator=(const RunSummary&) = delete;
 
-    /// Why there will be no summary, in one line; empty where nothing is wrong.
+    /// Reason why there will be no summary, one line; empty if there will be one.
     const std::string& problem() const { return problem_; }
 
-    /// Of the recordings; placeholders and all.
+    /// Name of the recordings, with placeholders.
     const std::string& log_path() const { return log_path_; }
     bool is_temporary() const { return !folder_.empty(); }
-    /// Those that began since this was made, the oldest first. The program has ended.
-    /// `left_out`: a file that is none of a process.
-    std::vector<std::string> recordings(const std::string& left_out) const;
+    /// Returns the recordings of the run's processes, the oldest first, without the file for children. Call it after
+    /// the program has ended.
+    std::vector<std::string> recordings(const RunChildren& children) const;
 
-    /// Reads them, and returns the lines to show of them, each with a line feed; empty where there are none.
+    /// Reads the recordings and returns the summary, each line with a line feed; empty if there is nothing to show.
     std::string read(const std::vector<std::string>& recordings);
-    /// Of what was read: whether there are calls, and what was loaded that multiplies past the shim.
+    /// Returns true if the recordings that were read have calls.
     bool has_calls() const { return has_calls_; }
+    /// Bypasses that the recorded processes had loaded, as a list for people; empty if there are none.
     const std::string& bypasses() const { return bypasses_; }
 
     void remove_temporary_recordings();
 
   private:
-    /// What to type where the summary does not show all rows.
+    /// Returns the command that shows all rows.
     std::string how_to_see_more(const std::vector<std::string>& recordings) const;
 
-    std::string folder_;    ///< the temporary one; empty: none
-    std::string log_path_;  ///< of the recordings to read; placeholders and all
-    record::ProcessFacts facts_;
+    std::string folder_;    ///< temporary folder; empty: none
+    std::string log_path_;  ///< name of the recordings, with placeholders
     std::int64_t began_ns_;
     std::string problem_;
     bool has_calls_ = false;

@@ -12,6 +12,7 @@
 #include "cli/binaries/function_kind.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "record/process_facts.hpp"
 
@@ -21,10 +22,10 @@ namespace {
 constexpr std::string_view bound_past = "bound-past", dlsym_past = "dlsym-past", later_libraries = "later",
                            unread_libraries = "unread", child_prefix = "child:";
 
-/// What a loaded file says about roads.
-struct Judged {
-    std::vector<Road> roads;
-    std::string why_unread;  ///< empty: it was read
+/// Bypasses in a loaded file.
+struct JudgedFile {
+    std::vector<Bypass> bypasses;
+    std::string why_unread;  ///< reason why only the name was judged; empty: the file was read
 };
 
 std::int64_t modified_ns(const std::string& path) {
@@ -33,7 +34,7 @@ std::int64_t modified_ns(const std::string& path) {
     return std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
 }
 
-/// Why the file at the object's path is not, or may not be, the one that was loaded; empty: it is that.
+/// Returns the reason why the file at the object's path may not be the one that was loaded; empty if it is the same.
 std::string why_another(const record::RecordedObject& object, const ElfFile& elf) {
     std::vector<std::uint8_t> build_id = elf.build_id;
     build_id.resize(std::min(build_id.size(), record::format::build_id_limit));
@@ -43,61 +44,60 @@ std::string why_another(const record::RecordedObject& object, const ElfFile& elf
     return {};
 }
 
-Judged judge(const record::RecordedObject& object) {
-    if (!object.path.starts_with('/')) return {find_roads_by_name(object.path), "has no whole path"};
+JudgedFile judge(const record::RecordedObject& object) {
+    if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no whole path"};
     const auto elf =
         read_elf(object.path, [](std::string_view name) { return function_kind(name) != FunctionKind::none; });
-    if (!elf) return {find_roads_by_name(object.path), "is not here, or cannot be read"};
+    if (!elf) return {find_bypasses_by_name(object.path), "is not here, or cannot be read"};
     if (std::string why = why_another(object, *elf); !why.empty())
-        return {find_roads_by_name(object.path), std::move(why)};
-    return {find_roads(object.path, *elf), {}};
+        return {find_bypasses_by_name(object.path), std::move(why)};
+    return {find_bypasses(object.path, *elf), {}};
 }
 
-/// Files of many processes, each read once.
+/// Cache: each file is judged once, however many processes loaded it.
 class JudgedFiles {
   public:
-    const Judged& of(const record::RecordedObject& object) {
+    const JudgedFile& of(const record::RecordedObject& object) {
         const auto key = std::pair(object.path, object.build_id);
         const auto known = files_.find(key);
         return known != files_.end() ? known->second : files_.emplace(key, judge(object)).first->second;
     }
 
   private:
-    std::map<std::pair<std::string, std::vector<std::uint8_t>>, Judged> files_;
+    std::map<std::pair<std::string, std::vector<std::uint8_t>>, JudgedFile> files_;
 };
 
-class UnseenRoads {
+/// Collects possible bypasses, each once with all its recordings.
+class PossibleBypasses {
   public:
-    void add(std::string_view word, std::string reason, std::string remedy, const std::string& recording,
+    void add(std::string_view name, std::string reason, std::string remedy, const std::string& recording,
              std::uint16_t pins = 0) {
-        const auto [place, is_new] = places_.emplace(std::tuple(std::string(word), reason, pins), all_.size());
-        if (is_new) all_.push_back({std::string(word), std::move(reason), std::move(remedy), pins, {}});
+        const auto [place, is_new] = places_.emplace(std::tuple(std::string(name), reason, pins), all_.size());
+        if (is_new) all_.push_back({std::string(name), std::move(reason), std::move(remedy), pins, {}});
         std::vector<std::string>& recordings = all_[place->second].recordings;
         if (recordings.empty() || recordings.back() != recording) recordings.push_back(recording);
     }
-    std::vector<UnseenRoad> take() { return std::move(all_); }
+    std::vector<PossibleBypass> take() { return std::move(all_); }
 
   private:
-    std::vector<UnseenRoad> all_;
+    std::vector<PossibleBypass> all_;
     std::map<std::tuple<std::string, std::string, std::uint16_t>, std::size_t> places_;
 };
 
 void add_unread(const std::map<std::string, std::vector<std::string>>& unread, const std::string& recording,
-                UnseenRoads& roads) {
+                PossibleBypasses& bypasses) {
     constexpr std::size_t shown = 5;
     for (const auto& [why, names] : unread) {
-        std::string list;
-        for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) (list += i == 0 ? "" : ", ") += names[i];
-        if (names.size() > shown) list += fmt::format(" and {} more", names.size() - shown);
-        roads.add(unread_libraries, fmt::format("{}: what was loaded {}, so only the name was looked at", list, why),
-                  "verify where the program ran", recording);
+        bypasses.add(unread_libraries,
+                     fmt::format("{}: the loaded file {}, so only its name was judged", listed(names, shown), why),
+                     "verify where the program ran", recording);
     }
 }
 
-/// Why it is not known which libraries a process had to its end.
+/// Explains why the libraries that a process loaded last are not known.
 std::string_view unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
-    // Of one process there are several where a reload made it leave the first, which is noted, or an exec.
+    // A process has several recordings after an exec, or after a reload, which is noted as `left`.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
     const bool became_another =
         !has_left && facts.identity.start != 0 &&
@@ -108,44 +108,44 @@ std::string_view unknown_end_text(const MergedProcess& process, const std::vecto
                           : "the process was killed, or ended without running its exit handlers";
 }
 
-/// The process itself: what is known of it, whatever it had loaded.
+/// Adds the gaps in the record of what a process loaded and looked up.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
-              UnseenRoads& roads) {
+              PossibleBypasses& bypasses) {
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0) {
-        roads.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
+        bypasses.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
     } else if (!objects.until_exit && !is_continued && process.state != record::RecordingState::live) {
-        roads.add(later_libraries,
-                  fmt::format("libraries that were loaded after {} are not known: {}",
-                              timestamp(objects.looked_at_ns), unknown_end_text(process, processes)),
-                  "", process.path);
+        bypasses.add(later_libraries,
+                     fmt::format("libraries that were loaded after {} are not known: {}",
+                                 timestamp(objects.looked_at_ns), unknown_end_text(process, processes)),
+                     "", process.path);
     }
     if (objects.are_missing)
-        roads.add(
+        bypasses.add(
             unread_libraries,
             "not all libraries that were loaded are in the recording: there was no room for them, or the process was "
             "forked while another thread unloaded one",
             "raise [log] max_size if it was reached", process.path);
     if (objects.had_lookup_past)
-        roads.add(dlsym_past, "a function that multiplies was looked up by dlsym, and given out past the shim", "",
-                  process.path);
+        bypasses.add(dlsym_past, "a function that multiplies was looked up by dlsym, and given out past the shim", "",
+                     process.path);
 }
 
-/// Children that multiply unseen, if they do.
-void add_children(const MergedProcess& process, UnseenRoads& roads) {
+/// Adds the children that were not covered.
+void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
     for (const record::RecordedChild& child : process.children) {
-        const std::string word = std::string(child_prefix) + std::string(record::base_name(child.path));
-        roads.add(word, "not covered: " + unseen_child_text(child), "", process.path);
+        const std::string name = std::string(child_prefix) + std::string(record::base_name(child.path));
+        bypasses.add(name, "not covered: " + unseen_child_text(child), "", process.path);
     }
     if (process.missed_children > 0)
-        roads.add(std::string(child_prefix) + "*",
-                  fmt::format("children that were not covered were started {} times more, without room to note which",
-                              process.missed_children),
-                  "", process.path);
+        bypasses.add(
+            std::string(child_prefix) + "*",
+            fmt::format("children that were not covered were started {} times more, without room to note which",
+                        process.missed_children),
+            "", process.path);
 }
 
-/// Without a driver no program reaches a GPU, whatever else it has loaded. Where not all that was loaded is known,
-/// there may have been one.
+/// Returns false if the process certainly had no driver of a GPU, without which no program reaches one.
 bool may_have_a_gpu(const MergedProcess& process) {
     constexpr std::string_view drivers[] = {"libcuda.so", "libamdhip64.so", "libhsa-runtime64.so", "libze_loader.so"};
     const record::RecordedObjects& objects = process.objects;
@@ -158,21 +158,21 @@ bool may_have_a_gpu(const MergedProcess& process) {
 }
 
 void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
-                 UnseenRoads& roads) {
+                 PossibleBypasses& bypasses) {
     std::map<std::string, std::vector<std::string>> unread;
     const bool has_gpu = may_have_a_gpu(process);
     for (const record::RecordedObject& object : process.objects.all) {
-        const Judged& judged = files.of(object);
-        for (const Road& road : judged.roads) {
-            if (road.device == "gpu" && !has_gpu) continue;
-            const std::string name = road.name == road.word ? "" : road.name + " ";  // the word stands before it
-            const bool is_pinned = (process.facts.process.pins & road.pins) == road.pins;
-            roads.add(road.word, fmt::format("{}in {}: {}", name, object.path, road.message), road.remedy,
-                      process.path, is_pinned ? road.pins : 0);
+        const JudgedFile& judged = files.of(object);
+        for (const Bypass& bypass : judged.bypasses) {
+            if (bypass.device == "gpu" && !has_gpu) continue;
+            const std::string title = bypass.title == bypass.name ? "" : bypass.title + " ";
+            const bool is_pinned = (process.facts.process.pins & bypass.pins) == bypass.pins;
+            bypasses.add(bypass.name, fmt::format("{}in {}: {}", title, object.path, bypass.message), bypass.remedy,
+                         process.path, is_pinned ? bypass.pins : 0);
         }
         if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(record::base_name(object.path));
         if (object.is_bound_past)
-            roads.add(
+            bypasses.add(
                 bound_past,
                 fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it looks into itself first, or a BLAS "
                             "comes before the shim (in LD_PRELOAD, or in the program); what it multiplies by "
@@ -180,41 +180,41 @@ void add_process(const MergedProcess& process, const std::vector<MergedProcess>&
                             object.path),
                 "", process.path);
     }
-    add_unread(unread, process.path, roads);
-    add_children(process, roads);
+    add_unread(unread, process.path, bypasses);
+    add_children(process, bypasses);
     if (process.is_children_only()) return;
-    add_gaps(process, processes, is_continued(process, processes), roads);
+    add_gaps(process, processes, is_continued(process, processes), bypasses);
 }
 
 }  // namespace
 
 bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     using record::format::flag_closed, record::format::flag_left;
-    // One whose descriptor the program closed may lack calls from before it was left.
+    // If the program closed the descriptor, calls from before the reload may be missing.
     if ((process.facts.flags & (flag_closed | flag_left)) != flag_left) return false;
     return std::any_of(processes.begin(), processes.end(),
                        [&](const MergedProcess& next) { return process.facts.goes_on_in(next.facts); });
 }
 
-std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& processes) {
+std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes) {
     JudgedFiles files;
-    UnseenRoads roads;
+    PossibleBypasses bypasses;
     Progress progress("reading libraries");
     for (std::size_t i = 0; i < processes.size(); ++i) {
         progress.show(i, processes.size());
-        add_process(processes[i], processes, files, roads);
+        add_process(processes[i], processes, files, bypasses);
     }
-    return roads.take();
+    return bypasses.take();
 }
 
-bool is_child_word(std::string_view word) {
-    return word.size() > child_prefix.size() && word.starts_with(child_prefix);
+bool is_child_name(std::string_view name) {
+    return name.size() > child_prefix.size() && name.starts_with(child_prefix);
 }
 
-std::vector<std::string_view> unseen_road_words() {
-    std::vector<std::string_view> words = road_words();
-    words.insert(words.end(), {bound_past, dlsym_past, later_libraries, unread_libraries});
-    return words;
+std::vector<std::string_view> possible_bypass_names() {
+    std::vector<std::string_view> names = bypass_names();
+    names.insert(names.end(), {bound_past, dlsym_past, later_libraries, unread_libraries});
+    return names;
 }
 
 }  // namespace fp32shim::cli

@@ -1,5 +1,5 @@
-// What `fp32shim verify` cannot see: ways on which products of the recorded processes may have gone past the shim,
-// judged by the files that they had loaded.
+// Finds the bypasses that recorded processes may have used, judged by the files that they had loaded and the children
+// that they started.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 namespace fp32shim::cli {
 
-struct UnseenRoad {
-    std::string word;    ///< for --assume-unused; of a child that was not seen: `child:NAME`
-    std::string reason;  ///< what may have multiplied, and why that is not known: to follow the word
-    std::string remedy;  ///< what governs it; empty: nothing
-    std::uint16_t pins;  ///< record::pin_…, where the environment had all that keep it at float32; else 0
-    std::vector<std::string> recordings;  ///< whose processes had it
+/// A bypass that some process may have used, or a gap in what is known of the process.
+struct PossibleBypass {
+    std::string name;    ///< `--assume-unused` takes this name; `child:NAME` for a child that was not covered
+    std::string reason;  ///< sentence after the name: why something may have multiplied unseen
+    std::string remedy;  ///< setting that governs it; empty where there is none
+    std::uint16_t pins;  ///< record::pin_… if the environment had all that keep it at float32; else 0
+    std::vector<std::string> recordings;  ///< paths of the recordings of these processes
 };
 
-/// Whether the process left the recording by a reload and went on in another of these: what it did and loaded later
-/// is judged by that one.
+/// Returns true if the process left this recording by a reload and went on in another of `processes`. The other
+/// recording tells what was loaded later.
 bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes);
 
-/// Each road once. Reads the files that were loaded, where they are still the same; of the others it judges the
-/// names, and they are a road of their own.
-std::vector<UnseenRoad> find_unseen_roads(const std::vector<MergedProcess>& processes);
+/// Returns each possible bypass once. Reads the loaded files that are still the same. The others are judged by their
+/// names, and reported as the bypass `unread`.
+std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes);
 
-/// Whether a word is one of a child: there are as many as there are programs.
-bool is_child_word(std::string_view word);
+/// Returns true for `child:NAME`.
+bool is_child_name(std::string_view name);
 
-/// The words of all other roads there are.
-std::vector<std::string_view> unseen_road_words();
+/// Names of all bypasses but children.
+std::vector<std::string_view> possible_bypass_names();
 
 }  // namespace fp32shim::cli

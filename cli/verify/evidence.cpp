@@ -1,5 +1,6 @@
 #include "cli/verify/evidence.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,17 +15,10 @@ namespace {
 
 Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
 
-std::string hex(const std::vector<std::uint8_t>& bytes) {
-    constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    for (const std::uint8_t byte : bytes) {
-        text += digits[byte >> 4];
-        text += digits[byte & 0xf];
-    }
-    return text;
-}
+std::string hex(const std::vector<std::uint8_t>& bytes) { return fmt::format("{:02x}", fmt::join(bytes, "")); }
 
-/// As sha256sum prints it. Empty: the file cannot be read, or is large and mostly a hole, which would take minutes.
+/// Returns the checksum as sha256sum prints it. Empty if the file cannot be read, or is large and mostly a hole,
+/// which would take minutes.
 std::string sha256_of(const std::string& path) {
     constexpr off_t large = off_t{1} << 31, block = 512;
     struct stat status {};

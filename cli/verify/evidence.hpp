@@ -1,5 +1,5 @@
-// What `fp32shim verify` says of the recordings that it judged, so that a report can name them: whose they are, when
-// they were made, of which programs and libraries, and which files these are.
+// Evidence in the output of `fp32shim verify`: identifies each recording, its process, times and loaded files, so
+// that a report can cite them.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,15 @@
 
 namespace fp32shim::cli {
 
-/// Of first and last call of a recording: nanoseconds since 1970, UTC; 0 where there are none.
+/// Times of the first and last call: nanoseconds since 1970, UTC; 0 without calls.
 struct TimeSpan {
     std::int64_t first_ns = 0, last_ns = 0;
 };
+
+/// Returns the time span of a recording's calls.
 TimeSpan time_span_of(const record::RecordingReader& recording);
 
-/// One recording. Reads its whole file.
+/// Returns the evidence for one recording. Reads its whole file for the checksum.
 Json evidence_of(const MergedProcess& process, const TimeSpan& calls);
 
 }  // namespace fp32shim::cli

@@ -1,5 +1,5 @@
-// fp32shim verify: whether recordings show that nothing ran below a format. Words here may go into a report, so they
-// claim no more than recordings can tell.
+// fp32shim verify: decides if recordings show that nothing ran below a format. The messages may be quoted in reports,
+// so they claim no more than recordings can tell.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,33 +25,34 @@ namespace {
 
 struct VerifyOptions {
     std::vector<std::string> recordings;
-    std::vector<std::string> assumed_unused;  ///< words of roads, several separated by commas
+    std::vector<std::string> assumed_unused;  ///< names of bypasses, several separated by commas
     std::string at_least, format;
     bool allow_bf16x9 = false;
 };
 
-/// Why nothing can be shown.
+/// A reason why nothing can be shown.
 struct Doubt {
-    std::string where;  ///< a recording; empty: all of them
+    std::string where;  ///< path of a recording; empty: all of them
     std::string reason;
 };
 
 enum class Verdict : std::uint8_t { shown, violated, inconclusive };
 
+/// Everything that the verdict rests on.
 struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
-    std::vector<UnseenRoad> roads;    ///< that may have been used
-    std::vector<UnseenRoad> assumed;  ///< that were not, so the user says
+    std::vector<PossibleBypass> bypasses;  ///< may have been used
+    std::vector<PossibleBypass> assumed;   ///< were not used, as the user states
     std::uint64_t shown_calls = 0;
 
     Verdict verdict() const {
         if (!violations.empty()) return Verdict::violated;
-        return doubts.empty() && roads.empty() ? Verdict::shown : Verdict::inconclusive;
+        return doubts.empty() && bypasses.empty() ? Verdict::shown : Verdict::inconclusive;
     }
 };
 
-/// The place of a format in the order of floors; nullopt where the format is not known.
+/// Returns the floor that a format meets; nullopt if the format is not known.
 std::optional<policy::Floor> strictness_of(const std::string& format, bool allow_bf16x9) {
     if (format == "bf16x9" && allow_bf16x9) return policy::Floor::fp32;
     if (format == "unchanged") return std::nullopt;
@@ -62,7 +63,7 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     const std::uint64_t count = row.counters.calls;
     if (row.is_overflow) {
         verified.doubts.push_back(
-            {"", fmt::format("{} calls are counted, but nothing else of them is known", count)});
+            {"", fmt::format("{} calls are counted, but nothing else is known about them", count)});
         return;
     }
     const auto strictness = strictness_of(row.ran_at(), allow_bf16x9);
@@ -71,7 +72,7 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     const std::string contradiction = contradiction_in(row);
     if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
         verified.doubts.push_back(
-            {"", fmt::format("{}: the recording contradicts itself, it was damaged or changed: {}", what,
+            {"", fmt::format("{}: the recording contradicts itself, so it was damaged or changed: {}", what,
                              contradiction)});
     } else if (strictness) {
         if (*strictness >= at_least)
@@ -88,11 +89,11 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     }
 }
 
-/// `is_continued`: what the process did later is in another of these recordings.
+/// `is_continued`: another recording has the later part of the process.
 void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
     if (process.uncounted_calls > 0) {
-        doubt(fmt::format("{} calls found no room: nothing but their number is known", process.uncounted_calls));
+        doubt(fmt::format("{} calls found no room: only their number is known", process.uncounted_calls));
     }
     if (process.dropped_events > 0) doubt(fmt::format("{} events were dropped", process.dropped_events));
     if (const std::string why = early_end_text(process.facts); !why.empty() && !is_continued) doubt(why);
@@ -101,10 +102,10 @@ void judge_process(const MergedProcess& process, bool is_continued, Verified& ve
     }
 }
 
-/// One of the words, as it is written there; a child's is taken as it is. Empty: there is no such road.
-std::string known_road(const std::string& word) {
-    if (is_child_word(word)) return word;
-    for (const std::string_view known : unseen_road_words()) {
+/// Returns a bypass's name in its usual spelling; `child:NAME` as it is. Empty if there is no such bypass.
+std::string known_bypass(const std::string& word) {
+    if (is_child_name(word)) return word;
+    for (const std::string_view known : possible_bypass_names()) {
         if (policy::equal_ignoring_case(known, word)) return std::string(known);
     }
     return {};
@@ -120,22 +121,22 @@ std::vector<std::string> split_at_commas(const std::string& list) {
     return words;
 }
 
-std::string problem_of_roads(const std::string& list) {
+std::string problem_of_bypasses(const std::string& list) {
     for (const std::string& word : split_at_commas(list)) {
-        if (!known_road(word).empty()) continue;
-        std::vector<std::string_view> words = unseen_road_words();
+        if (!known_bypass(word).empty()) continue;
+        std::vector<std::string_view> words = possible_bypass_names();
         words.push_back("child:NAME");
         return policy::not_one_of(word, words);
     }
     return {};
 }
 
-/// A child's name may have commas in it.
+/// Returns true if a list of --assume-unused names the bypass. A child's name may have commas in it.
 bool is_among(const std::vector<std::string>& lists, const std::string& word) {
     return std::any_of(lists.begin(), lists.end(), [&](const std::string& list) {
         const std::vector<std::string> words = split_at_commas(list);
         return list == word || std::any_of(words.begin(), words.end(),
-                                           [&](const std::string& one) { return known_road(one) == word; });
+                                           [&](const std::string& one) { return known_bypass(one) == word; });
     });
 }
 
@@ -151,9 +152,9 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
         verified.doubts.push_back({"", "no calls were recorded"});
-    for (UnseenRoad& road : find_unseen_roads(calls.processes())) {
-        const bool is_assumed = is_among(options.assumed_unused, road.word);
-        (is_assumed ? verified.assumed : verified.roads).push_back(std::move(road));
+    for (PossibleBypass& bypass : find_possible_bypasses(calls.processes())) {
+        const bool is_assumed = is_among(options.assumed_unused, bypass.name);
+        (is_assumed ? verified.assumed : verified.bypasses).push_back(std::move(bypass));
     }
     return verified;
 }
@@ -176,19 +177,19 @@ int exit_code_of(Verdict verdict) {
 }
 
 constexpr std::string_view scope_note =
-    "What the shim does not see is judged by the files that the processes had loaded, and by the programs that they "
-    "started. Not judged: code that programs make or load at run time themselves (for a GPU, for example), LAPACK "
-    "routines that multiply inside their own library, linker namespaces of dlmopen, programs that were started by "
-    "system calls past the C library, or elsewhere (by ssh, srun or a container service). A recording is no seal: "
-    "who "
-    "can write to it can change it.";
+    "Products that the shim does not see are judged by the files that the processes had loaded and the programs that "
+    "they started. Not judged: code that programs generate or load themselves at run time (for a GPU, for example), "
+    "LAPACK routines that multiply inside their own library, linker namespaces of dlmopen, and programs started by "
+    "system calls past the C library or elsewhere (by ssh, srun or a container service). A recording is no seal: "
+    "anyone "
+    "who can write to it can change it.";
 
-Json json_of(const UnseenRoad& road) {
-    return {{"road", road.word},
-            {"reason", road.reason},
-            {"remedy", text_or_null(road.remedy)},
-            {"pinned_by", record::entries_of(road.pins)},
-            {"recordings", road.recordings}};
+Json json_of(const PossibleBypass& bypass) {
+    return {{"bypass", bypass.name},
+            {"reason", bypass.reason},
+            {"remedy", text_or_null(bypass.remedy)},
+            {"pinned_by", record::entries_of(bypass.pins)},
+            {"recordings", bypass.recordings}};
 }
 
 Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
@@ -204,7 +205,7 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"processes", Json::array()},
                  {"violations", Json::array()},
                  {"doubts", Json::array()},
-                 {"roads_not_seen", Json::array()},
+                 {"bypasses", Json::array()},
                  {"assumed_unused", Json::array()},
                  {"scope", scope_note}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
@@ -213,12 +214,12 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
     for (const Doubt& doubt : verified.doubts) {
         json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
     }
-    for (const UnseenRoad& road : verified.roads) json["roads_not_seen"].push_back(json_of(road));
-    for (const UnseenRoad& road : verified.assumed) json["assumed_unused"].push_back(json_of(road));
+    for (const PossibleBypass& bypass : verified.bypasses) json["bypasses"].push_back(json_of(bypass));
+    for (const PossibleBypass& bypass : verified.assumed) json["assumed_unused"].push_back(json_of(bypass));
     return json;
 }
 
-/// What the variables of a road keep at float32, and what not: a line each.
+/// Returns a line for each variable: what it keeps at float32, and what not.
 std::string reach_of_pins(std::uint16_t pins) {
     std::string text;
     for (const record::Pin& pin : record::all_pins) {
@@ -227,7 +228,7 @@ std::string reach_of_pins(std::uint16_t pins) {
     return text;
 }
 
-/// `a.fp32rec: `, `a.fp32rec and 3 more: `; nothing where it is about all of them.
+/// Returns `a.fp32rec: ` or `a.fp32rec and 3 more: `; empty if all recordings are meant.
 std::string place_text(const std::vector<std::string>& recordings, const MergedCalls& calls) {
     if (recordings.size() == calls.processes().size()) return {};
     const std::size_t others = recordings.size() - 1;
@@ -235,11 +236,10 @@ std::string place_text(const std::vector<std::string>& recordings, const MergedC
 }
 
 std::string rest_of(const Verified& verified, std::uint64_t total) {
-    return verified.shown_calls < total ? "of the rest it cannot be told"
-                                        : "whether there were others cannot be told";
+    return verified.shown_calls < total ? "the rest is not known" : "there may have been others";
 }
 
-/// Of no recording anything could be read: then nothing but why is worth saying.
+/// Returns the text for the case that no recording could be read.
 std::string unread_text(const Verified& verified) {
     std::string text = fmt::format("{}: no recording could be read.\n", coloured("Inconclusive", Colour::yellow));
     for (const Doubt& doubt : verified.doubts) {
@@ -278,25 +278,24 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
         text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
                             printable(doubt.reason));
     }
-    if (!verified.roads.empty()) {
-        text += fmt::format("\nNot seen (where you know that one was not used below {}: --assume-unused ROAD):\n",
+    if (!verified.bypasses.empty()) {
+        text += fmt::format("\nNot seen (if you know that one was not used below {}: --assume-unused BYPASS):\n",
                             options.at_least);
     }
-    for (const UnseenRoad& road : verified.roads) {
-        text += fmt::format("- {}: {}{}\n", road.word, printable(place_text(road.recordings, calls)),
-                            printable(road.reason));
-        const std::string pinned = pins_text(road.pins);
-        if (!pinned.empty() || !road.remedy.empty())
-            text += fmt::format("  -> {}\n{}", pinned.empty() ? road.remedy : pinned, reach_of_pins(road.pins));
+    for (const PossibleBypass& bypass : verified.bypasses) {
+        text += fmt::format("- {}: {}{}\n", bypass.name, printable(place_text(bypass.recordings, calls)),
+                            printable(bypass.reason));
+        const std::string pinned = pins_text(bypass.pins);
+        if (!pinned.empty() || !bypass.remedy.empty())
+            text += fmt::format("  -> {}\n{}", pinned.empty() ? bypass.remedy : pinned, reach_of_pins(bypass.pins));
     }
     if (!verified.assumed.empty()) {
-        text +=
-            fmt::format("\nAssumed not to have multiplied below {}, as --assume-unused says:\n", options.at_least);
+        text += fmt::format("\nAssumed not to have multiplied below {} (--assume-unused):\n", options.at_least);
     }
-    for (const UnseenRoad& road : verified.assumed) {
-        const std::string pinned = pins_text(road.pins);
-        text += fmt::format("- {}: {}{}{}{}\n", road.word, printable(place_text(road.recordings, calls)),
-                            printable(road.reason), pinned.empty() ? "" : "; ", pinned);
+    for (const PossibleBypass& bypass : verified.assumed) {
+        const std::string pinned = pins_text(bypass.pins);
+        text += fmt::format("- {}: {}{}{}{}\n", bypass.name, printable(place_text(bypass.recordings, calls)),
+                            printable(bypass.reason), pinned.empty() ? "" : "; ", pinned);
     }
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
     return text + fmt::format("\n{}\n", scope_note);
@@ -327,15 +326,15 @@ Action define_verify(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     add_choice(app, "--at-least", options->at_least, {"fp32", "bf16x9", "tf32", "bf16", "fp16"},
-               "The lowest format that is let pass")
+               "Lowest format that is allowed")
         ->required();
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
     add_values(
         app, "--assume-unused", options->assumed_unused,
-        "You know that nothing was multiplied below it on these roads past the shim, or by a child that was not "
-        "covered (child:NAME), separated by commas; the verdict says so")
-        ->type_name(alternatives(unseen_road_words()))
-        ->check(problem_of_roads);
+        "You state that these bypasses, or children that were not covered (child:NAME), multiplied nothing below "
+        "that format; names separated by commas; the verdict lists them")
+        ->type_name(alternatives(possible_bypass_names()))
+        ->check(problem_of_bypasses);
     add_format(app, options->format, {"table", "json"});
     return [options] { return verify(*options); };
 }

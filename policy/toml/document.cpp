@@ -1,10 +1,10 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
-// Together with the limit on dotted keys in toml/guard.cpp: toml++ builds and destroys tables recursively.
+// Limits recursion, with the limit on dotted keys in toml/guard.cpp: toml++ builds and destroys tables recursively.
 #define TOML_MAX_NESTED_VALUES 16
-// Texts with errors violate some of toml++ 3.3's assertions, whose conditions the code then checks and reports
-// anyway. They must neither end the process (with assert) nor be assumed to hold (as with NDEBUG).
+// Texts with errors violate some assertions of toml++ 3.3, which also checks and reports the same conditions. A
+// failed assertion must neither end the process (as assert does) nor be assumed to hold (as with NDEBUG).
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_assert(true)
 
@@ -33,7 +33,7 @@ Value convert(const toml::node& node) {
         for (const auto& [key, child] : *table) {
             entries.push_back({std::string(key.str()), position_of(key.source()), convert(child)});
         }
-        // toml++ sorts by name; people read messages, and rules apply, in the order of the file.
+        // toml++ sorts by name, but messages and rules follow the order of the file.
         std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
             return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
         });
@@ -81,7 +81,7 @@ std::string describe(const Value& value) {
             char text[32];
             const auto result = std::to_chars(text, text + sizeof text, number);
             std::string written(text, result.ptr);
-            // 8.0 is not 8: show that it was read as a fraction.
+            // Show 8.0 as a fraction: it is not 8.
             return written.find_first_not_of("-0123456789") == std::string::npos ? written + ".0" : written;
         }
         std::string operator()(bool boolean) const { return boolean ? "true" : "false"; }

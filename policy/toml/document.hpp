@@ -1,4 +1,4 @@
-// A TOML text as plain values with positions, in the order in which they were written. Keeps toml++ in one file.
+// TOML as plain values with their positions, in the order of the text. Only document.cpp uses toml++.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,36 @@ namespace fp32shim::policy {
 
 struct Entry;
 
+/// A value of TOML and its position.
 struct Value {
-    struct Date {};  ///< no setting is one, so its fields are not kept
+    struct Date {};  ///< fields are not kept: no setting is a date
     using Array = std::vector<Value>;
     using Table = std::vector<Entry>;
 
     std::variant<std::string, std::int64_t, double, bool, Date, Array, Table> content;
     Position at;
 
-    /// The content as a T, or null where it is something else.
+    /// Returns the content if it is a T, otherwise null.
     template <class T>
     const T* as() const {
         return std::get_if<T>(&content);
     }
 };
 
+/// A key and its value.
 struct Entry {
     std::string key;
-    Position at;  ///< of the key
+    Position at;  ///< position of the key
     Value value;
 };
 
-/// The root table's entries. A text that is not TOML is reported, and what comes back then is empty.
+/// Returns the entries of the root table; empty, with an error in `report`, if the text is not TOML.
 Value::Table parse_toml(std::string_view text, Report& report);
 
-/// The value as a message shows it: `"hihg"`, `12`, `an array`.
+/// Returns the value for a message: `"hihg"`, `12`, `an array`.
 std::string describe(const Value& value);
 
-/// Entry of that name, or null.
+/// Returns the entry with that key, or null.
 const Entry* find(const Value::Table& table, std::string_view key);
 
 }  // namespace fp32shim::policy

@@ -48,7 +48,7 @@ std::vector<const Value*> one_or_more(const Entry& entry, Report& report) {
     if (!array) return {&entry.value};
     std::vector<const Value*> items;
     for (const Value& item : *array) items.push_back(&item);
-    // Whether nothing or everything is meant by an empty list is anybody's guess.
+    // An empty list could mean nothing or everything.
     if (items.empty()) report.error(entry.value.at, entry.key + ": found an empty list; leave the key out instead");
     return items;
 }

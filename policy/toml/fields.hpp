@@ -1,4 +1,4 @@
-// Reading one key: each function gives the value if it is what the key allows, else reports it and gives nothing.
+// Reads the value of one key. Each function returns a value that the key allows, or reports an error.
 #pragma once
 
 #include <optional>
@@ -9,34 +9,34 @@
 
 namespace fp32shim::policy {
 
-/// One known key of a table: the tables of these are the list of what a policy file may say.
+/// A key that a table may have, and the function that reads it.
 template <class Target>
 struct Key {
     std::string_view name;
     void (*read)(const Entry& entry, Target& target, Report& report);
 };
 
-/// `limits: found 3; allowed: a table`
+/// Reports `limits: found 3; allowed: a table`.
 void report_not_allowed(const Entry& entry, std::string_view allowed, Report& report);
 
-/// The same for one element of a list.
+/// Reports an element of a list that is not allowed.
 void report_not_allowed(const Entry& entry, const Value& element, std::string_view allowed, Report& report);
 
 void report_unknown_key(const Entry& entry, std::string_view section, const std::vector<std::string_view>& known,
                         Report& report);
 
-/// Any string but the empty one.
+/// Reads a string that is not empty.
 std::optional<std::string> read_string(const Entry& entry, Report& report);
 
 std::optional<bool> read_boolean(const Entry& entry, Report& report);
 
-/// A number, whole or not, that is in the range; `allowed` is how a message describes it.
+/// Reads a number in the range. `allowed` describes the range in messages.
 std::optional<double> read_number(const Entry& entry, Range range, std::string_view allowed, Report& report);
 
-/// The items of a list that is not empty, or a single value as a list of one; empty after reporting.
+/// Returns the items of a list, or a single value as a list of one. Reports an empty list and returns no items.
 std::vector<const Value*> one_or_more(const Entry& entry, Report& report);
 
-/// The value of a table in words.hpp that an element names.
+/// Reads an element that is a word of a table in words.hpp.
 auto read_word(const Entry& entry, const Value& element, const auto& words, Report& report)
     -> decltype(parse_word(words, {})) {
     const auto* text = element.as<std::string>();
@@ -54,7 +54,27 @@ auto read_word(const Entry& entry, const auto& words, Report& report) {
     return read_word(entry, entry.value, words, report);
 }
 
-/// Reads every entry that a row of `keys` knows and reports the others.
+/// Assigns a value that was read. After an error the target keeps its own.
+template <class Target, class T>
+void take(Target& target, std::optional<T> value) {
+    if (value) target = *std::move(value);
+}
+
+// Readers for rows of Key: each reads one field of its target.
+template <auto field, class Target>
+void string_into(const Entry& entry, Target& target, Report& report) {
+    take(target.*field, read_string(entry, report));
+}
+template <auto field, class Target>
+void boolean_into(const Entry& entry, Target& target, Report& report) {
+    take(target.*field, read_boolean(entry, report));
+}
+template <auto field, const auto& words, class Target>
+void word_into(const Entry& entry, Target& target, Report& report) {
+    take(target.*field, read_word(entry, words, report));
+}
+
+/// Reads the entries that `keys` lists and reports the others.
 template <class Target, std::size_t count>
 void read_entries(const Value::Table& table, std::string_view section, const Key<Target> (&keys)[count],
                   Target& target, Report& report) {
@@ -72,7 +92,7 @@ void read_entries(const Value::Table& table, std::string_view section, const Key
     }
 }
 
-/// read_entries for a key whose value must be a table.
+/// Reads a key whose value must be a table.
 template <class Target, std::size_t count>
 void read_table(const Entry& entry, const Key<Target> (&keys)[count], Target& target, Report& report) {
     if (const auto* table = entry.value.as<Value::Table>()) {
@@ -80,6 +100,11 @@ void read_table(const Entry& entry, const Key<Target> (&keys)[count], Target& ta
     } else {
         report_not_allowed(entry, "a table", report);
     }
+}
+
+template <const auto& keys, class Target>
+void table_into(const Entry& entry, Target& target, Report& report) {
+    read_table(entry, keys, target, report);
 }
 
 }  // namespace fp32shim::policy

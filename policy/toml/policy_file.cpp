@@ -19,10 +19,10 @@ namespace {
 
 using State = PolicyFile::State;
 
-/// One byte more than a policy may have tells read_settings that there is more.
+/// One byte more than a policy may have, so that read_settings notices a larger file.
 constexpr std::size_t most_bytes = (1 << 20) + 1;
 
-/// File systems whose files are made up by the kernel as they are read. The last two are not in linux/magic.h.
+/// File systems whose files the kernel generates when they are read. linux/magic.h lacks the last two.
 constexpr std::uint32_t kernel_file_systems[] = {
     PROC_SUPER_MAGIC,    SYSFS_MAGIC,        DEBUGFS_MAGIC,  TRACEFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
     CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC,     EFIVARFS_MAGIC, SELINUX_MAGIC, BPF_FS_MAGIC,     NSFS_MAGIC,
@@ -36,7 +36,7 @@ PolicyFile unreadable(int error) {
                         "cannot be read: " + std::error_code(error, std::generic_category()).message());
 }
 
-/// Appends at most `most` bytes to `bytes`. 0 or an errno.
+/// Appends at most `most` bytes to `bytes`. Returns 0 or an errno.
 int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
     std::size_t size = 0;
     bytes.resize(most);
@@ -50,7 +50,7 @@ int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
     return 0;
 }
 
-/// Whether `user` is a number of this user namespace, rather than what the kernel shows for all that it has none for.
+/// Returns true if `user` is a number of this user namespace, not the one that stands for all others.
 bool has_number_here(uid_t user) {
     const Descriptor map(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
     std::string text;
@@ -63,14 +63,14 @@ bool has_number_here(uid_t user) {
     return false;
 }
 
-/// In a sandbox that has no number for root, root's files belong to the user 65534. Who made the sandbox chose what
-/// is in its /etc anyway.
+/// Returns true if the file counts as root's. In a sandbox without a number for root, root's files belong to user
+/// 65534; whoever made the sandbox also chose its /etc.
 bool belongs_to(const struct stat& status, uid_t owner) {
     constexpr uid_t overflow_user = 65534;
     return status.st_uid == owner || (status.st_uid == overflow_user && !has_number_here(overflow_user));
 }
 
-/// Empty: only `owner` can write the file.
+/// Returns the reason to refuse the file; empty if only `owner` can write it.
 std::string why_not_only_of(const struct stat& status, uid_t owner) {
     const std::string user = owner == 0 ? "root" : "user " + std::to_string(owner);
     if (!belongs_to(status, owner))
@@ -100,7 +100,7 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
     if (!S_ISREG(found.st_mode)) return with_problem(State::unreadable, "is not a regular file");
     if (is_kernels(path)) return with_problem(State::unreadable, "is a file of the kernel's own, not one on a disk");
 
-    // Should another file have taken its place by now, this does not wait for anybody.
+    // Does not block, even if another file has taken its place.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat opened {};
     if (file.number() < 0 || fstat(file.number(), &opened) != 0) return unreadable(errno);

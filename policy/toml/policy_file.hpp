@@ -1,4 +1,4 @@
-// The bytes of a policy file, if it is one that a program may be made to read in the middle of its work.
+// Reads a policy file safely in the middle of a program's work.
 #pragma once
 
 #include <sys/types.h>
@@ -13,17 +13,17 @@ struct PolicyFile {
     enum class State : std::uint8_t {
         read,
         absent,      ///< there is no file of that name
-        unreadable,  ///< there is, and it is none that can be read
-        refused,     ///< it does not belong to whom it must belong to
+        unreadable,  ///< the file cannot be read
+        refused,     ///< the file has the wrong owner
     };
     State state = State::unreadable;
-    std::string bytes;    ///< one more than a policy may have, where it has more
-    std::string problem;  ///< what is wrong, and what to do; empty where it was read
+    std::string bytes;    ///< contents, up to one byte more than a policy may have
+    std::string problem;  ///< error and remedy; empty if the file was read
 };
 
-/// Reads the file at `path`. Nothing but a regular file is ever opened: a pipe or a terminal would wait for somebody,
-/// a device may act on being opened. Files of /proc, /sys and the like are refused too, which may wait as well.
-/// `owner`: whom the file must belong to, so that nobody else can write it; absent: anybody.
+/// Reads the file at `path`. Opens regular files only: a pipe or terminal may block, a device may act when opened.
+/// Files in /proc, /sys and the like may block too, and are refused. `owner`: required owner and only writer; absent:
+/// anybody.
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner);
 
 }  // namespace fp32shim::policy

@@ -11,10 +11,11 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Every rule may be tried for every call, and every pair is compared for shadowing.
+/// Limit on the number of rules: every call may try all of them, and every pair is compared for shadowing.
 constexpr std::size_t most_rules = 1000;
 
-void read_globs(const Entry& entry, std::vector<std::string>& globs, Report& report) {
+template <std::vector<std::string> Conditions::*field>
+void globs_into(const Entry& entry, Conditions& conditions, Report& report) {
     for (const Value* item : one_or_more(entry, report)) {
         const auto* glob = item->as<std::string>();
         if (!glob) {
@@ -22,18 +23,18 @@ void read_globs(const Entry& entry, std::vector<std::string>& globs, Report& rep
         } else if (!glob_is_well_formed(*glob)) {
             report.error(item->at, entry.key + ": found " + quoted(*glob) + ", where a [ has no ]");
         } else {
-            globs.push_back(*glob);
+            (conditions.*field).push_back(*glob);
         }
     }
 }
 
-void read_devices(const Entry& entry, std::vector<Device>& devices, Report& report) {
+void read_devices(const Entry& entry, Conditions& conditions, Report& report) {
     for (const Value* item : one_or_more(entry, report)) {
-        if (const auto device = read_word(entry, *item, device_words, report)) devices.push_back(*device);
+        if (const auto device = read_word(entry, *item, device_words, report)) conditions.device.push_back(*device);
     }
 }
 
-void read_dtypes(const Entry& entry, std::vector<Dtype>& dtypes, Report& report) {
+void read_dtypes(const Entry& entry, Conditions& conditions, Report& report) {
     for (const Value* item : one_or_more(entry, report)) {
         const auto* text = item->as<std::string>();
         const auto known = text ? parse_word(dtype_words, *text) : std::nullopt;
@@ -41,7 +42,7 @@ void read_dtypes(const Entry& entry, std::vector<Dtype>& dtypes, Report& report)
             report_not_allowed(entry, *item, "float32, complex64; narrower products are observed, never altered",
                                report);
         } else if (const auto dtype = read_word(entry, *item, governed_dtype_words, report)) {
-            dtypes.push_back(*dtype);
+            conditions.dtype.push_back(*dtype);
         }
     }
 }
@@ -53,7 +54,8 @@ std::optional<Range> range_of(const Value& item, Quantity quantity) {
     return Range{static_cast<double>(*number), static_cast<double>(*number)};
 }
 
-void read_ranges(const Entry& entry, Quantity quantity, std::vector<Range>& ranges, Report& report) {
+template <std::vector<Range> Conditions::*field, Quantity quantity = Quantity::size>
+void ranges_into(const Entry& entry, Conditions& conditions, Report& report) {
     const std::string_view allowed =
         quantity == Quantity::size
             ? "a whole number, a string such as \"<=128\", \">=64 <=256\", \"2G\", or a list of these"
@@ -65,49 +67,35 @@ void read_ranges(const Entry& entry, Quantity quantity, std::vector<Range>& rang
         } else if (range->lowest > range->highest) {
             report.error(item->at, entry.key + ": found " + describe(*item) + ", which no number satisfies");
         } else {
-            ranges.push_back(*range);
+            (conditions.*field).push_back(*range);
         }
     }
 }
 
-template <std::vector<std::string> Conditions::*field>
-void read_globs_into(const Entry& entry, Conditions& conditions, Report& report) {
-    read_globs(entry, conditions.*field, report);
-}
-
-template <std::vector<Range> Conditions::*field>
-void read_sizes_into(const Entry& entry, Conditions& conditions, Report& report) {
-    read_ranges(entry, Quantity::size, conditions.*field, report);
-}
-
 constexpr Key<Conditions> condition_keys[] = {
-    {"function", read_globs_into<&Conditions::function>},
-    {"caller", read_globs_into<&Conditions::caller>},
-    {"executable", read_globs_into<&Conditions::executable>},
-    {"command", read_globs_into<&Conditions::command>},
-    {"host", read_globs_into<&Conditions::host>},
-    {"scope", read_globs_into<&Conditions::scope>},
-    {"device", [](const Entry& e, Conditions& c, Report& r) { read_devices(e, c.device, r); }},
-    {"dtype", [](const Entry& e, Conditions& c, Report& r) { read_dtypes(e, c.dtype, r); }},
-    {"compute_capability", [](const Entry& e, Conditions& c,
-                              Report& r) { read_ranges(e, Quantity::compute_capability, c.compute_capability, r); }},
-    {"m", read_sizes_into<&Conditions::m>},
-    {"n", read_sizes_into<&Conditions::n>},
-    {"k", read_sizes_into<&Conditions::k>},
-    {"batch", read_sizes_into<&Conditions::batch>},
-    {"min_dim", read_sizes_into<&Conditions::min_dim>},
-    {"max_dim", read_sizes_into<&Conditions::max_dim>},
-    {"flops", read_sizes_into<&Conditions::flops>},
+    {"function", globs_into<&Conditions::function>},
+    {"caller", globs_into<&Conditions::caller>},
+    {"executable", globs_into<&Conditions::executable>},
+    {"command", globs_into<&Conditions::command>},
+    {"host", globs_into<&Conditions::host>},
+    {"scope", globs_into<&Conditions::scope>},
+    {"device", read_devices},
+    {"dtype", read_dtypes},
+    {"compute_capability", ranges_into<&Conditions::compute_capability, Quantity::compute_capability>},
+    {"m", ranges_into<&Conditions::m>},
+    {"n", ranges_into<&Conditions::n>},
+    {"k", ranges_into<&Conditions::k>},
+    {"batch", ranges_into<&Conditions::batch>},
+    {"min_dim", ranges_into<&Conditions::min_dim>},
+    {"max_dim", ranges_into<&Conditions::max_dim>},
+    {"flops", ranges_into<&Conditions::flops>},
 };
-
 constexpr Key<Rule> rule_keys[] = {
-    {"name", [](const Entry& e, Rule& rule, Report& r) { rule.name = read_string(e, r).value_or(rule.name); }},
-    {"precision", [](const Entry& e, Rule& rule,
-                     Report& r) { rule.precision = read_word(e, precision_words, r).value_or(rule.precision); }},
-    {"assume_aligned", [](const Entry& e, Rule& rule,
-                          Report& r) { rule.assume_aligned = read_boolean(e, r).value_or(rule.assume_aligned); }},
-    {"when", [](const Entry& e, Rule& rule, Report& r) { read_table(e, condition_keys, rule.when, r); }},
-    {"unless", [](const Entry& e, Rule& rule, Report& r) { read_table(e, condition_keys, rule.unless, r); }},
+    {"name", string_into<&Rule::name>},
+    {"precision", word_into<&Rule::precision, precision_words>},
+    {"assume_aligned", boolean_into<&Rule::assume_aligned>},
+    {"when", [](const Entry& entry, Rule& rule, Report& r) { read_table(entry, condition_keys, rule.when, r); }},
+    {"unless", [](const Entry& entry, Rule& rule, Report& r) { read_table(entry, condition_keys, rule.unless, r); }},
 };
 
 double lowest(const std::vector<Range>& ranges) {
@@ -122,7 +110,7 @@ double highest(const std::vector<Range>& ranges) {
     return result;
 }
 
-/// Why no call can satisfy the rule, where that is plain to see; empty otherwise.
+/// Returns the obvious reason why no call can satisfy the rule; empty if there is none.
 std::string why_never(const Rule& rule) {
     const Conditions& when = rule.when;
     if (!rule.unless.empty() && when == rule.unless) return "unless says the same as when";
@@ -139,14 +127,14 @@ std::string why_never(const Rule& rule) {
     return {};
 }
 
-/// Whether everything that `later` matches has been matched by `earlier`, as far as that is plain to see.
+/// Returns true if `earlier` obviously matches everything that `later` matches.
 bool shadows(const Rule& earlier, const Rule& later) {
     return earlier.when == later.when && (earlier.unless.empty() || earlier.unless == later.unless);
 }
 
 std::string label(const Rule& rule) { return "rule " + quoted(rule.name); }
 
-/// A rule and whether it was read without errors: a rule that was not says nothing about others.
+/// A rule, and true if it has no errors. Others are not compared with a broken rule.
 struct Draft {
     Rule rule;
     Position at;

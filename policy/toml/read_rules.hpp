@@ -8,8 +8,8 @@
 
 namespace fp32shim::policy {
 
-/// Appends the rules of the `rule` entry. A rule with an error in it is reported, and appended all the same, so that
-/// the numbers of the others stay right: the caller applies no rule of a file with errors.
+/// Appends the rules of the `rule` entry. A rule with an error is reported and still appended, so that the numbers of
+/// the others stay right. The caller applies no rule of a file with errors.
 void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report);
 
 }  // namespace fp32shim::policy

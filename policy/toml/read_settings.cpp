@@ -1,4 +1,4 @@
-// The text of a policy file: every key that it may have outside of rules.
+// Reads the text of a policy file: all keys outside of rules.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -17,13 +17,7 @@ constexpr std::size_t largest_policy = 1 << 20;
 constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen of its segments
 constexpr std::int32_t first_tf32_capability = 80;
 
-/// Assigns what was read, if anything was: a target keeps its value after an error.
-template <class Target, class T>
-void take(Target& target, std::optional<T> value) {
-    if (value) target = *std::move(value);
-}
-
-void read_default(const Entry& entry, Settings& settings, Report& report) {
+void read_default(const Entry& entry, SettingsLayer& settings, Report& report) {
     const auto* text = entry.value.as<std::string>();
     if (text && !parse_word(default_precision_words, *text)) {
         report.error(entry.value.at, entry.key + ": " + not_a_default_precision(*text));
@@ -32,7 +26,7 @@ void read_default(const Entry& entry, Settings& settings, Report& report) {
     take(settings.default_precision, read_word(entry, default_precision_words, report));
 }
 
-void read_min_compute_capability(const Entry& entry, Settings& settings, Report& report) {
+void read_min_compute_capability(const Entry& entry, SettingsLayer& settings, Report& report) {
     const auto* text = entry.value.as<std::string>();
     const auto capability = text ? parse_compute_capability(*text) : std::nullopt;
     if (capability && *capability >= first_tf32_capability) {
@@ -42,7 +36,7 @@ void read_min_compute_capability(const Entry& entry, Settings& settings, Report&
     }
 }
 
-void read_log_path(const Entry& entry, Settings& settings, Report& report) {
+void read_log_path(const Entry& entry, SettingsLayer& settings, Report& report) {
     const auto path = read_string(entry, report);
     if (!path) return;
     if (const auto problem = problem_of_log_path(*path)) {
@@ -52,7 +46,7 @@ void read_log_path(const Entry& entry, Settings& settings, Report& report) {
     }
 }
 
-void read_log_max_size(const Entry& entry, Settings& settings, Report& report) {
+void read_log_max_size(const Entry& entry, SettingsLayer& settings, Report& report) {
     std::optional<std::uint64_t> bytes;
     if (const auto* text = entry.value.as<std::string>()) bytes = parse_bytes(*text);
     if (const auto* number = entry.value.as<std::int64_t>()) bytes = std::max<std::int64_t>(*number, 0);
@@ -64,8 +58,8 @@ void read_log_max_size(const Entry& entry, Settings& settings, Report& report) {
     }
 }
 
-/// Whoever can write a recording can steer the process through it, so only its owner may.
-void read_log_mode(const Entry& entry, Settings& settings, Report& report) {
+/// Reads the permissions of a log. Only its owner may write it, since a recording can control the process.
+void read_log_mode(const Entry& entry, SettingsLayer& settings, Report& report) {
     constexpr std::string_view modes[] = {"0600", "0640", "0604", "0644"};
     const auto* text = entry.value.as<std::string>();
     if (text && std::find(std::begin(modes), std::end(modes), *text) != std::end(modes)) {
@@ -75,62 +69,53 @@ void read_log_mode(const Entry& entry, Settings& settings, Report& report) {
     }
 }
 
-constexpr Key<Settings> limits_keys[] = {
-    {"floor",
-     [](const Entry& e, Settings& s, Report& r) { s.floor = read_word(e, floor_words, r).value_or(s.floor); }},
-    {"allow_bf16x9", [](const Entry& e, Settings& s, Report& r) { take(s.allow_bf16x9, read_boolean(e, r)); }},
-};
+void read_audit_sample(const Entry& entry, SettingsLayer& settings, Report& report) {
+    take(settings.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
+}
 
-constexpr Key<Settings> cpu_keys[] = {
-    {"mode", [](const Entry& e, Settings& s, Report& r) { take(s.cpu_mode, read_word(e, cpu_mode_words, r)); }},
-    {"tf32_rounding",
-     [](const Entry& e, Settings& s, Report& r) { take(s.tf32_rounding, read_word(e, tf32_rounding_words, r)); }},
-};
+void read_audit_tolerance(const Entry& entry, SettingsLayer& settings, Report& report) {
+    constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
+    take(settings.audit_tolerance, read_number(entry, positive, "a number greater than 0", report));
+}
 
-constexpr Key<Settings> cuda_keys[] = {
+using Layer = SettingsLayer;
+constexpr Key<Layer> limits_keys[] = {
+    {"floor", word_into<&Layer::floor, floor_words>},
+    {"allow_bf16x9", boolean_into<&Layer::allow_bf16x9>},
+};
+constexpr Key<Layer> cpu_keys[] = {
+    {"mode", word_into<&Layer::cpu_mode, cpu_mode_words>},
+    {"tf32_rounding", word_into<&Layer::tf32_rounding, tf32_rounding_words>},
+};
+constexpr Key<Layer> cuda_keys[] = {
     {"min_compute_capability", read_min_compute_capability},
-    {"pedantic", [](const Entry& e, Settings& s, Report& r) { take(s.pedantic, read_boolean(e, r)); }},
+    {"pedantic", boolean_into<&Layer::pedantic>},
 };
-
-constexpr Key<Settings> log_keys[] = {
-    {"path", read_log_path},
-    {"level", [](const Entry& e, Settings& s, Report& r) { take(s.log_level, read_word(e, log_level_words, r)); }},
-    {"max_size", read_log_max_size},
-    {"on_full", [](const Entry& e, Settings& s, Report& r) { take(s.log_on_full, read_word(e, on_full_words, r)); }},
-    {"mode", read_log_mode},
-    {"group", [](const Entry& e, Settings& s, Report& r) { take(s.log_group, read_string(e, r)); }},
+constexpr Key<Layer> log_keys[] = {
+    {"path", read_log_path},         {"level", word_into<&Layer::log_level, log_level_words>},
+    {"max_size", read_log_max_size}, {"on_full", word_into<&Layer::log_on_full, on_full_words>},
+    {"mode", read_log_mode},         {"group", string_into<&Layer::log_group>},
 };
-
-constexpr Key<Settings> audit_keys[] = {
-    {"sample",
-     [](const Entry& e, Settings& s, Report& r) {
-         take(s.audit_sample, read_number(e, {0, 1}, "a fraction from 0 to 1", r));
-     }},
-    {"tolerance",
-     [](const Entry& e, Settings& s, Report& r) {
-         constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
-         take(s.audit_tolerance, read_number(e, positive, "a number greater than 0", r));
-     }},
-    {"action",
-     [](const Entry& e, Settings& s, Report& r) { take(s.audit_action, read_word(e, audit_action_words, r)); }},
+constexpr Key<Layer> audit_keys[] = {
+    {"sample", read_audit_sample},
+    {"tolerance", read_audit_tolerance},
+    {"action", word_into<&Layer::audit_action, audit_action_words>},
 };
-
-constexpr Key<Settings> root_keys[] = {
-    {"schema", [](const Entry&, Settings&, Report&) { /* judged before all others */ }},
-    {"requires", [](const Entry&, Settings&, Report&) { /* the same */ }},
-    {"name", [](const Entry& e, Settings& s, Report& r) { take(s.name, read_string(e, r)); }},
-    {"revision", [](const Entry& e, Settings& s, Report& r) { take(s.revision, read_string(e, r)); }},
+constexpr Key<Layer> root_keys[] = {
+    {"schema", [](const Entry&, Layer&, Report&) { /* judged before all others */ }},
+    {"requires", [](const Entry&, Layer&, Report&) { /* judged before all others */ }},
+    {"name", string_into<&Layer::name>},
+    {"revision", string_into<&Layer::revision>},
     {"default", read_default},
-    {"limits", [](const Entry& e, Settings& s, Report& r) { read_table(e, limits_keys, s, r); }},
-    {"cpu", [](const Entry& e, Settings& s, Report& r) { read_table(e, cpu_keys, s, r); }},
-    {"cuda", [](const Entry& e, Settings& s, Report& r) { read_table(e, cuda_keys, s, r); }},
-    {"log", [](const Entry& e, Settings& s, Report& r) { read_table(e, log_keys, s, r); }},
-    {"audit", [](const Entry& e, Settings& s, Report& r) { read_table(e, audit_keys, s, r); }},
-    {"rule", [](const Entry& e, Settings& s, Report& r) { read_rules(e, s.rules, r); }},
+    {"limits", table_into<limits_keys>},
+    {"cpu", table_into<cpu_keys>},
+    {"cuda", table_into<cuda_keys>},
+    {"log", table_into<log_keys>},
+    {"audit", table_into<audit_keys>},
+    {"rule", [](const Entry& entry, Layer& layer, Report& report) { read_rules(entry, layer.rules, report); }},
 };
 
-/// Whether this version is meant to read the file. One that is not says just that: it would call keys unknown that
-/// are merely newer than itself.
+/// Returns true if this version can read the file. Otherwise that is the only error: newer keys would look unknown.
 bool is_for_this_version(const Value::Table& root, Report& report) {
     if (const Entry* entry = find(root, "requires")) {
         const auto* constraint = entry->value.as<std::string>();
@@ -156,7 +141,7 @@ bool is_for_this_version(const Value::Table& root, Report& report) {
 
 }  // namespace
 
-std::optional<Settings> read_settings(std::string_view text, Report& report) {
+std::optional<SettingsLayer> read_settings(std::string_view text, Report& report) {
     const std::size_t errors_before = report.count();
     const auto is_whole = [&] { return report.count() == errors_before; };
     if (text.size() > largest_policy) {
@@ -166,7 +151,7 @@ std::optional<Settings> read_settings(std::string_view text, Report& report) {
     const Value::Table root = parse_toml(text, report);
     if (!is_whole() || !is_for_this_version(root, report)) return std::nullopt;
 
-    Settings settings;
+    SettingsLayer settings;
     settings.file = report.file();
     settings.sha256 = sha256(text);
     read_entries(root, "", root_keys, settings, report);

@@ -1,101 +1,117 @@
-// Changes of the process's settings while it runs: commands of `fp32shim set` and `reload`, what came of them, and
-// what the program changes itself.
+#include "record/write/changes.hpp"
+
 #include <algorithm>
 #include <cstring>
 
-#include "record/write/writer.hpp"
-#include "system/signal_hold.hpp"
+#include "record/format/clock.hpp"
 
 namespace fp32shim::record {
 
+using format::ChangeKind;
+using format::ChangeOrigin;
+using format::ChangeRecord;
+using format::CommandKind;
+using format::CommandResult;
+
 namespace {
 
-/// Under the recording's lock, or while nobody else knows the header. `change`: its time is 0.
-void put_change(format::Header& header, const format::ChangeRecord& change) {
+ChangeRecord make_change(ChangeKind kind, ChangeOrigin origin, CommandResult result = CommandResult::done) {
+    ChangeRecord change{};
+    change.kind = static_cast<std::uint32_t>(kind);
+    change.origin = static_cast<std::uint32_t>(origin);
+    change.result = static_cast<std::uint32_t>(result);
+    return change;
+}
+
+ChangeRecord make_precision_change(std::optional<policy::Precision> precision, ChangeOrigin origin) {
+    ChangeRecord change = make_change(ChangeKind::set_precision, origin);
+    change.precision = precision ? static_cast<std::uint8_t>(*precision) : format::no_precision;
+    return change;
+}
+
+ChangeRecord make_floor_change(policy::Floor floor, ChangeOrigin origin) {
+    ChangeRecord change = make_change(ChangeKind::set_floor, origin);
+    change.floor = static_cast<std::uint8_t>(floor);
+    return change;
+}
+
+/// Appends a change, whose time is 0, to the list. Precondition: no other thread does so.
+void put_change(format::Header& header, const ChangeRecord& change) {
     const std::atomic_ref count(header.change_count);
     const std::uint32_t number = count.load(std::memory_order_relaxed);
-    format::ChangeRecord& place = header.changes[number % format::change_limit];
+    ChangeRecord& place = header.changes[number % format::change_limit];
     std::atomic_ref(place.time).exchange(0, std::memory_order_acq_rel);
     place = change;
     std::atomic_ref(place.time).store(ticks(), std::memory_order_release);
     count.store(number + 1, std::memory_order_release);
 }
 
+/// Precondition: as for put_change().
+void put_carried_over(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor) {
+    if (precision) put_change(header, make_precision_change(precision, ChangeOrigin::carried_over));
+    if (floor != policy::Floor::none) put_change(header, make_floor_change(floor, ChangeOrigin::carried_over));
+}
+
 }  // namespace
 
-std::optional<Recording::Command> Recording::take_command() {
-    if (!is_own_process()) return std::nullopt;
-    const format::CommandWord word{std::atomic_ref(header()->command).load(std::memory_order_acquire)};
-    std::uint64_t taken = command_taken_.load(std::memory_order_relaxed);
-    if (word.value == taken || !command_taken_.compare_exchange_strong(taken, word.value)) return std::nullopt;
+void RecordingChanges::start(format::Header& header, std::optional<policy::Precision> precision,
+                             policy::Floor floor) {
+    put_carried_over(header, precision, floor);
+    forget();
+}
+
+std::optional<RecordingChanges::Command> RecordingChanges::take_command() {
+    const format::CommandWord word{std::atomic_ref(file_.header()->command).load(std::memory_order_acquire)};
+    std::uint64_t taken = taken_.load(std::memory_order_relaxed);
+    if (word.value == taken || !taken_.compare_exchange_strong(taken, word.value)) return std::nullopt;
     Command command{word.kind(), std::nullopt, word.value};
     const bool is_known = word.precision() <= static_cast<std::uint8_t>(policy::Precision::automatic);
     if (is_known) command.precision = static_cast<policy::Precision>(word.precision());
-    switch (command.kind) {
-        case format::CommandKind::set_precision:
-            if (is_known || word.precision() == format::no_precision) return command;
-            break;
-        case format::CommandKind::reload:
-            return command;
-        case format::CommandKind::none:
-            break;
-    }
+    if (command.kind == CommandKind::reload) return command;
+    if (command.kind == CommandKind::set_precision && (is_known || word.precision() == format::no_precision))
+        return command;
     answer(command, false, "this version of fp32shim does not know the command; use the command of the same version");
     return std::nullopt;
 }
 
-void Recording::answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy) {
-    if (!is_own_process()) return;
+void RecordingChanges::answer(const Command& command, bool is_done, std::string_view message,
+                              const PolicyFacts& policy) {
     const format::CommandWord word{command.word};
-    format::ChangeRecord change{};
-    change.kind = static_cast<std::uint32_t>(
-        command.kind == format::CommandKind::reload ? format::ChangeKind::reload : format::ChangeKind::set_precision);
-    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::command);
-    const auto result = is_done ? format::CommandResult::done : format::CommandResult::refused;
-    change.result = static_cast<std::uint32_t>(result);
+    const auto result = is_done ? CommandResult::done : CommandResult::refused;
+    ChangeRecord change =
+        make_change(command.kind == CommandKind::reload ? ChangeKind::reload : ChangeKind::set_precision,
+                    ChangeOrigin::command, result);
     change.requester = word.requester();
     change.precision = word.precision();
-    note_change(change, policy, message);
+    note(change, policy, message);
 
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!lock_.acquire()) return;
-    format::Header& mapped = *header();
-    const std::size_t size = std::min(message.size(), sizeof mapped.answer_text);
-    std::memcpy(mapped.answer_text, message.data(), size);
-    mapped.answer_size = static_cast<std::uint32_t>(size);
-    mapped.answer = static_cast<std::uint32_t>(result);
-    std::atomic_ref(mapped.answered).store(command.word, std::memory_order_release);
-    lock_.release();
+    const system::HeldLock held(lock_);
+    if (!held) return;
+    format::Header& header = *file_.header();
+    const std::size_t size = std::min(message.size(), sizeof header.answer_text);
+    std::memcpy(header.answer_text, message.data(), size);
+    header.answer_size = static_cast<std::uint32_t>(size);
+    header.answer = static_cast<std::uint32_t>(result);
+    std::atomic_ref(header.answered).store(command.word, std::memory_order_release);
 }
 
-void Recording::note_precision(std::optional<policy::Precision> precision) {
-    format::ChangeRecord change{};
-    change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_precision);
-    change.precision = precision ? static_cast<std::uint8_t>(*precision) : format::no_precision;
-    note_own_change(change, {});
+void RecordingChanges::note_precision(std::optional<policy::Precision> precision) {
+    note(make_precision_change(precision, ChangeOrigin::program), {}, {});
 }
 
-void Recording::note_floor(policy::Floor floor) {
-    format::ChangeRecord change{};
-    change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_floor);
-    change.floor = static_cast<std::uint8_t>(floor);
-    note_own_change(change, {});
+void RecordingChanges::note_floor(policy::Floor floor) {
+    note(make_floor_change(floor, ChangeOrigin::program), {}, {});
 }
 
-void Recording::note_reload(const PolicyFacts& policy) {
-    format::ChangeRecord change{};
-    change.kind = static_cast<std::uint32_t>(format::ChangeKind::reload);
-    note_own_change(change, policy);
+void RecordingChanges::note_reload(const PolicyFacts& policy) {
+    note(make_change(ChangeKind::reload, ChangeOrigin::program), policy, {});
 }
 
-void Recording::note_own_change(format::ChangeRecord change, const PolicyFacts& policy) {
-    if (!is_own_process()) return;
-    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::program);
-    change.result = static_cast<std::uint32_t>(format::CommandResult::done);
-    note_change(change, policy, {});
+void RecordingChanges::note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor) {
+    if (const system::HeldLock held(lock_); held) put_carried_over(*file_.header(), precision, floor);
 }
 
-void Recording::note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message) {
+void RecordingChanges::note(ChangeRecord change, const PolicyFacts& policy, std::string_view message) {
     change.policy_name = rows_.string_id(policy.name);
     change.policy_revision = rows_.string_id(policy.revision);
     change.policy_sha256 = rows_.string_id(policy.sha256);
@@ -106,37 +122,7 @@ void Recording::note_change(format::ChangeRecord change, const PolicyFacts& poli
         change.settings_floor = static_cast<std::uint8_t>(policy.settings->floor);
         change.cpu_mode = static_cast<std::uint8_t>(policy.settings->cpu_mode);
     }
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!lock_.acquire()) return;
-    put_change(*header(), change);
-    lock_.release();
-}
-
-void Recording::note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor) {
-    if (!is_own_process()) return;
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!lock_.acquire()) return;
-    put_carried_over(*header(), precision, floor);
-    lock_.release();
-}
-
-/// As for put_change().
-void Recording::put_carried_over(format::Header& header, std::optional<policy::Precision> precision,
-                                 policy::Floor floor) {
-    format::ChangeRecord change{};
-    change.origin = static_cast<std::uint32_t>(format::ChangeOrigin::carried_over);
-    change.result = static_cast<std::uint32_t>(format::CommandResult::done);
-    if (precision) {
-        change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_precision);
-        change.precision = static_cast<std::uint8_t>(*precision);
-        put_change(header, change);
-    }
-    if (floor != policy::Floor::none) {
-        change.kind = static_cast<std::uint32_t>(format::ChangeKind::set_floor);
-        change.precision = 0;
-        change.floor = static_cast<std::uint8_t>(floor);
-        put_change(header, change);
-    }
+    if (const system::HeldLock held(lock_); held) put_change(*file_.header(), change);
 }
 
 }  // namespace fp32shim::record

@@ -21,25 +21,13 @@
 namespace fp32shim::record {
 
 using format::CounterRecord;
-using format::CounterSegment;
-using format::EventSegment;
-using format::SegmentKind;
 using format::Text;
 
-static_assert(std::is_standard_layout_v<ThreadWriter>, "all zeros is a state of its own: a forked child sees that");
-
 namespace {
-
-constexpr std::size_t first_by_row_capacity = 512;
-
-/// The first of every slot.
-constexpr CountersNumber overflow_counters = 0;
 
 void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
     std::atomic_ref(shared).fetch_add(value, std::memory_order_relaxed);
 }
-
-std::uint32_t hash_of_row(std::uint32_t row) { return row * 0x9e3779b1U; }
 
 constexpr format::Architecture architecture =
 #if defined(__x86_64__)
@@ -48,7 +36,7 @@ constexpr format::Architecture architecture =
     format::Architecture::aarch64;
 #endif
 
-/// Why a file could not be made.
+/// Returns words for the error that kept a file from being made.
 system::IoError describe_error(int error, std::int64_t group) {
     if (group >= 0 && (error == EPERM || error == EINVAL))
         return {"the file may not be given to the group of [log] group", "name a group that this user is in"};
@@ -57,7 +45,7 @@ system::IoError describe_error(int error, std::int64_t group) {
 
 using HeaderTexts = std::array<std::string_view, format::text_count>;
 
-/// The texts of a header, cut so that together they fit.
+/// Returns the texts of a header, cut so that together they fit.
 HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
     static constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
     static_assert((format::text_count - 2) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
@@ -100,7 +88,7 @@ void put_texts(format::Header& header, const HeaderTexts& texts) {
 
 Recording::Recording(std::string name, const ProcessFacts& facts, const StartEvent& start,
                      const RecordingSettings& settings, std::int64_t group)
-    : rows_(file_), name_(std::move(name)), facts_(facts), start_(start), settings_(settings), group_(group) {}
+    : name_(std::move(name)), facts_(facts), start_(start), settings_(settings), group_(group) {}
 
 Recording::Opened Recording::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                                   const RecordingSettings& settings) {
@@ -147,7 +135,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     return {recording, {}};
 }
 
-/// Makes the file of this process. 0 or an errno.
+/// Makes the file of this process. Returns 0 or an errno.
 int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
                           const ClockPoint& begun) {
     RecordingFile::Limits limits;
@@ -164,10 +152,8 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
         return error;
     }
     fill_header(*fresh, self, forked_from, *settings.start, begun);
-    put_carried_over(*fresh, settings.precision, settings.floor);
-    command_taken_.store(0, std::memory_order_relaxed);
-    objects_stamp_.store(0, std::memory_order_relaxed);
-    object_count_ = 0;
+    changes_.start(*fresh, settings.precision, settings.floor);
+    objects_.start();
     std::atomic_ref(fresh->magic).store(format::magic, std::memory_order_release);
     file_.install(fresh);
     return file_.is_open() ? 0 : ENOMEM;
@@ -203,7 +189,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
 
     put_texts(header, header_texts(facts_, start));
 
-    // From when the file began to be made, and so not yet exact.
+    // Measured since the file began to be made, and so not yet exact.
     if (ticks_per_second_.load(std::memory_order_relaxed) == 0)
         ticks_per_second_.store(measure_ticks_per_second(begun), std::memory_order_relaxed);
     const std::uint64_t rate = ticks_per_second_.load(std::memory_order_relaxed);
@@ -213,7 +199,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     refine_at_.store(begun.ticks + rate / 1000, std::memory_order_relaxed);
 }
 
-/// The rate of the counter is the better known the longer it was watched.
+/// Measures the rate of the tick counter, which is the more exact the longer the recording lasts.
 void Recording::measure_rate() {
     const std::uint64_t measured = ticks_per_second(started_, read_clocks());
     if (measured == 0) return;
@@ -221,7 +207,7 @@ void Recording::measure_rate() {
     std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
 }
 
-/// Measures the rate whenever the time that it was watched for has doubled.
+/// Measures the rate of the tick counter anew whenever the age of the recording has doubled.
 [[gnu::noinline, gnu::cold]] void Recording::refine_ticks_per_second(std::uint64_t now) {
     std::uint64_t due = refine_at_.load(std::memory_order_relaxed);
     if (now < due) return;
@@ -231,19 +217,18 @@ void Recording::measure_rate() {
 
 bool Recording::is_of(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
 
-/// Whether this process has a file; a forked child makes its own here.
-bool Recording::is_own_process() {
+/// Makes the file of a forked child that has none yet. Returns false if this process can have none.
+bool Recording::ensure_own_file() {
     const std::uint32_t self = system::this_process();
     if (!is_of(self)) {
-        const system::SignalHold hold(system::SignalHold::all);
-        if (!lock_.acquire()) return false;
+        const system::HeldLock held(lock_);
+        if (!held) return false;
         if (!is_of(self)) enter_child();
-        lock_.release();
     }
     return file_.is_open();
 }
 
-/// The first call of a forked child. Under the lock.
+/// Begins the recording of a forked child, at its first call. Precondition: lock_ is held.
 void Recording::enter_child() {
     const ClockPoint begun = read_clocks();
     writers_.store(nullptr, std::memory_order_relaxed);
@@ -257,7 +242,7 @@ void Recording::enter_child() {
     const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings, begun)
                                                             : ENAMETOOLONG;
     if (error != 0) {
-        command_taken_.store(0, std::memory_order_relaxed);
+        changes_.forget();
         file_.abandon();
         const system::IoError description = describe_error(error, group_);
         char buffer[1024];
@@ -278,15 +263,15 @@ void Recording::note_left(const Recording* next) {
 
 bool Recording::is_of_this_process() const { return is_of(system::this_process()) && file_.is_open(); }
 
-std::string Recording::path() { return is_own_process() ? std::string(file_.path()) : std::string(); }
+std::string Recording::path() { return ensure_own_file() ? std::string(file_.path()) : std::string(); }
 
 // ---- threads -----------------------------------------------------------------------------------------------------
 
 ThreadWriter* Recording::attach() {
-    if (is_own_process()) {
+    if (ensure_own_file()) {
         for (ThreadWriter* writer = writers_.load(std::memory_order_acquire); writer != nullptr;
              writer = writer->next_) {
-            // Looked at first: thousands of threads that begin at once would take the lines from each other.
+            // A load first: thousands of threads that begin at once would take the cache lines from each other.
             if (writer->is_taken_.load(std::memory_order_relaxed) != 0) continue;
             std::uint32_t taken = 0;
             if (!writer->is_taken_.compare_exchange_strong(taken, 1, std::memory_order_acquire)) continue;
@@ -307,32 +292,28 @@ void Recording::detach(ThreadWriter* writer) {
     }
 }
 
-/// From here on a ready writer is the calling thread's.
+/// Makes a ready writer the calling thread's.
 void Recording::change_thread(ThreadWriter& writer) {
     writer.is_busy_.store(false, std::memory_order_relaxed);
     const std::int32_t thread = system::raw::gettid();
     if (thread == writer.thread_) return;
     writer.thread_ = thread;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
-    // Where there is no room for the mark, there is none for the thread's events: the mark itself is no loss.
-    if (writer.ring_ != nullptr && (writer.next_event_ != writer.events_end_ || find_room_for_events(writer)))
-        put_event(writer, ticks(),
-                  format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
+    // Without room for events this marker is not needed.
+    if (writer.ring_ != nullptr && (writer.has_place_for_event() || find_room_for_events(writer)))
+        writer.put_event(ticks(),
+                         format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
 
-/// Gives a zeroed writer its slot, with the overflow row's counters. False: there is no room now.
+/// Gives a zeroed writer its slot. Returns false if there is no room now.
 bool Recording::make_ready(ThreadWriter& writer) {
-    if (!is_own_process() || ticks() < writer.retry_at_) return false;
+    if (!ensure_own_file() || ticks() < writer.retry_at_) return false;
     const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::as_needed);
     if (got.address == nullptr) {
-        writer.retry_at_ = in_a_second();
+        writer.retry_at_ = file_.in_a_second();
         return false;
     }
-    writer.thread_ = system::raw::gettid();
-    writer.slot_ = slot_count_.fetch_add(1, std::memory_order_relaxed);
-    begin_counters(writer, got);
-    use_counters(writer, format::overflow_row);
-
+    writer.begin_slot(file_, slot_count_.fetch_add(1, std::memory_order_relaxed), got);
     writer.is_taken_.store(1, std::memory_order_relaxed);
     writer.next_ = writers_.load(std::memory_order_relaxed);
     while (!writers_.compare_exchange_weak(writer.next_, &writer, std::memory_order_release,
@@ -341,14 +322,10 @@ bool Recording::make_ready(ThreadWriter& writer) {
     return true;
 }
 
-std::uint64_t Recording::in_a_second() const {
-    return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
-}
-
 // ---- counting, the slow way --------------------------------------------------------------------------------------
 
 void Recording::note_uncounted(bool with_event) {
-    if (!is_own_process()) return;
+    if (!ensure_own_file()) return;
     add_relaxed(header()->uncounted_calls, 1);
     if (with_event) add_relaxed(header()->uncounted_events, 1);
 }
@@ -356,19 +333,14 @@ void Recording::note_uncounted(bool with_event) {
 void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
     if (writer.counter_segment_count_ == 0 && !make_ready(writer)) {
-        if (!file_.is_open()) return;
-        add_relaxed(header()->uncounted_calls, 1);
-        if (with_event) add_relaxed(header()->uncounted_events, 1);
-        return;
+        return note_uncounted(with_event);
     }
     refine_ticks_per_second(end);
     RecordingRows::Found found = rows_.row_of(decision);
     if (found.is_new) look_at_objects();
-    CountersNumber number = counters_of_row(writer, found.row);
-    if (number == overflow_counters && found.row != format::overflow_row) number = make_counters(writer, found.row);
+    const CountersNumber number = writer.counters_of_row(file_, found.row);
     if (number == overflow_counters && found.row != format::overflow_row) found = {format::overflow_row, false};
-    if (found.row == format::overflow_row)
-        std::atomic_ref(header()->flags).fetch_or(format::flag_rows_overflowed, std::memory_order_relaxed);
+    if (found.row == format::overflow_row) file_.set_flag(format::flag_rows_overflowed);
     if (found.is_final) writer.keys_.add(key, number);
     CounterRecord& counters = writer.counters(number);
     if (counters.calls == 0) std::atomic_ref(counters.first).store(end, std::memory_order_relaxed);
@@ -376,155 +348,56 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     if (with_event) add_event(writer, counters, begin, end);
 }
 
-/// In a signal handler that interrupted count(): with a writer of its own.
+/// Counts a call of a signal handler that interrupted count(), with a writer of its own.
 void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
     ThreadWriter* writer = attach();
-    if (writer == nullptr) {
-        if (!file_.is_open()) return;
-        add_relaxed(header()->uncounted_calls, 1);
-        if (with_event) add_relaxed(header()->uncounted_events, 1);
-        return;
-    }
+    if (writer == nullptr) return note_uncounted(with_event);
     count(*writer, key, begin, end, with_event, [&](DecisionEvent& described) { described = decision; });
     detach(writer);
 }
 
-/// The slot's counters of a row; overflow_counters: it has none.
-CountersNumber Recording::counters_of_row(const ThreadWriter& writer, std::uint32_t row) {
-    if (row == format::overflow_row || writer.by_row_capacity_ == 0) return overflow_counters;
-    const std::size_t mask = writer.by_row_capacity_ - 1;
-    for (std::size_t place = hash_of_row(row) & mask; writer.by_row_[place] != 0; place = (place + 1) & mask)
-        if (writer.counters(writer.by_row_[place]).row_plus_one == row + 1) return writer.by_row_[place];
-    return overflow_counters;
-}
-
-/// The next unused counters of the slot's newest segment. Precondition: it has some.
-CountersNumber Recording::use_counters(ThreadWriter& writer, std::uint32_t row) {
-    const CountersNumber number =
-        (writer.counter_segment_count_ - 1) << counters_place_bits | writer.counters_used_++;
-    CounterRecord& counters = writer.counters(number);
-    counters.shortest = UINT64_MAX;
-    std::atomic_ref(counters.row_plus_one).store(row + 1, std::memory_order_release);
-    return number;
-}
-
-/// overflow_counters: there is no room.
-CountersNumber Recording::make_counters(ThreadWriter& writer, std::uint32_t row) {
-    if (2 * (writer.by_row_used_ + 1) > writer.by_row_capacity_ && !enlarge_by_row(writer)) return overflow_counters;
-    if (!has_room_for_counters(writer)) return overflow_counters;
-    const CountersNumber counters = use_counters(writer, row);
-    insert_by_row(writer, counters);
-    return counters;
-}
-
-/// Whether there is a place for one more in the slot's newest segment, which may be a new one.
-bool Recording::has_room_for_counters(ThreadWriter& writer) {
-    const bool is_full = writer.counters_used_ == CounterSegment::capacity;
-    const std::uint32_t end = format::offset_of_entry<CounterRecord>(writer.counters_used_ + 1);
-    if (!is_full && end <= writer.counters_room_) return true;
-    if (ticks() < writer.counters_retry_at_) return false;
-    if (is_full && writer.counter_segment_count_ == std::size(writer.counter_segments_)) return false;
-    bool has_room = false;
-    if (is_full) {
-        const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::whole);
-        has_room = got.address != nullptr;
-        if (has_room) begin_counters(writer, got);
-    } else {
-        has_room = file_.grow(writer.newest_counters_, end, writer.counters_room_);
+/// Finds a place in the ring for one more event. Returns false if there is none.
+bool Recording::find_room_for_events(ThreadWriter& writer) {
+    if (ticks() < writer.retry_at_) return false;
+    const bool is_new = writer.ring_ == nullptr;
+    if (is_new ? !writer.make_ring(file_) : !writer.append_ring(file_)) {
+        writer.retry_at_ = file_.in_a_second();
+        return false;
     }
-    if (!has_room) writer.counters_retry_at_ = in_a_second();
-    return has_room;
-}
-
-/// The slot goes on in this segment.
-void Recording::begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got) {
-    auto* segment = static_cast<CounterSegment*>(got.address);
-    segment->header.slot = writer.slot_;
-    segment->header.sequence = writer.counter_segment_count_;
-    segment->header.thread = writer.thread_;
-    file_.publish(segment->header, SegmentKind::counters);
-    writer.counter_segments_[writer.counter_segment_count_++] = segment;
-    writer.newest_counters_ = got.number;
-    writer.counters_room_ = got.room;
-    writer.counters_used_ = 0;
-}
-
-void Recording::insert_by_row(ThreadWriter& writer, CountersNumber counters) {
-    const std::size_t mask = writer.by_row_capacity_ - 1;
-    std::size_t place = hash_of_row(writer.counters(counters).row_plus_one - 1) & mask;
-    while (writer.by_row_[place] != 0) place = (place + 1) & mask;
-    writer.by_row_[place] = counters;
-    ++writer.by_row_used_;
-}
-
-bool Recording::enlarge_by_row(ThreadWriter& writer) {
-    CountersNumber* const before = writer.by_row_;
-    const std::size_t capacity_before = writer.by_row_capacity_;
-    const std::size_t capacity = capacity_before == 0 ? first_by_row_capacity : 2 * capacity_before;
-    auto* pages =
-        static_cast<CountersNumber*>(map_private_pages(capacity * sizeof(CountersNumber), InChild::nothing));
-    if (pages == nullptr) return false;
-    writer.by_row_ = pages;
-    writer.by_row_capacity_ = capacity;
-    writer.by_row_used_ = 0;
-    for (std::size_t place = 0; place < capacity_before; ++place)
-        if (before[place] != 0) insert_by_row(writer, before[place]);
-    if (before != nullptr) unmap_pages(before, capacity_before * sizeof(CountersNumber));
+    if (!is_new) {
+        refine_ticks_per_second(writer.last_time_);
+        look_at_objects();
+    }
     return true;
 }
 
-// ---- events, the slow way ----------------------------------------------------------------------------------------
-
-/// A place in the ring for one more event; false: there is none.
-bool Recording::find_room_for_events(ThreadWriter& writer) {
-    if (ticks() < writer.retry_at_) return false;
-    if (writer.ring_ == nullptr ? make_ring(writer) : append_ring(writer)) return true;
-    writer.retry_at_ = in_a_second();
-    return false;
-}
-
-/// The same; false, and the event is counted as dropped, where there is none.
+/// Finds a place in the ring for one more event. If there is none, counts the event as dropped and returns false.
 bool Recording::make_room_for_events(ThreadWriter& writer) {
     if (find_room_for_events(writer)) return true;
     if (writer.ring_ == nullptr) {
         add_relaxed(header()->uncounted_events, 1);
     } else {
-        drop_event(writer);
+        writer.drop_event();
     }
     return false;
 }
 
-bool Recording::make_ring(ThreadWriter& writer) {
-    auto* ring = static_cast<EventSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
-    if (ring == nullptr) return false;
-    ring->header.slot = writer.slot_;
-    ring->header.thread = writer.thread_;
-    file_.publish(ring->header, SegmentKind::ring);
-    writer.ring_ = ring;
-    writer.next_event_ = ring->entries;
-    writer.events_end_ = ring->entries + EventSegment::capacity;
+// ---- notes beside the calls --------------------------------------------------------------------------------------
+
+void Recording::look_at_objects() {
+    if (settings_.look_at_objects != nullptr) settings_.look_at_objects(*this);
+}
+
+bool Recording::note_child(const UnseenChild& child, ChildEvent event) const {
+    if (!file_.is_open()) return false;
+    record::note_child(*header(), child, event);
     return true;
 }
 
-/// Puts the full ring into the file, and begins it anew. False: there is no room.
-bool Recording::append_ring(ThreadWriter& writer) {
-    EventSegment& ring = *writer.ring_;
-    format::SegmentHeader header{};
-    header.kind = static_cast<std::uint32_t>(SegmentKind::events);
-    header.slot = writer.slot_;
-    header.sequence = writer.event_segments_;
-    header.count = EventSegment::capacity;
-    header.thread = ring.header.thread;
-    header.first_time = ring.entries[0].time;
-    header.last_time = writer.last_time_;
-    if (file_.append_events(header, ring.entries) == RecordingFile::Appended::no_room) return false;
-    std::atomic_ref(ring.header.count).store(++writer.event_segments_, std::memory_order_relaxed);
-    std::atomic_ref(ring.header.thread).store(writer.thread_, std::memory_order_relaxed);
-    writer.next_event_ = ring.entries;
-    refine_ticks_per_second(writer.last_time_);
-    look_at_objects();
-    return true;
+void Recording::note_exit() {
+    measure_rate();
+    std::atomic_ref(header()->exited_at).store(ticks(), std::memory_order_release);
 }
 
 }  // namespace fp32shim::record

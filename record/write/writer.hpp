@@ -4,29 +4,27 @@
 //     Recording* recording        one per process, kept for ever
 //     ThreadWriter* writer        one per thread: recording->attach(), and detach(writer) when the thread ends
 //
-//     if (recording->has_command()) …              take_command, act on it, answer
+//     if (recording->has_command()) …              changes()->take_command(), obey it, changes()->answer()
 //     const std::uint64_t begin = ticks();
 //     …                                            the product
 //     recording->count(*writer, key, begin, ticks(), every_call, [&](DecisionEvent& decision) { … });
 //
 // count() makes plain stores to memory of its own thread only: no lock, no allocation, no system call, no cache line
-// that another thread writes. All else (a decision that is new to the thread, a ring that is full, a forked child) is
+// that another thread writes. The rest (a decision that is new to the thread, a ring that is full, a forked child) is
 // out of line, in raw system calls, and never allocates from malloc.
 //
-// fork: a ThreadWriter lies on pages that a forked child sees zeroed. So the child's first count() finds nothing,
-// comes to the slow way, and makes a file of its own; there is no check to pay for in each call. The parent's
-// segments are not mapped in the child at all, so that it cannot write into them. Its header is, for has_command(),
-// until the child has one. What is not supported: a signal handler that forks while its thread is inside count(), and
-// whose child then returns from that handler.
+// fork: a ThreadWriter lies on pages that a forked child sees zeroed. So the child's first count() finds no counters,
+// takes the slow way and makes a file of its own; no call pays for a check. The parent's segments are not mapped in
+// the child, so it cannot write into them. The parent's header stays mapped, for has_command(), until the child has
+// one. Not supported: a signal handler that forks while its thread is inside count(), and a child that then returns
+// from that handler.
 //
 // Signals: a handler that multiplies while its own thread is inside count() uses another slot for that call.
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -36,23 +34,23 @@
 #include "record/format/format.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
+#include "record/write/changes.hpp"
 #include "record/write/children.hpp"
 #include "record/write/file.hpp"
-#include "record/write/keys.hpp"
+#include "record/write/objects.hpp"
 #include "record/write/rows.hpp"
+#include "record/write/thread_writer.hpp"
 #include "system/fork_safe_lock.hpp"
-#include "system/hash.hpp"
-#include "system/signal_hold.hpp"
 
 namespace fp32shim::record {
 
 class Recording;
 
-/// What is in force in this process. `start` is kept for ever.
+/// The settings in force in this process.
 struct InForce {
-    const StartEvent* start = nullptr;           ///< what environment and policy files say
-    std::optional<policy::Precision> precision;  ///< asked of the whole process; absent: what `start` says
-    policy::Floor floor = policy::Floor::none;   ///< the same
+    const StartEvent* start = nullptr;           ///< settings of environment and policy files; kept for ever
+    std::optional<policy::Precision> precision;  ///< requested for the whole process; absent: as `start` has it
+    policy::Floor floor = policy::Floor::none;   ///< requested for the whole process
 };
 
 struct RecordingSettings {
@@ -61,199 +59,98 @@ struct RecordingSettings {
     std::uint32_t mode = 0600;  ///< permission bits of the file, whatever the umask
     std::string group;          ///< name (in /etc/group) or number of the group that gets the file; empty: none
     std::uint32_t row_limit = format::row_limit;  ///< rows of the file; fewer in tests only
-    /// Notes what is loaded (note_object, note_objects_complete). Asked when the file is new, with each new row and
-    /// each full ring, on whatever thread that is; may come on several at once. Never for a call whose row is known.
+    /// Notes the loaded files (Recording::objects). Called when the file is new, and with each new row and each full
+    /// ring, on any thread, perhaps on several at once. Never called for a call whose row is known.
     void (*look_at_objects)(Recording&) = nullptr;
-    /// Asked by a forked child when it begins its own file, since its ancestor's settings may have been changed after
-    /// open(). Must not allocate. nullptr: they never are.
+    /// Returns the settings in force when a forked child begins its own file: its ancestor's may have changed since
+    /// open(). Must not allocate. nullptr: settings never change.
     InForce (*settings_in_force)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
-/// Short: less than 2 microseconds in the mean. The first calls of a row are all timed: they differ from the later
-/// ones.
+/// The first calls of a row are all timed, since they differ from later ones.
 inline constexpr std::uint64_t timed_at_first = 16;
+/// A row's calls are short if they take less than 2 microseconds in the mean.
 inline constexpr std::uint64_t short_calls_per_second = 500'000;
 
-/// After how many untimed calls the next one is timed: 32 to 95, since a program that repeats some calls of one size
-/// would otherwise have always the same one of them timed. `timed`: how many were so far.
+/// Returns the number of untimed calls before the next timed one, after `timed` timed ones. It changes, from 32 to
+/// 95, lest a program that repeats a few calls has the same one of them timed each time.
 constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(timed * 0x9e3779b97f4a7c15U >> 58);
 }
 
-/// Untimed calls never count as shorter than a timed one that took less than this part of a short one (250 ns):
-/// there the counter's own steps and jitter are as large as what is measured.
+/// Below this part of a short call's time (2 µs / 8 = 250 ns), the clock's own steps and jitter are as large as the
+/// call.
 inline constexpr std::uint64_t jitter_part = 8;
 
-/// What one thread writes with. Made by attach(). A forked child sees all of it as zeros.
-class alignas(64) ThreadWriter {
-  public:
-    ThreadWriter(const ThreadWriter&) = delete;
-    ThreadWriter& operator=(const ThreadWriter&) = delete;
-
-  private:
-    friend class Recording;
-
-    // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
-    std::atomic<bool> is_busy_;  // what follows is in use: a signal handler must leave it alone
-    KnownKeys keys_;
-    format::EventRecord* next_event_;
-    format::EventRecord* events_end_;
-    std::uint64_t last_time_;  // of the last event
-
-    std::atomic<std::uint32_t> is_taken_;  // 1: some thread has this writer
-    std::int32_t thread_;
-    std::uint32_t slot_;
-    ThreadWriter* next_;  // in Recording::writers_
-    // How many counter_segments_ there are. 0, as in a forked child: has to be made ready before it can be used.
-    std::uint32_t counter_segment_count_;
-    std::uint32_t counters_used_;    // entries of the newest segment, which is filled
-    std::uint32_t counters_room_;    // bytes of it that there is space for
-    std::uint32_t newest_counters_;  // its number in the file
-    format::EventSegment* ring_;
-    std::uint32_t event_segments_;     // how often the ring was full
-    std::uint64_t retry_at_;           // ticks: no attempt to get room for events, or for a slot, before
-    std::uint64_t counters_retry_at_;  // the same for counters
-    // The slot's counters by row: open addressing, by the last bits of the row's hash. 0: free, since those are the
-    // overflow row's.
-    CountersNumber* by_row_;
-    std::size_t by_row_capacity_;  // a power of two, or 0
-    std::size_t by_row_used_;
-
-    format::CounterRecord& counters(CountersNumber number) const {
-        return counter_segments_[number >> counters_place_bits]->entries[number & ((1U << counters_place_bits) - 1)];
-    }
-    // Last, since of this few threads use more than the begin. Room for one of each row.
-    format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];
-};
-
-/// The policy in force after a change; empty texts: none.
-struct PolicyFacts {
-    std::string_view name;
-    std::string_view revision;
-    std::string_view sha256;
-    std::optional<format::ReloadedSettings> settings{};  ///< absent: not known
-};
-
-/// An open recording. Threads may use it until the process ends; forked children go on with it, each in a file of its
-/// own: where the name has `%p`, by that, else with a suffix.
+/// An open recording. Threads may use it until the process ends. Forked children go on with it, each in a file of its
+/// own: named by `%p` if the name has that, else with a suffix.
 class Recording {
   public:
     struct Opened {
-        Recording* recording = nullptr;  ///< from operator new; nullptr: nothing is recorded
-        std::string error;               ///< one line: what is wrong, and what to do
+        Recording* recording = nullptr;  ///< made by operator new; nullptr: nothing is recorded
+        std::string error;               ///< one line: the cause, and a remedy
     };
-    /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL: where there is one of that name, with `.1`,
-    /// `.2`, … before the extension. Allocates.
+    /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL. If a file of that name exists, the new one has
+    /// `.1`, `.2`, … before its extension. Allocates.
     static Opened open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                        const RecordingSettings& settings);
 
-    /// For tests: closes the file; what is mapped stays mapped. No thread uses the recording any more.
+    /// Closes the file; its mapped parts stay mapped. For tests, once no thread uses the recording any more.
     ~Recording() = default;
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
-    /// A writer for the calling thread: one that another thread has left, or a new one. nullptr: no memory.
+    /// Returns a writer for the calling thread: one that another thread has left, or a new one. nullptr: no memory.
     /// Thread-safe, lock-free, async-signal-safe.
     ThreadWriter* attach();
-    /// Gives a writer back, when its thread ends. It may be used no more. Thread-safe, lock-free.
+    /// Takes back the writer of a thread that ends. Thread-safe, lock-free.
     void detach(ThreadWriter* writer);
 
-    /// Counts one call. `key`: a Hash of whatever tells its decision apart (call site, sizes, what was decided and
-    /// done); never 0. Two decisions of one key are counted as one, so everything that is in a row has to go in, or
-    /// has to follow from what does. `begin`, `end`: ticks() before
-    /// and after it, or not_timed and some time close to it. `with_event`: one event as well.
-    /// `describe(DecisionEvent&)` fills in the decision; it is asked only where the thread does not know the key, and
-    /// `host_ns` is not looked at. Never fails: what finds no room is counted as that. `writer` is the calling
-    /// thread's own. Async-signal-safe if `describe` is; leaves errno alone.
+    /// Counts one call. Never fails: a call that finds no room is counted as uncounted. `writer`: the calling
+    /// thread's own. `key`: a Hash of all that tells rows apart (call site, sizes, decision, result), never 0: two
+    /// decisions of one key are counted as one. `begin`, `end`: ticks() before and after the call, or not_timed and a
+    /// time close to it. `with_event`: adds an event as well. `describe(DecisionEvent&)` fills in the decision,
+    /// without `host_ns`; it is called only if the thread does not know the key. Async-signal-safe if `describe` is;
+    /// leaves errno alone.
     static constexpr std::uint64_t not_timed = 0;
     template <class Describe>
     void count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end, bool with_event,
                Describe&& describe);
 
-    /// Reading the clock twice costs more than all else that is done for a call. So of a row's short calls one in
-    /// some 64 is timed, and stands for all. This counts one of the others, before it is made; with_event: as an
-    /// event at the present time, whose duration is not known. False where it has to be timed, where the thread does
-    /// not know the key, or has no room for an event: then nothing was done, and the call is for count(). Calls
-    /// nothing, and uses no vector registers. `writer`: as for count().
+    /// Counts a call that is about to be made, without timing it: reading the clock twice costs more than all else
+    /// that is done for a call, so of a row's short calls one in some 64 is timed and stands for all. `with_event`:
+    /// adds an event at the present time, of unknown duration. Returns false, with nothing done, if the call has to
+    /// be timed, its key is new to the thread, or the event has no room: then count() is to count it. Calls nothing,
+    /// and uses no vector registers. `writer`: the calling thread's own.
     [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
-    /// Counts a call of which nothing else can be known, for want of memory.
+    /// Counts a call that nothing else could be noted of, for want of memory.
     void note_uncounted(bool with_event);
-    /// Whether count() will not ask for the decision.
+    /// Returns true if the thread knows the key, so that count() will not ask for the decision.
     static bool knows(ThreadWriter& writer, std::uint64_t key);
-    /// Whether a call of a key that the thread knows has to be timed.
+    /// Returns true if the next call of this key has to be timed.
     bool times_next(ThreadWriter& writer, std::uint64_t key) const;
 
-    /// Whether `fp32shim set` or `reload` have written a command that nobody has taken yet. Two loads that nobody
-    /// stores to but for that.
-    bool has_command() const {
-        return std::atomic_ref(header()->command).load(std::memory_order_relaxed) !=
-               command_taken_.load(std::memory_order_relaxed);
-    }
-    struct Command {
-        format::CommandKind kind = format::CommandKind::none;
-        std::optional<policy::Precision> precision;  ///< set_precision; absent: back to environment and files
-        std::uint64_t word = 0;                      ///< for answer()
-    };
-    /// The command, for one thread only; nothing where another thread has it, or it is not known to this version,
-    /// which is then answered. Thread-safe.
-    std::optional<Command> take_command();
+    /// Returns true if `fp32shim set` or `reload` have written a command that nobody has taken yet. Costs two loads,
+    /// of words that nobody stores to otherwise.
+    bool has_command() const { return changes_.has_command(*header()); }
+    /// Returns the commands and changes of this process's file; nullptr: it has none. Thread-safe.
+    RecordingChanges* changes() { return ensure_own_file() ? &changes_ : nullptr; }
+    /// Returns the loaded objects of this process's file; nullptr: it has none. Thread-safe.
+    RecordingObjects* objects() { return ensure_own_file() ? &objects_ : nullptr; }
 
-    /// Says what came of a command, to the command and in the list of changes. `message`: one line, empty where it is
-    /// done. `policy`: after a reload. Thread-safe.
-    void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
-    /// Notes a change that the program made itself, through the C API. Thread-safe.
-    void note_precision(std::optional<policy::Precision> precision);
-    void note_floor(policy::Floor floor);
-    void note_reload(const PolicyFacts& policy);
-    /// Notes what the process was asked for before this recording began. Thread-safe.
-    void note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
-
-    /// A program or library that is loaded.
-    struct LoadedFile {
-        std::string_view path;                   ///< as the loader has it; empty: the program itself
-        std::span<const std::uint8_t> build_id;  ///< empty: it has none
-        bool is_bound_past = false;              ///< a product that it calls is known to go past the shim
-    };
-    /// One walk over what is loaded. While it is there, signals wait, and so do other threads' walks.
-    class ObjectNotes {
-      public:
-        explicit ObjectNotes(Recording& recording);
-        ~ObjectNotes();
-        ObjectNotes(const ObjectNotes&) = delete;
-        ObjectNotes& operator=(const ObjectNotes&) = delete;
-        /// Notes it; once, however often it is called. Never allocates from malloc.
-        void add(const LoadedFile& file);
-
-      private:
-        Recording& recording_;
-        const system::SignalHold hold_{system::SignalHold::all};
-        bool has_lock_ = false;
-        std::uint32_t next_ = 0;  ///< where the next file is likely to be known: files come in the order of last time
-    };
-    /// The same, for one file. Thread-safe.
-    void note_object(const LoadedFile& file) { ObjectNotes(*this).add(file); }
-    /// Says that everything that is loaded now has been noted. `stamp`: anything but 0 that tells this state of the
-    /// process from others, for objects_stamp(). Thread-safe.
-    void note_objects_complete(std::uint64_t stamp);
-    /// Of the last note_objects_complete(); 0: nothing was noted yet. Thread-safe.
-    std::uint64_t objects_stamp() const { return objects_stamp_.load(std::memory_order_acquire); }
-    /// Notes that there are, or were, loaded objects that could not be noted. Thread-safe.
-    void note_objects_missed();
-    /// Notes that a function was handed out past the shim, so that calls of it are not seen. Thread-safe.
-    void note_lookup_past();
-    /// Notes a program that is about to be started and will not be seen: also in a forked child, which then notes it
-    /// in its parent's file as long as it has none. False: there is no file. Async-signal-safe, also after vfork.
+    /// Notes a program that is about to be started and will not be seen. A forked child without a file of its own
+    /// notes it in its parent's. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool note_child(const UnseenChild& child, ChildEvent event) const;
-    /// Notes that the process records elsewhere from now on, or no more (nullptr): commands that come through this
-    /// recording would not be seen. Of no effect in a forked child that has no file yet. Thread-safe.
+    /// Notes that the process goes on in the recording `next`, or in none (nullptr), so that nobody sends it commands
+    /// through this one. Has no effect in a forked child without a file of its own. Thread-safe.
     void note_left(const Recording* next);
-    /// Whether this process has a file already. A forked child has none before its first call.
+    /// Returns true if this process has a file already. A forked child has none before its first call.
     bool is_of_this_process() const;
     /// Notes that the program ends by `exit`, once its objects are noted. Precondition: is_of_this_process().
     void note_exit();
 
-    /// The file that this process writes; empty where it has none (a forked child that could not make one).
+    /// Returns the path of this process's file; empty: it has none, as a forked child that could not make one.
     std::string path();
 
   private:
@@ -261,17 +158,12 @@ class Recording {
               std::int64_t group);
     format::Header* header() const { return file_.header(); }
 
-    [[gnu::always_inline]] static format::CounterRecord* find_counters(ThreadWriter& writer, std::uint64_t key);
     static format::CounterRecord* counters_of(ThreadWriter& writer, std::uint64_t key);
     [[gnu::always_inline]] bool has_to_be_timed(format::CounterRecord& counters) const;
     std::uint64_t longest_for_others(const format::CounterRecord& counters) const;
     void add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end) const;
     void add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                    std::uint64_t end);
-    [[gnu::always_inline]] static void put_event(ThreadWriter& writer, std::uint64_t time,
-                                                 std::uint64_t duration_row);
-    [[gnu::always_inline]] static bool drops_events(const ThreadWriter& writer);
-    [[gnu::always_inline]] static void drop_event(ThreadWriter& writer);
 
     int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
                    const ClockPoint& begun);
@@ -280,54 +172,31 @@ class Recording {
     void measure_rate();
     void refine_ticks_per_second(std::uint64_t now);
     bool is_of(std::uint32_t process) const;
-    bool is_own_process();
+    bool ensure_own_file();
     void enter_child();
 
-    static void insert_by_row(ThreadWriter& writer, CountersNumber counters);
-    static bool enlarge_by_row(ThreadWriter& writer);
-    static CountersNumber counters_of_row(const ThreadWriter& writer, std::uint32_t row);
-    static CountersNumber use_counters(ThreadWriter& writer, std::uint32_t row);
-    CountersNumber make_counters(ThreadWriter& writer, std::uint32_t row);
-    void begin_counters(ThreadWriter& writer, const RecordingFile::Segment& got);
-    bool has_room_for_counters(ThreadWriter& writer);
     bool make_ready(ThreadWriter& writer);
     void change_thread(ThreadWriter& writer);
-    std::uint64_t in_a_second() const;
     void count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, const DecisionEvent& decision);
     void count_beside(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, const DecisionEvent& decision);
     bool find_room_for_events(ThreadWriter& writer);
     bool make_room_for_events(ThreadWriter& writer);
-    bool make_ring(ThreadWriter& writer);
-    bool append_ring(ThreadWriter& writer);
-    void note_change(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
-    void note_own_change(format::ChangeRecord change, const PolicyFacts& policy);
-    static void put_carried_over(format::Header& header, std::optional<policy::Precision> precision,
-                                 policy::Floor floor);
     void look_at_objects();
-    format::ObjectRecord* find_object(const LoadedFile& file, format::StringId path, std::uint32_t& next) const;
-    void add_object(const LoadedFile& file, format::StringId path);
 
-    // First what has_command() reads; only a command and a fork change it.
     RecordingFile file_;
-    std::atomic<std::uint64_t> command_taken_{0};
+    RecordingRows rows_{file_};
+    RecordingChanges changes_{file_, rows_};
+    RecordingObjects objects_{file_, rows_, facts_.executable};
 
-    std::atomic<std::uint32_t> owner_{0};  // this_process() that all this belongs to; stored last
+    std::atomic<std::uint32_t> owner_{0};  // this_process() of the owner of the file; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
     std::atomic<std::uint32_t> slot_count_{0};
-    RecordingRows rows_;
-    system::ForkSafeLock lock_;
-
-    std::atomic<std::uint64_t> objects_stamp_{0};
-    // Under objects_lock_. Those that are published, in their segments.
-    system::ForkSafeLock objects_lock_;
-    std::uint32_t object_count_ = 0;
-    format::ObjectSegment* object_segments_[format::object_segment_limit] = {};
-    RecordingFile::Segment newest_objects_;
+    system::ForkSafeLock lock_;  // for making the file of a forked child
 
     ClockPoint started_;
-    std::atomic<std::uint64_t> ticks_per_second_{0};  // as far as it is known: a forked child begins with it
+    std::atomic<std::uint64_t> ticks_per_second_{0};  // as measured so far; a forked child begins with it
     std::uint64_t short_ticks_ = 0;                   // calls that last less are short
     std::atomic<std::uint64_t> refine_at_{0};
 
@@ -342,8 +211,8 @@ class Recording {
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
-/// As how long the untimed calls before a timed one may count. The mean that it depends on is without the longest
-/// call; beyond one interruption it still follows the calls where they become longer for good.
+/// Returns the longest duration that an untimed call may count for. It follows from the mean without the longest
+/// call, so that one interruption does not count, but calls that become longer for good do.
 inline std::uint64_t Recording::longest_for_others(const format::CounterRecord& counters) const {
     const std::uint64_t known = counters.calls - counters.untimed;
     const std::uint64_t others = counters.total - counters.longest;
@@ -375,22 +244,11 @@ inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t b
     calls.store(calls.load(relaxed) + 1, std::memory_order_release);
 }
 
-[[gnu::always_inline]] inline void Recording::put_event(ThreadWriter& writer, std::uint64_t time,
-                                                        std::uint64_t duration_row) {
-    // Times rise even where the counter did not: by them a reader tells this round of the ring from the one before.
-    if (time <= writer.last_time_) time = writer.last_time_ + 1;
-    format::EventRecord& event = *writer.next_event_;
-    std::atomic_ref(event.duration_row).store(duration_row, std::memory_order_relaxed);
-    std::atomic_ref(event.time).store(time, std::memory_order_release);
-    writer.last_time_ = time;
-    ++writer.next_event_;
-}
-
 inline void Recording::add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                                  std::uint64_t end) {
-    if (writer.next_event_ == writer.events_end_ && !make_room_for_events(writer)) return;
+    if (!writer.has_place_for_event() && !make_room_for_events(writer)) return;
     const std::uint64_t duration = begin == not_timed ? format::untimed : end > begin ? end - begin : 1;
-    put_event(writer, end, format::make_duration_row(duration, counters.row_plus_one - 1));
+    writer.put_event(end, format::make_duration_row(duration, counters.row_plus_one - 1));
 }
 
 template <class Describe>
@@ -406,7 +264,7 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
         return count_described(&Recording::count_beside);
     writer.is_busy_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (format::CounterRecord* counters = find_counters(writer, key)) [[likely]] {
+    if (format::CounterRecord* counters = writer.find_counters(key)) [[likely]] {
         add_call(*counters, begin, end);
         if (with_event) add_event(writer, *counters, begin, end);
         if (end >= refine_at_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -418,19 +276,12 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.is_busy_.store(false, std::memory_order_relaxed);
 }
 
-/// The counters of a key; nullptr: it is not known. The caller has set is_busy_.
-[[gnu::always_inline]] inline format::CounterRecord* Recording::find_counters(ThreadWriter& writer,
-                                                                              std::uint64_t key) {
-    const CountersNumber number = writer.keys_.find(key);
-    return number == KnownKeys::none ? nullptr : &writer.counters(number);
-}
-
-/// The counters of a key; nullptr: it is not known, or a signal handler asks that has interrupted somebody who looks.
+/// Returns the counters of a key; nullptr: it is not known, or this is a signal handler that interrupted a look-up.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (writer.is_busy_.load(std::memory_order_relaxed)) return nullptr;
     writer.is_busy_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    format::CounterRecord* const counters = find_counters(writer, key);
+    format::CounterRecord* const counters = writer.find_counters(key);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     writer.is_busy_.store(false, std::memory_order_relaxed);
     return counters;
@@ -454,16 +305,6 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
     return counters == nullptr || has_to_be_timed(*counters);
 }
 
-/// Whether there was no room for events a moment ago: then none is looked for.
-[[gnu::always_inline]] inline bool Recording::drops_events(const ThreadWriter& writer) {
-    return writer.ring_ != nullptr && ticks() < writer.retry_at_;
-}
-
-[[gnu::always_inline]] inline void Recording::drop_event(ThreadWriter& writer) {
-    const std::atomic_ref dropped(writer.ring_->header.dropped);
-    dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
 [[gnu::always_inline]] inline bool Recording::count_untimed(ThreadWriter& writer, std::uint64_t key,
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
@@ -471,18 +312,18 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
     writer.is_busy_.store(true, relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     bool is_counted = false;
-    if (format::CounterRecord* const known = find_counters(writer, key)) {
+    if (format::CounterRecord* const known = writer.find_counters(key)) {
         format::CounterRecord& counters = *known;
         const std::atomic_ref calls(counters.calls);
         const std::atomic_ref untimed(counters.untimed);
-        const bool has_room = !with_event || writer.next_event_ != writer.events_end_;
-        if (!has_to_be_timed(counters) && (has_room || drops_events(writer))) [[likely]] {
+        const bool has_room = !with_event || writer.has_place_for_event();
+        if (!has_to_be_timed(counters) && (has_room || writer.drops_events())) [[likely]] {
             untimed.store(untimed.load(relaxed) + 1, relaxed);
             calls.store(calls.load(relaxed) + 1, std::memory_order_release);
             if (!has_room) [[unlikely]]
-                drop_event(writer);
+                writer.drop_event();
             else if (with_event)
-                put_event(writer, ticks(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));
+                writer.put_event(ticks(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));
             is_counted = true;
         }
     }

@@ -1,6 +1,6 @@
-// The entry points, aarch64. As entry/x86_64.S, which says what they do and why.
+// The entry points, aarch64: the same as entry/x86_64.S, which explains them.
 //
-// Free to use at a function's entry: x16, x17, flags. The return address is in x30.
+// Before the jump only x16, x17 and the flags change: a function may do so at its entry. The return address is in x30.
 
 #include "shim/entry/entry_layout.h"
 
@@ -17,9 +17,10 @@ fp32shim_site_tables:
     .text
     .set entry_index, 0
 
-// shim/site_table.hpp: multiplier at 0, mask at 8, ways from 16 on, none of them null. For want of registers the
-// table is loaded twice: if it was replaced meanwhile, the new one has more ways, and another site in this one at most.
-// The site's return address is loaded with acquire order: its target must not be read before it.
+// A table of sites (shim/sites/site_table.hpp) has its multiplier at 0, its mask at 8 and its ways, none of them null, from
+// 16 on. For want of registers the table is loaded twice: if it was replaced meanwhile, the new one has more ways, so
+// this way of it exists and at worst holds another site.
+// The site's return address is loaded with acquire order, so that its target is not read before it.
 .macro entry
     .cfi_startproc
     hint    #34                     // bti c
@@ -70,7 +71,7 @@ fp32shim_slots:
     .globl  fp32shim_slots_end
 fp32shim_slots_end:
 
-// The frame, as shim/entry/gate.hpp reads it:  x29 x30 x8 | q0..q7 | x0..x7 | stack arguments
+// The frame, as shim/entry/frame.hpp reads it:  x29 x30 x8 | q0..q7 | x0..x7 | stack arguments
 #define FRAME_SIZE (32 + 128 + 64)
 .macro save_arguments
     stp     x29, x30, [sp, #-FRAME_SIZE]!
@@ -105,7 +106,7 @@ fp32shim_slots_end:
     .cfi_def_cfa_offset 0
 .endm
 
-// w16: entry index.
+// In: w16, the entry index.
     .balign 16
     .type   fp32shim_find_site_gate, %function
 fp32shim_find_site_gate:
@@ -121,7 +122,8 @@ fp32shim_find_site_gate:
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
-// x16: site. fp32shim_govern returns the result in x0 and 0 in x1, or in x1 where to go.
+// Runs a governed call: fp32shim_govern returns in x1 the address to jump to, or 0, and then in x0 the function's
+// result. In: x16, the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -147,9 +149,9 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// x16: site. A recorded call that is likely to be forwarded as it is: fp32shim_express counts it and returns where to
-// jump, or 0 where it has to be governed. It touches no vector register. x8: where a large result goes; not saved, as
-// no function that comes here has one.
+// Runs a recorded call that is likely to be forwarded as it is: fp32shim_express counts it and returns the address to
+// jump to, or 0 if the call has to be governed. It touches no vector register. In: x16, the site. x8 (the address of a
+// large result) is not saved: no function that comes here has one.
 #define WORDS_SIZE (16 + 64)
     .balign 64
     .hidden fp32shim_express_gate
@@ -186,8 +188,8 @@ fp32shim_express_gate:
     .cfi_endproc
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
-// x16: site. As fp32shim_govern_gate, for functions of cuBLAS, whose arguments are all of integer class:
-// fp32shim_govern_cublas.
+// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns the same as fp32shim_govern. All arguments
+// are of integer class, so vector registers are not saved. In: x16, the site.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate

@@ -1,8 +1,10 @@
 // Numbers that assembly and C++ share.
 #pragma once
 
-#define FP32SHIM_SLOT_COUNT 1024  // entry points for addresses obtained by dlsym
-#define FP32SHIM_TABLE_SHIFT 50   // a table of call sites is indexed by a product's bits from this one on: 2^14 ways
+// Entry points for addresses obtained by dlsym.
+#define FP32SHIM_SLOT_COUNT 1024
+// A table of call sites is indexed by return address times multiplier, from this bit on: 2^14 ways at most.
+#define FP32SHIM_TABLE_SHIFT 50
 
 // Bytes from the code of one slot to the next.
 #if defined(__x86_64__)

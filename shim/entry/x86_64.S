@@ -1,9 +1,10 @@
 // The entry points, x86-64. Each exported name looks its call site up by return address and jumps to the site's
 // target with every argument register and the whole stack as the program left them. So a call that nothing governs
-// costs these few instructions, whatever its signature, and exceptions and longjmp pass as if we were not there.
+// costs these few instructions, whatever its signature, and exceptions and longjmp pass as without the shim.
 //
-// Free to use at a function's entry, and all that is used before the jump: r10, r11, flags.
-// shim/site.hpp: return_address at 0, target at 8. shim/entry/gate.hpp says what the gates call.
+// Before the jump only r10, r11 and the flags change: a function may do so at its entry.
+// A site (shim/site.hpp) has its return address at 0 and its target at 8. shim/entry/gate.hpp declares the C++
+// functions that the gates call.
 
 #include "shim/entry/entry_layout.h"
 
@@ -20,7 +21,8 @@ fp32shim_site_tables:
     .text
     .set entry_index, 0
 
-// shim/site_table.hpp: multiplier at 0, mask at 8, ways from 16 on, none of them null.
+// A table of sites (shim/sites/site_table.hpp) has its multiplier at 0, its mask at 8 and its ways, none of them null, from
+// 16 on.
 .macro entry
     .cfi_startproc
     endbr64
@@ -68,10 +70,11 @@ fp32shim_slots:
     .globl  fp32shim_slots_end
 fp32shim_slots_end:
 
-// Saves what a function's caller may have put its arguments into: six integer registers, rax (the number of vector
-// registers of a variadic call), the lower halves of eight vector registers.
+// Saves the registers in which a caller may pass arguments: six integer registers, rax (the number of vector registers
+// of a variadic call), the lower halves of eight vector registers.
 //
-// The frame, as shim/entry/gate.hpp reads it:  [xmm7..xmm0 below] | rdi rsi rdx rcx r8 r9 | return address | stack arguments
+// The frame, as shim/entry/frame.hpp reads it:
+//     [xmm7..xmm0 below] | rdi rsi rdx rcx r8 r9 | return address | stack arguments
 .macro save_arguments
     pushq   %r9
     .cfi_adjust_cfa_offset 8
@@ -125,9 +128,9 @@ fp32shim_slots_end:
 .endm
 
 // Finding a site calls the C library, whose vector code clears the upper parts of ymm and zmm registers. A function
-// under a bare name may take its arguments there, so this gate keeps them whole. It puts back no more than was in use:
-// a register that was written whole, be it with zeros, makes each later SSE instruction of the thread slower, until
-// somebody executes vzeroupper. What was in use is told by what was saved; XINUSE (XGETBV) may say more.
+// under a bare name may take its arguments there, so this gate saves them whole. It restores only the parts that were
+// in use: writing a whole register, even with zeros, makes each later SSE instruction of the thread slower, until
+// something executes vzeroupper. A part was in use if a saved bit of it is set; XINUSE (XGETBV) may report more.
 .macro for_each_vector instruction, arguments:vararg
     .irp    number, 0, 1, 2, 3, 4, 5, 6, 7
     \instruction \number, \arguments
@@ -142,14 +145,14 @@ fp32shim_slots_end:
 .macro add_saved number, offset, kind
     vorps   64 * \number + \offset(%rsp), %\kind\()0, %\kind\()0
 .endm
-// Clears the zero flag if anything was saved at this offset of any register.
+// Clears the zero flag if a saved register has a bit set at this offset.
 .macro look_at_saved offset, kind
     vxorps  %xmm0, %xmm0, %xmm0
     for_each_vector add_saved \offset, \kind
     vptest  %\kind\()0, %\kind\()0
 .endm
 
-// r11: entry index. Finds the site (the slow way) and goes on as the entry point would have.
+// Finds the site (the slow way) and goes on as the entry point would have. In: r11, the entry index.
     .balign 16
     .type   fp32shim_find_site_gate, @function
 fp32shim_find_site_gate:
@@ -190,8 +193,8 @@ fp32shim_find_site_gate:
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
-// r11: site. A governed call: hands site and arguments to fp32shim_govern, which returns the function's result in rax
-// and 0 in rdx, or in rdx where to go with the arguments untouched.
+// Runs a governed call by fp32shim_govern, which returns in rdx the address to jump to with the arguments untouched,
+// or 0, and then in rax the function's result. In: r11, the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -216,8 +219,8 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// r11: site. A recorded call that is likely to be forwarded as it is: fp32shim_express counts it and returns where to
-// jump, or 0 where it has to be governed. It touches no vector register.
+// Runs a recorded call that is likely to be forwarded as it is: fp32shim_express counts it and returns the address to
+// jump to, or 0 if the call has to be governed. It touches no vector register. In: r11, the site.
     .balign 64
     .hidden fp32shim_express_gate
     .globl  fp32shim_express_gate
@@ -242,7 +245,8 @@ fp32shim_express_gate:
     .cfi_endproc
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
-// r11: site. As fp32shim_govern_gate, for functions of cuBLAS, whose arguments are all of integer class: fp32shim_govern_cublas.
+// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns the same as fp32shim_govern. All arguments
+// are of integer class, so vector registers are not saved. In: r11, the site.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate
@@ -278,7 +282,7 @@ fp32shim_cublas_gate:
     .size   fp32shim_cublas_gate, . - fp32shim_cublas_gate
 
 // void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top)
-// For the one piece of work that needs more stack than a thread of 16 KB has: reading the policy.
+// Calls function(argument) on another stack: reading the policy needs more than a thread of 16 KB has.
     .balign 16
     .hidden fp32shim_call_on_stack
     .globl  fp32shim_call_on_stack
@@ -305,7 +309,7 @@ fp32shim_call_on_stack:
 
 // void* dlsym(void* handle, const char* name)
 // void* dlvsym(void* handle, const char* name, const char* version)
-// Names outside the table jump on to the real function: it judges by its caller's address.
+// Names outside the table jump on to the real function, which judges by its caller's address.
 .macro lookup_entry name, wants, answers, real
     .balign 16
     .globl  \name

@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "policy/matmul_call.hpp"
-#include "shim/blas/emulate/level3.hpp"
+#include "shim/table/operation.hpp"
 
 namespace fp32shim {
 
@@ -104,10 +104,10 @@ struct Positions {
     constexpr int of(Role role) const { return word[static_cast<std::size_t>(role)]; }
 };
 
-/// The facts that the shim needs of every function.
+/// A group of functions with one argument list, as far as all intercepted functions are alike.
 struct Family {
     Treatment treatment;
-    Positions fortran;  ///< the same as `cblas` for cuBLAS
+    Positions fortran;  ///< equal to `cblas` for cuBLAS
     Positions cblas;
 };
 
@@ -117,7 +117,7 @@ struct ProductFamily : Family {
     policy::Dtype dtype;
     Batching batching;
     Road road = Road::none;
-    /// cuBLAS: the family that does the same and takes a compute type; this one if it takes one itself. Else nullptr.
+    /// The cuBLAS family that does the same and takes a compute type (this one, if it takes one itself), or nullptr.
     const ProductFamily* with_compute_type = nullptr;
 };
 
@@ -152,13 +152,15 @@ constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
     return result;
 }
 
+/// Returns a family of the CPU. `roles` lack the layout, which comes first in the CBLAS form.
 constexpr ProductFamily blas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                     Treatment treatment, Scalars scalars, Roles roles) {
     const Positions fortran = positions(roles, Role::other, Scalars::by_pointer);
     return {{treatment, fortran, positions(roles, Role::layout, scalars)}, operation, dtype, batching};
 }
 
-/// `roles` are all arguments but the handle, which comes first; the positions are the same for both integer widths.
+/// Returns a family of cuBLAS. `roles` lack the handle, which comes first. Positions do not depend on the integer
+/// width.
 constexpr ProductFamily cublas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                       Treatment treatment, Road road, Roles roles,
                                       const ProductFamily* with_compute_type = nullptr) {
@@ -166,11 +168,13 @@ constexpr ProductFamily cublas_family(blas::Operation operation, policy::Dtype d
     return {{treatment, all, all}, operation, dtype, batching, road, with_compute_type};
 }
 
+/// Returns a family of cuBLAS before version 2, which has no handle.
 constexpr ProductFamily legacy_family(blas::Operation operation, policy::Dtype dtype, Roles roles) {
     const Positions all = positions(roles, Role::other, Scalars::unread);
     return {{Treatment::recognised, all, all}, operation, dtype, Batching::single};
 }
 
+/// Returns a family of cuBLAS that multiplies nothing, with the handle first unless it creates one.
 constexpr StateFamily state_family(Effect effect, std::int8_t words) {
     Positions all = positions({}, effect == Effect::handle_created ? Role::other : Role::handle, Scalars::by_pointer);
     all.words = words;
@@ -178,7 +182,7 @@ constexpr StateFamily state_family(Effect effect, std::int8_t words) {
 }
 
 // clang-format off
-/// Argument lists. The CBLAS form begins with the layout, cuBLAS with the handle, which are not in these lists.
+/// Argument lists, without the layout that the CBLAS form begins with and the handle that cuBLAS begins with.
 namespace roles {
 
 using enum Role;
@@ -248,7 +252,7 @@ struct StandIn {
     const ProductFamily* stand_in;
 };
 
-/// In order of preference.
+/// All stand-ins, in order of preference.
 inline constexpr StandIn stand_ins[] = {
     {&families::sgemmt, &families::sgemmtr},
     {&families::sgemmtr, &families::sgemmt},

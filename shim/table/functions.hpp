@@ -21,7 +21,7 @@ constexpr bool is_of_cublas(Convention convention) {
     return convention == Convention::cublas || convention == Convention::legacy;
 }
 
-/// Width of integer arguments, as far as the name says it.
+/// Width of integer arguments; `probe` where the name does not fix it.
 enum class Width : std::uint8_t { probe, lp64, ilp64 };
 
 /// The forms of a name: `sgemm_`, `cblas_sgemm64_`. See table/functions.def.
@@ -40,9 +40,9 @@ struct Function {
     const Positions& positions() const { return convention == Convention::cblas ? family->cblas : family->fortran; }
 
     bool multiplies() const { return family->treatment != Treatment::state; }
-    /// Precondition: multiplies().
+    /// Returns the family with its operation and operand type. Precondition: multiplies().
     const ProductFamily& product() const { return static_cast<const ProductFamily&>(*family); }
-    /// Precondition: !multiplies().
+    /// Returns the family with the function's effect. Precondition: !multiplies().
     const StateFamily& state() const { return static_cast<const StateFamily&>(*family); }
 };
 
@@ -57,7 +57,7 @@ enum : FunctionIndex {
 
 extern const Function functions[function_count];
 
-/// Returns the row of a symbol name, or -1. Calls nothing outside this library: `dlsym` comes through here before the
+/// Returns the row of a symbol name, or -1. It calls nothing outside this library, since `dlsym` calls it before the
 /// libraries of a sanitizer or allocator work.
 FunctionIndex find_function(const char* symbol);
 

@@ -175,14 +175,15 @@ int main(int argc, char** argv) {
     while (stays && !input_has_ended()) {
         // What the shim does at each product.
         if (!opened.recording->has_command()) continue;
-        if (const auto command = opened.recording->take_command()) {
+        if (const auto command = opened.recording->changes()->take_command()) {
             const bool is_set = command->kind == record::format::CommandKind::set_precision;
-            opened.recording->answer(*command, is_set, is_set ? "" : "there is no policy file to read again");
+            opened.recording->changes()->answer(*command, is_set,
+                                                is_set ? "" : "there is no policy file to read again");
         }
     }
     opened.recording->detach(writer);
     // What the shim does when the program ends; here nothing is loaded that multiplies.
-    opened.recording->note_objects_complete(1);
+    opened.recording->objects()->note_complete(1);
     opened.recording->note_exit();
     return 0;
 }

@@ -324,7 +324,7 @@ def verify(*words):
 
 
 def children(result):
-    return {road["road"]: road["reason"] for road in result.json["roads_not_seen"] if road["road"].startswith("child:")}
+    return {bypass["bypass"]: bypass["reason"] for bypass in result.json["bypasses"] if bypass["bypass"].startswith("child:")}
 
 
 @pytest.fixture
@@ -352,7 +352,7 @@ def test_a_child_is_accepted_by_its_name_and_the_verdict_says_so(programs, log):
     for words in (["--assume-unused", "child:static,child:dyn"], ["--assume-unused", "child:static", "--assume-unused", "child:dyn"]):
         result = verify(*words, log)
         assert result.returncode == 0, result.stdout
-        assert {road["road"] for road in result.json["assumed_unused"]} == {"child:static", "child:dyn"}
+        assert {bypass["bypass"] for bypass in result.json["assumed_unused"]} == {"child:static", "child:dyn"}
 
 
 def test_a_run_whose_children_are_all_covered_leaves_no_file_for_them(programs, log):
@@ -422,7 +422,7 @@ def test_settings_that_are_taken_from_a_child_are_named(programs, log):
     script = "./dyn; FP32_MATMUL_LOG= ./dyn; FP32_MATMUL_DISABLE=1 ./dyn; true"
     run(programs, "bash", "-c", script, log=log)
     result = verify(log)
-    reasons = [road["reason"] for road in result.json["roads_not_seen"]]
+    reasons = [bypass["reason"] for bypass in result.json["bypasses"]]
     assert any("another FP32_MATMUL_LOG" in reason for reason in reasons), reasons
     assert any("FP32_MATMUL_DISABLE=1" in reason for reason in reasons), reasons
 

@@ -34,9 +34,9 @@ def calls_of(result):
     return [calls for process in result["program"]["processes"] for calls in process["calls"]]
 
 
-def roads_of(result):
-    return [(road["name"], os.path.basename(road["object"]))
-            for process in result["program"]["processes"] for road in process["roads"]]
+def bypasses_of(result):
+    return [(bypass["name"], os.path.basename(bypass["object"]))
+            for process in result["program"]["processes"] for bypass in process["bypasses"]]
 
 
 def messages(findings):
@@ -214,7 +214,7 @@ def test_a_preload_with_blas_functions_before_the_shim_is_found(tmp_path):
     other = build(tmp_path / "libother.so", OWN_BLAS, "-shared", "-fPIC")
     status, result, _ = doctor(LD_PRELOAD=f"{other}:{LIBRARY}")
     assert status == 1
-    assert "stands before the shim and has BLAS functions of its own" in messages(result["findings"])
+    assert "comes before the shim and has BLAS functions of its own" in messages(result["findings"])
     assert [preload["is_shim"] for preload in result["settings"]["preloads"]] == [False, True]
     _, behind, _ = doctor(LD_PRELOAD=f"{LIBRARY}:{other}")
     assert "before the shim" not in messages(behind["findings"])
@@ -261,14 +261,14 @@ def test_numpy_wheel_names_the_provider_that_it_brings_along():
     assert not lapack["seen"] and os.path.basename(lapack["caller"]).startswith("_umath_linalg")
 
 
-def test_torch_wheel_is_its_own_provider_and_its_unseen_roads_are_named():
+def test_torch_wheel_is_its_own_provider_and_its_unseen_bypasses_are_named():
     need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     status, result, _ = doctor("--", WHEELS, "-c", "import torch")
     assert status == 1
     own = next(calls for calls in calls_of(result) if "sgemm_" in calls["functions"])
     assert os.path.basename(own["caller"]) == "libtorch_cpu.so"
     assert own["provider"] == own["caller"] and own["seen"]
-    assert {("oneDNN", "libtorch_cpu.so"), ("cuDNN", "libcudnn.so.9")} <= set(roads_of(result))
+    assert {("oneDNN", "libtorch_cpu.so"), ("cuDNN", "libcudnn.so.9")} <= set(bypasses_of(result))
     cublas = next(calls for calls in calls_of(result) if "cublasGemmEx" in calls["functions"])
     assert os.path.basename(cublas["caller"]) == "libtorch_cuda.so"
     assert os.path.basename(cublas["provider"]) == "libcublas.so.13"
@@ -280,13 +280,13 @@ def test_torch_wheel_is_its_own_provider_and_its_unseen_roads_are_named():
 def test_jax_wheel_names_xla_and_eigen():
     need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     _, result, _ = doctor("--", WHEELS, "-c", "import jax")
-    assert {("XLA on the CPU", "libjax_common.so"), ("Eigen", "libjax_common.so")} <= set(roads_of(result))
+    assert {("XLA on the CPU", "libjax_common.so"), ("Eigen", "libjax_common.so")} <= set(bypasses_of(result))
 
 
 def test_local_functions_that_only_call_another_library_are_no_static_blas():
     need(os.access(WHEELS, os.X_OK), "the wheels are not installed: tests/wheels.sh --prepare")
     _, result, _ = doctor("--", WHEELS, "-c", "import scipy.linalg")
-    assert not [road for road in roads_of(result) if "statically" in road[0]]
+    assert not [bypass for bypass in bypasses_of(result) if "statically" in bypass[0]]
 
 
 def test_a_remedy_of_several_is_said_once(tmp_path):
@@ -310,7 +310,7 @@ def test_a_static_program_is_unseen_and_not_run(tmp_path, strip):
     assert status == 1
     assert "is statically linked" in result["program"]["why_unseen"]
     assert not result["program"]["was_run"] and "runs " not in stderr
-    assert ("OpenBLAS, linked statically", "static") in roads_of(result)
+    assert ("OpenBLAS, linked statically", "static") in bypasses_of(result)
     assert result["seen"] == []
 
 
@@ -318,7 +318,7 @@ def test_a_blas_that_is_linked_into_a_dynamic_program_is_unseen(tmp_path):
     program = build(tmp_path / "inside", OWN_BLAS + "int main(void) { cblas_sgemm(); return 0; }", "-O0")
     status, result, _ = doctor("--", program)
     assert status == 1
-    assert ("a BLAS, linked statically", "inside") in roads_of(result)
+    assert ("a BLAS, linked statically", "inside") in bypasses_of(result)
 
 
 @pytest.mark.parametrize("name, text", [
@@ -337,7 +337,7 @@ def test_kernels_that_are_inside_without_their_names_are_known_by_their_texts(tm
                     f"-Wl,-rpath,{tmp_path}")
     status, result, _ = doctor("--", program)
     assert status == 1
-    assert (name, "libinside.so") in roads_of(result)
+    assert (name, "libinside.so") in bypasses_of(result)
 
 
 def test_a_program_that_exports_blas_functions_comes_before_every_preload(tmp_path):
@@ -499,7 +499,7 @@ def test_that_nothing_multiplies_is_said_of_what_was_looked_at():
                           capture_output=True, text=True)
     verdict = done.stdout.split("Nothing that it loaded multiplies")[1]
     assert verdict.splitlines()[1] == (
-        "Programs that it started in an environment of their own (sudo, env -i, containers) were not looked at.")
+        "Programs that it started in an environment of their own (sudo, env -i, containers) were not examined.")
 
 
 # ---- broken files

@@ -166,8 +166,8 @@ def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title,
     # The line of an array or object may be those of what is in it.
     parents = {key for key in keys if any(other.startswith((key + ".", key + "[]")) for other in described)}
     assert sorted(keys - parents - described) == []
-    empty = ("gpus.devices[].", "program.processes[].roads[].", "program.processes[].notes[].", "not_seen[].",
-             "blas_libraries[].", "roads_not_seen[].", "assumed_unused[].", "settings.preloads[].",
+    empty = ("gpus.devices[].", "program.processes[].bypasses[].", "program.processes[].notes[].", "not_seen[].",
+             "blas_libraries[].", "bypasses[].", "assumed_unused[].", "settings.preloads[].",
              "processes[].files[].")
     assert sorted(key for key in described - keys if not key.startswith(empty)) == []
 

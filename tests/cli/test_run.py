@@ -25,7 +25,7 @@ def temporary(tmp_path):
 
 
 NOTHING_SEEN = ("fp32shim run: no float32 matrix product was recorded (float64 ones, numpy's default, do not count); "
-                "fp32shim doctor -- PROGRAM says what of a program goes past the shim")
+                "fp32shim doctor -- PROGRAM lists its bypasses")
 
 
 def run(*words, **keywords):
@@ -483,7 +483,7 @@ def test_the_summary_says_what_was_multiplied(writes_recordings, temporary):
 def test_the_summary_says_how_to_see_rows_that_it_leaves_out(writes_recordings, tmp_path, temporary):
     sizes = [shim.client("steps"), "sizes:7"]
     left_out = run("--", *sizes, env={"TMPDIR": temporary}).stderr
-    assert "\n2 rows more; fp32shim report shows all of a recording that is kept by --log NAME.fp32rec\n" in left_out
+    assert "\n2 rows more; to see all, keep the recording with --log NAME.fp32rec and run fp32shim report\n" in left_out
     kept = run("--log", tmp_path / "it's kept.fp32rec", "--", *sizes).stderr
     command = re.search(r"\n2 rows more; (fp32shim report .*) shows all\n", kept)[1]
     shown = subprocess.run(["bash", "-c", command.replace("fp32shim", str(COMMAND), 1)], text=True, capture_output=True,

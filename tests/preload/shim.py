@@ -7,8 +7,8 @@
     assert shimmed.stdout != unshimmed.stdout
     assert shimmed.decisions[0]["provider"] == "libblas.so.3"
 
-A program is the name of a client (clients/, built into build/tests/clients), the name of a Python script in clients/,
-or a command of the system. Which BLAS it gets is a matter of LD_LIBRARY_PATH: Debian and Ubuntu keep every
+A program is the name of a client (clients/, built into build/tests/clients), the name of a Python script in
+clients/scripts/, or a command of the system. Which BLAS it gets is a matter of LD_LIBRARY_PATH: Debian and Ubuntu keep every
 implementation in a directory of its own, and the alternatives system is left alone.
 """
 
@@ -31,7 +31,7 @@ ROOT = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("FP32SHIM_BUILD", ROOT / "build"))
 LIBRARY = pathlib.Path(os.environ.get("FP32SHIM_LIBRARY", BUILD / "lib/libfp32shim.so")).resolve()
 CLIENTS = pathlib.Path(os.environ.get("FP32SHIM_TEST_CLIENTS", BUILD / "tests/clients"))
-SCRIPTS = HERE / "clients"
+SCRIPTS = HERE / "clients/scripts"
 SYSTEM_PYTHON = os.environ.get("FP32SHIM_SYSTEM_PYTHON", "/usr/bin/python3")
 # Debian's multiarch directory of the system's own libraries.
 SYSTEM_LIBRARIES = pathlib.Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or "")

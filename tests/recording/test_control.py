@@ -388,7 +388,7 @@ def leave_for(folder, *logs):
 def doubts_of(*recordings):
     """Of which recordings it is not known whether there were more calls, or other libraries."""
     content = fp32shim("verify", "--at-least", "fp32", "--format", "json", *recordings).json
-    later = [path for road in content["roads_not_seen"] if road["road"] == "later" for path in road["recordings"]]
+    later = [path for bypass in content["bypasses"] if bypass["bypass"] == "later" for path in bypass["recordings"]]
     return [doubt["recording"] for doubt in content["doubts"]], later
 
 

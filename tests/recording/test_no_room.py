@@ -139,7 +139,7 @@ def test_a_program_that_is_started_without_the_shim_is_noted_on_a_full_disk(smal
         if not files:
             continue
         verdict = fp32shim("verify", "--at-least", "fp32", "--format", "json", small_disk.kept).json
-        assert any(road["road"].startswith("child:") for road in verdict["roads_not_seen"]), size
+        assert any(bypass["bypass"].startswith("child:") for bypass in verdict["bypasses"]), size
         noted += 1
     assert 0 < noted < 7
 

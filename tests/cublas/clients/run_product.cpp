@@ -301,7 +301,7 @@ void check_format(const ProductCase& product, const Measured& measured, const st
     const std::string found = name_of(measured.format);
     const std::string numbers =
         found + ", error " + std::to_string(measured.error) + ", " + std::to_string(measured.distance) + " from it";
-    // What was only forwarded may have run in any format, but it is still a product.
+    // A forwarded call may have run in any format, but its result is still the product.
     EXPECT_LT(measured.error, 0.02);
     if (product.road == Road::observed || product.road == Road::uncounted) return;
     if (applied && *applied != "unchanged") {
@@ -320,6 +320,75 @@ void check_format(const ProductCase& product, const Measured& measured, const st
     }
 }
 
+/// Sets all of a call but its operands and groups. Its sizes are those of the first member of the batch. A call is
+/// never copied: it points to its own scalars.
+void fill_call(Call& call, const ProductCase& product, const Variant& variant, const Problem& first) {
+    const Matrix& c = product.is_in_place() ? first.b : first.c;
+    call.trans_a = {variant.trans_a};
+    call.trans_b = {variant.trans_b};
+    call.side = {variant.side};
+    call.uplo = {variant.uplo};
+    call.diag = {variant.diag};
+    call.m = first.m;
+    call.n = first.n;
+    call.k = first.k;
+    call.lda = first.a.ld;
+    call.ldb = first.b.ld;
+    call.ldc = c.ld;
+    call.stride_a = static_cast<std::int64_t>(first.a.values.size());
+    call.stride_b = static_cast<std::int64_t>(first.b.values.size());
+    call.stride_c = static_cast<std::int64_t>(first.c.values.size());
+    call.batch = variant.batch;
+    call.type = data_type(product.dtype);
+    call.type_c = data_type(result_type(product));
+    if (product.road == Road::compute_type && takes_compute_type(product, settings().compute_type)) {
+        call.compute_type = settings().compute_type;
+        call.algo = settings().algo;
+    }
+    set_scalar(call.alpha, first.alpha, scalar_type(product, false));
+    set_scalar(call.beta, first.beta, scalar_type(product, true));
+}
+
+/// Copies alpha and beta to the device, for as long as the result lives, and has the call read them there.
+DeviceMemory put_scalars_on_device(Call& call) {
+    std::vector<unsigned char> bytes(sizeof call.alpha.bytes + sizeof call.beta.bytes);
+    std::copy_n(call.alpha.bytes, sizeof call.alpha.bytes, bytes.begin());
+    std::copy_n(call.beta.bytes, sizeof call.beta.bytes, bytes.begin() + sizeof call.alpha.bytes);
+    DeviceMemory scalars(bytes);
+    call.alpha.address = scalars.address();
+    call.beta.address = scalars.address(sizeof call.alpha.bytes);
+    api().cublasSetPointerMode_v2(call.handle, CUBLAS_POINTER_MODE_DEVICE);
+    return scalars;
+}
+
+/// Checks that the handle has the modes that the program set, and sets the pointer mode back to the host's.
+void check_modes(cublasHandle_t handle, const Variant& variant) {
+    cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
+    cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
+    api().cublasGetMathMode(handle, &math_mode);
+    api().cublasGetPointerMode_v2(handle, &pointer_mode);
+    EXPECT_EQ(math_mode, settings().math_mode);
+    EXPECT_EQ(pointer_mode, variant.device_scalars ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST);
+    api().cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_HOST);
+}
+
+/// Checks one member's result: `before` and `after` are the bytes of C around the call.
+void check_result(const ProductCase& product, const Variant& variant, const Problem& problem,
+                  const unsigned char* before, const unsigned char* after,
+                  const std::optional<std::string>& applied) {
+    const Dtype c_type = result_type(product);
+    check_unwritten(problem, c_type, before, after);
+    Dense result(problem.c.rows, problem.c.columns);
+    for (std::int64_t column = 0; column < result.columns; ++column)
+        for (std::int64_t row = 0; row < result.rows; ++row)
+            result.at(row, column) =
+                decode(c_type, after + static_cast<std::size_t>(row + column * problem.c.ld) * size_of(c_type));
+    if (result.values.empty()) return;
+    // Below FP32 a small A may underflow, and `unchanged` does not say which format ran.
+    if (variant.small_a && applied && rank_of(*applied) != rank_of("fp32")) return;
+    check_format(product, measure(problem, result), variant.multiplies(product.operation) ? applied : "fp32");
+}
+
 }  // namespace
 
 std::string Variant::text() const {
@@ -335,71 +404,32 @@ bool Variant::multiplies(Operation operation) const {
 
 void run_product(const Device& device, cublasHandle_t handle, const ProductCase& product, const Variant& variant) {
     SCOPED_TRACE(product.function + " " + variant.text());
-    const Dtype c_type = result_type(product);
     const std::vector<Problem> problems = make_batch(product, variant);
     // A batch of none has operands all the same: they must stay as they are.
     Variant one = variant;
     one.batch = std::max<std::int64_t>(variant.batch, 1);
     const std::vector<Problem> in_memory = make_batch(product, one);
+    const bool in_place = product.is_in_place();
     Operand a(product, product.dtype, in_memory, &Problem::a);
     Operand b(product, product.dtype, in_memory, &Problem::b);
-    const bool in_place = product.is_in_place();
-    Operand c(product, c_type, in_memory, in_place ? &Problem::b : &Problem::c);
+    Operand c(product, result_type(product), in_memory, in_place ? &Problem::b : &Problem::c);
 
-    const Problem& first = in_memory.front();
     Call call;
     call.handle = handle;
-    call.trans_a = {variant.trans_a};
-    call.trans_b = {variant.trans_b};
-    call.side = {variant.side};
-    call.uplo = {variant.uplo};
-    call.diag = {variant.diag};
-    call.m = first.m;
-    call.n = first.n;
-    call.k = first.k;
-    call.lda = first.a.ld;
-    call.ldb = first.b.ld;
-    call.ldc = in_place ? first.b.ld : first.c.ld;
-    call.stride_a = static_cast<std::int64_t>(first.a.values.size());
-    call.stride_b = static_cast<std::int64_t>(first.b.values.size());
-    call.stride_c = static_cast<std::int64_t>(first.c.values.size());
-    call.batch = variant.batch;
+    fill_call(call, product, variant, in_memory.front());
     call.a = a.argument();
     call.b = b.argument();
     call.c = c.argument();
-    call.type = data_type(product.dtype);
-    call.type_c = data_type(c_type);
     if (product.batching == Batching::groups) call.groups = make_groups(problems);
-    if (product.road == Road::compute_type && takes_compute_type(product, settings().compute_type)) {
-        call.compute_type = settings().compute_type;
-        call.algo = settings().algo;
-    }
-    set_scalar(call.alpha, first.alpha, scalar_type(product, false));
-    set_scalar(call.beta, first.beta, scalar_type(product, true));
     std::optional<DeviceMemory> scalars;
-    if (variant.device_scalars) {
-        std::vector<unsigned char> bytes(sizeof call.alpha.bytes + sizeof call.beta.bytes);
-        std::copy_n(call.alpha.bytes, sizeof call.alpha.bytes, bytes.begin());
-        std::copy_n(call.beta.bytes, sizeof call.beta.bytes, bytes.begin() + sizeof call.alpha.bytes);
-        scalars.emplace(bytes);
-        call.alpha.address = scalars->address();
-        call.beta.address = scalars->address(sizeof call.alpha.bytes);
-        api().cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_DEVICE);
-    }
+    if (variant.device_scalars) scalars.emplace(put_scalars_on_device(call));
 
     decision_log().read_new();
     const cublasStatus_t status = product.call(call);
 
     EXPECT_EQ(status, CUBLAS_STATUS_SUCCESS);
-    cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
-    cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
-    api().cublasGetMathMode(handle, &math_mode);
-    api().cublasGetPointerMode_v2(handle, &pointer_mode);
-    EXPECT_EQ(math_mode, settings().math_mode);
-    EXPECT_EQ(pointer_mode, variant.device_scalars ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST);
-    api().cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_HOST);
+    check_modes(handle, variant);
     const auto applied = check_decision(device, product, variant, status);
-
     EXPECT_EQ(api().cuCtxSynchronize(), CUDA_SUCCESS);
     const std::vector<unsigned char> after = c.after();
     if (variant.batch == 0) {
@@ -410,17 +440,7 @@ void run_product(const Device& device, cublasHandle_t handle, const ProductCase&
         SCOPED_TRACE("product " + std::to_string(i));
         Problem problem = problems[i];
         if (in_place) problem.c = problem.b;
-        const unsigned char* const bytes = after.data() + c.offset(i);
-        check_unwritten(problem, c_type, c.before().data() + c.offset(i), bytes);
-        Dense result(problem.c.rows, problem.c.columns);
-        for (std::int64_t column = 0; column < result.columns; ++column)
-            for (std::int64_t row = 0; row < result.rows; ++row)
-                result.at(row, column) =
-                    decode(c_type, bytes + static_cast<std::size_t>(row + column * problem.c.ld) * size_of(c_type));
-        if (result.values.empty()) continue;
-        // Those may underflow with a small A, and nobody knows what runs behind `unchanged`.
-        if (variant.small_a && applied && rank_of(*applied) != rank_of("fp32")) continue;
-        check_format(product, measure(problem, result), variant.multiplies(product.operation) ? applied : "fp32");
+        check_result(product, variant, problem, c.before().data() + c.offset(i), after.data() + c.offset(i), applied);
     }
 }
 

@@ -132,16 +132,8 @@ void print_state(cublasHandle_t handle) {
     print("destroy_null", api().cublasDestroy_v2(nullptr));
 }
 
-void print_lt(cublasHandle_t cublas, void* memory) {
-    cublasLtHandle_t handle = nullptr;
-    print("lt_create_null", api().cublasLtCreate(nullptr));
-    print("lt_create", api().cublasLtCreate(&handle));
-    print("lt_destroy_null", api().cublasLtDestroy(nullptr));
-
+cublasLtMatmulDesc_t print_lt_descriptors() {
     cublasLtMatmulDesc_t desc = nullptr;
-    cublasLtMatrixLayout_t layout = nullptr;
-    cublasLtMatrixLayout_t other = nullptr;
-    cublasLtMatmulPreference_t preference = nullptr;
     print("lt_desc_unknown_compute_type",
           api().cublasLtMatmulDescCreate(&desc, static_cast<cublasComputeType_t>(999), CUDA_R_32F));
     for (int compute_type = 64; compute_type <= 80; ++compute_type)
@@ -166,6 +158,19 @@ void print_lt(cublasHandle_t cublas, void* memory) {
         print("lt_desc_size_" + name, api().cublasLtMatmulDescGetAttribute(desc, which, nullptr, 0, &written));
         print("lt_desc_set_short_" + name, api().cublasLtMatmulDescSetAttribute(desc, which, &value, 1));
     }
+    return desc;
+}
+
+void print_lt(cublasHandle_t cublas, void* memory) {
+    cublasLtHandle_t handle = nullptr;
+    print("lt_create_null", api().cublasLtCreate(nullptr));
+    print("lt_create", api().cublasLtCreate(&handle));
+    print("lt_destroy_null", api().cublasLtDestroy(nullptr));
+
+    const cublasLtMatmulDesc_t desc = print_lt_descriptors();
+    cublasLtMatrixLayout_t layout = nullptr;
+    cublasLtMatrixLayout_t other = nullptr;
+    cublasLtMatmulPreference_t preference = nullptr;
     print("lt_layout", api().cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 8, 8, 8));
     print("lt_layout_other", api().cublasLtMatrixLayoutCreate(&other, CUDA_R_32F, 9, 9, 9));
     print("lt_preference", api().cublasLtMatmulPreferenceCreate(&preference));

@@ -1,6 +1,6 @@
 #include "library_handle.hpp"
 
-#include "driver_private.hpp"
+#include "driver/driver_private.hpp"
 
 namespace stand_in {
 

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "rounding.hpp"
+#include "products/rounding.hpp"
+#include "products/types.hpp"
 #include "semantics.hpp"
-#include "types.hpp"
 
 namespace stand_in {
 

@@ -1,6 +1,6 @@
 // A program of other_sgemm.c's library. Built once without any BLAS in the process, and once beside one.
 
-#include "other_sgemm.h"
+#include "libraries/other_sgemm.h"
 
 #include <stdio.h>
 

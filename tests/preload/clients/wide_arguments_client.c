@@ -1,7 +1,7 @@
 // A program of wide_arguments.c's library: all arguments whole, or only in the lower quarter or half of the widest
 // registers.
 
-#include "wide_arguments.h"
+#include "libraries/wide_arguments.h"
 
 #include <stdio.h>
 

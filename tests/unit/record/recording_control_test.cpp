@@ -30,16 +30,16 @@ class Multiplying {
             std::int64_t precision = 1;
             for (;;) {
                 if (recording.has_command())
-                    if (const auto command = recording.take_command()) {
+                    if (const auto command = recording.changes()->take_command()) {
                         if (command->kind == format::CommandKind::reload) {
                             const format::ReloadedSettings settings{policy::Precision::highest, policy::Floor::tf32,
                                                                     policy::CpuMode::emulate};
-                            recording.answer(*command, true, "", {"prod", "7", "abc", settings});
+                            recording.changes()->answer(*command, true, "", {"prod", "7", "abc", settings});
                         } else if (command->precision == policy::Precision::high) {
-                            recording.answer(*command, false, "a floor of fp32 is in force");
+                            recording.changes()->answer(*command, false, "a floor of fp32 is in force");
                         } else {
                             precision = command->precision ? static_cast<std::int64_t>(*command->precision) : 99;
-                            recording.answer(*command, true, "");
+                            recording.changes()->answer(*command, true, "");
                         }
                     }
                 count_square(recording, *writer, precision, false);
@@ -161,12 +161,12 @@ TEST(RecordingControl, AProcessThatDoesNotMultiplyIsSaidToActLater) {
     EXPECT_NE(answer.message.find("it will act at its next product"), std::string::npos) << answer.message;
     // One thread takes it, once.
     ASSERT_TRUE(own->has_command());
-    const auto command = own->take_command();
+    const auto command = own->changes()->take_command();
     ASSERT_TRUE(command);
     EXPECT_EQ(command->precision, policy::Precision::highest);
     EXPECT_FALSE(own->has_command());
-    EXPECT_FALSE(own->take_command());
-    own->answer(*command, true, "");
+    EXPECT_FALSE(own->changes()->take_command());
+    own->changes()->answer(*command, true, "");
 }
 
 TEST(RecordingControl, AForkedChildDoesNotObeyItsParentsCommands) {
@@ -174,16 +174,16 @@ TEST(RecordingControl, AForkedChildDoesNotObeyItsParentsCommands) {
     const auto own = open_recording(folder / "run.fp32rec");
     reload(wait_for_recording(getpid()), milliseconds(0));
     ASSERT_TRUE(own->has_command());
-    EXPECT_EQ(in_child([&] { return own->take_command() || own->has_command() ? 1 : 0; }), 0);
-    EXPECT_TRUE(own->take_command());
+    EXPECT_EQ(in_child([&] { return own->changes()->take_command() || own->has_command() ? 1 : 0; }), 0);
+    EXPECT_TRUE(own->changes()->take_command());
 }
 
 TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     const TemporaryFolder folder;
     const auto own = open_recording(folder / "run.fp32rec");
-    own->note_precision(policy::Precision::highest);
-    own->note_floor(policy::Floor::tf32);
-    own->note_reload({"name", "", ""});
+    own->changes()->note_precision(policy::Precision::highest);
+    own->changes()->note_floor(policy::Floor::tf32);
+    own->changes()->note_reload({"name", "", ""});
     auto reader = read_recording(folder / "run.fp32rec");
     ASSERT_EQ(reader->changes().size(), 3U);
     EXPECT_EQ(reader->lost_changes(), 0U);
@@ -193,7 +193,7 @@ TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     EXPECT_EQ(reader->changes()[1].floor, policy::Floor::tf32);
     EXPECT_EQ(reader->changes()[2].policy_name, "name");
     EXPECT_FALSE(reader->changes()[2].settings) << "as written by a version that did not note them";
-    for (std::size_t i = 0; i < format::change_limit; ++i) own->note_floor(policy::Floor::fp32);
+    for (std::size_t i = 0; i < format::change_limit; ++i) own->changes()->note_floor(policy::Floor::fp32);
     ASSERT_TRUE(reader->refresh());
     ASSERT_EQ(reader->changes().size(), format::change_limit);
     EXPECT_EQ(reader->changes()[0].floor, policy::Floor::fp32);

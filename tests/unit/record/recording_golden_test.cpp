@@ -74,11 +74,11 @@ void write_program(const std::string& path, policy::LogLevel level) {
         recording->count(*writer, 1, begin, begin + 500 + static_cast<std::uint64_t>(i) % 10, with_events, square);
     }
     recording->count(*writer, 2, 9'000'000, 9'004'096, with_events, lt);
-    recording->note_precision(policy::Precision::highest);
-    recording->note_object({"", build_id, false});
-    recording->note_object({"/usr/lib/libfoo.so", {}, false});
-    recording->note_object({"/usr/lib/libfoo.so", {}, true});
-    recording->note_objects_complete(1);
+    recording->changes()->note_precision(policy::Precision::highest);
+    recording->objects()->note({"", build_id, false});
+    recording->objects()->note({"/usr/lib/libfoo.so", {}, false});
+    recording->objects()->note({"/usr/lib/libfoo.so", {}, true});
+    recording->objects()->note_complete(1);
     recording->note_exit();
 }
 
@@ -129,6 +129,20 @@ TEST_P(RecordingGolden, IsWhatThisVersionWritesByteForByte) {
     EXPECT_EQ(different, golden.end()) << "they differ from offset " << different - golden.begin() << " on";
 }
 
+void expect_written_objects(const RecordedObjects& objects, std::string_view executable) {
+    ASSERT_EQ(objects.all.size(), 2U);
+    EXPECT_EQ(objects.all[0].path, executable);
+    EXPECT_EQ(objects.all[0].build_id, std::vector<std::uint8_t>(std::begin(build_id), std::end(build_id)));
+    EXPECT_FALSE(objects.all[0].is_bound_past);
+    EXPECT_EQ(objects.all[1].path, "/usr/lib/libfoo.so");
+    EXPECT_TRUE(objects.all[1].build_id.empty());
+    EXPECT_TRUE(objects.all[1].is_bound_past);
+    EXPECT_EQ(objects.looked_at_ns, 1'795'000'000'000'000'000 + 8'600'000);
+    EXPECT_TRUE(objects.until_exit);
+    EXPECT_FALSE(objects.are_missing);
+    EXPECT_FALSE(objects.had_lookup_past);
+}
+
 TEST_P(RecordingGolden, ReadsAsItWasWritten) {
     const auto reader = read_recording(path());
     ASSERT_TRUE(reader);
@@ -169,19 +183,7 @@ TEST_P(RecordingGolden, ReadsAsItWasWritten) {
     EXPECT_EQ(reader->changes()[0].precision, policy::Precision::highest);
     EXPECT_EQ(reader->changes()[0].time_ns, 1'795'000'000'000'000'000 + 8'500'000);
 
-    const RecordedObjects& objects = reader->objects();
-    ASSERT_EQ(objects.all.size(), 2U);
-    EXPECT_EQ(objects.all[0].path, read.process.executable);
-    EXPECT_EQ(objects.all[0].build_id, std::vector<std::uint8_t>(std::begin(build_id), std::end(build_id)));
-    EXPECT_FALSE(objects.all[0].is_bound_past);
-    EXPECT_EQ(objects.all[1].path, "/usr/lib/libfoo.so");
-    EXPECT_TRUE(objects.all[1].build_id.empty());
-    EXPECT_TRUE(objects.all[1].is_bound_past);
-    EXPECT_EQ(objects.looked_at_ns, 1'795'000'000'000'000'000 + 8'600'000);
-    EXPECT_TRUE(objects.until_exit);
-    EXPECT_FALSE(objects.are_missing);
-    EXPECT_FALSE(objects.had_lookup_past);
-
+    expect_written_objects(reader->objects(), read.process.executable);
     if (!with_events) {
         EXPECT_TRUE(events.empty());
         return;
@@ -250,7 +252,7 @@ class Changed {
         EXPECT_EQ(write(file, bytes_.data(), bytes_.size()), static_cast<ssize_t>(bytes_.size()));
         return RecordingReader::open_descriptor(file);
     }
-    /// What its one problem says.
+    /// Returns the text of the file's one problem.
     std::string problem() const {
         const RecordingReader::Opened opened = open();
         if (opened.reader == nullptr) return opened.error;

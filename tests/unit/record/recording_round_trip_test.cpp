@@ -1,4 +1,4 @@
-// What is counted is what is read: record/write/writer.hpp and recording_reader.hpp together.
+// All that is counted is read back: record/write/writer.hpp and recording_reader.hpp together.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -73,10 +73,8 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     EXPECT_TRUE(reader->changes().empty());
 }
 
-TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
-    const TemporaryFolder folder;
-    const auto recording = open_recording(folder / "run.fp32rec");
-    ThreadWriter* writer = recording->attach();
+/// A decision in which every field that a recording stores differs from its default.
+DecisionEvent full_decision() {
     DecisionEvent full;
     full.call.function = "cublasGemmEx";
     full.call.caller = "libtorch_cuda.so";
@@ -101,16 +99,10 @@ TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
     full.reason = policy::Reason::protected_call;
     full.detail = "détail";
     full.status = -7;
-    recording->count(*writer, 17, 1000, 5000, true, [&](DecisionEvent& decision) { decision = full; });
-    recording->count(*writer, 18, 6000, 7000, true, [&](DecisionEvent& decision) { describe_square(decision, 8); });
+    return full;
+}
 
-    const auto reader = read_recording(folder / "run.fp32rec");
-    expect_no_problems(*reader);
-    const std::vector<RecordedEvent> events = events_of(*reader);
-    ASSERT_EQ(events.size(), 2U);
-    const RecordedRow* row = reader->row(events[0].row);
-    ASSERT_NE(row, nullptr);
-    const DecisionEvent& read = row->decision;
+void expect_same_fields(const DecisionEvent& read, const DecisionEvent& full) {
     EXPECT_EQ(read.call.function, full.call.function);
     EXPECT_EQ(read.call.caller, full.call.caller);
     EXPECT_EQ(read.call.scope, full.call.scope);
@@ -135,6 +127,23 @@ TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
     EXPECT_EQ(read.detail, full.detail);
     EXPECT_EQ(read.status, -7);
     EXPECT_EQ(read.host_ns, -1);
+}
+
+TEST(RecordingRoundTrip, EveryFieldOfADecisionComesBack) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    const DecisionEvent full = full_decision();
+    recording->count(*writer, 17, 1000, 5000, true, [&](DecisionEvent& decision) { decision = full; });
+    recording->count(*writer, 18, 6000, 7000, true, [&](DecisionEvent& decision) { describe_square(decision, 8); });
+
+    const auto reader = read_recording(folder / "run.fp32rec");
+    expect_no_problems(*reader);
+    const std::vector<RecordedEvent> events = events_of(*reader);
+    ASSERT_EQ(events.size(), 2U);
+    const RecordedRow* row = reader->row(events[0].row);
+    ASSERT_NE(row, nullptr);
+    expect_same_fields(row->decision, full);
     EXPECT_FALSE(row->is_folded || row->is_overflow);
     const DecisionEvent& plain = reader->row(events[1].row)->decision;
     EXPECT_FALSE(plain.status || plain.actual);
@@ -370,7 +379,8 @@ TEST(RecordingRoundTrip, ASmallRecordingTakesLittleSpace) {
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
     ThreadWriter* writer = recording->attach();
     for (int m = 1; m <= 10; ++m) count_square(*recording, *writer, m, false);
-    for (int i = 0; i < 10; ++i) recording->note_object({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
+    for (int i = 0; i < 10; ++i)
+        recording->objects()->note({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
     struct stat status {};
     ASSERT_EQ(stat(recording->path().c_str(), &status), 0);
     EXPECT_LE(status.st_blocks * 512, 16 * std::max(4096L, sysconf(_SC_PAGESIZE)));
@@ -385,7 +395,7 @@ TEST(RecordingRoundTrip, FirstSegmentsGetTheirSpaceAsTheyFill) {
     constexpr int count = 2000;  // beyond the first segments of all kinds
     for (int i = 0; i < count; ++i) {
         count_square(*recording, *writer, i + 1, false);
-        recording->note_object({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
+        recording->objects()->note({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
         if ((i & (i + 1)) != 0) continue;  // some of the sizes on the way
         const auto reader = read_recording(recording->path());
         expect_no_problems(*reader);
@@ -397,7 +407,7 @@ TEST(RecordingRoundTrip, FirstSegmentsGetTheirSpaceAsTheyFill) {
 }
 
 TEST(RecordingRoundTrip, OpeningWaitsForNothing) {
-    // It waited until a millisecond had passed, to measure the processor's counter.
+    // Opening once waited until a millisecond had passed, to measure the processor's counter.
     const TemporaryFolder folder;
     long fewest_waits = 1000;
     for (int i = 0; i < 20; ++i) {

@@ -1,0 +1,128 @@
+#include "cli/binaries/known_bypasses.hpp"
+
+#include "record/process_facts.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::string_view own_kernels = "multiplies with kernels of its own, without calling a BLAS function";
+constexpr std::string_view tf32_off = "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off";
+constexpr std::string_view jax_highest =
+    "JAX_DEFAULT_MATMUL_PRECISION=highest where the program names no precision (for JAX)";
+constexpr std::string_view programs_own = "the program's own setting";
+
+}  // namespace
+
+std::span<const KnownBypass> known_bypasses() {
+    static const KnownBypass bypasses[] = {
+        {.name = "oneDNN",
+         .markers = {"onednn_verbose", "dnnl_verbose,", "mkldnn_verbose"},
+         .files = {"libdnnl.", "libmkldnn."},
+         .message =
+             "multiplies with kernels of its own, without calling a BLAS function (in torch: convolutions, LSTM, "
+             "and matrix products after torch's own `medium`)",
+         .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32",
+         .pins = record::pin_onednn},
+        {.name = "MLAS", .title = "MLAS (onnxruntime)", .markers = {"MlasGemm"}, .message = own_kernels},
+        {.name = "XLA-CPU",
+         .title = "XLA on the CPU",
+         .markers = {"EigenMatMulF32"},
+         .message = "compiles products into code of its own, or gives them to Eigen or oneDNN",
+         .remedy = jax_highest,
+         .pins = record::pin_jax},
+        {.name = "Eigen",
+         .markers = {"Eigen8internal"},
+         .message = "is compiled into the library: its products are no call of a BLAS function"},
+        {.name = "NNPACK",
+         .files = {"libnnpack"},
+         .message = "multiplies with kernels of its own (in torch: convolutions)"},
+        {.name = "XNNPACK",
+         .files = {"libXNNPACK"},
+         .message = "multiplies with kernels of its own (in torch: mobile layers)"},
+        {.name = "ggml",
+         .markers = {"ggml-cpu/ggml-cpu.c"},
+         .files = {"libggml-cpu"},
+         .message = "multiplies with kernels of its own, without calling a BLAS function (llama.cpp, whisper.cpp)"},
+        {.name = "ncnn", .markers = {"gemm will use load-time value"}, .files = {"libncnn."}, .message = own_kernels},
+        {.name = "dlib",
+         .markers = {"N4dlib16resizable_tensorE"},
+         .message =
+             "its networks multiply with code of its own where it was built without a BLAS (as in the wheels)"},
+        {.name = "cuDNN",
+         .device = "gpu",
+         .markers = {"CUDNN_NVTX_LEVEL"},
+         .files = {"libcudnn.so", "libcudnn_graph.",
+                   "libcudnn_ops_infer."},  // its other parts need one of the last two
+         .except = {"libcudnn_adv.", "libcudnn_cnn.", "libcudnn_ops."},
+         .message = "on a GPU, convolutions, recurrent layers and attention run in kernels of its own; only what its "
+                    "engines call of cublasLt is seen",
+         .remedy = tf32_off,
+         .pins = record::pin_nvidia},
+        {.name = "cuSPARSELt",
+         .device = "gpu",
+         .files = {"libcusparseLt."},
+         .message = "on a GPU, products with sparse matrices run in kernels of its own",
+         .remedy = tf32_off,
+         .pins = record::pin_nvidia},
+        {.name = "cuTENSOR",
+         .device = "gpu",
+         .markers = {"CUTENSOR_DISABLE_PLAN_CACHE"},
+         .files = {"libcutensor."},
+         .message =
+             "on a GPU, contractions of tensors run in kernels of its own; only what it calls of cublasLt is seen",
+         .remedy = tf32_off,
+         .pins = record::pin_nvidia},
+        {.name = "XLA-GPU",
+         .title = "XLA on a GPU",
+         .device = "gpu",
+         .markers = {"__cublas$lt$matmul"},
+         .files = {"xla_cuda_plugin.", "xla_rocm_plugin."},
+         .message = "on a GPU, compiles products into kernels of its own where its autotuner finds those faster, or "
+                    "its compilation cache has them",
+         .remedy = jax_highest,
+         .pins = record::pin_jax},
+        {.name = "TensorRT",
+         .device = "gpu",
+         .files = {"libnvinfer.", "libnvinfer_dispatch.", "libnvinfer_lean."},
+         .message = "on a GPU, whole networks run in kernels that it chose when it built its engine",
+         .remedy = "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off, where the engine was built with it as well",
+         .pins = record::pin_nvidia},
+        {.name = "AMD-BLAS",
+         .title = "AMD's BLAS",
+         .device = "gpu",
+         .files = {"librocblas.", "libhipblaslt.", "libMIOpen."},
+         .message = "on a GPU of AMD's, products run in rocBLAS, hipBLASLt or MIOpen, which are not intercepted",
+         .remedy = programs_own},
+        {.name = "Triton",
+         .device = "gpu",
+         .files = {"libtriton."},
+         .message = "on a GPU, products are compiled into the kernels that it generates",
+         .remedy = "TRITON_F32_DEFAULT=ieee where a kernel names no precision (`allow_tf32` or `input_precision` of "
+                   "tl.dot)",
+         .pins = record::pin_triton},
+        {.name = "MLX",
+         .device = "gpu",
+         .files = {"libmlx."},
+         .message = "on a GPU, some products run in kernels of its own",
+         .remedy = "MLX_ENABLE_TF32=0 switches its TF32 off",
+         .pins = record::pin_mlx},
+        {.name = "CUTLASS",
+         .device = "gpu",
+         .markers = {"7cutlass"},
+         .except = {"libcublas", "libcudnn", "libcusparse", "libcusolver", "libcutensor", "libcufft", "libnv"},
+         .message = "on a GPU, products run in kernels that are compiled into the library (in torch: attention, and "
+                    "some sparse and low-precision products)",
+         .remedy = programs_own},
+        {.name = "static-cuBLAS",
+         .title = "cuBLAS, linked statically",
+         .device = "gpu",
+         .markers = {"CUBLASLT_LOG_LEVEL", "CUBLAS_LOGINFO_DBG"},
+         .except = {"libcublas.", "libcublasLt.", "libnvblas."},
+         .message = "on a GPU, cuBLAS is inside the library, and no call of it leaves",
+         .remedy = tf32_off,
+         .pins = record::pin_nvidia | record::pin_cublas_emulation},
+    };
+    return bypasses;
+}
+
+}  // namespace fp32shim::cli

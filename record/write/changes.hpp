@@ -1,0 +1,71 @@
+// The part of a recording that `fp32shim set` and `reload` talk to: their commands, and the list of changes of the
+// process's settings.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "policy/policy.hpp"
+#include "policy/precision.hpp"
+#include "record/format/format.hpp"
+#include "record/write/file.hpp"
+#include "record/write/rows.hpp"
+#include "system/fork_safe_lock.hpp"
+
+namespace fp32shim::record {
+
+/// Identifies the policy in force after a change; empty texts: none.
+struct PolicyFacts {
+    std::string_view name;
+    std::string_view revision;
+    std::string_view sha256;
+    std::optional<format::ReloadedSettings> settings{};  ///< absent: not known
+};
+
+/// Takes commands, answers them, and notes changes. A Recording hands it out where this process has a file.
+/// Thread-safe, but for start() and forget().
+class RecordingChanges {
+  public:
+    RecordingChanges(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
+
+    struct Command {
+        format::CommandKind kind = format::CommandKind::none;
+        std::optional<policy::Precision> precision;  ///< set_precision; absent: back to environment and files
+        std::uint64_t word = 0;                      ///< identifies the command to answer()
+    };
+    /// Returns true if `header` has a command that nobody has taken yet. Costs two loads.
+    bool has_command(format::Header& header) const {
+        return std::atomic_ref(header.command).load(std::memory_order_relaxed) !=
+               taken_.load(std::memory_order_relaxed);
+    }
+    /// Takes the waiting command, for one thread only. Returns nothing if another thread has it. A command that this
+    /// version does not know is answered here, and nothing is returned.
+    std::optional<Command> take_command();
+    /// Tells `fp32shim set` or `reload` the result, and notes the change. `message`: one line, empty if it is done.
+    /// `policy`: after a reload.
+    void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
+
+    /// Notes a change that the program made itself, through the C API.
+    void note_precision(std::optional<policy::Precision> precision);
+    void note_floor(policy::Floor floor);
+    void note_reload(const PolicyFacts& policy);
+    /// Notes settings that were asked for before this recording began.
+    void note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
+
+    /// Begins the list of a new file, whose header no other thread knows yet, with settings carried over.
+    void start(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
+    /// Forgets which command was taken: for a header that has none.
+    void forget() { taken_.store(0, std::memory_order_relaxed); }
+
+  private:
+    void note(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
+
+    std::atomic<std::uint64_t> taken_{0};  // the CommandWord that was taken last
+    RecordingFile& file_;
+    RecordingRows& rows_;
+    system::ForkSafeLock lock_;  // for writing to the list and to the answer
+};
+
+}  // namespace fp32shim::record

@@ -1,0 +1,76 @@
+// The list of loaded programs and libraries in a recording: `fp32shim verify` judges by it what may have multiplied
+// past the shim.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "record/format/format.hpp"
+#include "record/write/file.hpp"
+#include "record/write/rows.hpp"
+#include "system/fork_safe_lock.hpp"
+
+namespace fp32shim::record {
+
+/// A program or library that is loaded.
+struct LoadedFile {
+    std::string_view path;                   ///< the loader's name of it; empty: the program itself
+    std::span<const std::uint8_t> build_id;  ///< empty: it has none
+    bool is_bound_past = false;              ///< a product that it calls is known to go past the shim
+};
+
+/// Notes loaded files, each once. A Recording hands it out where this process has a file. Thread-safe, but for
+/// start().
+class RecordingObjects {
+  public:
+    /// `program`: path of the program itself.
+    RecordingObjects(RecordingFile& file, RecordingRows& rows, const std::string& program)
+        : file_(file), rows_(rows), program_(program) {}
+
+    /// Adds the loaded files one after the other. While a walk lives, signals and other threads' walks wait.
+    class Walk {
+      public:
+        explicit Walk(RecordingObjects& objects) : objects_(objects), held_(objects.lock_) {}
+        /// Notes a file unless it is known. Never allocates from malloc.
+        void add(const LoadedFile& file);
+
+      private:
+        RecordingObjects& objects_;
+        const system::HeldLock held_;
+        std::uint32_t next_ = 0;  // the likely place of the next file: files come in the order of the last walk
+    };
+    void note(const LoadedFile& file) { Walk(*this).add(file); }
+
+    /// Notes that the list has everything that is loaded now. `stamp`: tells this state of the process from others;
+    /// not 0.
+    void note_complete(std::uint64_t stamp);
+    /// Returns the stamp of the last note_complete(); 0: there was none.
+    std::uint64_t stamp() const { return stamp_.load(std::memory_order_acquire); }
+    /// Notes that some loaded object could not be noted.
+    void note_missed() { file_.set_flag(format::flag_objects_missed); }
+    /// Notes that the program got the address of a function past the shim, so that calls of it are not seen.
+    void note_lookup_past() { file_.set_flag(format::flag_lookup_past); }
+
+    /// Begins an empty list, for a new file that no other thread knows yet.
+    void start();
+
+  private:
+    format::ObjectRecord* find(const LoadedFile& file, format::StringId path, std::uint32_t& next) const;
+    format::ObjectSegment* segment_for_one_more();
+    void add(const LoadedFile& file, format::StringId path);
+
+    RecordingFile& file_;
+    RecordingRows& rows_;
+    const std::string& program_;
+    std::atomic<std::uint64_t> stamp_{0};
+    // Under lock_: the published objects, in their segments.
+    system::ForkSafeLock lock_;
+    std::uint32_t count_ = 0;
+    format::ObjectSegment* segments_[format::object_segment_limit] = {};
+    RecordingFile::Segment newest_;
+};
+
+}  // namespace fp32shim::record

@@ -1,0 +1,148 @@
+#include "record/write/thread_writer.hpp"
+
+#include <iterator>
+#include <type_traits>
+
+#include "record/write/memory.hpp"
+#include "system/raw_syscall.hpp"
+
+namespace fp32shim::record {
+
+using format::CounterRecord;
+using format::CounterSegment;
+using format::EventSegment;
+using format::SegmentKind;
+
+static_assert(std::is_standard_layout_v<ThreadWriter>, "all zeros is a state of its own: a forked child sees that");
+
+namespace {
+
+constexpr std::size_t first_by_row_capacity = 512;
+
+std::uint32_t hash_of_row(std::uint32_t row) { return row * 0x9e3779b1U; }
+
+}  // namespace
+
+void ThreadWriter::begin_slot(RecordingFile& file, std::uint32_t slot, const RecordingFile::Segment& first) {
+    thread_ = system::raw::gettid();
+    slot_ = slot;
+    begin_counters(file, first);
+    use_counters(format::overflow_row);
+}
+
+// ---- counters ----------------------------------------------------------------------------------------------------
+
+CountersNumber ThreadWriter::counters_of_row(RecordingFile& file, std::uint32_t row) {
+    if (row == format::overflow_row) return overflow_counters;
+    if (const CountersNumber known = find_by_row(row); known != overflow_counters) return known;
+    if (2 * (by_row_used_ + 1) > by_row_capacity_ && !enlarge_by_row()) return overflow_counters;
+    if (!has_room_for_counters(file)) return overflow_counters;
+    const CountersNumber made = use_counters(row);
+    insert_by_row(made);
+    return made;
+}
+
+CountersNumber ThreadWriter::find_by_row(std::uint32_t row) const {
+    if (by_row_capacity_ == 0) return overflow_counters;
+    const std::size_t mask = by_row_capacity_ - 1;
+    for (std::size_t place = hash_of_row(row) & mask; by_row_[place] != 0; place = (place + 1) & mask)
+        if (counters(by_row_[place]).row_plus_one == row + 1) return by_row_[place];
+    return overflow_counters;
+}
+
+void ThreadWriter::insert_by_row(CountersNumber counters) {
+    const std::size_t mask = by_row_capacity_ - 1;
+    std::size_t place = hash_of_row(this->counters(counters).row_plus_one - 1) & mask;
+    while (by_row_[place] != 0) place = (place + 1) & mask;
+    by_row_[place] = counters;
+    ++by_row_used_;
+}
+
+bool ThreadWriter::enlarge_by_row() {
+    CountersNumber* const before = by_row_;
+    const std::size_t capacity_before = by_row_capacity_;
+    const std::size_t capacity = capacity_before == 0 ? first_by_row_capacity : 2 * capacity_before;
+    auto* pages =
+        static_cast<CountersNumber*>(map_private_pages(capacity * sizeof(CountersNumber), InChild::nothing));
+    if (pages == nullptr) return false;
+    by_row_ = pages;
+    by_row_capacity_ = capacity;
+    by_row_used_ = 0;
+    for (std::size_t place = 0; place < capacity_before; ++place)
+        if (before[place] != 0) insert_by_row(before[place]);
+    if (before != nullptr) unmap_pages(before, capacity_before * sizeof(CountersNumber));
+    return true;
+}
+
+/// Takes the next unused counters of the newest segment. Precondition: it has some.
+CountersNumber ThreadWriter::use_counters(std::uint32_t row) {
+    const CountersNumber number = (counter_segment_count_ - 1) << counters_place_bits | counters_used_++;
+    CounterRecord& made = counters(number);
+    made.shortest = UINT64_MAX;
+    std::atomic_ref(made.row_plus_one).store(row + 1, std::memory_order_release);
+    return number;
+}
+
+/// Returns true if the newest segment, which may be made here, has space for one more.
+bool ThreadWriter::has_room_for_counters(RecordingFile& file) {
+    const bool is_full = counters_used_ == CounterSegment::capacity;
+    const std::uint32_t end = format::offset_of_entry<CounterRecord>(counters_used_ + 1);
+    if (!is_full && end <= counters_room_) return true;
+    if (ticks() < counters_retry_at_) return false;
+    if (is_full && counter_segment_count_ == std::size(counter_segments_)) return false;
+    bool has_room = false;
+    if (is_full) {
+        const RecordingFile::Segment got = file.map_new_segment(RecordingFile::Space::whole);
+        has_room = got.address != nullptr;
+        if (has_room) begin_counters(file, got);
+    } else {
+        has_room = file.grow(newest_counters_, end, counters_room_);
+    }
+    if (!has_room) counters_retry_at_ = file.in_a_second();
+    return has_room;
+}
+
+void ThreadWriter::begin_counters(RecordingFile& file, const RecordingFile::Segment& got) {
+    auto* segment = static_cast<CounterSegment*>(got.address);
+    segment->header.slot = slot_;
+    segment->header.sequence = counter_segment_count_;
+    segment->header.thread = thread_;
+    file.publish(segment->header, SegmentKind::counters);
+    counter_segments_[counter_segment_count_++] = segment;
+    newest_counters_ = got.number;
+    counters_room_ = got.room;
+    counters_used_ = 0;
+}
+
+// ---- events ------------------------------------------------------------------------------------------------------
+
+bool ThreadWriter::make_ring(RecordingFile& file) {
+    auto* ring = static_cast<EventSegment*>(file.map_new_segment(RecordingFile::Space::whole).address);
+    if (ring == nullptr) return false;
+    ring->header.slot = slot_;
+    ring->header.thread = thread_;
+    file.publish(ring->header, SegmentKind::ring);
+    ring_ = ring;
+    next_event_ = ring->entries;
+    events_end_ = ring->entries + EventSegment::capacity;
+    return true;
+}
+
+bool ThreadWriter::append_ring(RecordingFile& file) {
+    EventSegment& ring = *ring_;
+    format::SegmentHeader header{};
+    header.kind = static_cast<std::uint32_t>(SegmentKind::events);
+    header.slot = slot_;
+    header.sequence = event_segments_;
+    header.count = EventSegment::capacity;
+    header.thread = ring.header.thread;
+    header.first_time = ring.entries[0].time;
+    header.last_time = last_time_;
+    if (file.append_events(header, ring.entries) == RecordingFile::Appended::no_room) return false;
+    std::atomic_ref(ring.header.count).store(++event_segments_, std::memory_order_relaxed);
+    std::atomic_ref(ring.header.thread).store(thread_, std::memory_order_relaxed);
+    next_event_ = ring.entries;
+    return true;
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,102 @@
+// One thread's slot in a recording's file: its counters, its ring of events, and its table of known keys. Recording
+// decides when a call is counted; here is where it goes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "record/format/clock.hpp"
+#include "record/format/format.hpp"
+#include "record/write/file.hpp"
+#include "record/write/keys.hpp"
+
+namespace fp32shim::record {
+
+/// Writes the calls of one thread. Made by Recording::attach(), in zeroed pages. A forked child sees all of it as
+/// zeros again, which is a writer that has no slot yet.
+class alignas(64) ThreadWriter {
+  public:
+    ThreadWriter(const ThreadWriter&) = delete;
+    ThreadWriter& operator=(const ThreadWriter&) = delete;
+
+  private:
+    friend class Recording;
+
+    format::CounterRecord& counters(CountersNumber number) const {
+        return counter_segments_[number >> counters_place_bits]->entries[number & ((1U << counters_place_bits) - 1)];
+    }
+    /// Returns the counters of a key; nullptr: it is not known. Precondition: the caller has set is_busy_.
+    [[gnu::always_inline]] format::CounterRecord* find_counters(std::uint64_t key) {
+        const CountersNumber number = keys_.find(key);
+        return number == KnownKeys::none ? nullptr : &counters(number);
+    }
+    /// Returns the counters of a row, which are made if need be; overflow_counters: there is no room for them.
+    CountersNumber counters_of_row(RecordingFile& file, std::uint32_t row);
+
+    /// Returns true if the ring has a place for one more event.
+    [[gnu::always_inline]] bool has_place_for_event() const { return next_event_ != events_end_; }
+    /// Returns true if there was no room for events a moment ago: then none is looked for.
+    [[gnu::always_inline]] bool drops_events() const { return ring_ != nullptr && ticks() < retry_at_; }
+    [[gnu::always_inline]] void drop_event() {
+        const std::atomic_ref dropped(ring_->header.dropped);
+        dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    /// Precondition: has_place_for_event().
+    [[gnu::always_inline]] void put_event(std::uint64_t time, std::uint64_t duration_row) {
+        // Times rise even where the counter did not: by them a reader tells this round of the ring from the last.
+        if (time <= last_time_) time = last_time_ + 1;
+        format::EventRecord& event = *next_event_;
+        std::atomic_ref(event.duration_row).store(duration_row, std::memory_order_relaxed);
+        std::atomic_ref(event.time).store(time, std::memory_order_release);
+        last_time_ = time;
+        ++next_event_;
+    }
+
+    /// Gives a zeroed writer slot number `slot`, whose first segment is `first`, and the overflow row's counters.
+    void begin_slot(RecordingFile& file, std::uint32_t slot, const RecordingFile::Segment& first);
+    /// Makes the ring. Returns false if there is no room.
+    bool make_ring(RecordingFile& file);
+    /// Puts the full ring into the file, and begins it anew. Returns false if there is no room.
+    bool append_ring(RecordingFile& file);
+
+    CountersNumber find_by_row(std::uint32_t row) const;
+    void insert_by_row(CountersNumber counters);
+    bool enlarge_by_row();
+    CountersNumber use_counters(std::uint32_t row);
+    void begin_counters(RecordingFile& file, const RecordingFile::Segment& got);
+    bool has_room_for_counters(RecordingFile& file);
+
+    // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
+    std::atomic<bool> is_busy_;  // the members below are in use: a signal handler must leave them alone
+    KnownKeys keys_;
+    format::EventRecord* next_event_;
+    format::EventRecord* events_end_;
+    std::uint64_t last_time_;  // of the last event
+
+    std::atomic<std::uint32_t> is_taken_;  // 1: some thread has this writer
+    std::int32_t thread_;
+    std::uint32_t slot_;
+    ThreadWriter* next_;                   // in Recording::writers_
+    std::uint32_t counter_segment_count_;  // 0: the writer has no slot, as in a forked child
+    std::uint32_t counters_used_;          // entries of the newest segment of counters
+    std::uint32_t counters_room_;          // bytes of it that there is space for
+    std::uint32_t newest_counters_;        // its number in the file
+    format::EventSegment* ring_;
+    std::uint32_t event_segments_;     // how often the ring was full
+    std::uint64_t retry_at_;           // ticks: no attempt to get room for events, or for a slot, before
+    std::uint64_t counters_retry_at_;  // ticks: no attempt to get room for counters before
+    // The slot's counters by row: open addressing, by the last bits of the row's hash. 0: free, since those are the
+    // overflow row's.
+    CountersNumber* by_row_;
+    std::size_t by_row_capacity_;  // a power of two, or 0
+    std::size_t by_row_used_;
+
+    // Last, since few threads use more than its beginning. Room for one of each row.
+    format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];
+};
+
+/// The counters of the overflow row: the first of every slot.
+inline constexpr CountersNumber overflow_counters = 0;
+
+}  // namespace fp32shim::record

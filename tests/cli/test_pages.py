@@ -1,0 +1,54 @@
+"""The pages: links lead somewhere, files that are named exist, and the README stays one that is read."""
+
+import re
+
+import pytest
+
+import shim
+
+PAGES = [page for page in [*shim.ROOT.glob("*.md"), *(shim.ROOT / "docs").rglob("*.md"), shim.ROOT / "examples/README.md"]]
+FOLDERS = ("bench", "cli", "cmake", "config", "docs", "examples", "policy", "record", "shim", "system", "tests")
+
+
+def anchors(page):
+    """GitHub's names of the headings of a page."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def name_of(page):
+    return str(page.relative_to(shim.ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_of_a_page_leads_somewhere(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if link.startswith("http"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_file_that_a_page_names_exists(page):
+    for path in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+)`", page.read_text()):
+        if "NAME" not in path:
+            assert any((folder / path).exists() for folder in (shim.ROOT, page.parent)), path
+
+
+def test_every_page_can_be_reached_from_the_readme():
+    reached, waiting = set(), [shim.ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop().resolve()
+        if page in reached:
+            continue
+        reached.add(page)
+        links = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text())
+        waiting += [page.parent / link for link in links if not link.startswith("http")]
+    assert {page.resolve() for page in PAGES} <= reached
+
+
+def test_the_readme_has_900_words_at_most():
+    assert len((shim.ROOT / "README.md").read_text().split()) <= 900

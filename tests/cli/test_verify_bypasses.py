@@ -1,0 +1,532 @@
+"""fp32shim verify: what may have multiplied past the shim makes a recording inconclusive, and is named."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import textwrap
+
+import pytest
+
+import shim
+from command import COMMAND, environment, fp32shim
+
+PRODUCT = """
+    void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    static float a[16], b[16], c[16];
+    void run(void) { cblas_sgemm(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4); }
+"""
+
+PRODUCT_THROUGH_TABLE = """
+    typedef void product(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    product cblas_sgemm;
+    product* table[] = {cblas_sgemm, cblas_sgemm};
+    static float a[16], b[16], c[16];
+    void run(void) { table[1](101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4); }
+"""
+PRODUCT_BY_NAME = """
+    #include <dlfcn.h>
+    #include <stdlib.h>
+    typedef void product(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    static float a[16], b[16], c[16];
+    void run(void) {
+        product* found = dlsym(dlopen(getenv("FP32SHIM_TEST_LIBRARY"), RTLD_NOW), "cblas_sgemm");
+        found(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4);
+    }
+"""
+
+
+def build(output, source, *words):
+    compiler = shim.tool("cc", "gcc")
+    subprocess.run([compiler, "-x", "c", "-", "-o", output, *map(str, words)], input=textwrap.dedent(source), text=True,
+                   check=True)
+    return output
+
+
+def plugin(path, source=PRODUCT):
+    return build(path, source, "-shared", "-fPIC", "-Wl,--no-as-needed", "-x", "none", shim.blas_library("reference"))
+
+
+def record(log, *words, status=0, **settings):
+    done = subprocess.run([COMMAND, "run", "--quiet", "--pin", "--log", log, "--", *words], capture_output=True, text=True,
+                          check=False, env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), **settings))
+    assert done.returncode == status, done.stderr
+    return log
+
+
+def load(log, *words):
+    return record(log, shim.client("loader"), *words)
+
+
+def verify(*words):
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "json", *words)
+    assert result.json["verdict"] == {0: "shown", 1: "violated", 3: "inconclusive"}[result.returncode]
+    return result
+
+
+def bypasses(result):
+    return sorted({bypass["bypass"] for bypass in result.json["bypasses"]})
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "run.fp32rec"
+
+
+@pytest.fixture
+def numpy_product(tmp_path):
+    shim.need(shim.has_module("numpy"), "no numpy")
+    script = tmp_path / "product.py"
+    script.write_text("import numpy, os, sys\na = numpy.ones((9, 9), numpy.float32)\na @ a\nexec(' '.join(sys.argv[1:]))\n")
+    return [shim.SYSTEM_PYTHON, script]
+
+
+def test_numpy_multiplies_on_no_bypass(log, numpy_product):
+    result = verify(record(log, *numpy_product))
+    assert (result.returncode, result.json["calls_shown"], result.json["bypasses"]) == (0, 1, [])
+
+
+def test_torch_has_onednn_and_the_verdict_names_what_was_assumed(log):
+    torch = "import torch; a = torch.ones(9, 9); a @ a"
+    shim.need(subprocess.run([shim.SYSTEM_PYTHON, "-c", torch], check=False, capture_output=True).returncode == 0,
+              "no torch")
+    record(log, shim.SYSTEM_PYTHON, "-c", torch)
+    result = verify(log)
+    assert result.returncode == 3 and "oneDNN" in bypasses(result)
+    assumptions = [word for bypass in bypasses(result) for word in ("--assume-unused", bypass.upper())]
+    result = verify(*assumptions, log)
+    assert (result.returncode, result.json["bypasses"]) == (0, [])
+    text = fp32shim("verify", "--at-least", "fp32", *assumptions, log).stdout
+    assert text.startswith("Shown: ") and "Assumed not to have multiplied below fp32" in text and "oneDNN" in text.split("Assumed")[1]
+
+
+def test_a_bypass_that_does_not_exist_is_refused_with_those_that_do(log):
+    result = fp32shim("verify", "--at-least", "fp32", "--assume-unused", "onedn", log)
+    assert (result.returncode, len(result.lines)) == (2, 1)
+    assert 'did you mean "oneDNN"?' in result.stderr
+
+
+def test_a_violation_is_one_whatever_else_was_loaded(log, tmp_path):
+    bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
+    subprocess.run([COMMAND, "run", "-q", "--precision", "high", "--cpu", "emulate", "--log", log, "--",
+                    shim.client("loader"), f"local={bypass}", f"run={bypass}"], check=True,
+                   env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
+    assert verify(log).returncode == 1
+
+
+def test_a_bypass_that_was_unloaded_before_the_end_is_known(log, tmp_path):
+    seen = plugin(tmp_path / "libseen.so")
+    bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; } void run(void) {}')
+    load(log, f"local={seen}", f"run={seen}", f"local={bypass}", f"run={bypass}", f"close={bypass}")
+    result = verify(log)
+    assert bypasses(result) == ["oneDNN"]
+    reason = result.json["bypasses"][0]["reason"]
+    assert reason.startswith(f"in {bypass}: multiplies")
+    assert f"\n- oneDNN: {reason}\n" in fp32shim("verify", "--at-least", "fp32", log).stdout
+
+
+def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    bypass = plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    cublas = plugin(tmp_path / "libstatic.so", 'const char* mark(void) { return "CUBLASLT_LOG_LEVEL"; } void run(void) {}')
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", f"local={bypass}", f"local={driver}", f"local={cublas}"]
+    load(tmp_path / "pinned.fp32rec", *words)
+    subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "not.fp32rec", "--", shim.client("loader"), *words], check=True,
+                   env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), NVIDIA_TF32_OVERRIDE="0"))
+    onednn = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT"
+    both = "NVIDIA_TF32_OVERRIDE=0, CUBLAS_EMULATE_SINGLE_PRECISION=0"
+    for name, expected, lines in [
+            ("pinned", [[onednn], both.split(", ")],
+             [f"  -> pinned by its environment: {entries}" for entries in (onednn, both)]),
+            ("not", [[], []],  # static cuBLAS needs both of its variables
+             [f"  -> {onednn} keeps it at float32", "  -> NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"])]:
+        log = tmp_path / f"{name}.fp32rec"
+        result = verify(log)
+        assert (result.returncode, bypasses(result)) == (3, ["oneDNN", "static-cuBLAS"])
+        assert [bypass["pinned_by"] for bypass in result.json["bypasses"]] == expected
+        text = fp32shim("verify", "--at-least", "fp32", log).stdout
+        assert [line for line in text.splitlines() if line.startswith("  -> ")] == lines
+    assumed = fp32shim("verify", "--at-least", "fp32", "--assume-unused", "oneDNN", "--assume-unused", "static-cuBLAS",
+                       tmp_path / "pinned.fp32rec")
+    assert assumed.returncode == 0 and f"; pinned by its environment: {onednn}\n" in assumed.stdout
+    # Processes with and without them are not one entry.
+    assert [len(bypass["recordings"]) for bypass in verify(tmp_path).json["bypasses"]] == [1] * 4
+
+
+def test_kernels_for_gpus_count_only_where_a_driver_was_loaded(tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    bypasses = [plugin(tmp_path / name, "void run(void) {}") for name in ("libcudnn.so.9", "libtriton.so", "libmlx.so")]
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", *(f"local={bypass}" for bypass in bypasses)]
+    assert verify(load(tmp_path / "without.fp32rec", *words)).returncode == 0
+    result = verify(load(tmp_path / "with.fp32rec", *words, f"local={driver}"))
+    assert (result.returncode, bypasses(result)) == (3, ["MLX", "Triton", "cuDNN"])
+    assert all(bypass["pinned_by"] for bypass in result.json["bypasses"])
+    text = fp32shim("verify", "--at-least", "fp32", tmp_path / "with.fp32rec").stdout
+    assert "TRITON_F32_DEFAULT=ieee is the precision of Triton's tl.dot where a kernel names none; not of" in text
+    assert verify("--assume-unused", "triton,MLX,cuDNN", tmp_path / "with.fp32rec").returncode == 0
+    refused = fp32shim("verify", "--at-least", "fp32", "--assume-unused", "Triton,MLY", tmp_path / "with.fp32rec")
+    assert refused.returncode == 2 and 'did you mean "MLX"?' in refused.stderr
+
+
+@pytest.mark.parametrize("name, word", [
+    ("libcudnn_graph.so.9", "cuDNN"), ("libcudnn_ops_infer.so.8", "cuDNN"), ("libcutensor.so.2", "cuTENSOR"),
+    ("xla_cuda_plugin.so", "XLA-GPU"), ("libnvinfer.so.10", "TensorRT")])
+def test_no_pin_proves_anything_of_kernels_that_a_library_has_itself(name, word, tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    bypass = plugin(tmp_path / name, "void run(void) {}")
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    result = verify(load(tmp_path / "a.fp32rec", f"local={product}", f"run={product}", f"local={driver}",
+                         f"local={bypass}"))
+    assert (result.returncode, bypasses(result)) == (3, [word])
+    assert result.json["bypasses"][0]["pinned_by"]
+
+
+@pytest.mark.parametrize("mark, word", [
+    ("__cublas$lt$matmul", "XLA-GPU"), ("CUTENSOR_DISABLE_PLAN_CACHE", "cuTENSOR"), ("CUDNN_NVTX_LEVEL", "cuDNN")])
+def test_kernels_for_gpus_are_known_wherever_they_are_linked_in(mark, word, tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    tensorflow = plugin(tmp_path / "libtensorflow_cc.so.2",
+                        f'const char* mark(void) {{ return "{mark}"; }} void run(void) {{}}')
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", f"local={tensorflow}"]
+    assert verify(load(tmp_path / "without.fp32rec", *words)).returncode == 0
+    result = verify(load(tmp_path / "with.fp32rec", *words, f"local={driver}"))
+    assert (result.returncode, bypasses(result)) == (3, [word])
+
+
+@pytest.mark.parametrize("name", ["librocblas.so.4", "libhipblaslt.so.0", "libMIOpen.so.1"])
+def test_libraries_for_gpus_of_amd_are_doubts(name, tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    bypass = plugin(tmp_path / name, "void run(void) {}")
+    driver = plugin(tmp_path / "libamdhip64.so.6", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", f"local={bypass}"]
+    assert verify(load(tmp_path / "without.fp32rec", *words)).returncode == 0
+    result = verify(load(tmp_path / "with.fp32rec", *words, f"local={driver}"))
+    assert (result.returncode, bypasses(result)) == (3, ["AMD-BLAS"])
+
+
+def test_processes_with_a_pin_and_without_it_are_two_entries(tmp_path):
+    product = plugin(tmp_path / "libproduct.so")
+    words = [f"local={product}", f"run={product}", f"local={plugin(tmp_path / 'libmlx.so', 'void run(void) {}')}",
+             f"local={plugin(tmp_path / 'libcuda.so.1', 'void run(void) {}')}"]
+    load(tmp_path / "pinned.fp32rec", *words)
+    subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "not.fp32rec", "--", shim.client("loader"), *words],
+                   check=True, env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
+    entries = verify(tmp_path).json["bypasses"]
+    assert sorted(entry["pinned_by"] for entry in entries) == [[], ["MLX_ENABLE_TF32=0"]]
+
+
+def changed(recording, copy, **bytes_of_row_1):
+    """A copy with bytes of its first row's record changed."""
+    content = bytearray(recording.read_bytes())
+    row = next(segment + 64 + 96 for segment in range(65536, len(content), 65536) if content[segment] == 2)
+    for name, value in bytes_of_row_1.items():
+        content[row + {"dtype": 74, "device": 75, "requested": 76, "applied": 77, "how": 79, "reason": 81}[name]] = value
+    copy.write_bytes(content)
+    return copy
+
+
+def test_a_row_that_contradicts_itself_shows_nothing(tmp_path):
+    numpy = "import numpy; a = numpy.ones((9, 9), numpy.float32); a @ a"
+    shim.need(shim.has_module("numpy"), "no numpy")
+    log = tmp_path / "a.fp32rec"
+    subprocess.run([COMMAND, "run", "-q", "--precision", "high", "--cpu", "emulate", "--log", log, "--",
+                    shim.SYSTEM_PYTHON, "-c", numpy], check=True, env=environment())
+    assert verify(log).returncode == 1
+    (tmp_path / "changed").mkdir()
+    copy = tmp_path / "changed/a.fp32rec"
+    for bytes_of_row in ({"applied": 0}, {"applied": 0, "how": 0}, {"applied": 0, "how": 3}, {"applied": 0, "dtype": 2},
+                         {"applied": 0, "how": 77}, {"applied": 5, "how": 0, "reason": 9}):
+        result = verify(changed(log, copy, **bytes_of_row))
+        assert result.returncode == 3, (bytes_of_row, result.stdout)
+        assert any("contradicts itself" in doubt["reason"] for doubt in result.json["doubts"]), bytes_of_row
+    assert "A recording is no seal" in verify(log).json["scope"]
+
+
+def test_the_json_names_what_was_judged(tmp_path, numpy_product):
+    log = record(tmp_path / "run.fp32rec", *numpy_product)
+    judged, = verify(log).json["processes"]
+    assert judged["recording"] == str(log) and judged["sha256"] == hashlib.sha256(log.read_bytes()).hexdigest()
+    assert judged["program"] == os.path.realpath(shim.SYSTEM_PYTHON) and str(numpy_product[1]) in judged["command"]
+    assert judged["host"] == os.uname().nodename and judged["pid"] > 0 and judged["calls"] == 1
+    assert judged["began"] <= judged["first_call"] <= judged["last_call"]
+    build_ids = {file["path"]: file["build_id"] for file in judged["files"]}
+    assert any("libblas" in path and build_id for path, build_id in build_ids.items())
+
+
+def test_run_sets_what_pins_other_libraries_and_the_recording_says_so(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    product = plugin(tmp_path / "libproduct.so")
+    record(log, shim.client("loader"), f"local={product}", f"run={product}", JAX_DEFAULT_MATMUL_PRECISION="bfloat16")
+    report = fp32shim("report", "--format", "json", log).json
+    assert set(report["processes"][0]["pinned_by"]) == {
+        "ONEDNN_DEFAULT_FPMATH_MODE=STRICT", "NVIDIA_TF32_OVERRIDE=0", "CUBLAS_EMULATE_SINGLE_PRECISION=0",
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0", "TRITON_F32_DEFAULT=ieee", "CUPY_TF32=0",
+        "JAX_DEFAULT_MATMUL_PRECISION=highest", "MLX_ENABLE_TF32=0"}
+
+
+@pytest.mark.parametrize("variable, value, pinned", [
+    ("TRITON_F32_DEFAULT", "tf32x3", "ieee"), ("CUPY_TF32", "1", "0"), ("MLX_ENABLE_TF32", "1", "0"),
+    ("JAX_DEFAULT_MATMUL_PRECISION", "tensorfloat32", "highest")])
+def test_doctor_knows_the_variables_of_libraries_that_compile_kernels(variable, value, pinned):
+    text = fp32shim("doctor", env={variable: value}).stdout
+    assert f"{variable}={value}" in text and f"{variable}={pinned}, which" in text.replace("\n", " ")
+    assert f"{variable}={pinned}" not in fp32shim("doctor", env={variable: pinned}).stdout
+
+
+def test_a_program_without_a_product_leaves_a_recording_that_says_what_was_loaded(tmp_path):
+    bypass = plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    done = subprocess.run([COMMAND, "run", "--log", tmp_path / "a.fp32rec", "--", shim.client("loader"), f"local={bypass}"],
+                          capture_output=True, text=True, check=True, env=environment())
+    assert "no float32 matrix product was recorded" in done.stderr
+    assert "oneDNN in libdnnl.so.3" in done.stderr and "float64" not in done.stderr
+    result = verify(tmp_path / "a.fp32rec")
+    assert (result.returncode, bypasses(result)) == (3, ["oneDNN"])
+    for options, ends in ((["-q"], "raise SystemExit(5)"), ([], "import os; os._exit(5)")):
+        log = tmp_path / f"{len(options)}.fp32rec"
+        done = subprocess.run([COMMAND, "run", *options, "--log", log, "--", shim.SYSTEM_PYTHON, "-c", ends],
+                              capture_output=True, text=True, check=False, env=environment())
+        assert done.returncode == 5 and verify(log).returncode == 3
+
+
+def test_a_summary_names_what_was_loaded_beside_what_was_counted(tmp_path):
+    product, bypass = plugin(tmp_path / "libproduct.so"), plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    done = subprocess.run([COMMAND, "run", "--", shim.client("loader"), f"local={product}", f"run={product}", f"local={bypass}"],
+                          capture_output=True, text=True, check=True,
+                          env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
+    assert "Not counted, if it multiplied: oneDNN in libdnnl.so.3\n" in done.stderr
+
+
+def test_a_report_names_the_variables_that_pin_other_libraries(tmp_path):
+    pinned = {"NVIDIA_TF32_OVERRIDE": "0", "ONEDNN_DEFAULT_FPMATH_MODE": "ANY"}
+    for name, variables in (("a", pinned), ("b", {"NVIDIA_TF32_OVERRIDE": "1"})):
+        subprocess.run([shim.client("make_recording"), tmp_path / f"{name}.fp32rec", "summary",
+                        "sgemm_:8:native:fp32:as_requested:1"], check=True, env=environment(**variables), capture_output=True)
+    content = bytearray((tmp_path / "b.fp32rec").read_bytes())
+    content[111] = 0  # as of a writer that did not note them
+    content[48] ^= 1
+    (tmp_path / "c.fp32rec").write_bytes(content)
+    processes = fp32shim("report", "--format", "json", tmp_path).json["processes"]
+    assert [process["pinned_by"] for process in processes] == [["NVIDIA_TF32_OVERRIDE=0"], [], None]
+    text = fp32shim("report", tmp_path).stdout
+    assert text.count("pinned by its environment: NVIDIA_TF32_OVERRIDE=0 (1 recording)") == 1
+
+
+@pytest.mark.parametrize("is_closed", [False, True], ids=["left open", "closed"])
+@pytest.mark.parametrize("source", [PRODUCT, PRODUCT_THROUGH_TABLE], ids=["by call", "by table"])
+@pytest.mark.parametrize("way, expected", [("local", []), ("global", []), ("deepbind", ["bound-past"])])
+def test_a_library_that_is_bound_past_the_shim_is_named(log, tmp_path, way, expected, source, is_closed):
+    seen, other = plugin(tmp_path / "libseen.so"), plugin(tmp_path / "libother.so", source)
+    load(log, f"local={seen}", f"{way}={other}", f"run={seen}", f"run={other}", *([f"close={other}"] if is_closed else []))
+    result = verify(log)
+    assert bypasses(result) == expected
+    assert all("libother.so" in bypass["reason"] for bypass in result.json["bypasses"])
+
+
+def test_what_a_closed_library_brought_in_is_named_too(log, tmp_path):
+    seen = plugin(tmp_path / "libseen.so")
+    inner = plugin(tmp_path / "libinner.so", PRODUCT.replace("run", "run_inner"))
+    outer = build(tmp_path / "libouter.so", "void run_inner(void); void run(void) { run_inner(); }", "-shared", "-fPIC",
+                  "-x", "none", inner)
+    load(log, f"local={seen}", f"deepbind={outer}", f"run={seen}", f"run={outer}", f"close={outer}")
+    result = verify(log)
+    assert bypasses(result) == ["bound-past"] and "libinner.so" in result.json["bypasses"][0]["reason"]
+
+
+def test_addresses_of_functions_in_a_program_at_a_fixed_place_are_on_no_bypass(log, tmp_path):
+    table = plugin(tmp_path / "libtable.so", PRODUCT_THROUGH_TABLE)
+    program = build(tmp_path / "program", "void run(void); void cblas_sgemm(void); void* volatile address;"
+                    "int main(void) { address = cblas_sgemm; run(); return 0; }", "-fno-pic", "-no-pie",
+                    "-Wno-builtin-declaration-mismatch", f"-Wl,-rpath,{tmp_path}", "-x", "none", table,
+                    shim.blas_library("reference"))
+    result = verify(record(log, program))
+    assert (result.returncode, result.json["calls_shown"], bypasses(result)) == (0, 1, [])
+
+
+# What may come before the shim in LD_PRELOAD: something that multiplies, and ways to go on to the next.
+MULTIPLIES = """
+    void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
+                     int ldb, float beta, float* c, int ldc) { c[0] = alpha * a[0] * b[0]; }
+"""
+GOES_ON_BY_NAME = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    typedef void product(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
+                     int ldb, float beta, float* c, int ldc) {
+        product* next = dlsym(RTLD_NEXT, "cblas_sgemm");
+        next(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    }
+"""
+GOES_ON_BY_A_CALL = """
+    void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
+                const float*, const int*, const float*, float*, const int*);
+    void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
+                     int ldb, float beta, float* c, int ldc) {
+        sgemm_("N", "N", &n, &m, &k, &alpha, b, &ldb, a, &lda, &beta, c, &ldc);
+    }
+"""
+
+
+@pytest.mark.parametrize("source, is_past", [(MULTIPLIES, True), (GOES_ON_BY_NAME, False), (GOES_ON_BY_A_CALL, False)],
+                         ids=["multiplies", "goes on by name", "goes on by a call"])
+def test_a_library_that_is_preloaded_before_the_shim_is_past_it_unless_it_goes_on(log, tmp_path, source, is_past):
+    earlier = build(tmp_path / "libearlier.so", source, "-shared", "-fPIC")
+    direct, by_name = plugin(tmp_path / "libdirect.so"), plugin(tmp_path / "libbyname.so", PRODUCT_BY_NAME)
+    library = shim.blas_library("reference")
+    subprocess.run([shim.client("loader"), f"global={direct}", f"run={direct}", f"local={by_name}", f"run={by_name}"],
+                   check=True, env=environment(LD_PRELOAD=f"{earlier}:{shim.LIBRARY}", FP32_MATMUL_LOG=log,
+                                               FP32_MATMUL_PRECISION="highest", FP32SHIM_TEST_LIBRARY=library,
+                                               LD_LIBRARY_PATH=library.parent))
+    result = verify(log)
+    assert bypasses(result) == (["bound-past"] if is_past else [])
+    assert result.json["calls_shown"] == (1 if is_past else 2)
+
+
+@pytest.mark.parametrize("words", [[], ["-rdynamic"]], ids=["hidden", "exported"])
+def test_a_blas_inside_the_program_is_named(log, tmp_path, words):
+    # The library's BLAS has no sgemm_ whose reference could lead into the program.
+    blas = build(tmp_path / "libsmallblas.so", MULTIPLIES + "int cblas_isamax(long n, const float* x, int step)"
+                 " { return (int)n > 1; }", "-shared", "-fPIC")
+    library = build(tmp_path / "libmultiplies.so", PRODUCT, "-shared", "-fPIC", "-x", "none", blas)
+    program = build(tmp_path / "program", "__attribute__((noinline)) void sgemm_(void) { __asm__(\"\"); } void run(void);"
+                    "int main(void) { sgemm_(); run(); return 0; }", *words, f"-Wl,-rpath,{tmp_path}",
+                    f"-Wl,-rpath-link,{tmp_path}", "-x", "none", library)
+    result = verify(record(log, program))
+    assert bypasses(result) == ["static-BLAS"] and str(program) in result.json["bypasses"][0]["reason"]
+
+
+def test_of_a_program_that_executed_another_one_the_doubt_says_so(tmp_path, numpy_product):
+    log = tmp_path / "run.%p.fp32rec"
+    record(log, *numpy_product, "os.execv(sys.executable, [sys.executable, sys.argv[0], 'pass'])")
+    first, second = sorted(tmp_path.glob("*.fp32rec"), key=lambda path: ".1." in path.name)
+    (tmp_path / "alone").mkdir()
+    alone = shutil.copy2(second, tmp_path / "alone")  # beside the first, both would be judged
+    assert verify(alone).returncode == 0
+    both = verify(first, second).json
+    assert (both["calls_shown"], [bypass["recordings"] for bypass in both["bypasses"]]) == (2, [[str(first)]])
+    assert "the process became another program by exec" in both["bypasses"][0]["reason"]
+    pathlib.Path(alone).unlink()
+    alone = shutil.copy2(first, tmp_path / "alone")
+    assert "was killed, or ended without" in verify(alone).json["bypasses"][0]["reason"]
+
+
+def test_closing_costs_little_however_many_libraries_are_loaded(log, tmp_path, numpy_product):
+    first = build(tmp_path / "lib0.so", "int nothing;", "-shared", "-fPIC")
+    for i in range(1, 300):
+        shutil.copy(first, tmp_path / f"lib{i}.so")
+    cost = f"""
+import _ctypes, time
+_ctypes.dlopen({str(first)!r}, 2)
+def round():
+    begin = time.perf_counter_ns()
+    _ctypes.dlclose(_ctypes.dlopen({str(first)!r}, 2))
+    return time.perf_counter_ns() - begin
+few = min(round() for _ in range(1000))
+for i in range(300): _ctypes.dlopen({str(tmp_path)!r} + f"/lib{{i}}.so", 2)
+many = min(round() for _ in range(1000))
+assert many < 30 * few, (few, many)
+"""
+    assert verify(record(log, *numpy_product, f"exec({cost!r})")).returncode == 0
+
+
+def test_a_function_that_is_looked_up_in_another_namespace_is_known(log, numpy_product):
+    library = shim.blas_library("reference")
+    look_up = f"""
+import ctypes, os
+libc = ctypes.CDLL(None)
+libc.dlmopen.restype = libc.dlsym.restype = ctypes.c_void_p
+handle = libc.dlmopen(ctypes.c_long(-1), {os.fsencode(library)!r}, os.RTLD_NOW)
+assert libc.dlsym(ctypes.c_void_p(handle), b"sgemm_")
+"""
+    result = verify(record(log, *numpy_product, f"exec({look_up!r})"))
+    assert (result.returncode, bypasses(result)) == (3, ["dlsym-past"])
+
+
+@pytest.mark.parametrize("end, status", [("os.kill(os.getpid(), 9)", -signal.SIGKILL), ("os._exit(4)", 4)])
+def test_what_was_loaded_before_a_kill_cannot_be_known(log, numpy_product, end, status):
+    record(log, *numpy_product, end, status=status)
+    result = verify(log)
+    assert (result.returncode, bypasses(result)) == (3, ["later"])
+    assert verify("--assume-unused", "later", log).returncode == 0
+
+
+def test_a_forked_child_knows_what_its_parent_had_loaded(tmp_path, log, numpy_product):
+    child = "child = os.fork(); a @ a; os.waitpid(child, 0) if child else None"
+    record(log, *numpy_product, child)
+    recordings = sorted(tmp_path.glob("*.fp32rec"))
+    assert len(recordings) == 2
+    result = verify(*recordings)
+    assert (result.returncode, result.json["calls_shown"], result.json["bypasses"]) == (0, 3, [])
+
+
+def test_a_library_that_was_changed_since_is_judged_by_its_name_and_that_is_said(log, tmp_path):
+    seen = plugin(tmp_path / "libseen.so")
+    dnnl = plugin(tmp_path / "libdnnl.so.9", "void run(void) {}")
+    load(log, f"local={seen}", f"run={seen}", f"local={dnnl}", f"run={dnnl}")
+    assert bypasses(verify(log)) == ["oneDNN"]
+    plugin(seen, "int something_else;" + PRODUCT)
+    dnnl.unlink()
+    result = verify(log)
+    assert bypasses(result) == ["oneDNN", "unread"]
+    reasons = "\n".join(bypass["reason"] for bypass in result.json["bypasses"] if bypass["bypass"] == "unread")
+    assert "libseen.so: the loaded file is another file now" in reasons
+    assert "libdnnl.so.9: the loaded file is not here" in reasons
+
+
+def test_bypasses_of_many_recordings_are_said_once(tmp_path):
+    bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
+    for name in "abc":
+        load(tmp_path / f"{name}.fp32rec", f"local={bypass}", f"run={bypass}")
+    result = verify(tmp_path)
+    assert len(result.json["bypasses"]) == 1
+    assert len(result.json["bypasses"][0]["recordings"]) == 3
+    text = fp32shim("verify", "--at-least", "fp32", tmp_path).stdout
+    assert f"\n- oneDNN: in {bypass}: " in text and "oneDNN in" not in text
+
+
+def test_the_start_of_a_forked_child_in_a_json_log_has_the_settings_after_a_reload(tmp_path, numpy_product):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\nname = "first"\n')
+    change = f"""
+import ctypes, os
+open({str(policy)!r}, "w").write('schema = 1\\nname = "second"\\ndefault = "highest"\\n')
+assert ctypes.CDLL({str(shim.LIBRARY)!r}).fp32shim_reload_policy() == 0
+child = os.fork()
+a @ a
+if child: os.waitpid(child, 0)
+"""
+    log = tmp_path / "run.jsonl"
+    record(log, *numpy_product, f"exec({change!r})", FP32_MATMUL_POLICY=policy)
+    starts = [line for line in map(json.loads, log.read_text().splitlines()) if line["event"] == "start"]
+    assert [(start["policy_name"], start["default_precision"], start["forked_from"]) for start in starts] == [
+        ("first", "native", None), ("second", "highest", starts[0]["pid"])]
+
+
+def test_changes_through_the_api_are_in_the_recording(tmp_path, log, numpy_product):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\nname = "first"\n')
+    change = f"""
+import ctypes
+api = ctypes.CDLL({str(shim.LIBRARY)!r})
+for _ in range(2):
+    assert api.fp32shim_set_precision(b"high") == 0
+    assert api.fp32shim_set_floor(b"tf32") == 0
+assert api.fp32shim_set_floor(b"bf16") == 0
+assert api.fp32shim_set_precision(None) == 0
+open({str(policy)!r}, "w").write('schema = 1\\nname = "second"\\n')
+assert api.fp32shim_reload_policy() == 0
+open({str(policy)!r}, "w").write("broken")
+assert api.fp32shim_reload_policy() != 0
+"""
+    record(log, *numpy_product, f"exec({change!r})", FP32_MATMUL_POLICY=policy, FP32_MATMUL_ON_ERROR="continue")
+    changes = fp32shim("report", "--format", "json", log).json["processes"][0]["changes"]
+    assert [(change["kind"], change["by"], change["precision"], change["floor"], change["policy_name"])
+            for change in changes] == [
+        ("set_precision", "program", "high", None, None), ("set_floor", "program", None, "tf32", None),
+        ("set_precision", "program", None, None, None), ("reload", "program", None, None, "second")]

@@ -1,0 +1,44 @@
+#include "cublaslt/layouts.hpp"
+
+#include <cstring>
+
+namespace stand_in {
+
+void initialize(MatmulDescriptor* descriptor, std::size_t size, cublasComputeType_t compute, cudaDataType scale) {
+    // A program of an older version left room for that version's descriptor, so no more is written.
+    std::size_t usable = MatmulDescriptor::smallest;
+    for (const std::size_t version : {std::size_t{96}, std::size_t{168}, sizeof(MatmulDescriptor)})
+        if (version <= size) usable = version;
+    MatmulDescriptor full{};
+    full.mark = MatmulDescriptor::valid;
+    full.size = static_cast<std::uint32_t>(usable);
+    full.compute_type = compute;
+    full.scale_type = scale;
+    full.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    full.bias_type = -1;
+    full.fill_mode = CUBLAS_FILL_MODE_FULL;
+    full.epilogue_aux_type = -1;
+    std::memcpy(static_cast<void*>(descriptor), &full, full.size);
+}
+
+void initialize(LayoutDescriptor* descriptor, cudaDataType type, std::uint64_t rows, std::uint64_t columns,
+                std::int64_t leading_dimension) {
+    *descriptor = {};
+    descriptor->mark = LayoutDescriptor::valid;
+    descriptor->type = type;
+    descriptor->rows = rows;
+    descriptor->columns = columns;
+    descriptor->leading_dimension = leading_dimension;
+    descriptor->batch_count = 1;
+}
+
+void initialize(PreferenceDescriptor* descriptor) {
+    *descriptor = {};
+    descriptor->mark = PreferenceDescriptor::valid;
+    descriptor->search_mode = CUBLASLT_SEARCH_BEST_FIT;
+    descriptor->reduction_schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
+    descriptor->alignment_a = descriptor->alignment_b = descriptor->alignment_c = descriptor->alignment_d = 256;
+    descriptor->implementation_mask = ~std::uint64_t{0};
+}
+
+}  // namespace stand_in

@@ -1,0 +1,86 @@
+// The stand-in's contents of cublasLt's opaque descriptors.
+//
+// A descriptor that was initialised in less space than the whole structure has fewer attributes: `size` says how many
+// bytes may be touched. The first 56 bytes of a matmul descriptor hold what every product needs.
+#pragma once
+
+#include <cstdint>
+
+#include "library_handle.hpp"
+
+namespace stand_in {
+
+struct MatmulDescriptor {
+    std::uint32_t mark;
+    std::uint32_t size;
+    std::int32_t compute_type;
+    std::int32_t scale_type;
+    std::int32_t pointer_mode;
+    std::uint32_t epilogue;
+    std::int32_t trans_a, trans_b;
+    const void* bias;
+    std::int64_t bias_batch_stride;
+    std::int32_t bias_type;
+    std::int32_t fill_mode;
+    // ---- 56 bytes
+    const void* scale_a;
+    const void* scale_b;
+    const void* scale_c;
+    const void* scale_d;
+    void* amax_d;
+    void* epilogue_aux;
+    std::int64_t epilogue_aux_leading_dimension;
+    std::int64_t epilogue_aux_batch_stride;
+    const void* epilogue_aux_scale;
+    void* epilogue_aux_amax;
+    std::int64_t alpha_vector_batch_stride;
+    const void* scale_d_out;
+    void* emulation_descriptor;
+    std::int32_t trans_c;
+    std::int32_t sm_count_target;
+    std::int32_t epilogue_aux_type;
+    std::int32_t scale_modes[5];  // A, B, C, D, aux
+    std::int32_t scale_d_out_mode;
+    std::int8_t fast_accumulation;
+
+    static constexpr std::uint32_t valid = 0x4d4d4453;
+    static constexpr std::size_t smallest = 56;
+};
+static_assert(offsetof(MatmulDescriptor, scale_a) == MatmulDescriptor::smallest);
+static_assert(sizeof(MatmulDescriptor) <= sizeof(cublasLtMatmulDescOpaque_t));
+
+struct LayoutDescriptor {
+    std::uint32_t mark;
+    std::int32_t type;
+    std::uint64_t rows, columns;
+    std::int64_t leading_dimension;
+    std::int64_t batch_stride;
+    std::int64_t plane_offset;
+    std::int32_t batch_count;
+    std::int16_t order;
+    std::int16_t batch_mode;
+
+    static constexpr std::uint32_t valid = 0x4c415953;
+};
+static_assert(sizeof(LayoutDescriptor) <= 64);
+
+struct PreferenceDescriptor {
+    std::uint32_t mark;
+    std::uint32_t search_mode;
+    std::uint64_t maximum_workspace;
+    std::uint32_t reduction_schemes;
+    std::uint32_t alignment_a, alignment_b, alignment_c, alignment_d;
+    float maximum_waves;
+    std::uint64_t implementation_mask;
+
+    static constexpr std::uint32_t valid = 0x50524653;
+};
+static_assert(sizeof(PreferenceDescriptor) <= 64);
+
+// Fills what of the structure has room in `size` bytes, which are at least `smallest`.
+void initialize(MatmulDescriptor* descriptor, std::size_t size, cublasComputeType_t compute, cudaDataType scale);
+void initialize(LayoutDescriptor* descriptor, cudaDataType type, std::uint64_t rows, std::uint64_t columns,
+                std::int64_t leading_dimension);
+void initialize(PreferenceDescriptor* descriptor);
+
+}  // namespace stand_in

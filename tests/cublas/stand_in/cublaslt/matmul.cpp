@@ -1,0 +1,200 @@
+// The stand-in of libcublasLt.so.13: the product.
+
+#include <algorithm>
+
+#include "cublaslt/algorithm.hpp"
+#include "environment.hpp"
+#include "products/kernel.hpp"
+
+namespace stand_in {
+namespace {
+
+// The 56 bytes that every descriptor has; what lies beyond them is taken by `size`.
+MatmulDescriptor full_copy(const MatmulDescriptor& descriptor) {
+    MatmulDescriptor full;
+    initialize(&full, sizeof full, static_cast<cublasComputeType_t>(descriptor.compute_type),
+               static_cast<cudaDataType>(descriptor.scale_type));
+    std::copy_n(reinterpret_cast<const std::byte*>(&descriptor), descriptor.size,
+                reinterpret_cast<std::byte*>(&full));
+    return full;
+}
+
+std::int64_t rows_of(const LayoutDescriptor& layout, int operation) {
+    return static_cast<std::int64_t>(operation == CUBLAS_OP_N ? layout.rows : layout.columns);
+}
+std::int64_t columns_of(const LayoutDescriptor& layout, int operation) {
+    return static_cast<std::int64_t>(operation == CUBLAS_OP_N ? layout.columns : layout.rows);
+}
+
+cublasStatus_t check(const LayoutDescriptor& layout) {
+    if (layout.order != CUBLASLT_ORDER_COL && layout.order != CUBLASLT_ORDER_ROW) return CUBLAS_STATUS_NOT_SUPPORTED;
+    const std::uint64_t inner = layout.order == CUBLASLT_ORDER_COL ? layout.rows : layout.columns;
+    if (layout.leading_dimension < static_cast<std::int64_t>(inner)) return CUBLAS_STATUS_INVALID_VALUE;
+    return layout.batch_count < 0 ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
+}
+
+bool known_epilogue(std::uint32_t epilogue) {
+    switch (epilogue) {
+        case CUBLASLT_EPILOGUE_DEFAULT:
+        case CUBLASLT_EPILOGUE_RELU:
+        case CUBLASLT_EPILOGUE_BIAS:
+        case CUBLASLT_EPILOGUE_RELU_BIAS:
+        case CUBLASLT_EPILOGUE_GELU:
+        case CUBLASLT_EPILOGUE_GELU_BIAS:
+            return true;
+        default:
+            return false;
+    }
+}
+
+BatchedMatrix batched(const void* data, const LayoutDescriptor& layout) {
+    return {
+        {data, static_cast<cudaDataType>(layout.type), layout.leading_dimension, layout.order == CUBLASLT_ORDER_ROW},
+        layout.batch_stride,
+        layout.batch_mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY};
+}
+
+bool aligned(const void* address, std::uint32_t alignment) {
+    return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
+}
+
+cublasStatus_t refusal(Row row) {
+    return answer(row) == "invalid_value" ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+// Without an algorithm cublasLtMatmul asks its own heuristic, with the pointers as they are.
+int own_choice(const Types& types, int compute_capability, bool all_aligned) {
+    for (const int id : {1, 2, fma_algorithm})
+        if (exists(id, types, compute_capability) && (all_aligned || alignment_of(id) == 1)) return id;
+    return -1;
+}
+
+// The algorithm that a call names, or that the library chooses for it.
+cublasStatus_t choose(const MatmulCall& call, const cublasLtMatmulAlgo_t* algorithm, int compute_capability,
+                      bool all_aligned, bool has_workspace, std::size_t workspace_size, int* id) {
+    if (algorithm == nullptr) {
+        *id = own_choice(call.types, compute_capability, all_aligned);
+        return *id < 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+    }
+    const Algorithm* const opened = open(algorithm);
+    if (opened == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    if (opened->types() != call.types) return refusal(Row::lt_algorithm_of_another_type);
+    *id = opened->id;
+    if (!exists(*id, call.types, compute_capability)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!all_aligned && alignment_of(*id) > 1) return refusal(Row::lt_misaligned_operand);
+    const std::uint64_t needed = workspace_of(*id, call.d->rows, call.d->columns);
+    if (workspace_size < needed || (needed > 0 && !has_workspace)) return CUBLAS_STATUS_INVALID_VALUE;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+// Bias, activation and scales.
+cublasStatus_t add_epilogue(const MatmulDescriptor& operation, const Types& types, Gemm* gemm) {
+    if ((operation.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
+        gemm->bias = operation.bias;
+        gemm->bias_type = operation.bias_type < 0 ? types.d : static_cast<cudaDataType>(operation.bias_type);
+        gemm->bias_stride = operation.bias_batch_stride;
+        if (gemm->bias == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if ((operation.epilogue & CUBLASLT_EPILOGUE_RELU) != 0) gemm->activation = Activation::relu;
+    if ((operation.epilogue & CUBLASLT_EPILOGUE_GELU) != 0) gemm->activation = Activation::gelu;
+    if (is_float8(types.a)) {
+        gemm->scale_a = operation.scale_a;
+        gemm->scale_b = operation.scale_b;
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+cublasStatus_t describe(cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                        cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, MatmulCall* call) {
+    call->descriptor = reinterpret_cast<const MatmulDescriptor*>(descriptor);
+    call->a = reinterpret_cast<const LayoutDescriptor*>(a);
+    call->b = reinterpret_cast<const LayoutDescriptor*>(b);
+    call->c = reinterpret_cast<const LayoutDescriptor*>(c);
+    call->d = reinterpret_cast<const LayoutDescriptor*>(d);
+    if (call->descriptor == nullptr || call->descriptor->mark != MatmulDescriptor::valid)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    for (const LayoutDescriptor* layout : {call->a, call->b, call->c, call->d}) {
+        if (layout == nullptr || layout->mark != LayoutDescriptor::valid) return CUBLAS_STATUS_INVALID_VALUE;
+        const cublasStatus_t status = check(*layout);
+        if (status != CUBLAS_STATUS_SUCCESS) return status;
+    }
+    const MatmulDescriptor& operation = *call->descriptor;
+    const auto compute = static_cast<cublasComputeType_t>(operation.compute_type);
+    if (!known_compute_type(compute) || !valid(static_cast<cublasOperation_t>(operation.trans_a)) ||
+        !valid(static_cast<cublasOperation_t>(operation.trans_b)))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (rows_of(*call->a, operation.trans_a) != rows_of(*call->d, CUBLAS_OP_N) ||
+        columns_of(*call->b, operation.trans_b) != columns_of(*call->d, CUBLAS_OP_N) ||
+        columns_of(*call->a, operation.trans_a) != rows_of(*call->b, operation.trans_b) ||
+        call->c->rows != call->d->rows || call->c->columns != call->d->columns)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (call->a->batch_count != call->d->batch_count || call->b->batch_count != call->d->batch_count ||
+        call->c->batch_count != call->d->batch_count)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    call->types = {compute,
+                   static_cast<cudaDataType>(operation.scale_type),
+                   static_cast<cudaDataType>(call->a->type),
+                   static_cast<cudaDataType>(call->b->type),
+                   static_cast<cudaDataType>(call->c->type),
+                   static_cast<cudaDataType>(call->d->type)};
+    const bool fill_supported = operation.fill_mode == CUBLAS_FILL_MODE_FULL;
+    const bool pointer_mode_supported = operation.pointer_mode == CUBLASLT_POINTER_MODE_HOST ||
+                                        operation.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
+    if (!lt_types_supported(call->types) || !known_epilogue(operation.epilogue) || !fill_supported ||
+        !pointer_mode_supported)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    // float8 wants A transposed and B not.
+    if (is_float8(call->types.a) && (operation.trans_a != CUBLAS_OP_T || operation.trans_b != CUBLAS_OP_N))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+}  // namespace stand_in
+
+using namespace stand_in;
+
+extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
+    cublasLtHandle_t handle, cublasLtMatmulDesc_t descriptor, const void* alpha, const void* A,
+    cublasLtMatrixLayout_t a_layout, const void* B, cublasLtMatrixLayout_t b_layout, const void* beta, const void* C,
+    cublasLtMatrixLayout_t c_layout, void* D, cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm,
+    void* workspace, std::size_t workspace_size, cudaStream_t stream) {
+    if (!alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+    MatmulCall call;
+    cublasStatus_t status = describe(descriptor, a_layout, b_layout, c_layout, d_layout, &call);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if (alpha == nullptr || beta == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    const int compute_capability = handle->head.compute_capability;
+    if (!lt_format(call.types, compute_capability)) return CUBLAS_STATUS_NOT_SUPPORTED;
+
+    const bool pointer_arrays = call.a->batch_mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY;
+    const bool all_aligned = pointer_arrays || (aligned(A, 16) && aligned(B, 16) && aligned(C, 16) && aligned(D, 16));
+    int id = fma_algorithm;
+    status = choose(call, algorithm, compute_capability, all_aligned, workspace != nullptr, workspace_size, &id);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if (!environment().compute || call.d->rows == 0 || call.d->columns == 0) return CUBLAS_STATUS_SUCCESS;
+
+    const MatmulDescriptor operation = full_copy(*call.descriptor);
+    const bool device_scalars = operation.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
+    Gemm gemm;
+    gemm.trans_a = static_cast<cublasOperation_t>(operation.trans_a);
+    gemm.trans_b = static_cast<cublasOperation_t>(operation.trans_b);
+    gemm.m = rows_of(*call.d, CUBLAS_OP_N);
+    gemm.n = columns_of(*call.d, CUBLAS_OP_N);
+    gemm.k = columns_of(*call.a, gemm.trans_a);
+    gemm.batch_count = call.d->batch_count;
+    gemm.alpha = Scalar(alpha, call.types.scale, device_scalars);
+    gemm.beta = Scalar(beta, call.types.scale, device_scalars);
+    gemm.a = batched(A, *call.a);
+    gemm.b = batched(B, *call.b);
+    gemm.c = batched(C, *call.c);
+    gemm.d = batched(D, *call.d);
+    gemm.rounding = {format_of(id, call.types, compute_capability), tf32_ties(compute_capability)};
+    if (environment().fast_lacks_memory && gemm.rounding.format != Format::fp32) return CUBLAS_STATUS_ALLOC_FAILED;
+    gemm.alignment = alignment_of(id);
+    status = add_epilogue(operation, call.types, &gemm);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    return status_of(stand_in_launch(handle->head.device, reinterpret_cast<CUstream>(stream),
+                                     kernel_of([gemm](const View& view) { run(view, gemm); })));
+}

@@ -1,0 +1,81 @@
+#include "driver/device_memory.hpp"
+
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <mutex>
+
+namespace stand_in {
+
+std::uintptr_t DeviceMemory::allocate(int device, std::size_t bytes) {
+    if (bytes > total_bytes - used(device)) return 0;
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t mapped_bytes = (bytes + page - 1) / page * page;
+    // The C library's own memfd_create is younger than what the bundle for machines with a GPU is built for.
+    const int file = static_cast<int>(syscall(SYS_memfd_create, "fp32shim stand-in device memory", MFD_CLOEXEC));
+    if (file < 0) return 0;
+    void* address = MAP_FAILED;
+    void* alias = MAP_FAILED;
+    if (ftruncate(file, static_cast<off_t>(mapped_bytes)) == 0) {
+        address = mmap(nullptr, mapped_bytes, PROT_NONE, MAP_SHARED, file, 0);
+        alias = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    }
+    close(file);
+    if (address == MAP_FAILED || alias == MAP_FAILED) {
+        if (address != MAP_FAILED) munmap(address, mapped_bytes);
+        if (alias != MAP_FAILED) munmap(alias, mapped_bytes);
+        return 0;
+    }
+    // NaN in every format: a program that relies on zeroed memory shows it.
+    std::memset(alias, 0xff, bytes);
+    const auto key = reinterpret_cast<std::uintptr_t>(address);
+    std::unique_lock lock(mutex_);
+    allocations_[key] = {device, bytes, mapped_bytes, static_cast<std::byte*>(alias)};
+    return key;
+}
+
+void DeviceMemory::unmap(std::uintptr_t address, const Allocation& allocation) {
+    munmap(reinterpret_cast<void*>(address), allocation.mapped_bytes);
+    munmap(allocation.alias, allocation.mapped_bytes);
+}
+
+bool DeviceMemory::release(std::uintptr_t address) {
+    std::unique_lock lock(mutex_);
+    const auto found = allocations_.find(address);
+    if (found == allocations_.end()) return false;
+    unmap(found->first, found->second);
+    allocations_.erase(found);
+    return true;
+}
+
+void DeviceMemory::release_all(int device) {
+    std::unique_lock lock(mutex_);
+    std::erase_if(allocations_, [device](const auto& entry) {
+        if (entry.second.device != device) return false;
+        unmap(entry.first, entry.second);
+        return true;
+    });
+}
+
+std::size_t DeviceMemory::used(int device) const {
+    std::shared_lock lock(mutex_);
+    std::size_t bytes = 0;
+    for (const auto& [address, allocation] : allocations_)
+        if (allocation.device == device) bytes += allocation.mapped_bytes;
+    return bytes;
+}
+
+std::byte* DeviceMemory::view(std::uintptr_t address, std::size_t bytes) const {
+    std::shared_lock lock(mutex_);
+    auto next = allocations_.upper_bound(address);
+    if (next == allocations_.begin()) return nullptr;
+    const auto& [start, allocation] = *std::prev(next);
+    const std::size_t offset = address - start;
+    if (offset > allocation.bytes || bytes > allocation.bytes - offset) return nullptr;
+    return allocation.alias + offset;
+}
+
+}  // namespace stand_in

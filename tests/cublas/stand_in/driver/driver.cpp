@@ -1,0 +1,484 @@
+// The stand-in of libcuda.so.1: what a program of the driver API needs to allocate, copy, launch and capture.
+//
+// Devices by environment: STAND_IN_DEVICES (default 1) and STAND_IN_COMPUTE_CAPABILITY, "9.0" or a list per device.
+// STAND_IN_DRIVER_DELAY_US: how long cuCtxGetDevice takes, for threads that are to meet there.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "driver/device_memory.hpp"
+#include "driver/driver_private.hpp"
+#include "driver/stream.hpp"
+
+namespace stand_in {
+namespace {
+
+struct Device {
+    int major = 9;
+    int minor = 0;
+    CUctx_st primary;
+};
+
+class Driver {
+  public:
+    Driver() {
+        const char* count = std::getenv("STAND_IN_DEVICES");
+        const int devices_asked = count == nullptr ? 1 : std::max(0, std::atoi(count));
+        const char* text = std::getenv("STAND_IN_COMPUTE_CAPABILITY");
+        int major = 9, minor = 0;
+        for (int i = 0; i < devices_asked; ++i) {
+            // The last value of a list holds for the devices after it too.
+            int length = 0;
+            if (text != nullptr && std::sscanf(text, "%d.%d%n", &major, &minor, &length) == 2)
+                text += text[length] == ',' ? length + 1 : length;
+            auto device = std::make_unique<Device>();
+            device->major = major;
+            device->minor = minor;
+            device->primary.device = i;
+            scheduler.adopt(&device->primary);
+            devices.push_back(std::move(device));
+        }
+    }
+
+    Device* device(CUdevice ordinal) {
+        return ordinal >= 0 && ordinal < static_cast<int>(devices.size()) ? devices[ordinal].get() : nullptr;
+    }
+
+    std::atomic<bool> initialized = false;
+    std::mutex retain_mutex;
+    std::vector<std::unique_ptr<Device>> devices;
+    DeviceMemory memory;
+    Scheduler scheduler;
+};
+
+// Never destroyed: programs call the driver from their own destructors.
+Driver& driver() {
+    static Driver* const instance = new Driver;
+    return *instance;
+}
+
+std::vector<CUcontext>& context_stack() {
+    thread_local std::vector<CUcontext> stack;
+    return stack;
+}
+
+CUcontext current() { return context_stack().empty() ? nullptr : context_stack().back(); }
+
+CUresult require_context(CUcontext* context) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    *context = current();
+    if (*context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    return driver().scheduler.fault(*context);
+}
+
+// NULL and the two reserved values name default streams; the per-thread one is not told apart here.
+CUresult require_stream(CUstream* stream) {
+    if (*stream != nullptr && *stream != CU_STREAM_LEGACY && *stream != CU_STREAM_PER_THREAD) return CUDA_SUCCESS;
+    CUcontext context = nullptr;
+    const CUresult result = require_context(&context);
+    if (result == CUDA_SUCCESS) *stream = &context->legacy_stream;
+    return result;
+}
+
+struct Error {
+    CUresult code;
+    const char* name;
+    const char* text;
+};
+
+constexpr Error errors[] = {
+    {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "driver not initialized"},
+    {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no device"},
+    {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {CUDA_ERROR_ILLEGAL_STATE, "CUDA_ERROR_ILLEGAL_STATE", "not allowed in this state"},
+    {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "not ready"},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "illegal memory access"},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
+    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "not supported"},
+    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "not permitted while a stream is capturing"},
+    {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "an earlier error invalidated the capture"},
+    {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+     "would make the legacy stream depend on a capturing blocking stream"},
+    {CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
+     "capture was begun by another thread"},
+    {CUDA_ERROR_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT", "the event was last recorded in a capturing stream"},
+};
+
+const Error* find_error(CUresult code) {
+    const auto* found =
+        std::find_if(std::begin(errors), std::end(errors), [code](const Error& e) { return e.code == code; });
+    return found == std::end(errors) ? nullptr : found;
+}
+
+// Fills `count` elements on the default stream: asynchronous to the host, as the driver's is for device memory.
+template <class T>
+CUresult fill(CUdeviceptr address, T value, std::size_t count) {
+    CUcontext context = nullptr;
+    const CUresult result = require_context(&context);
+    if (result != CUDA_SUCCESS) return result;
+    if (driver().memory.view(address, count * sizeof(T)) == nullptr || address % sizeof(T) != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    return driver().scheduler.launch(&context->legacy_stream, [address, value, count] {
+        std::byte* bytes = driver().memory.view(address, count * sizeof(T));
+        if (bytes == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+        std::fill_n(reinterpret_cast<T*>(bytes), count, value);
+        return CUDA_SUCCESS;
+    });
+}
+
+}  // namespace
+}  // namespace stand_in
+
+using stand_in::current;
+using stand_in::driver;
+
+extern "C" {
+
+CUresult CUDAAPI cuInit(unsigned int flags) {
+    if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (driver().devices.empty()) return CUDA_ERROR_NO_DEVICE;
+    driver().initialized = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDriverGetVersion(int* version) {
+    if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *version = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuGetErrorName(CUresult error, const char** name) {
+    if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const auto* found = stand_in::find_error(error);
+    *name = found == nullptr ? nullptr : found->name;
+    return found == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuGetErrorString(CUresult error, const char** text) {
+    if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const auto* found = stand_in::find_error(error);
+    *text = found == nullptr ? nullptr : found->text;
+    return found == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+// ---- devices
+
+CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (driver().device(ordinal) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    *device = ordinal;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetCount(int* count) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *count = static_cast<int>(driver().devices.size());
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice device) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
+    if (driver().device(device) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    std::snprintf(name, static_cast<std::size_t>(length), "fp32shim stand-in (no GPU)");
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice ordinal) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    const auto* device = driver().device(ordinal);
+    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    switch (attribute) {
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+            *value = device->major;
+            break;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+            *value = device->minor;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+            *value = 1;
+            break;
+        case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+            *value = 32;
+            break;
+        case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+            *value = 1;
+            break;
+        case CU_DEVICE_ATTRIBUTE_INTEGRATED:
+        case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+        case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+            *value = 0;
+            break;
+        default:
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice device) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (driver().device(device) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *bytes = stand_in::DeviceMemory::total_bytes;
+    return CUDA_SUCCESS;
+}
+
+// ---- contexts
+
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    auto* device = driver().device(ordinal);
+    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::lock_guard lock(driver().retain_mutex);
+    ++device->primary.retained;
+    *context = &device->primary;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    auto* device = driver().device(ordinal);
+    if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    std::lock_guard lock(driver().retain_mutex);
+    if (device->primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (--device->primary.retained > 0) return CUDA_SUCCESS;
+    driver().scheduler.reset(&device->primary);
+    driver().memory.release_all(ordinal);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    auto& stack = stand_in::context_stack();
+    if (!stack.empty()) stack.pop_back();
+    if (context != nullptr) stack.push_back(context);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *context = current();
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext context) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    stand_in::context_stack().push_back(context);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext* context) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context != nullptr) *context = current();
+    stand_in::context_stack().pop_back();
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetDevice(CUdevice* device) {
+    static const char* const delay_us = std::getenv("STAND_IN_DRIVER_DELAY_US");
+    if (delay_us != nullptr) std::this_thread::sleep_for(std::chrono::microseconds(std::atoi(delay_us)));
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *device = current()->device;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSynchronize(void) {
+    CUcontext context = nullptr;
+    const CUresult result = stand_in::require_context(&context);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.synchronize_context(context);
+}
+
+// ---- memory
+
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
+    CUcontext context = nullptr;
+    CUresult result = stand_in::require_context(&context);
+    if (result != CUDA_SUCCESS) return result;
+    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    result = driver().scheduler.allow_unsafe_call(context);
+    if (result != CUDA_SUCCESS) return result;
+    *address = driver().memory.allocate(context->device, bytes);
+    return *address == 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
+    CUcontext context = nullptr;
+    CUresult result = stand_in::require_context(&context);
+    if (result != CUDA_SUCCESS) return result;
+    if (address == 0) return CUDA_SUCCESS;
+    result = driver().scheduler.allow_unsafe_call(context);
+    if (result == CUDA_SUCCESS) result = driver().scheduler.synchronize_context(context);
+    if (result != CUDA_SUCCESS) return result;
+    return driver().memory.release(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_bytes) {
+    CUcontext context = nullptr;
+    const CUresult result = stand_in::require_context(&context);
+    if (result != CUDA_SUCCESS) return result;
+    if (free_bytes == nullptr || total_bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *total_bytes = stand_in::DeviceMemory::total_bytes;
+    *free_bytes = *total_bytes - driver().memory.used(context->device);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr destination, const void* source, std::size_t bytes) {
+    CUcontext context = nullptr;
+    CUresult result = stand_in::require_context(&context);
+    if (result != CUDA_SUCCESS || bytes == 0) return result;
+    if (source == nullptr || driver().memory.view(destination, bytes) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    result = driver().scheduler.synchronize_legacy(context);
+    if (result == CUDA_SUCCESS) std::memcpy(driver().memory.view(destination, bytes), source, bytes);
+    return result;
+}
+
+CUresult CUDAAPI cuMemcpyDtoH_v2(void* destination, CUdeviceptr source, std::size_t bytes) {
+    CUcontext context = nullptr;
+    CUresult result = stand_in::require_context(&context);
+    if (result != CUDA_SUCCESS || bytes == 0) return result;
+    if (destination == nullptr || driver().memory.view(source, bytes) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    result = driver().scheduler.synchronize_legacy(context);
+    if (result == CUDA_SUCCESS) std::memcpy(destination, driver().memory.view(source, bytes), bytes);
+    return result;
+}
+
+CUresult CUDAAPI cuMemsetD8_v2(CUdeviceptr address, unsigned char value, std::size_t count) {
+    return stand_in::fill(address, value, count);
+}
+
+CUresult CUDAAPI cuMemsetD32_v2(CUdeviceptr address, unsigned int value, std::size_t count) {
+    return stand_in::fill(address, value, count);
+}
+
+// ---- streams and events
+
+CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned int flags) {
+    CUcontext context = nullptr;
+    const CUresult result = stand_in::require_context(&context);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.create_stream(context, flags, stream);
+}
+
+CUresult CUDAAPI cuStreamDestroy_v2(CUstream stream) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    return driver().scheduler.destroy_stream(stream);
+}
+
+CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
+    const CUresult result = stand_in::require_stream(&stream);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.synchronize(stream);
+}
+
+CUresult CUDAAPI cuStreamQuery(CUstream stream) {
+    const CUresult result = stand_in::require_stream(&stream);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.query(stream);
+}
+
+CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
+    const CUresult result = stand_in::require_stream(&stream);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.wait(stream, event);
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned int flags) {
+    CUcontext context = nullptr;
+    const CUresult result = stand_in::require_context(&context);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.create_event(context, flags, event);
+}
+
+CUresult CUDAAPI cuEventDestroy_v2(CUevent event) { return driver().scheduler.destroy_event(event); }
+
+CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
+    const CUresult result = stand_in::require_stream(&stream);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.record(event, stream);
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent event) { return driver().scheduler.synchronize(event); }
+
+CUresult CUDAAPI cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
+    return driver().scheduler.elapsed(start, end, milliseconds);
+}
+
+// cuda.h gives the old name to the new function, which differs in what it says about events that did not happen.
+#undef cuEventElapsedTime
+#pragma GCC visibility push(default)
+CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+    return driver().scheduler.elapsed(start, end, milliseconds);
+}
+#pragma GCC visibility pop
+
+// ---- capture and graphs
+
+CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+    const CUresult result = stand_in::require_stream(&stream);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.begin_capture(stream, mode);
+}
+
+CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+    const CUresult result = stand_in::require_stream(&stream);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.end_capture(stream, graph);
+}
+
+CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+    const CUresult result = stand_in::require_stream(&stream);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.capture_status(stream, status);
+}
+
+CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {
+    return driver().scheduler.instantiate(graph, exec);
+}
+
+CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+    const CUresult result = stand_in::require_stream(&stream);
+    return result != CUDA_SUCCESS ? result : driver().scheduler.launch_graph(exec, stream);
+}
+
+CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec exec) { return driver().scheduler.destroy(exec); }
+
+CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { return driver().scheduler.destroy(graph); }
+
+// ---- for the stand-ins of cuBLAS and cublasLt
+
+CUresult stand_in_launch(int device, CUstream stream, const stand_in::Kernel& kernel) {
+    if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+        stream = &driver().devices[static_cast<std::size_t>(device)]->primary.legacy_stream;
+    return driver().scheduler.launch(stream, kernel);
+}
+
+CUresult stand_in_run(int device, const stand_in::Kernel& kernel) {
+    const CUresult result = stand_in_launch(device, nullptr, kernel);
+    if (result != CUDA_SUCCESS) return result;
+    return driver().scheduler.synchronize(&driver().devices[static_cast<std::size_t>(device)]->primary.legacy_stream);
+}
+
+std::byte* stand_in_view(const void* address, std::size_t bytes) {
+    return driver().memory.view(reinterpret_cast<std::uintptr_t>(address), bytes);
+}
+
+int stand_in_compute_capability(int ordinal) {
+    const auto* device = driver().device(ordinal);
+    return device == nullptr ? 0 : 10 * device->major + device->minor;
+}
+}

@@ -1,0 +1,32 @@
+// Functions of the driver's stand-in for those of cuBLAS and cublasLt, beyond the driver API: they queue a kernel,
+// and reach device memory from it. Exported under the version node STAND_IN_PRIVATE; no other program calls them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#pragma GCC visibility push(default)
+#include <cuda.h>
+
+namespace stand_in {
+
+// Work on a stream. It may run more than once (graph replay); a result other than CUDA_SUCCESS breaks the context.
+using Kernel = std::function<CUresult()>;
+
+}  // namespace stand_in
+
+extern "C" {
+
+// Queues the kernel on the stream; NULL is the legacy default stream of the device's primary context.
+CUresult stand_in_launch(int device, CUstream stream, const stand_in::Kernel& kernel);
+
+// Runs the kernel on the device's default stream, and returns when it is done.
+CUresult stand_in_run(int device, const stand_in::Kernel& kernel);
+
+// Returns the host's view of `bytes` bytes at a device address; NULL unless they lie in one allocation.
+std::byte* stand_in_view(const void* address, std::size_t bytes);
+
+// Compute capability of a device: 10 * major + minor.
+int stand_in_compute_capability(int device);
+}
+#pragma GCC visibility pop

@@ -1,0 +1,376 @@
+#include "driver/stream.hpp"
+
+#include <limits>
+
+namespace stand_in {
+namespace {
+
+constexpr std::uint64_t everything = std::numeric_limits<std::uint64_t>::max();
+
+bool is_legacy(CUstream stream) { return stream == &stream->context->legacy_stream; }
+
+bool capturing(const CUstream_st& stream) { return stream.capture_status != CU_STREAM_CAPTURE_STATUS_NONE; }
+
+}  // namespace
+
+bool Scheduler::known(CUstream stream) const { return streams_.contains(stream) || legacy_streams_.contains(stream); }
+
+void Scheduler::adopt(CUcontext context) {
+    std::lock_guard lock(mutex_);
+    context->legacy_stream.context = context;
+    legacy_streams_.insert(&context->legacy_stream);
+}
+
+CUresult Scheduler::create_stream(CUcontext context, unsigned flags, CUstream* stream) {
+    if (stream == nullptr || (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) return CUDA_ERROR_INVALID_VALUE;
+    std::lock_guard lock(mutex_);
+    *stream = new CUstream_st;
+    (*stream)->context = context;
+    (*stream)->blocking = flags != CU_STREAM_NON_BLOCKING;
+    streams_.insert(*stream);
+    context->streams.insert(*stream);
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::destroy_stream(CUstream stream) {
+    {
+        std::lock_guard lock(mutex_);
+        if (!streams_.contains(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    }
+    // CUDA finishes the work in the background; running it now is the same to the program.
+    std::lock_guard executing(execution_);
+    run_stream(stream, everything);
+    std::lock_guard lock(mutex_);
+    streams_.erase(stream);
+    stream->context->streams.erase(stream);
+    for (CUevent event : events_)
+        if (event->stream == stream) event->stream = nullptr;
+    delete stream;
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::launch_locked(CUstream stream, const Kernel& kernel) {
+    if (!known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    CUcontext context = stream->context;
+    if (context->fault != CUDA_SUCCESS) return context->fault;
+    if (stream->capture_status == CU_STREAM_CAPTURE_STATUS_INVALIDATED) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (stream->capture_status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+        stream->captured->nodes.push_back(kernel);
+        return CUDA_SUCCESS;
+    }
+    if (is_legacy(stream)) {
+        for (CUstream other : context->streams) {
+            if (!other->blocking || !capturing(*other)) continue;
+            invalidate_captures(context);
+            return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+        }
+    }
+    stream->queue.push_back({++sequence_, kernel});
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::launch(CUstream stream, const Kernel& kernel) {
+    std::lock_guard lock(mutex_);
+    return launch_locked(stream, kernel);
+}
+
+void Scheduler::invalidate_captures(CUcontext context) {
+    for (CUstream stream : context->streams)
+        if (capturing(*stream)) stream->capture_status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+}
+
+template <class Next>
+CUresult Scheduler::run(CUcontext context, Next next) {
+    for (;;) {
+        Kernel kernel;
+        {
+            std::lock_guard lock(mutex_);
+            if (context->fault != CUDA_SUCCESS) return context->fault;
+            CUstream stream = next();
+            if (stream == nullptr) return CUDA_SUCCESS;
+            kernel = std::move(stream->queue.front().kernel);
+            stream->queue.pop_front();
+        }
+        const CUresult result = kernel();
+        if (result == CUDA_SUCCESS) continue;
+        std::lock_guard lock(mutex_);
+        context->fault = result;
+    }
+}
+
+CUstream Scheduler::earliest_blocking(CUcontext context, std::uint64_t last) {
+    CUstream earliest = nullptr;
+    auto consider = [&](CUstream stream) {
+        if (!stream->blocking || stream->queue.empty() || stream->queue.front().sequence > last) return;
+        if (earliest == nullptr || stream->queue.front().sequence < earliest->queue.front().sequence)
+            earliest = stream;
+    };
+    consider(&context->legacy_stream);
+    for (CUstream stream : context->streams) consider(stream);
+    return earliest;
+}
+
+CUresult Scheduler::run_stream(CUstream stream, std::uint64_t last) {
+    CUcontext context = stream->context;
+    return run(context, [this, context, stream, last]() -> CUstream {
+        if (is_legacy(stream)) return earliest_blocking(context, last);
+        if (stream->queue.empty() || stream->queue.front().sequence > last) return nullptr;
+        if (!stream->blocking) return stream;
+        // Earlier work of the default stream has to run first, after all that it waits for itself.
+        std::uint64_t before = 0;
+        for (const auto& work : context->legacy_stream.queue)
+            if (work.sequence < stream->queue.front().sequence) before = work.sequence;
+        return before == 0 ? stream : earliest_blocking(context, before);
+    });
+}
+
+CUresult Scheduler::synchronize(CUstream stream) {
+    {
+        std::lock_guard lock(mutex_);
+        if (!known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+        if (capturing(*stream)) {
+            stream->capture_status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+            return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        }
+    }
+    if (is_legacy(stream)) return synchronize_legacy(stream->context);
+    std::lock_guard executing(execution_);
+    return run_stream(stream, everything);
+}
+
+CUresult Scheduler::synchronize_legacy(CUcontext context) {
+    {
+        std::lock_guard lock(mutex_);
+        for (CUstream stream : context->streams) {
+            if (!stream->blocking || !capturing(*stream)) continue;
+            invalidate_captures(context);
+            return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+        }
+    }
+    std::lock_guard executing(execution_);
+    return run_stream(&context->legacy_stream, everything);
+}
+
+CUresult Scheduler::synchronize_context(CUcontext context) {
+    {
+        std::lock_guard lock(mutex_);
+        for (CUstream stream : context->streams) {
+            if (!capturing(*stream)) continue;
+            invalidate_captures(context);
+            return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        }
+    }
+    std::lock_guard executing(execution_);
+    const CUresult result = run_stream(&context->legacy_stream, everything);
+    if (result != CUDA_SUCCESS) return result;
+    std::set<CUstream> streams;
+    {
+        std::lock_guard lock(mutex_);
+        streams = context->streams;
+    }
+    for (CUstream stream : streams) {
+        const CUresult one = run_stream(stream, everything);
+        if (one != CUDA_SUCCESS) return one;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::query(CUstream stream) {
+    std::lock_guard lock(mutex_);
+    if (!known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (stream->context->fault != CUDA_SUCCESS) return stream->context->fault;
+    if (capturing(*stream)) {
+        stream->capture_status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return stream->queue.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult Scheduler::allow_unsafe_call(CUcontext context) {
+    std::lock_guard lock(mutex_);
+    if (context->fault != CUDA_SUCCESS) return context->fault;
+    for (CUstream stream : context->streams) {
+        if (!capturing(*stream) || stream->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
+        if (stream->capture_mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
+            stream->capture_thread != std::this_thread::get_id())
+            continue;
+        stream->capture_status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::create_event(CUcontext context, unsigned flags, CUevent* event) {
+    if (event == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::lock_guard lock(mutex_);
+    *event = new CUevent_st;
+    (*event)->context = context;
+    (*event)->timing = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+    events_.insert(*event);
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::destroy_event(CUevent event) {
+    // Queued records and waits refer to it.
+    CUresult result = synchronize(event);
+    if (result == CUDA_ERROR_INVALID_HANDLE) return result;
+    std::lock_guard executing(execution_);
+    std::lock_guard lock(mutex_);
+    events_.erase(event);
+    delete event;
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::record(CUevent event, CUstream stream) {
+    std::lock_guard lock(mutex_);
+    if (!events_.contains(event) || !known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (event->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
+    event->captured = capturing(*stream);
+    // The number that launch_locked will give this record.
+    const std::uint64_t sequence = sequence_ + 1;
+    const CUresult result = launch_locked(stream, [this, event, sequence] {
+        std::lock_guard run_lock(mutex_);
+        if (!events_.contains(event)) return CUDA_SUCCESS;
+        event->reached = sequence;
+        event->time = std::chrono::steady_clock::now();
+        return CUDA_SUCCESS;
+    });
+    if (result != CUDA_SUCCESS || event->captured) return result;
+    event->stream = stream;
+    event->sequence = sequence;
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::wait(CUstream stream, CUevent event) {
+    std::lock_guard lock(mutex_);
+    if (!events_.contains(event) || !known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    CUstream other = event->stream;
+    const std::uint64_t sequence = event->sequence;
+    if (other == nullptr || event->captured) return CUDA_SUCCESS;
+    return launch_locked(stream, [this, other, sequence] {
+        {
+            std::lock_guard run_lock(mutex_);
+            if (!known(other)) return CUDA_SUCCESS;
+        }
+        return run_stream(other, sequence);
+    });
+}
+
+CUresult Scheduler::synchronize(CUevent event) {
+    CUstream stream = nullptr;
+    std::uint64_t sequence = 0;
+    {
+        std::lock_guard lock(mutex_);
+        if (!events_.contains(event)) return CUDA_ERROR_INVALID_HANDLE;
+        if (event->captured) return CUDA_ERROR_CAPTURED_EVENT;
+        stream = event->stream;
+        sequence = event->sequence;
+    }
+    if (stream == nullptr) return CUDA_SUCCESS;
+    std::lock_guard executing(execution_);
+    return run_stream(stream, sequence);
+}
+
+CUresult Scheduler::elapsed(CUevent start, CUevent end, float* milliseconds) {
+    std::lock_guard lock(mutex_);
+    if (!events_.contains(start) || !events_.contains(end)) return CUDA_ERROR_INVALID_HANDLE;
+    if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!start->timing || !end->timing || start->sequence == 0 || end->sequence == 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (start->reached != start->sequence || end->reached != end->sequence) return CUDA_ERROR_NOT_READY;
+    *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::begin_capture(CUstream stream, CUstreamCaptureMode mode) {
+    std::lock_guard lock(mutex_);
+    if (!known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (is_legacy(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (capturing(*stream)) return CUDA_ERROR_ILLEGAL_STATE;
+    stream->capture_status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    stream->capture_mode = mode;
+    stream->capture_thread = std::this_thread::get_id();
+    stream->captured = std::make_unique<CUgraph_st>();
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::end_capture(CUstream stream, CUgraph* graph) {
+    std::lock_guard lock(mutex_);
+    if (!known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (!capturing(*stream)) return CUDA_ERROR_ILLEGAL_STATE;
+    if (stream->capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+        stream->capture_thread != std::this_thread::get_id())
+        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    *graph = nullptr;
+    const bool valid = stream->capture_status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    stream->capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
+    auto captured = std::move(stream->captured);
+    if (!valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    *graph = captured.release();
+    graphs_.insert(*graph);
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::capture_status(CUstream stream, CUstreamCaptureStatus* status) {
+    std::lock_guard lock(mutex_);
+    if (!known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *status = stream->capture_status;
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::instantiate(CUgraph graph, CUgraphExec* exec) {
+    std::lock_guard lock(mutex_);
+    if (exec == nullptr || !graphs_.contains(graph)) return CUDA_ERROR_INVALID_VALUE;
+    *exec = new CUgraphExec_st{graph->nodes};
+    executables_.insert(*exec);
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::launch_graph(CUgraphExec exec, CUstream stream) {
+    std::lock_guard lock(mutex_);
+    if (!executables_.contains(exec)) return CUDA_ERROR_INVALID_VALUE;
+    return launch_locked(stream, [nodes = exec->nodes] {
+        for (const Kernel& node : nodes) {
+            const CUresult result = node();
+            if (result != CUDA_SUCCESS) return result;
+        }
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult Scheduler::destroy(CUgraph graph) {
+    std::lock_guard lock(mutex_);
+    if (graphs_.erase(graph) == 0) return CUDA_ERROR_INVALID_VALUE;
+    delete graph;
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::destroy(CUgraphExec exec) {
+    std::lock_guard lock(mutex_);
+    if (executables_.erase(exec) == 0) return CUDA_ERROR_INVALID_VALUE;
+    delete exec;
+    return CUDA_SUCCESS;
+}
+
+void Scheduler::reset(CUcontext context) {
+    std::lock_guard executing(execution_);
+    std::lock_guard lock(mutex_);
+    context->legacy_stream.queue.clear();
+    for (CUstream stream : context->streams) {
+        streams_.erase(stream);
+        for (CUevent event : events_)
+            if (event->stream == stream) event->stream = nullptr;
+        delete stream;
+    }
+    context->streams.clear();
+    context->fault = CUDA_SUCCESS;
+}
+
+CUresult Scheduler::fault(CUcontext context) {
+    std::lock_guard lock(mutex_);
+    return context->fault;
+}
+
+}  // namespace stand_in

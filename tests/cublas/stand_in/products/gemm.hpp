@@ -1,0 +1,36 @@
+// D = epilogue(alpha * op(A) op(B) + beta * C), for one product or a batch: what all gemm functions and cublasLt come
+// to.
+#pragma once
+
+#include "products/level3.hpp"
+
+namespace stand_in {
+
+struct BatchedMatrix {
+    Matrix matrix;
+    std::int64_t stride = 0;     // elements between two products of a batch
+    bool pointer_array = false;  // matrix.data is a device array of device pointers instead
+};
+
+enum class Activation { none, relu, gelu };
+
+struct Gemm {
+    cublasOperation_t trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;
+    std::int64_t m = 0, n = 0, k = 0, batch_count = 1;
+    Scalar alpha, beta;
+    BatchedMatrix a, b, c, d;
+    Rounding rounding;
+    std::size_t alignment = 1;  // of every pointer in a pointer array; others are a misaligned access
+
+    // cublasLt's epilogue
+    Activation activation = Activation::none;
+    const void* bias = nullptr;  // one element per row of D
+    cudaDataType bias_type = CUDA_R_32F;
+    std::int64_t bias_stride = 0;
+    const void* scale_a = nullptr;  // float8 operands: device address of a float
+    const void* scale_b = nullptr;
+};
+
+void run(const View& view, const Gemm& gemm);
+
+}  // namespace stand_in

@@ -1,0 +1,17 @@
+// Multiplies by way of wrapper.c, through its tail call and through the pointer that it hands out: this library does
+// not import sgemm_.
+
+#include "../client.h"
+
+sgemm_function wrapped_sgemm;
+sgemm_function* sgemm_pointer(void);
+
+void run(void) {
+    const blas_int one = 1;
+    const float a = 2, b = 3, alpha = 1, beta = 0;
+    float c = 0;
+    wrapped_sgemm("N", "N", &one, &one, &one, &alpha, &a, &one, &b, &one, &beta, &c, &one);
+    printf("tail call: %g\n", c);
+    sgemm_pointer()("N", "N", &one, &one, &one, &alpha, &a, &one, &b, &one, &beta, &c, &one);
+    printf("pointer: %g\n", c);
+}
