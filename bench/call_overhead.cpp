@@ -1,5 +1,5 @@
-// What the shim adds to a call that it forwards: the same product, in the same process, called directly in its
-// library and through the entry point, in alternating rounds. Then the shortest one (n = 0, BLAS's quick return) from
+// Cost that the shim adds to a call that it forwards. One product, in one process, is called directly in its library
+// and through the entry point, in alternating rounds. Then the shortest one (n = 0, BLAS's quick return) from
 // ten call sites in turn whose return addresses agree in many bits, beside one; and on one thread and on two at once:
 // what threads write to a shared cache line shows there.
 //

@@ -1,5 +1,5 @@
-// What the shim adds on the host to a product of cuBLAS whose decision is cached, with no log: the same product, in
-// the same process, called directly in its library and through the entry point, in alternating rounds.
+// Cost that the shim adds on the host to a product of cuBLAS with a cached decision and no log. One product, in one
+// process, is called directly in its library and through the entry point, in alternating rounds.
 //
 // The library is one whose products do nothing (empty_cublas/), with a driver that says compute capability 9.0: no
 // GPU is needed, and a real one would only hide what is measured. Governed by compute type, by math mode, and
@@ -41,7 +41,7 @@ int call(decltype(&cublasSsyrk_v2) function, Product& p) {
     return function(p.handle, fill_mode_upper, trans_n, p.n, p.n, &p.alpha, p.matrix, p.n, &p.beta, p.matrix, p.n);
 }
 
-/// As a program that asks for TF32 itself.
+/// Calls as a program that asks for TF32 itself.
 int call(decltype(&cublasGemmEx) function, Product& p) {
     return function(p.handle, trans_n, trans_n, p.n, p.n, p.n, &p.alpha, p.matrix, type_r_32f, p.n, p.matrix,
                     type_r_32f, p.n, &p.beta, p.matrix, type_r_32f, p.n, compute_32f_fast_tf32, algorithm_default);

@@ -1,4 +1,4 @@
-// What the CPU preview costs: sgemm on rounded operands against the same sgemm as called, both through the Fortran
+// Cost of the CPU preview: sgemm on rounded operands against the same sgemm as called, both through the Fortran
 // interface of libopenblas.so.0. The two alternate, so that a busy machine slows both; the medians are compared.
 //   OPENBLAS_NUM_THREADS=1 emulate_bench
 #include <benchmark/benchmark.h>

@@ -1,6 +1,6 @@
-// What the recording adds to a call, at steady state: the two readings of the clock alone, one call counted, one call
-// counted and written down as an event; on one thread, and on two at once. In alternating rounds, medians. Then what
-// an untimed call costs where a thread goes through a number of rows again and again.
+// Cost that the recording adds to a call, at steady state: the two readings of the clock alone, one call counted, one
+// call counted and written down as an event; on one thread, and on two at once. In alternating rounds, medians. Then
+// the cost of an untimed call where a thread goes through a number of rows again and again.
 //
 //     build/bin/recording_bench [rounds]
 #include <time.h>

@@ -33,8 +33,8 @@ struct EmptyCublas {
 };
 extern const struct EmptyCublas empty_cublas;
 
-/// What reached the library last: the compute type of a GemmEx, 0 for a product without one; and the math mode under
-/// which it ran.
+/// The last product that reached the library: the compute type of a GemmEx, else 0; and the math mode under which it
+/// ran.
 struct LastProduct {
     int compute_type, math_mode;
 };

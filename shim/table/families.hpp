@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "policy/matmul_call.hpp"
-#include "shim/blas/emulate/level3.hpp"
+#include "shim/table/operation.hpp"
 
 namespace fp32shim {
 

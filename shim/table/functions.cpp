@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "shim/loader/elf/text.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim {
 
@@ -40,7 +40,7 @@ constexpr std::array<std::int16_t, bucket_count> make_buckets() {
     std::array<std::int16_t, bucket_count> buckets{};
     buckets.fill(-1);
     for (FunctionIndex index = 0; index < function_count; ++index) {
-        std::uint32_t bucket = elf::gnu_hash(functions[index].name) % bucket_count;
+        std::uint32_t bucket = system::gnu_hash(functions[index].name) % bucket_count;
         while (buckets[bucket] >= 0) bucket = (bucket + 1) % bucket_count;
         buckets[bucket] = static_cast<std::int16_t>(index);
     }
@@ -52,10 +52,10 @@ constexpr std::array<std::int16_t, bucket_count> buckets = make_buckets();
 }  // namespace
 
 FunctionIndex find_function(const char* symbol) {
-    const std::string_view name = elf::view(symbol);
-    for (std::uint32_t bucket = elf::gnu_hash(name) % bucket_count; buckets[bucket] >= 0;
+    const std::string_view name = system::view(symbol);
+    for (std::uint32_t bucket = system::gnu_hash(name) % bucket_count; buckets[bucket] >= 0;
          bucket = (bucket + 1) % bucket_count) {
-        if (elf::equal(functions[buckets[bucket]].name, name)) return buckets[bucket];
+        if (system::equal(functions[buckets[bucket]].name, name)) return buckets[bucket];
     }
     return -1;
 }

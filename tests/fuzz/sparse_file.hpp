@@ -14,7 +14,7 @@ namespace fp32shim::record::test {
 /// No file is larger: 1 MiB.
 inline constexpr std::uint32_t sparse_size_limit = 1 << 20;
 
-/// What an input describes; what goes beyond the file, or beyond the input, is left out.
+/// Returns the file that an input describes, without the parts that go beyond the file or beyond the input.
 std::string expand_sparse(std::span<const std::uint8_t> input);
 
 /// The other way: an input that describes `file` so far as its first `kept` bytes of each 64 KiB segment, and all of

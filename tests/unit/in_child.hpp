@@ -1,4 +1,4 @@
-// What a test does in a forked child, which may end in any way.
+// Runs a part of a test in a forked child, which may end in any way.
 #pragma once
 
 #include <gtest/gtest.h>

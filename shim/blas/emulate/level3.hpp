@@ -1,27 +1,16 @@
-// One level-3 BLAS product, its arguments by role instead of by position: what `describe` makes of a call,
-// and what the emulation works on. Operands as the BLAS reference names them.
+// One level-3 BLAS product, its arguments by role instead of by position: the result of `describe`, and the input
+// of the emulation. Operands as the BLAS reference names them.
 #pragma once
 
 #include <cstdint>
 
+#include "shim/table/operation.hpp"
+
 namespace fp32shim::blas {
 
-enum class Operation : std::uint8_t {
-    gemm,   ///< C := alpha op(A) op(B) + beta C
-    gemmt,  ///< the same, only the `uplo` triangle of the n×n C
-    symm,   ///< C := alpha A B + beta C (side 'L') or alpha B A + beta C ('R'), A symmetric, `uplo` stored
-    hemm,   ///< the same, A Hermitian
-    syrk,   ///< C := alpha A A^T + beta C (trans 'N') or alpha A^T A + beta C, `uplo` of the n×n C
-    herk,   ///< the same with A^H; alpha and beta are real
-    syr2k,  ///< C := alpha A B^T + alpha B A^T + beta C, or transposed
-    her2k,  ///< the same with ^H; alpha complex, beta real
-    trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; out of place where C is given
-    trsm,   ///< B := alpha op(A)^-1 B: recognised, never altered
-};
-
-/// Where a role does not exist for an operation its field is 0 (characters: '\0').
-/// Characters are upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one).
-/// Pointers belong to the program; `c` is written by the library only.
+/// The arguments of a product. A role that its operation does not have is 0 (characters: '\0'). Characters are
+/// upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one). Pointers belong to
+/// the program; only the library writes `c`.
 struct Level3 {
     Operation operation = Operation::gemm;
     bool is_complex = false;  ///< complex64 elements: pairs of float32

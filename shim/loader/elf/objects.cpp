@@ -9,12 +9,12 @@
 #include <atomic>
 #include <cerrno>
 
-#include "shim/loader/elf/text.hpp"
+#include "system/inline_text.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/this_process.hpp"
 
-// Our own dynamic section, which link.h declares: the linker defines it in every shared object. Hidden, so that the
-// name does not bind to the program's.
+// The dynamic section of this library, which link.h declares: the linker defines it in every shared object.
+// Hidden, so that the name does not bind to the program's.
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));  // NOLINT(readability-redundant-declaration)
 
 namespace fp32shim::elf {
@@ -64,7 +64,7 @@ std::size_t search_private_offset() {
     return not_found;
 }
 
-/// nullptr where the private fields could not be found.
+/// Returns an object's private fields, or nullptr if their place could not be found.
 const PrivateFields* private_fields(const link_map* map) {
     std::size_t offset = private_offset.load(std::memory_order_relaxed);
     if (offset == not_searched) {
@@ -88,7 +88,7 @@ const ElfW(Sym) * check_definition(const Object& object, std::size_t index, std:
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) return nullptr;
     if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE && type != STT_OBJECT) return nullptr;
     if (binding != STB_GLOBAL && binding != STB_WEAK && binding != STB_GNU_UNIQUE) return nullptr;
-    if (!equal(view(object.strings + symbol.st_name), name)) return nullptr;
+    if (!system::equal(system::view(object.strings + symbol.st_name), name)) return nullptr;
     const Version defined = version_of(object, index);
     if (version.empty()) {
         // A reference without version binds to the default version, else to any.
@@ -97,7 +97,7 @@ const ElfW(Sym) * check_definition(const Object& object, std::size_t index, std:
         return nullptr;
     }
     // An object that has no versions at all satisfies versioned references (that is how a preload works).
-    if (defined.name.empty() || equal(defined.name, version)) return &symbol;
+    if (defined.name.empty() || system::equal(defined.name, version)) return &symbol;
     return nullptr;
 }
 
@@ -111,7 +111,7 @@ const ElfW(Sym) * find_by_gnu_hash(const Object& object, std::string_view name, 
     const std::uint32_t* chain = buckets + bucket_count;
     if (bucket_count == 0) return nullptr;
 
-    const std::uint32_t hash = elf::gnu_hash(name);
+    const std::uint32_t hash = system::gnu_hash(name);
     constexpr std::uint32_t word_bits = 8 * sizeof(ElfW(Addr));
     const ElfW(Addr) word = bloom[(hash / word_bits) & (bloom_size - 1)];
     const ElfW(Addr) mask =
@@ -153,12 +153,12 @@ std::string_view Object::name() const { return name_of(map); }
 
 std::string_view name_of(const link_map* map) {
     if (map == nullptr) return {};
-    std::string_view path = view(map->l_name);
+    std::string_view path = system::view(map->l_name);
     if (path.empty() && map == first_object()) {
         const auto* executable = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-        if (executable != nullptr) path = view(executable);
+        if (executable != nullptr) path = system::view(executable);
     }
-    return base_name(path);
+    return system::base_name(path);
 }
 
 Object read_object(const link_map* map) {
@@ -284,8 +284,8 @@ const link_map* own_object() {
     return own;
 }
 
-// The kernel takes what is there for signals, which wait for a moment. A way that no sandbox refuses, and about which
-// valgrind says nothing.
+// Asks the kernel to read there a set of signals, which wait for a moment. No sandbox refuses that, and valgrind
+// says nothing about it.
 bool is_readable(ElfW(Addr) address) {
     std::uint64_t before = 0;
     const long result =
@@ -300,7 +300,7 @@ namespace {
 
 using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
-/// Where the object's headers are said to be. Nothing of its own is read.
+/// Returns the place of the object's headers by the loader's account. Reads nothing of the object's own.
 ProgramHeaders program_headers(const link_map* map) {
     if (const PrivateFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
@@ -327,8 +327,8 @@ const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
     return nullptr;
 }
 
-/// Whether what lies at the object's place is the object: its headers lead to the dynamic section that the loader
-/// knows. What was unmapped may be something else's by now.
+/// Returns true if the object is still at its place: its headers lead to the dynamic section that the loader
+/// knows. Unmapped memory may be something else's by now.
 bool is_there(const link_map* map) {
     const ProgramHeaders headers = program_headers(map);
     const auto dynamic = reinterpret_cast<ElfW(Addr)>(map->l_ld);
@@ -342,7 +342,7 @@ bool is_there(const link_map* map) {
     return false;
 }
 
-// Of a forked child: this_process(), and whether the list was whole when it looked first.
+// For a forked child: this_process(), and if the list was whole at the first look.
 //
 //     63             32 31 1     0
 //     | this_process() | 0 | whole |
@@ -385,7 +385,7 @@ std::span<const std::uint8_t> build_id(const link_map* map) {
             const ElfW(Addr) content = place + aligned(sizeof note + note.n_namesz);
             const ElfW(Addr) next = content + aligned(note.n_descsz);
             if (next > end || next <= place) break;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && equal({name, 4}, {"GNU\0", 4}))
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && system::equal({name, 4}, {"GNU\0", 4}))
                 return {reinterpret_cast<const std::uint8_t*>(content), note.n_descsz};
             place = next;
         }
@@ -414,7 +414,7 @@ Version version_of(const Object& object, std::size_t index) {
             if (definition->vd_ndx == number) {
                 const auto* auxiliary = reinterpret_cast<const ElfW(Verdaux)*>(
                     reinterpret_cast<const char*>(definition) + definition->vd_aux);
-                version.name = view(object.strings + auxiliary->vda_name);
+                version.name = system::view(object.strings + auxiliary->vda_name);
                 return version;
             }
             if (definition->vd_next == 0) break;
@@ -428,7 +428,7 @@ Version version_of(const Object& object, std::size_t index) {
                 reinterpret_cast<const ElfW(Vernaux)*>(reinterpret_cast<const char*>(need) + need->vn_aux);
             for (ElfW(Half) i = 0; i < need->vn_cnt; ++i) {
                 if (auxiliary->vna_other == number) {
-                    version.name = view(object.strings + auxiliary->vna_name);
+                    version.name = system::view(object.strings + auxiliary->vna_name);
                     return version;
                 }
                 auxiliary = reinterpret_cast<const ElfW(Vernaux)*>(reinterpret_cast<const char*>(auxiliary) +

@@ -9,7 +9,7 @@ namespace clients {
 
 class DecisionLog {
   public:
-    /// Whether there is a shim that logs: CLIENT_LOG is set.
+    /// Returns true under a shim that logs: CLIENT_LOG is set.
     static bool is_there();
 
     /// The decisions since the last call, in order.

@@ -1,5 +1,5 @@
-// What programs see of a handle's state, and what several threads, devices and streams see of each other's: nothing
-// that would be otherwise without the shim. settings.hpp says what the environment can ask, and three things more:
+// A handle's state, as the program sees it, and several threads, devices and streams side by side: all is as without
+// the shim. Variables beside those of settings.hpp:
 //
 //   CLIENT_DEFERRED=1    the library runs nothing before something waits for it, as the stand-in does
 //   CLIENT_RULES=1       the policy has syrk in TF32 and everything else in float32
@@ -240,7 +240,7 @@ void multiply_in_turn(const Device& device, cublasHandle_t handle, std::initiali
     }
 }
 
-/// The same, under a scope of the thread's own.
+/// Multiplies under a scope of the thread's own.
 void multiply_in_scope(const ShimApi& shim, const Device& device, cublasHandle_t handle, const char* precision,
                        std::initializer_list<Kind> kinds, unsigned seed,
                        const std::function<void(const Measured&)>& check) {

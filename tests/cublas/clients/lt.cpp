@@ -203,7 +203,7 @@ cublasStatus_t heuristic_for_stream(cublasLtHandle_t handle, cublasLtMatmulDesc_
     return function(handle, desc, a, b, c, d, preference, wanted, results, count, nullptr);
 }
 
-/// What the words of set_precision come to where the device has fast formats.
+/// The words of set_precision, and the format that each gives on a device with fast formats.
 constexpr std::pair<const char*, const char*> precisions[] = {
     {"highest", "fp32"}, {"high", "tf32"}, {"medium", "bf16"}};
 

@@ -48,7 +48,7 @@ inline std::vector<cublasLtMatmulAlgo_t> configured(const cublasLtMatmulAlgo_t& 
     return result;
 }
 
-/// How one product is described to cublasLt.
+/// The description of one product to cublasLt.
 struct Request {
     Dtype dtype = Dtype::float32;
     char trans_a = 'N', trans_b = 'N';
@@ -125,7 +125,7 @@ class LtProduct {
     struct Answer {
         cublasStatus_t status;
         int count;
-        std::vector<cublasLtMatmulHeuristicResult_t> results;  ///< as many as were asked for
+        std::vector<cublasLtMatmulHeuristicResult_t> results;  ///< one for each that was asked for
 
         Algorithms usable() const {
             Algorithms found;
@@ -136,7 +136,7 @@ class LtProduct {
         }
     };
 
-    /// What the library finds, best first. `begin`: what the array of results holds before.
+    /// Returns the algorithms that the library finds, best first. `begin`: the array's contents before the call.
     Answer search(cublasLtHandle_t handle, int wanted, const Preference& restrict = nullptr,
                   const cublasLtMatmulAlgo_t* begin = nullptr,
                   Heuristic heuristic = api().cublasLtMatmulAlgoGetHeuristic) {
@@ -167,7 +167,7 @@ class LtProduct {
         return search(handle, 4, restrict).usable();
     }
 
-    /// Of the algorithms that the library has for this descriptor by id, the first configuration of each that fits.
+    /// Returns the first configuration that fits of each algorithm that the library has for this descriptor.
     std::vector<cublasLtMatmulAlgo_t> algorithms_by_id(cublasLtHandle_t handle) {
         const cudaDataType_t type = data_type(request_.dtype);
         int ids[16];
@@ -196,7 +196,7 @@ class LtProduct {
                result.workspaceSize <= workspace_bytes;
     }
 
-    /// Whether the library finds the algorithm fit for this product, by either function that it has for the question.
+    /// Expects that the library calls the algorithm fit for this product, by each of its two functions for that.
     void expect_fit(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo) const {
         cublasLtMatmulHeuristicResult_t result{};
         EXPECT_EQ(
@@ -219,7 +219,7 @@ class LtProduct {
                                     workspace_bytes, nullptr);
     }
 
-    /// As AlgoInit makes it for this product.
+    /// Returns the algorithm that AlgoInit makes for this product.
     std::optional<cublasLtMatmulAlgo_t> algorithm_of_id(cublasLtHandle_t handle, int id) const {
         const cudaDataType_t type = data_type(request_.dtype);
         cublasLtMatmulAlgo_t algo;
@@ -229,7 +229,7 @@ class LtProduct {
         return algo;
     }
 
-    /// What the result shows, the worst of the batch. Fails the test if it is no such product.
+    /// Measures the worst result of the batch. Fails the test if it is not the product.
     Measured result() {
         api().cuCtxSynchronize();
         std::vector<unsigned char> bytes(c_before_.size());

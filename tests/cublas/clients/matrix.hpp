@@ -47,7 +47,7 @@ struct Dense {
     const Number& at(std::int64_t i, std::int64_t j) const { return values[static_cast<std::size_t>(i + j * rows)]; }
 };
 
-/// How each real part, and each imaginary part, of an operand is rounded before it is multiplied.
+/// Rounds a real or an imaginary part of an operand before it is multiplied.
 using Rounding = std::function<double(double)>;
 
 Dense dense(const Matrix& matrix, const Rounding& rounding);

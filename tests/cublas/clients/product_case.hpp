@@ -15,7 +15,7 @@ enum class Dtype { float32, complex64, float16, bfloat16, float64 };
 enum class Batching { single, strided, arrays, groups };
 enum class Form { plain, legacy, xt };
 
-/// What CUDA calls it.
+/// Returns CUDA's constant for a type.
 inline cudaDataType_t data_type(Dtype dtype) {
     switch (dtype) {
         case Dtype::complex64:
@@ -32,7 +32,7 @@ inline cudaDataType_t data_type(Dtype dtype) {
     return CUDA_R_32F;
 }
 
-/// How a function can be governed, if at all.
+/// The way to govern a function, if there is one.
 enum class Road {
     compute_type,    ///< per call
     math_mode,       ///< by the handle's mode only
@@ -48,7 +48,7 @@ struct ProductCase {
     Batching batching;
     Road road;
     Form form;
-    bool exists;  ///< whether the loaded library has it
+    bool exists;  ///< the loaded library has the function
     cublasStatus_t (*call)(const Call&);
 
     bool has_status() const { return form != Form::legacy; }

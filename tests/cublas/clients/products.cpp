@@ -12,7 +12,7 @@
 
 namespace clients {
 
-// How GoogleTest shows a case.
+// Shows a case in GoogleTest's messages.
 void PrintTo(const ProductCase& product, std::ostream* out);
 void PrintTo(const ProductCase& product, std::ostream* out) { *out << product.function; }
 

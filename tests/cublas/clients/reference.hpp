@@ -1,5 +1,5 @@
-// What a product should be, computed in double from operands that are rounded to a format first, and which format a
-// result was therefore computed in.
+// Reference products, computed in double from operands that are rounded to a format first. By comparison with them, a
+// result shows the format that it was computed in.
 #pragma once
 
 #include "format.hpp"
@@ -17,7 +17,7 @@ struct Problem {
     Matrix a, b, c;  ///< trmm and trsm in place: b is the result too
 };
 
-/// Whether the product writes this element of its result: all of them, or those of one triangle.
+/// Returns true for an element of the result that the product writes: all of them, or those of one triangle.
 bool is_written(const Problem& problem, std::int64_t i, std::int64_t j);
 
 struct Measured {

@@ -301,7 +301,7 @@ void check_format(const ProductCase& product, const Measured& measured, const st
     const std::string found = name_of(measured.format);
     const std::string numbers =
         found + ", error " + std::to_string(measured.error) + ", " + std::to_string(measured.distance) + " from it";
-    // What was only forwarded may have run in any format, but it is still a product.
+    // A forwarded call may have run in any format, but its result is still the product.
     EXPECT_LT(measured.error, 0.02);
     if (product.road == Road::observed || product.road == Road::uncounted) return;
     if (applied && *applied != "unchanged") {

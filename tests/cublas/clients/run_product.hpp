@@ -19,7 +19,7 @@ struct Variant {
     bool small_a = false;    ///< A at the lower end of float32's range, where the last of three BFloat16 underflows
 
     std::string text() const;
-    bool multiplies(Operation operation) const;  ///< whether anything is multiplied at all
+    bool multiplies(Operation operation) const;  ///< no size that the operation uses is zero
 };
 
 /// Reports to GoogleTest.

@@ -1,5 +1,5 @@
-// What the environment tells a client: how to call, and what to expect. Nothing set: default math mode, COMPUTE_32F,
-// and results in float32.
+// A client's settings, from the environment: how to call, and what to expect. By default: default math mode,
+// COMPUTE_32F, and results in float32.
 //
 //   CLIENT_LOG=FILE              the decision log of this process; unset where there is no shim
 //   CLIENT_EXPECT=FORMAT         what the policy wishes: fp32, tf32, bf16, bf16x9, or native; unset: nobody knows
@@ -36,7 +36,7 @@ struct Settings {
         return is_as_asked && asks_for_float32() ? std::optional<std::string>("fp32") : std::nullopt;
     }
 
-    /// Whether the program itself asks for nothing but float32.
+    /// Returns true if the program itself asks for nothing but float32.
     bool asks_for_float32() const {
         return math_mode == CUBLAS_DEFAULT_MATH && compute_type == CUBLAS_COMPUTE_32F && algo == CUBLAS_GEMM_DEFAULT;
     }

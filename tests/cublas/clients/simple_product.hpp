@@ -57,7 +57,7 @@ class SimpleProduct {
                                     c, ldc);
     }
 
-    /// What the memory of the result shows now; to be called when the product has run.
+    /// Measures the result in memory. Precondition: the product has run.
     Measured result() const {
         std::vector<unsigned char> bytes(c_bytes_.size());
         c_->read(bytes.data(), bytes.size());

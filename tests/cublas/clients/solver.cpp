@@ -1,5 +1,4 @@
-// The same product twice: as the program calls it, and as a library of cuSOLVER's name does, or the one that is
-// named.
+// One product twice: called by the program, and called by a library of cuSOLVER's name or the one that is named.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Whether products of cuBLAS leave the upper halves of vector registers in use: those that are changed by compute
-// type, and by the handle's mode. On the counting libcublas, which uses none of them.
+// Checks that products of cuBLAS leave no upper half of a vector register in use, changed by compute type or by the
+// handle's mode. It runs on the counting libcublas, which uses no vector register.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -127,7 +127,7 @@ void ask_variant(const Section& section, const Variant& variant, const Asking& a
         const int status = run_worker(command_line(section, variant, asking, before), reader);
         if (status == 0) return;
         if (reader.has_no_device) throw NoDevice(reader.reason);
-        // Where not even a row was begun, another worker would do no better.
+        // If not even a row was begun, another worker would do no better.
         const bool may_go_on = reader.rows > before;
         reader.print_failure(status);
         if (!may_go_on) return;
@@ -151,7 +151,7 @@ void print_heading(const std::string& title, const std::vector<std::string>& col
 void ask(const Section& section, const Asking& asking, Findings& findings) {
     std::vector<std::string> columns(section.columns.begin(), section.columns.end());
     if (!section.variants.empty()) columns.insert(columns.begin(), "run");
-    // Where there is no device, one line says so, and no table begins.
+    // Without a device, one line says so, and no table begins.
     bool titled = false;
     const auto print_title = [&] {
         if (!titled) print_heading(section.title, columns);

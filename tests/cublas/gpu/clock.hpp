@@ -1,4 +1,4 @@
-// How long calls take, by the device's own clock.
+// Times calls by the device's own clock.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the workers found, by name: "native/sgemm_ns" is what the variant "native" found under "sgemm_ns". Without a
+// Findings of the workers, by name: "native/sgemm_ns" is the finding "sgemm_ns" of the variant "native". Without a
 // variant there is no prefix.
 #pragma once
 
@@ -18,7 +18,7 @@ class Findings {
     std::string lowest(const std::string& name) const;
     /// Each distinct one once, with + between them; "not measured" where there is none.
     std::string distinct(const std::string& name) const;
-    /// Those that are numbers, ascending.
+    /// Returns the numbers among the findings of this name, ascending.
     std::vector<double> numbers(const std::string& name) const;
 
   private:
@@ -27,7 +27,7 @@ class Findings {
 
 inline constexpr const char* not_measured = "not measured";
 
-/// Whether it names a format that a product ran in, and no refusal.
+/// Returns true if an answer names a format that a product ran in, not a refusal.
 bool is_format(const std::string& answer);
 /// The lower of two formats; a refusal is lower than none.
 std::string lower_format(const std::string& left, const std::string& right);

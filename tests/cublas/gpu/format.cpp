@@ -64,7 +64,8 @@ const char* match_of(Rounding rounding) {
     return "";
 }
 
-/// Where sums of operands are rounded (3m), or intermediate results (trsm), no reference is matched.
+/// Names a format by the size of the error: no reference matches if sums of operands are rounded (3m), or
+/// intermediate results (trsm).
 const char* format_by_level(double error) {
     if (error < 1e-3) return "tf32";
     if (error < 4e-3) return "bf16";

@@ -1,4 +1,4 @@
-// Which format a product's operands were rounded to, judged by its result alone.
+// Finds the format that a product's operands were rounded to, from its result alone.
 //
 // A result is compared with products of rounded operands, one for each format, that the host sums in float64. Summing
 // in float32 moves a result by some 1e-6; the nearest two formats lie 1e-4 apart. So the match is unmistakable, and
@@ -16,7 +16,7 @@ namespace gpu {
 using Complex = std::complex<double>;
 
 enum class Rounding { none, tf32_away, tf32_even, tf32_truncated, bf16, fp16 };
-/// Those that a result can be told by: on random operands, ties to even look like ties away from zero.
+/// The roundings that results can tell apart: on random operands, ties to even look like ties away from zero.
 inline constexpr std::array all_roundings{Rounding::none, Rounding::tf32_away, Rounding::tf32_truncated,
                                           Rounding::bf16, Rounding::fp16};
 
@@ -24,7 +24,7 @@ inline constexpr std::array all_roundings{Rounding::none, Rounding::tf32_away, R
 double rounded(double value, Rounding rounding);
 Complex rounded(Complex value, Rounding rounding);
 
-/// What a result says about the operands.
+/// The rounding of the operands that a result shows.
 struct Measured {
     std::string format;  // fp32, tf32, bf16, fp16, or wrong: not this product at all
     std::string match;   // the rounding whose product it is, or "level": judged by the size of the error only

@@ -31,7 +31,7 @@ class Library {
         return reinterpret_cast<Function*>(address(name));
     }
 
-    /// As find(), but it has to be there.
+    /// Returns the function that find() finds; ends the program without it.
     template <class Function>
     Function& get(const char* name) const {
         if (Function* function = find<Function>(name)) return *function;

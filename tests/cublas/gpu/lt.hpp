@@ -97,7 +97,7 @@ class Lt {
         return answer_of(status, problem.judge(Shape::gemm));
     }
 
-    /// What the library says that an algorithm computes with: CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS in words.
+    /// Returns CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS of an algorithm in words.
     std::string numerical_flags(const cublasLtMatmulAlgo_t& algorithm) const {
         unsigned long long flags = 0;
         std::size_t written = 0;
@@ -127,7 +127,7 @@ class Lt {
     std::vector<cublasLtMatmulDesc_t> descriptors_;
 };
 
-/// What a product with the heuristic's first algorithm gives, at the largest size.
+/// Returns the format of a product with the heuristic's first algorithm, at the largest size.
 std::string lt_format(Worker& worker, cublasComputeType_t compute_type);
 
 }  // namespace gpu

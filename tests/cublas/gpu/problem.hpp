@@ -10,7 +10,7 @@
 
 namespace gpu {
 
-/// What is multiplied. Triangles are lower ones, sides left, nothing is transposed unless the formula says so.
+/// The kind of product. Triangles are lower ones, sides left, nothing is transposed unless the formula says so.
 enum class Shape {
     gemm,   // A B
     symm,   // A symmetric

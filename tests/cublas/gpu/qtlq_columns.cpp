@@ -1,4 +1,4 @@
-// Which rounding of the operands a run of qtlq agrees with: the published TF32 column is one of them only.
+// Finds the rounding of operands that a run of qtlq agrees with: the published TF32 column is one of several.
 //
 //   qtlq_columns FOLDER FILE     FOLDER has L.f32 and Q.f32; FILE is what `qtlq --csv` printed
 //
@@ -41,7 +41,7 @@ std::vector<double> read_run(const std::string& path) {
     return values;
 }
 
-/// As qtlq computes it: the product in the format, summed exactly; the rest in float32, in order.
+/// Computes a column as qtlq does: the product in the format, summed exactly; the rest in float32, in order.
 std::vector<double> column(const std::vector<float>& l, const std::vector<float>& q, gpu::Rounding rounding) {
     std::vector<double> rounded_l(l.size()), rounded_q(q.size());
     for (std::size_t i = 0; i < l.size(); ++i) {

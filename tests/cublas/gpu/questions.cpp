@@ -122,7 +122,7 @@ int work(const Arguments& arguments) {
         tell(line::failed, {error.what()});
         status = 1;
     }
-    // What a faulted context holds cannot be given back, and one that has not faulted ends with its process.
+    // A faulted context's memory cannot be freed, and a sound context ends with its process.
     std::fflush(nullptr);
     _exit(status);
 }

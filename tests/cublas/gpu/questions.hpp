@@ -1,4 +1,4 @@
-// What no manual answers about cuBLAS, asked by running products and looking at the results.
+// Questions about cuBLAS that no manual answers, asked by running products and looking at the results.
 #pragma once
 
 #include <optional>
@@ -62,7 +62,7 @@ void ask_latency(Worker& worker);
 void ask_graph(Worker& worker);
 void ask_threads(Worker& worker);
 
-/// Which of two the decision rule takes, and what was seen.
+/// The choice of a decision rule between two alternatives, and the measurements behind it.
 struct Conclusion {
     const char* experiment;
     const char* expected;

@@ -1,4 +1,4 @@
-// What a call costs the host, on products that are too small to matter: alone and under the shim.
+// Cost of a call on the host, for products that are too small to matter: alone and under the shim.
 #include <algorithm>
 #include <chrono>
 #include <functional>

@@ -1,4 +1,4 @@
-// The same product by different calls: bits, and times of the device.
+// One product by different calls: its bits, and the device's time.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -26,7 +26,7 @@ std::string text(const Product& p) {
            letter(p.trans_b);
 }
 
-/// The same ones in every run: squares, and a draw from all combinations of these sizes.
+/// Draws products, alike in every run: squares, and a draw from all combinations of these sizes.
 std::vector<Product> draw_products(int largest, int count) {
     std::vector<int> sizes{1, 5, 16, 32, 64, 100, 127, 128, 256, 384, 512, 1000, 1024, 2048, 4096};
     sizes.erase(std::remove_if(sizes.begin(), sizes.end(), [&](int size) { return size > largest; }), sizes.end());

@@ -1,5 +1,5 @@
-// How a float32 becomes a TF32, BF16 or FP16: products of one element with 1, everything else zero. The result is
-// then the rounded operand itself.
+// Rounding of float32 to TF32, BF16 or FP16: products of one element with 1, everything else zero, whose result is
+// the rounded operand itself.
 #include <cmath>
 #include <cstdio>
 #include <iterator>
@@ -15,7 +15,7 @@ namespace {
 constexpr double lasts[] = {0.5, 1.5, 0.75, -0.5};
 constexpr int count = std::size(lasts);
 
-/// Where matrices lie: kernels for TF32 want 16 bytes.
+/// The place of the matrices: kernels for TF32 want an alignment of 16 bytes.
 struct Layout {
     const char* name;
     int ld_more;         // the leading dimension beyond n

@@ -1,4 +1,4 @@
-// From measurements to the rows of tests/cublas/stand_in/semantics.def.
+// Turns measurements into the rows of tests/cublas/stand_in/semantics.def.
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
@@ -15,7 +15,8 @@ class Conclusions {
     explicit Conclusions(const Findings& findings) : findings_(findings) {}
 
     std::string measured(const std::string& name) const { return findings_.lowest(name); }
-    /// What products that were lowered did: one that was not, or was refused, says nothing about rounding.
+    /// Returns the rounding of lowered products. A product that was not lowered, or was refused, says nothing about
+    /// it.
     std::string rounding_rules(const std::string& name) const {
         std::set<std::string> rules;
         for (const std::string& rule : findings_.all(name)) {
@@ -42,7 +43,7 @@ class Conclusions {
         add(row, verdicts.empty() ? "?" : verdicts.size() == 1 ? *verdicts.begin() : "mixed", because);
     }
 
-    /// Whether the first ran as the second did; both in float32 tell nothing.
+    /// Adds an answer that says if the first ran as the second did; both in float32 tell nothing.
     void add_same(const std::string& row, const char* left, const char* right) {
         add(row,
             !is_format(measured(left)) || !is_format(measured(right)) || measured(right) == "fp32" ? "?"
@@ -183,7 +184,7 @@ std::vector<Answer> answered_rows(const Findings& findings) {
     conclude_override(conclusions);
     conclude_devices(conclusions, compute_capability);
     conclude_refusals(conclusions);
-    // Where a section was left out or failed.
+    // A section was left out, or failed.
     for (Answer& answer : conclusions.answers) {
         if (answer.answer == not_measured) answer.answer = "?";
     }

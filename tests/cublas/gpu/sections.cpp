@@ -28,7 +28,7 @@ void ask_machine(Worker& worker) {
     });
 }
 
-// What decides the most comes first: a limit of time cuts off the end.
+// The sections that decide the most come first: a time limit cuts off the end.
 const std::vector<Section> table = {
     {"machine", "Machine", {"device", "compute capability", "CUDA of the driver", "cuBLAS", "library"}, ask_machine},
     {"math_modes",

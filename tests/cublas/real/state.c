@@ -1,4 +1,4 @@
-// What a program asks about the library and about a handle, which it does not get: there is no device.
+// Asks about the library, and about a handle, which cannot be made without a device.
 #include "client.h"
 
 #include <cublas_api.h>

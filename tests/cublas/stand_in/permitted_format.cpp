@@ -5,7 +5,7 @@
 namespace stand_in {
 namespace {
 
-// What is asked for, before the device and the environment have their say.
+// The format that a call asks for, before the device and the environment have their say.
 enum class Asked { fp32, tf32, fast_16bf, fast_16f, bf16x9_mode, bf16x9_type };
 
 bool emulates_by_default(const Request& request) {
@@ -31,7 +31,7 @@ Asked asked_by_mode(int mode) {
     }
 }
 
-// Whether a handle's mode reaches a product whose compute type is plain 32F.
+// Returns true if a handle's mode applies to a product whose compute type is plain 32F.
 bool mode_reaches_compute_32f(int mode) {
     switch (mode) {
         case CUBLAS_TF32_TENSOR_OP_MATH:

@@ -28,7 +28,7 @@ std::string_view answer(Row row);
 
 inline bool yes(Row row) { return answer(row) == "yes"; }
 
-// How a device rounds to TF32.
+// Returns the rule for ties by which a device rounds to TF32.
 inline Ties tf32_ties(int compute_capability) {
     const std::string_view ties = answer(compute_capability < 90 ? Row::tf32_ties : Row::tf32_ties_from_9_0);
     return ties == "even" ? Ties::even : ties == "truncate" ? Ties::truncate : Ties::away;

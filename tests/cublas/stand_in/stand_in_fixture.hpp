@@ -1,4 +1,4 @@
-// What the stand-in's own tests share: a context and a handle, and memory of the device.
+// The fixture of the stand-in's own tests: a context and a handle, and memory of the device.
 //
 // Each test runs in a process of its own (gtest_discover_tests), and sets the environment before the first CUDA call.
 #pragma once

@@ -1,5 +1,5 @@
-// What the middle of a running product sees of the stack, and what is left of its caller's registers when it leaves
-// by an exception: the unwinder goes by the entry points' call frame information.
+// Walks the stack from the middle of a running product, or leaves it by an exception and looks at its caller's
+// registers: the unwinder goes by the entry points' call frame information.
 //
 //   frames backtrace | throw
 

@@ -1,4 +1,4 @@
-// What the clients share: prototypes, operands that are the same on every machine, results printed bit by bit, and a
+// Shared by all clients: prototypes, operands that are the same on every machine, results printed bit by bit, and a
 // rounding of their own, so that a test can compare "rounded by the shim" with "rounded here, multiplied directly".
 #pragma once
 

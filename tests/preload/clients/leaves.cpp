@@ -89,7 +89,7 @@ void keep_errno() {
 }  // namespace
 
 #ifdef OWN_XERBLA
-// What LAPACK and Octave do: a program's own xerbla_ takes the place of the library's.
+// A program's own xerbla_, as LAPACK and Octave have it, takes the place of the library's.
 extern "C" void xerbla_(const char* name, const blas_int* info, std::size_t) {
     std::printf("xerbla_ %.5s %d\n", name, static_cast<int>(*info));
     std::fflush(stdout);

@@ -11,7 +11,7 @@
 
 using complex64 = std::complex<float>;
 
-inline std::string format = "fp32";  ///< what operands are rounded to here, before the product
+inline std::string format = "fp32";  ///< operands are rounded to it here, before the product
 constexpr int padding = 3;           ///< leading dimensions are larger by this than they need to be
 
 /// A matrix in memory, with a leading dimension larger than needed.

@@ -103,7 +103,7 @@ static void copy_code(char* to) {
     __builtin___clear_cache(to, to + place_bytes);
 }
 
-/// Of the stack below this function's frame: what is nearer than `near` bytes every call uses.
+/// Bounds, in bytes, of the stack below this function's frame that is looked at; every call uses what is nearer.
 enum { near = 1024, depth = 8192 };
 
 static int goes_deep(char* room, size_t offset) {

@@ -1,4 +1,4 @@
-// Whether products leave the upper halves of vector registers in use, in a program and on a BLAS that use SSE only.
+// Checks that products leave no upper half of a vector register in use, in a program and on a BLAS that use SSE only.
 //
 //   upper_halves            the linked sgemm_
 //   upper_halves LIBRARY    dlsym in there
@@ -14,7 +14,7 @@ static float a[n * n], b[n * n], c[n * n];
 static const blas_int size = n;
 static const float alpha = 1, beta = 1;  // with 0, the library calls memset, which clears the upper halves itself
 
-/// As 1 or 0, or -1 where the halves were in use before.
+/// Multiplies. Returns 1 if upper halves are in use afterwards, 0 if not, -1 if they were in use before.
 static int multiply(sgemm_function* function) {
     clear_upper_halves();
     if (upper_halves_in_use()) return -1;

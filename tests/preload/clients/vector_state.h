@@ -1,4 +1,4 @@
-// Whether the upper halves of vector registers are in use, as the processor sees it. While they are, each SSE
+// Asks the processor if the upper halves of vector registers are in use. While they are, each SSE
 // instruction may have to keep them, which makes code without AVX slower; vzeroupper ends that.
 #pragma once
 
@@ -13,7 +13,7 @@ static inline int upper_halves_in_use(void) {
 
 static inline void clear_upper_halves(void) { __asm__ volatile("vzeroupper"); }
 
-/// Whether this processor tells, and tells registers that were written whole, with zeros, from those that were not.
+/// Returns true if this processor tells, also for registers that were written whole with zeros.
 static inline int upper_halves_can_be_seen(void) {
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX)) return 0;

@@ -12,7 +12,7 @@
 
 enum { m = 7, n = 5, k = 6, ld = 8, batch = 3, element_floats = 2, matrix_floats = ld * ld * element_floats };
 
-// The same sizes for the names that follow the interface layer and for those that are always 64 bits wide. Index 0
+// Sizes, once for the names that follow the interface layer and once for those that are always 64 bits wide. Index 0
 // serves single products, both serve the two groups of a pointer-array batch.
 static struct {
     MKL_INT m[2], n[2], k[2], ld[2], stride, batch, groups, group_size[2];
@@ -40,7 +40,7 @@ static float tf32(float value) {
 
 enum kind { product, real_in_place, complex_in_place, solve };
 
-// Whether a float belongs to the column-major m x n matrix that a product in place overwrites.
+// Returns 1 for a float of the column-major m x n matrix that a product in place overwrites.
 static int is_overwritten(int i, int floats) {
     const int row = i / floats % ld, column = i / floats / ld;
     return row < m && column < n;

@@ -1,4 +1,4 @@
-// What MKL offers beside plain calls, and what the shim only reports: packed operands, kernels compiled at run time,
+// MKL's products beside plain calls, which the shim only reports: packed operands, kernels compiled at run time,
 // bfloat16 operands and, built with MKL_DIRECT_CALL, calls that mkl.h turns into *_direct ones. Knows nothing of the
 // shim. Prints like mkl_client.c.
 #include <mkl.h>

@@ -38,7 +38,7 @@ struct Placed {
 };
 Placed place(const Case& test_case);
 
-/// What A, B and C hold after the product on operands that are rounded by definition, element by element.
+/// A, B and C after the product of operands that are rounded by definition, element by element.
 struct Expected {
     std::vector<float> a, b, c;
 };

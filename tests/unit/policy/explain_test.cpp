@@ -1,4 +1,4 @@
-// What explain_rule says of each condition, and that it never disagrees with matches().
+// explain_rule: its words for each condition, and that it never disagrees with matches().
 #include "policy/explain.hpp"
 
 #include <gtest/gtest.h>

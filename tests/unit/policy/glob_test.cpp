@@ -135,7 +135,7 @@ double seconds_on(std::string_view pattern, std::string_view text) {
     return fewest;
 }
 
-/// What a search that begins anew at each place would take 100 times as long for.
+/// A search that begins anew at each place would take 100 times as long.
 TEST(Glob, TakesTenTimesAsLongForTenTimesTheSize) {
     const auto size = [](std::size_t n) {
         return seconds_on("*" + std::string(n / 2, 'a') + "b*", std::string(n, 'a'));

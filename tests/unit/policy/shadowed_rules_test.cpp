@@ -47,7 +47,7 @@ TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
         {R"(when = { device = "cuda" })", R"(when = { compute_capability = ">=9.0" })", true},
         {R"(when = { device = "cpu" })", R"(when = { compute_capability = ">=9.0" })", false},
         {R"(when = { device = ["cpu", "cuda"] })", R"(when = { device = "cpu" })", true},
-        // What the broader rule leaves out may still reach the other.
+        // Calls that the broader rule leaves out may still reach the other.
         {"when = { caller = \"lib*\" }\nunless = { scope = \"x\" }", R"(when = { caller = "libfoo" })", false},
         {"when = { caller = \"lib*\" }\nunless = { scope = \"x\" }",
          "when = { caller = \"libfoo\" }\nunless = { scope = \"x*\" }", true},

@@ -1,4 +1,4 @@
-// What a call site rules out beforehand: judging only the other rules is the same as judging all.
+// Rules that a call site rules out beforehand: judging only the others gives the same decision as judging all.
 #include <gtest/gtest.h>
 
 #include <random>

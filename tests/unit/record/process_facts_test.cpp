@@ -1,4 +1,4 @@
-// Who is running, and the names of files: record/process_facts.hpp and record/log_path.hpp.
+// Facts about the process, and the names of files: record/process_facts.hpp and record/log_path.hpp.
 #include "record/process_facts.hpp"
 
 #include <errno.h>

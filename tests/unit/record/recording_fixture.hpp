@@ -1,4 +1,4 @@
-// What the tests of recordings share: a folder, a program that multiplies in name only, and what its file says.
+// Shared by the tests of recordings: a folder, a program that multiplies in name only, and a reader of its file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ inline std::vector<RecordedEvent> events_of(RecordingReader& reader) {
     return events;
 }
 
-/// What is wrong with rows, and with what was loaded, is known when they are read.
+/// Reads all rows and loaded objects: only then are their problems known.
 inline void read_rows_and_objects(const RecordingReader& reader) {
     for (const auto& [id, counters] : reader.counters()) reader.row(id);
     reader.visit_rows([](const RecordedRow&) { return true; });

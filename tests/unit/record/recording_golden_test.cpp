@@ -252,7 +252,7 @@ class Changed {
         EXPECT_EQ(write(file, bytes_.data(), bytes_.size()), static_cast<ssize_t>(bytes_.size()));
         return RecordingReader::open_descriptor(file);
     }
-    /// What its one problem says.
+    /// Returns the text of the file's one problem.
     std::string problem() const {
         const RecordingReader::Opened opened = open();
         if (opened.reader == nullptr) return opened.error;

@@ -1,4 +1,5 @@
-// How a thread finds the counters of the rows that it met: a table that grows, so that it never asks twice.
+// The table by which a thread finds the counters of the rows that it met; it grows, so that a thread never asks
+// twice.
 #include "record/write/keys.hpp"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ TEST(RecordingKeys, EveryKeyIsFoundWhileTheTableGrows) {
 
 TEST(RecordingKeys, KeysOfOnePlaceAreToldApart) {
     KnownKeys keys{};
-    // Of the last place of the first table, so that the search goes on at its begin.
+    // Keys of the last place of the first table, so that the search goes on at its begin.
     std::vector<std::uint64_t> alike;
     for (std::uint64_t key = 1; alike.size() < 101; ++key)
         if (KnownKeys::first_place(key, KnownKeys::first_bits) == (1U << KnownKeys::first_bits) - 1)
@@ -83,7 +84,7 @@ TEST(RecordingKeys, KeysOfTheSameCountersAreAllFound) {
 }
 
 TEST(RecordingKeys, CountersWhoseNumberIsBeyondTheTableAreFound) {
-    // As where the kernel has no more pages for the table.
+    // The kernel has no more pages for the table.
     KnownKeys keys{};
     for (std::uint64_t i = 1; i < 10; ++i) keys.add(i, static_cast<CountersNumber>(i << 20));
     for (std::uint64_t i = 1; i < 10; ++i) ASSERT_EQ(keys.find(i), i << 20);

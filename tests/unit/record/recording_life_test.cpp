@@ -272,7 +272,7 @@ TEST(RecordingLife, AFileSizeLimitDropsEventsAndRaisesNoSignal) {
     EXPECT_EQ(reader->facts().last_error, EFBIG);
 }
 
-/// Of 1 MiB, for this process only. False: not allowed here.
+/// Mounts a disk of 1 MiB that only this process sees. Returns false where that is not allowed.
 bool mount_small_disk(const fs::path& at) {
     const auto user = std::to_string(geteuid()), group = std::to_string(getegid());
     if (unshare(CLONE_NEWNS) != 0) {
@@ -327,7 +327,7 @@ TEST(RecordingLife, AReadOnlyFolderIsOneErrorAndNoFile) {
     const TemporaryFolder folder;
     fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
     if (access(folder.path().c_str(), W_OK) == 0) {
-        // As root permissions do not count; a read-only file system does.
+        // Permissions do not count for root; a read-only file system does.
         const Recording::Opened opened = Recording::open("/proc/run.fp32rec", facts(), start(), {});
         EXPECT_EQ(opened.recording, nullptr);
         EXPECT_NE(opened.error.find("nothing is recorded"), std::string::npos) << opened.error;
@@ -413,7 +413,7 @@ TEST(RecordingLife, AForkedChildHasAFileOfItsOwnAndTheParentsStaysIntact) {
         int to_parent[2];
         ASSERT_EQ(pipe(to_parent), 0);
         const int status = in_child([&] {
-            // The same calls, which the parent's caches knew.
+            // Calls that the parent's caches knew.
             for (int i = 0; i < 6'000; ++i) count_square(*recording, *writer, i % 2 + 1);
             std::thread([&] {
                 ThreadWriter* own = recording->attach();

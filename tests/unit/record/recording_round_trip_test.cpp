@@ -1,4 +1,4 @@
-// What is counted is what is read: record/write/writer.hpp and recording_reader.hpp together.
+// All that is counted is read back: record/write/writer.hpp and recording_reader.hpp together.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -407,7 +407,7 @@ TEST(RecordingRoundTrip, FirstSegmentsGetTheirSpaceAsTheyFill) {
 }
 
 TEST(RecordingRoundTrip, OpeningWaitsForNothing) {
-    // It waited until a millisecond had passed, to measure the processor's counter.
+    // Opening once waited until a millisecond had passed, to measure the processor's counter.
     const TemporaryFolder folder;
     long fewest_waits = 1000;
     for (int i = 0; i < 20; ++i) {

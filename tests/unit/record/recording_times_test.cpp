@@ -1,4 +1,4 @@
-// What a row's calls took, where only some of them are timed: docs/recording-format.md says how it is estimated.
+// The time of a row's calls, of which only some are timed: docs/recording-format.md says how it is estimated.
 #include <cfenv>
 #include <cmath>
 #include <functional>
@@ -40,7 +40,7 @@ class Estimate {
 
     double true_ns() const { return true_ns_; }
     double estimated_ns() const { return estimated_ns_; }
-    /// How much the estimate is off: 0.1 is a tenth too much.
+    /// Returns the relative error of the estimate: 0.1 is a tenth too much.
     double error() const { return estimated_ns_ / true_ns_ - 1; }
     std::uint64_t timed() const { return timed_; }
 

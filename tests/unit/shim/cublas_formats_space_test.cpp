@@ -97,8 +97,8 @@ bool is_fast(std::int32_t compute_type) {
            compute_type == compute_32f_fast_tf32;
 }
 
-/// What the manual's rules for a plain call on a DEFAULT or PEDANTIC handle come to: nothing below FP32 but what the
-/// environment, or below 8.0 the algorithm, brings in.
+/// Returns true for a plain call on a DEFAULT or PEDANTIC handle, which runs in FP32 by the manual's rules, unless
+/// the environment, or below 8.0 the algorithm, says otherwise.
 bool says_float32(const Asked& asked) {
     const std::int32_t choice = asked.math_mode & ~math_flags;
     const bool mode_says = choice == math_default || choice == math_pedantic;
@@ -118,7 +118,7 @@ Format wished(Precision precision) {
     return precision == Precision::bf16x9 ? Format::bf16x9 : Format::fp32;
 }
 
-/// What is wrong with a plan; empty: nothing.
+/// Returns the fault of a plan; empty: it has none.
 const char* judge(const Asked& asked, const Environment& environment, Precision precision, Floor floor,
                   const Policy& policy, const Change& change) {
     const Format before = asked_format(asked, environment);

@@ -1,4 +1,4 @@
-// What cuBLAS calls ask for and what is made of them: shim/cublas/formats.hpp.
+// Formats that cuBLAS calls ask for, and the changes made of them: shim/cublas/formats.hpp.
 #include "shim/cublas/formats.hpp"
 
 #include <gtest/gtest.h>
@@ -192,7 +192,7 @@ TEST(Plan, HighestAndEveryStricterFloorLeaveNothingBelow) {
             const Change change = by_floor ? plan(each.asked, wanting(Precision::native), Floor::fp32)
                                            : plan(each.asked, wanting(Precision::highest));
             EXPECT_EQ(change.format, Format::fp32) << each.name;
-            // What the changed call says, judged as any other call is.
+            // The changed call, judged as any other call is.
             Asked changed = each.asked;
             if (change.how == How::compute_type) {
                 changed.compute_type = change.compute_type;

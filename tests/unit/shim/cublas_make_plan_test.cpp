@@ -1,4 +1,4 @@
-// What is made of a decision about a cuBLAS call, by whom it was made included: shim/cublas/make_plan.hpp.
+// The plan made of a decision about a cuBLAS call, which also depends on the caller: shim/cublas/make_plan.hpp.
 #include "shim/cublas/make_plan.hpp"
 
 #include <gtest/gtest.h>

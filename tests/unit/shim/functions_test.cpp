@@ -123,7 +123,7 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
         {"sgemm_direct", 14, 6, 12, -1, -1},
         {"mkl_cblas_jit_create_sgemm", 10, -1, 9, 0, 1},
         {"cblas_hgemm", 14, 7, 13, -1, -1},
-        // The same in cublas_api.h and cublasXt.h.
+        // Counted in cublas_api.h and cublasXt.h.
         {"cublasSgemm_v2", 14, 7, 13, -1, -1},
         {"cublasCgemmStridedBatched_64", 18, 7, 15, -1, -1},
         {"cublasSgemmBatched", 15, 7, 13, -1, -1},

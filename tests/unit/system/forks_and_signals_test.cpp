@@ -1,4 +1,4 @@
-// What everything that is recorded with relies on, whatever the program forks, closes or is sent.
+// Building blocks of the recording, in a program that forks, closes descriptors and is sent signals.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// What reaches the library when calls meet that hardly ever meet: on the counting libcublas, which is fast enough for
-// that. Nothing here is about numbers. settings.hpp says what the environment can ask, and two things more:
+// Races between calls that hardly ever meet, on the counting libcublas, which is fast enough to make them meet. The
+// tests look at the calls that reach the library, not at numbers. Variables beside those of settings.hpp:
 //
 //   CLIENT_POLICIES=FILE:FILE    policies that take turns at being in force
 //   CLIENT_HANDLES=N             how many handles threads race for
@@ -161,7 +161,7 @@ TEST_F(Counted, ProductsMeetChangesOfTheSettings) {
     };
     std::thread others[] = {std::thread(multiply), std::thread(multiply), std::thread(multiply)};
     for (std::size_t i = 0; i < 300; ++i) {
-        // As an editor does: readers see the old file or the new one.
+        // Replaces the file as an editor does: readers see the old one or the new one.
         const std::string fresh = std::string(in_force) + ".new";
         std::filesystem::copy_file(files[i % 2], fresh);
         std::filesystem::rename(fresh, in_force);

@@ -66,7 +66,7 @@ struct SyrkCall {
 };
 cublasStatus_t syrk(Caller caller, Row family, const SyrkCall& call);
 
-// The same with two matrices: alpha * op(A) op(B)', and for the 2k forms its mirror image added.
+// A rank-k update with two matrices: alpha * op(A) op(B)', and for the 2k forms its mirror image added.
 struct Syr2kCall {
     bool hermitian;
     bool mirrored;

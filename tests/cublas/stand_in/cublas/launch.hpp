@@ -1,4 +1,4 @@
-// From a checked call of a cuBLAS function to queued work.
+// Turns a checked call of a cuBLAS function into queued work.
 #pragma once
 
 #include "cublas/calls.hpp"

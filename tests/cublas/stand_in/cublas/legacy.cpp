@@ -22,7 +22,7 @@ void keep(cublasStatus_t status) {
     if (status != CUBLAS_STATUS_SUCCESS) last_error = status;
 }
 
-// What is not a letter of the reference stays invalid.
+// A letter that the reference does not have stays invalid.
 cublasOperation_t operation(char letter) {
     switch (letter) {
         case 'N':

@@ -192,7 +192,7 @@ cublasStatus_t trsm(Caller caller, const TriangularCall& call) {
 
 using stand_in::Row;
 
-// As in cublas/gemm.cpp, the macros write parameter lists and nothing else.
+// The macros write parameter lists and nothing else, as in cublas/gemm.cpp.
 
 #define SYMM(NAME, INT, T, TYPE, HERMITIAN)                                                                          \
     cublasStatus_t CUBLASWINAPI NAME(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, INT m,     \

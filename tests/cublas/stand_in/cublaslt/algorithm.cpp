@@ -253,7 +253,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cubl
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// How often the function after it was called: for tests.
+// Counts calls of the function below, for tests.
 extern __attribute__((visibility("default"))) long long stand_in_algo_checks;
 long long stand_in_algo_checks = 0;
 
@@ -274,7 +274,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cub
         return stand_in::answer(stand_in::Row::lt_algorithm_of_another_type) == "invalid_value"
                    ? CUBLAS_STATUS_INVALID_VALUE
                    : CUBLAS_STATUS_NOT_SUPPORTED;
-    // What AlgoInit made is no whole algorithm: the caller chooses from what it offers.
+    // AlgoInit makes no whole algorithm: the caller has yet to choose tile and stages.
     if (opened->tile == CUBLASLT_MATMUL_TILE_UNDEFINED || opened->stages == CUBLASLT_MATMUL_STAGES_UNDEFINED)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!stand_in::exists(opened->id, call.types, handle->head.compute_capability))

@@ -66,7 +66,7 @@ std::uint64_t workspace_of(int id, std::uint64_t rows, std::uint64_t columns);
 std::uint64_t numerical_flags(int id, const Types& types, int compute_capability);
 Algorithm make_algorithm(int id, const Types& types);
 
-// Whether descriptors and layouts make a product: sizes, operations, types.
+// Checks that descriptors and layouts make a product (sizes, operations, types), and fills `call`.
 cublasStatus_t describe(cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                         cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, MatmulCall* call);
 

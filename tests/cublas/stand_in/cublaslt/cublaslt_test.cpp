@@ -53,7 +53,7 @@ class StandInLt : public StandIn {
         return cublasLtMatmul(lt(), descriptor, &one, a, layout, b, layout, &zero, d, layout, d, layout, algorithm,
                               nullptr, 0, nullptr);
     }
-    // As PyTorch does it.
+    // PyTorch uses its cuBLAS handle so.
     cublasLtHandle_t lt() const { return reinterpret_cast<cublasLtHandle_t>(handle); }
 
     cublasLtMatmulDesc_t descriptor = nullptr;

@@ -102,7 +102,7 @@ constexpr Attribute layout_attributes[] = {
     STAND_IN_ATTRIBUTE(CUBLASLT_MATRIX_LAYOUT_BATCH_MODE, LayoutValues, batch_mode),
 };
 
-// Of layouts and preferences: newer headers have larger structures, none has smaller ones.
+// Bytes of a layout or preference in the oldest headers; newer ones have larger structures.
 constexpr std::size_t smallest_opaque = 64;
 
 template <class Structure, class Opaque>

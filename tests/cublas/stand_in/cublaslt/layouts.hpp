@@ -1,4 +1,4 @@
-// What the stand-in keeps inside cublasLt's opaque descriptors.
+// The stand-in's contents of cublasLt's opaque descriptors.
 //
 // A descriptor that was initialised in less space than the whole structure has fewer attributes: `size` says how many
 // bytes may be touched. The first 56 bytes of a matmul descriptor hold what every product needs.

@@ -1,6 +1,5 @@
-// What the stand-ins of cuBLAS and cublasLt need of the stand-in of the driver, beyond the driver API: queue a
-// kernel, and reach device memory from it. Exported under the version node STAND_IN_PRIVATE; no other program calls
-// it.
+// Functions of the driver's stand-in for those of cuBLAS and cublasLt, beyond the driver API: they queue a kernel,
+// and reach device memory from it. Exported under the version node STAND_IN_PRIVATE; no other program calls them.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,7 @@ CUresult stand_in_launch(int device, CUstream stream, const stand_in::Kernel& ke
 // Runs the kernel on the device's default stream, and returns when it is done.
 CUresult stand_in_run(int device, const stand_in::Kernel& kernel);
 
-// Where the `bytes` bytes at a device address can be read and written; NULL unless they lie in one allocation.
+// Returns the host's view of `bytes` bytes at a device address; NULL unless they lie in one allocation.
 std::byte* stand_in_view(const void* address, std::size_t bytes);
 
 // Compute capability of a device: 10 * major + minor.

@@ -116,7 +116,7 @@ CUresult Scheduler::run_stream(CUstream stream, std::uint64_t last) {
         if (is_legacy(stream)) return earliest_blocking(context, last);
         if (stream->queue.empty() || stream->queue.front().sequence > last) return nullptr;
         if (!stream->blocking) return stream;
-        // What the default stream was given before this has to run first, after all that it waits for itself.
+        // Earlier work of the default stream has to run first, after all that it waits for itself.
         std::uint64_t before = 0;
         for (const auto& work : context->legacy_stream.queue)
             if (work.sequence < stream->queue.front().sequence) before = work.sequence;

@@ -69,11 +69,11 @@ class Scheduler {
     CUresult destroy_stream(CUstream stream);
     CUresult launch(CUstream stream, const Kernel& kernel);
 
-    // What has been launched on the stream, or in the context, runs before these return.
+    // Run everything launched on the stream, or in the context, and return.
     CUresult synchronize(CUstream stream);
     CUresult synchronize_context(CUcontext context);
     CUresult query(CUstream stream);
-    // As synchronize, for calls that wait as the legacy default stream does.
+    // Synchronizes for calls that wait as the legacy default stream does.
     CUresult synchronize_legacy(CUcontext context);
     // Calls that allocate or free: forbidden while a stream of the context captures, unless in relaxed mode.
     CUresult allow_unsafe_call(CUcontext context);

@@ -1,4 +1,4 @@
-// Which data types and compute types go together, as the tables of cublasGemmEx and cublasLtMatmul list them.
+// Combinations of data types and compute types, as the tables of cublasGemmEx and cublasLtMatmul list them.
 #pragma once
 
 #pragma GCC visibility push(default)
@@ -18,7 +18,7 @@ bool is_fast(cublasComputeType_t type);  // FAST_16F, FAST_16BF, FAST_TF32
 bool is_pedantic(cublasComputeType_t type);
 bool is_single(cublasComputeType_t type);  // 32F in all its forms
 
-// Of C = alpha * A * B + beta * C, with A and B of one type.
+// Returns true for supported types of C = alpha * A * B + beta * C, with A and B of one type.
 bool gemm_types_supported(cublasComputeType_t compute, cudaDataType a, cudaDataType b, cudaDataType c);
 // The type of alpha and beta there.
 cudaDataType scale_type_of(cublasComputeType_t compute, cudaDataType a);

@@ -16,14 +16,14 @@ struct Call {
     Batching batching = Batching::single;
     bool is_cblas = false;
     std::vector<Product> groups;
-    std::vector<std::int64_t> group_sizes;  ///< of a strided batch: its number of products
+    std::vector<std::int64_t> group_sizes;  ///< a strided batch has one, its number of products
     std::vector<float*> a, b, c;
     std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< in elements
 
     std::size_t product_count() const;
     /// The function's name without prefix and suffix, as in "sgemm_batch".
     std::string base_name() const;
-    /// As programs name it: "cblas_sgemm_batch", "sgemm_batch_".
+    /// Returns the name that programs use: "cblas_sgemm_batch", "sgemm_batch_".
     std::string name() const { return name_of(base_name()); }
     std::string name_of(const std::string& base) const { return is_cblas ? "cblas_" + base : base + "_"; }
     /// The product number `index` as a call of its own.

@@ -108,7 +108,7 @@ bool make_directly(const Call& call, DirectLibrary& library, bool is_trial) {
     return call.product_count() > 0;
 }
 
-/// As programs find it: by a reference that the loader bound, or by asking.
+/// Finds a function as programs do: by a reference that the loader bound, or by dlsym.
 Function function_of_program(Random& random, const std::string& name) {
     const Function linked = linked_function(name);
     if (linked != nullptr && random() % 4 != 0) return linked;
@@ -223,7 +223,7 @@ Call random_call(Random& random, Operands& operands) {
     return call;
 }
 
-/// What a call may leave changed beside memory, and what it may depend on.
+/// The state beside memory that a call may change, or depend on.
 struct Surroundings {
     int error = 0;
     int flags = 0;
@@ -286,7 +286,7 @@ void compare(const Call& call, std::uint64_t seed, Operands& operands, const std
         const Bits& wanted = operands[i].is_output ? expected[i] : operands[i].values;
         for (std::size_t j = 0; j < found.size(); ++j) {
             if (found[j] == wanted[j]) continue;
-            // Which of two NaNs a sum has depends on the order of its operands.
+            // A sum of two NaNs has one or the other, by the order of its operands.
             if (format != Format::same && is_nan(found[j]) && is_nan(wanted[j])) continue;
             char text[160];
             std::snprintf(text, sizeof text, "%s %zu, float %zu of %zu: found %08x, expected %08x, before %08x",

@@ -12,11 +12,11 @@ using Random = std::mt19937_64;
 
 enum class Operation { gemm, gemm3m, gemmt, gemmtr, symm, hemm, syrk, herk, syr2k, her2k, trmm, trsm };
 
-/// Which elements of a stored matrix belong to the operand.
+/// The elements of a stored matrix that belong to the operand.
 enum class Stored { whole, upper, lower };
 
-/// Where a stored matrix lies: element (row, column), of `width` floats, is at (row + column * ld), or, row-major, at
-/// (row * ld + column).
+/// The layout of a stored matrix: element (row, column), of `width` floats, is at (row + column * ld), or, row-major,
+/// at (row * ld + column).
 struct Shape {
     std::int64_t rows = 0;
     std::int64_t columns = 0;
@@ -56,5 +56,5 @@ Product random_product(Random& random, bool row_major_allowed, std::int64_t limi
 /// Values for an operand of this shape, as bits: `span()` of them.
 std::vector<std::uint32_t> random_values(Random& random, const Shape& shape);
 
-/// The same scalars for all products of a strided batch.
+/// Draws a scalar, which all products of a strided batch share.
 std::array<float, 2> random_scalar(Random& random);

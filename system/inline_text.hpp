@@ -1,0 +1,45 @@
+// String functions that call no other. The shim's `dlsym` runs before the C library of a sanitizer or of a malloc
+// replacement works: a strcmp there, through the procedure linkage table, is a crash in every ASan program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace fp32shim::system {
+
+/// Returns a view of a C string. The empty asm keeps the compiler from recognising strlen.
+constexpr std::string_view view(const char* text) {
+    std::size_t length = 0;
+    while (text[length] != '\0') {
+        ++length;
+        if (!__builtin_is_constant_evaluated()) asm volatile("");
+    }
+    return {text, length};
+}
+
+/// Compares two texts. The empty asm keeps the compiler from recognising memcmp.
+constexpr bool equal(std::string_view left, std::string_view right) {
+    if (left.size() != right.size()) return false;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        if (left[i] != right[i]) return false;
+        if (!__builtin_is_constant_evaluated()) asm volatile("");
+    }
+    return true;
+}
+
+/// Returns the hash that DT_GNU_HASH uses.
+constexpr std::uint32_t gnu_hash(std::string_view name) {
+    std::uint32_t hash = 5381;
+    for (char letter : name) hash = hash * 33 + static_cast<unsigned char>(letter);
+    return hash;
+}
+
+/// Returns the part of a path after its last slash.
+constexpr std::string_view base_name(std::string_view path) {
+    std::size_t begin = path.size();
+    while (begin > 0 && path[begin - 1] != '/') --begin;
+    return path.substr(begin);
+}
+
+}  // namespace fp32shim::system
