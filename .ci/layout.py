@@ -15,10 +15,11 @@ SIBLINGS = [("record/write/", "record/read/"), ("shim/blas/", "shim/cublas/")]
 # The first of these may not include the second.
 BELOW = [
     *((lower, higher) for lower in ("record/format/",) for higher in ("record/write/", "record/read/", "record/lines/")),
-    *((lower, higher) for lower in ("shim/settings.", "shim/site.hpp", "shim/table/", "shim/loader/elf/")
+    *((lower, higher) for lower in ("shim/settings/", "shim/site.hpp", "shim/table/", "shim/loader/elf/")
       for higher in ("shim/sites/", "shim/blas/", "shim/cublas/", "shim/call.")),
-    ("shim/site.hpp", "shim/settings."),
-    ("shim/settings.", "shim/site"),
+    ("shim/site.hpp", "shim/settings/"),
+    ("shim/settings/", "shim/site.hpp"),
+    *((lower, "shim/sites/") for lower in ("shim/blas/", "shim/cublas/", "shim/decision/", "shim/thread/")),
     ("shim/table/", "shim/loader/"),
 ]
 

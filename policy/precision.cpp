@@ -23,12 +23,6 @@ constexpr ReasonWords reason_words[] = {
 #include "policy/reasons.def"
 #undef REASON
 };
-// Only the command needs them: a table of their own is left out of the library.
-constexpr std::string_view reason_remedies[] = {
-#define REASON(number, code, because, remedy) remedy,
-#include "policy/reasons.def"
-#undef REASON
-};
 
 constexpr bool are_numbered_from_0() {
     std::size_t next = 0;
@@ -39,11 +33,10 @@ constexpr bool are_numbered_from_0() {
 }
 static_assert(are_numbered_from_0(), "policy/reasons.def skips or repeats a number");
 
-/// The entry of a table by number; an empty one for a reason of a newer version.
-template <class Entry>
-constexpr Entry entry_for(Reason reason, const Entry (&table)[reason_count]) {
+/// Returns the words of a reason; empty ones for a reason of a newer version.
+constexpr ReasonWords words_of(Reason reason) {
     const auto number = static_cast<std::size_t>(reason);
-    return number < reason_count ? table[number] : Entry{};
+    return number < reason_count ? reason_words[number] : ReasonWords{};
 }
 
 }  // namespace
@@ -61,9 +54,8 @@ std::string_view to_string(Floor floor) { return name_of(floor_words, floor); }
 std::string_view to_string(CpuMode mode) { return name_of(cpu_mode_words, mode); }
 std::string_view to_string(Tf32Rounding rounding) { return name_of(tf32_rounding_words, rounding); }
 std::string_view to_string(Source source) { return name_of(source_words, source); }
-std::string_view to_string(Reason reason) { return entry_for(reason, reason_words).code; }
-std::string_view because(Reason reason) { return entry_for(reason, reason_words).because; }
-std::string_view remedy_of(Reason reason) { return entry_for(reason, reason_remedies); }
+std::string_view to_string(Reason reason) { return words_of(reason).code; }
+std::string_view because(Reason reason) { return words_of(reason).because; }
 std::string_view to_string(Device device) { return name_of(device_words, device); }
 std::string_view to_string(Dtype dtype) { return name_of(dtype_words, dtype); }
 std::string_view to_string(OnError on_error) { return name_of(on_error_words, on_error); }

@@ -68,7 +68,5 @@ std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
 /// Completes "because …"; empty for a reason of a newer version.
 std::string_view because(Reason reason);
-/// Says what can be done about a reason; empty where nothing can.
-std::string_view remedy_of(Reason reason);
 
 }  // namespace fp32shim::policy

@@ -1,37 +1,27 @@
 #include "record/events.hpp"
 
+#include "policy/words.hpp"
 #include "record/lines/event_fields.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
-std::string_view to_string(How how) {
-    switch (how) {
-        case How::forward:
-            return "forward";
-        case How::round_operands:
-            return "round_operands";
-        case How::one_by_one:
-            return "one_by_one";
-        case How::compute_type:
-            return "compute_type";
-        case How::math_mode:
-            return "math_mode";
-    }
-    return {};
-}
+namespace {
 
-std::string_view to_string(ErrorCode code) {
-    switch (code) {
-        case ErrorCode::bad_setting:
-            return "bad_setting";
-        case ErrorCode::provider:
-            return "provider";
-        case ErrorCode::lines_dropped:
-            return "lines_dropped";
-    }
-    return {};
-}
+constexpr policy::Word<How> how_words[] = {
+    {"forward", How::forward},           {"round_operands", How::round_operands}, {"one_by_one", How::one_by_one},
+    {"compute_type", How::compute_type}, {"math_mode", How::math_mode},
+};
+constexpr policy::Word<ErrorCode> error_code_words[] = {
+    {"bad_setting", ErrorCode::bad_setting},
+    {"provider", ErrorCode::provider},
+    {"lines_dropped", ErrorCode::lines_dropped},
+};
+
+}  // namespace
+
+std::string_view to_string(How how) { return policy::name_of(how_words, how); }
+std::string_view to_string(ErrorCode code) { return policy::name_of(error_code_words, code); }
 
 Moment this_moment() { return {system::raw::realtime_ns(), system::raw::getpid(), system::raw::gettid()}; }
 

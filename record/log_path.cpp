@@ -31,8 +31,7 @@ std::string_view make_absolute(std::string_view name, std::span<char> out, std::
             writer.text("/");
         }
     }
-    writer.text(name).text({"\0", 1});
-    return writer.overflowed() ? std::string_view() : writer.view().substr(0, writer.size() - 1);
+    return writer.text(name).terminated();
 }
 
 ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer) {
@@ -70,9 +69,8 @@ ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::
                 return {{}, PathProblem::unknown_placeholder, placeholder};
         }
     }
-    out.text({"\0", 1});
-    if (out.overflowed()) return {{}, PathProblem::too_long, 0};
-    return {out.view().substr(0, out.size() - 1), PathProblem::none, 0};
+    const std::string_view path = out.terminated();
+    return {path, out.overflowed() ? PathProblem::too_long : PathProblem::none, 0};
 }
 
 std::string describe_problem(const ExpandedPath& path) {

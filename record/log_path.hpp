@@ -1,4 +1,4 @@
-// From `NAME` with placeholders to the path of a log or a recording.
+// Makes the path of a log or a recording from `NAME` with placeholders.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,17 @@ enum class PathProblem : std::uint8_t {
 };
 
 struct ExpandedPath {
-    std::string_view path;  ///< in the caller's buffer, with a NUL behind it; empty where there is a problem
+    std::string_view path;  ///< in the caller's buffer, with a NUL behind it; empty: there is a problem
     PathProblem problem = PathProblem::none;
-    char placeholder = 0;  ///< the letter that is unknown; 0 where the `%` was the last character
+    char placeholder = 0;  ///< the unknown letter; 0: the `%` was the last character
 };
 
-/// Longest path that the kernel takes, with its NUL: the size that a buffer for expand_path needs.
+/// Size of the longest path that the kernel takes, with its NUL. A buffer for expand_path() needs as much.
 inline constexpr std::size_t path_capacity = 4096;
 
-/// `name`, where it is relative with the current directory before it, since daemons change theirs before they fork or
-/// lose the log. A `%` of that directory is doubled: this comes before expand_path(). `out` and `scratch`:
-/// path_capacity bytes each. The result is in `out`, with a NUL behind it; empty: it is longer than that.
-/// Thread-safe, allocates nothing.
+/// Returns `name` as an absolute path, since daemons change their directory before they fork. A `%` of the current
+/// directory is doubled, for expand_path(). `out` and `scratch`: path_capacity bytes each. The result is in `out`,
+/// with a NUL behind it; empty: it is too long. Thread-safe, allocates nothing.
 std::string_view make_absolute(std::string_view name, std::span<char> out, std::span<char> scratch);
 
 /// Replaces `%p` by the process id, `%h` by the host, `%r` by the rank, `%j` by the job id, `%t` by the start time
@@ -37,10 +36,10 @@ std::string_view make_absolute(std::string_view name, std::span<char> out, std::
 /// folder. Thread-safe, allocates nothing.
 ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer);
 
-/// What is wrong with a name, what is allowed, and what to do. Precondition: there is a problem.
+/// Returns a message about a name: the error, and what is allowed. Precondition: there is a problem.
 std::string describe_problem(const ExpandedPath& path);
 
-/// Whether `name` holds the placeholder `%letter`.
+/// Returns true if `name` holds the placeholder `%letter`.
 bool has_placeholder(std::string_view name, char letter);
 
 }  // namespace fp32shim::record

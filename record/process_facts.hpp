@@ -1,4 +1,4 @@
-// Who is running: what every line of a log says about its process, and what file names are made of.
+// Facts about the running process, for every line of a log and for file names.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,31 @@
 
 namespace fp32shim::record {
 
-/// Gathered once per process; a forked child differs by its process id and ancestor only. Lines take the id from the
-/// kernel.
-/// An empty string: unknown.
+/// Facts about a process, gathered once. A forked child differs in process id and ancestor only. Empty strings:
+/// unknown.
 struct ProcessFacts {
     std::int32_t pid = 0;
     std::int32_t forked_from = 0;  ///< the process whose log a forked child goes on with; 0: not a forked child
     std::string host;              ///< uname's node name
-    std::string job_id;            ///< as the batch system wrote it
-    std::string job_id_from;       ///< the variable that had it: `SLURM_JOB_ID`
-    std::int32_t rank = -1;        ///< -1 when unknown
-    std::string rank_from;         ///< the variable that had it: `SLURM_PROCID`
+    std::string job_id;            ///< text of the batch system
+    std::string job_id_from;       ///< variable that has the job id: `SLURM_JOB_ID`
+    std::int32_t rank = -1;        ///< -1: unknown
+    std::string rank_from;         ///< variable that has the rank: `SLURM_PROCID`
     std::string executable;        ///< the path behind /proc/self/exe
     std::string command;           ///< the whole argument line, joined by single spaces
     std::int64_t start_ns = 0;     ///< when the facts were gathered: nanoseconds since 1970, UTC
-    std::uint64_t run = 0;         ///< which `fp32shim run` it belongs to, a random number; 0: none that recorded
-    std::uint16_t pins = 0;        ///< pin_…; 0: not known which of them its environment had
+    std::uint64_t run = 0;         ///< random number of its `fp32shim run`; 0: none that recorded
+    std::uint16_t pins = 0;        ///< pin_… bits of its environment; 0: unknown
 };
 
-/// Variables that keep what the shim does not govern at float32, with the values that `fp32shim run --pin` sets. Bits
-/// as recordings have them.
+/// Bits of the variables that keep operations past the shim at float32, as recordings have them.
 inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
                                pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256;
+/// A variable that `fp32shim run --pin` sets.
 struct Pin {
     std::uint16_t bit;
     std::string_view entry;  ///< `NAME=value`
-    /// What it keeps at float32, and what not: a sentence without its subject, the variable.
-    std::string_view reach;
+    std::string_view reach;  ///< its effect and the limits of that: a sentence without its subject, the variable
 };
 inline constexpr Pin all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
@@ -57,11 +55,11 @@ inline constexpr Pin all_pins[] = {
      "operands that are narrower than float32"},
     {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; not those of operands that are narrower"},
 };
-/// The entries of these bits.
+/// Returns the entries of all pins whose bits are set.
 std::vector<std::string_view> entries_of(std::uint16_t pins);
 
-/// The variable by which `fp32shim run` tells the processes of a run where to note children that are not seen:
-/// `NUMBER PATH`, the run's own number in 16 hexadecimal digits.
+/// Name of the variable by which `fp32shim run` tells its processes where to note unseen children: `NUMBER PATH`,
+/// with the run's number in 16 hexadecimal digits.
 inline constexpr std::string_view run_variable = "FP32SHIM_RUN";
 struct RunNote {
     std::uint64_t number = 0;  ///< 0: there is none
@@ -69,14 +67,14 @@ struct RunNote {
 };
 RunNote parse_run_note(std::string_view value);
 
-/// Asks the kernel, and `environment` (entries `NAME=value`, as in `environ`) for
+/// Gathers facts from the kernel and from `environment` (entries `NAME=value`, as in `environ`):
 /// the job: SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, JOB_ID, the first that is set and not empty;
 /// the rank: SLURM_PROCID, PMIX_RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, RANK, the first that is a number;
-/// for all_pins; and for run_variable.
-/// Never fails: what cannot be found out stays unknown. Keeps errno. Allocates; needs little stack.
+/// all_pins; and run_variable.
+/// Never fails: facts that cannot be found out stay unknown. Keeps errno. Allocates; needs little stack.
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment);
 
-/// `python3.11` of `/usr/bin/python3.11`.
+/// Returns the part after the last slash: `python3.11` for `/usr/bin/python3.11`.
 std::string_view base_name(std::string_view path);
 
 }  // namespace fp32shim::record

@@ -22,7 +22,7 @@ constexpr std::uint16_t own_machine = EM_AARCH64;
 constexpr int most_interpreters = 5;         // as in the kernel
 constexpr unsigned long no_setuid_mark = 2;  // ST_NOSUID
 
-/// A file that is open for reading, or not.
+/// A file that is open for reading, if it could be opened.
 class ProgramFile {
   public:
     explicit ProgramFile(const char* path)
@@ -34,7 +34,7 @@ class ProgramFile {
     ProgramFile& operator=(const ProgramFile&) = delete;
 
     bool is_open() const { return descriptor_ >= 0; }
-    /// How many bytes there were; 0 where nothing could be read.
+    /// Reads up to `size` bytes. Returns how many were read; 0 also on an error.
     std::size_t read(void* to, std::size_t size, std::uint64_t offset) const {
         const long count = system::raw::syscall6(SYS_pread64, descriptor_, system::raw::address(to),
                                                  static_cast<long>(size), static_cast<long>(offset));
@@ -45,7 +45,7 @@ class ProgramFile {
     int descriptor_;
 };
 
-/// Of a `#!` line, as the kernel reads it; empty: it is none.
+/// Returns the interpreter of a `#!` line, as the kernel reads it; empty: there is no such line.
 std::string_view interpreter_in(std::string_view head) {
     if (!head.starts_with("#!")) return {};
     head = head.substr(2, head.find('\n') - 2);
@@ -55,7 +55,7 @@ std::string_view interpreter_in(std::string_view head) {
     return head.substr(0, head.find_first_of(std::string_view(" \t\0", 3)));
 }
 
-/// Whether the kernel looks at setuid marks and capabilities at all.
+/// Returns true if the kernel would heed setuid marks and capabilities of this file.
 bool may_gain_rights(const char* path) {
     if (system::raw::syscall6(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1) return false;
     struct statfs where {};
@@ -63,7 +63,7 @@ bool may_gain_rights(const char* path) {
     return (static_cast<unsigned long>(where.f_flags) & no_setuid_mark) == 0;
 }
 
-/// What makes the loader leave preloads alone (AT_SECURE).
+/// Returns a reason for the loader to ignore preloads (AT_SECURE), or `seen`.
 WhyUnseen rights_of(const char* path, const struct stat& status) {
     const auto user = static_cast<uid_t>(system::raw::syscall6(SYS_geteuid));
     const auto group = static_cast<gid_t>(system::raw::syscall6(SYS_getegid));
@@ -77,7 +77,7 @@ WhyUnseen rights_of(const char* path, const struct stat& status) {
     return size > 0 && may_gain_rights(path) ? WhyUnseen::capabilities : WhyUnseen::seen;
 }
 
-/// The loader itself, started as a program, has no interpreter, and preloads.
+/// Returns true for the loader itself. Started as a program it has no interpreter, and preloads.
 bool is_loader(const char* path) {
     const std::string_view name = base_name(path);
     return name.starts_with("ld") && name.find(".so") != std::string_view::npos;

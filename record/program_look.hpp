@@ -1,5 +1,5 @@
-// Whether a program that is about to be started will have the shim in it: judged by its file, as the kernel and the
-// loader will read it. For `fp32shim run`, and within recorded processes that start others.
+// Judges by a program's file, read as the kernel and the loader will read it, if the program will have the shim in
+// it. For `fp32shim run`, and for recorded processes that start others.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace fp32shim::record {
 
-/// A program's file, as far as it decides whether the loader preloads into it.
+/// Result of look_at_program().
 struct ProgramLook {
     WhyUnseen why = WhyUnseen::seen;
-    bool can_start = false;             ///< there is an executable file, and its interpreter where it is a script
-    std::string_view interpreter = {};  ///< of a script: the last one, in the caller's buffer; empty: it is no script
+    bool can_start = false;             ///< there is an executable file and, for a script, its interpreter
+    std::string_view interpreter = {};  ///< a script's last interpreter, in the caller's buffer; empty: no script
 };
 
-/// What the kernel reads of a file to see what it is.
+/// Number of bytes by which the kernel tells a file's kind.
 inline constexpr std::size_t program_head_size = 256;
 
-/// Looks at the file behind `path`; `#!` lines are followed as the kernel does. What cannot be started is
-/// `seen`. `interpreter`: for a script's. Raw system calls and little stack; allocates nothing, leaves errno alone:
-/// safe in signal handlers and after vfork.
+/// Looks at the file behind `path`, and follows `#!` lines as the kernel does. A file that cannot be started counts
+/// as `seen`. `interpreter`: buffer for ProgramLook::interpreter. Raw system calls and little stack; allocates
+/// nothing, leaves errno alone: safe in signal handlers and after vfork.
 ProgramLook look_at_program(const char* path, std::span<char, program_head_size> interpreter);
 
 }  // namespace fp32shim::record

@@ -1,14 +1,15 @@
-// The public C API: see include/fp32shim/fp32shim.h for what each function promises.
+// The public C API. include/fp32shim/fp32shim.h says what each function promises.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
 #include "fp32shim/fp32shim.h"
 #include "policy/decide.hpp"
-#include "shim/decision.hpp"
-#include "shim/settings.hpp"
-#include "shim/thread_context.hpp"
+#include "shim/decision/decide.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/thread/thread_context.hpp"
 
 static_assert(FP32SHIM_MAX_SCOPES == fp32shim::scope_depth_limit);
 static_assert(FP32SHIM_MAX_SCOPE_PATH == fp32shim::scope_label_limit);
@@ -20,7 +21,6 @@ using policy::Floor;
 using policy::Precision;
 using policy::Source;
 
-/// The API keeps errno, as its header promises.
 class ErrnoKeeper {
   public:
     ErrnoKeeper() : saved_(errno) {}
@@ -40,13 +40,13 @@ record::RecordingChanges* recorded_changes() {
     return recording != nullptr ? recording->changes() : nullptr;
 }
 
-/// A precision that a program may ask for: every one but bf16x9, which is for rules.
+/// Parses a precision that a program may ask for: every one but bf16x9, which is for rules.
 std::optional<Precision> precision_of(const char* text) {
     const std::optional<Precision> precision = policy::parse_precision(text);
     return precision == Precision::bf16x9 ? std::nullopt : precision;
 }
 
-/// Copies a name; false where the buffer is too small. A buffer that is not wanted (NULL, 0) always fits.
+/// Copies a name. Returns false if the buffer is too small. NULL with size 0 means not wanted, and always fits.
 bool give(std::string_view text, char* buffer, std::size_t size) {
     if (buffer == nullptr) return size == 0;
     if (text.size() >= size) return false;
@@ -64,7 +64,7 @@ struct Setting {
     Source source;
 };
 
-/// What this thread would be asked to run at now, rules aside.
+/// Returns the precision that this thread asks for now, rules aside, and who set it.
 Setting setting_in_force() {
     if (const ThreadContext* context = existing_thread_context();
         context != nullptr && context->scope().precision >= 0)
@@ -109,22 +109,14 @@ int fp32shim_abi_version(void) { return FP32SHIM_ABI_VERSION; }
 const char* fp32shim_version(void) { return FP32SHIM_VERSION; }
 
 const char* fp32shim_status_string(int status) {
-    switch (status) {
-        case FP32SHIM_OK:
-            return "ok";
-        case FP32SHIM_INVALID_ARGUMENT:
-            return "invalid argument";
-        case FP32SHIM_NOT_ACTIVE:
-            return "fp32shim is not active in this process";
-        case FP32SHIM_SCOPE_MISMATCH:
-            return "pop without push";
-        case FP32SHIM_SCOPE_DEPTH:
-            return "too many scopes, or their labels are too long";
-        case FP32SHIM_POLICY_ERROR:
-            return "the policy has errors";
-        default:
-            return "unknown status";
-    }
+    constexpr const char* texts[] = {"ok",
+                                     "invalid argument",
+                                     "fp32shim is not active in this process",
+                                     "pop without push",
+                                     "too many scopes, or their labels are too long",
+                                     "the policy has errors"};
+    static_assert(std::size(texts) == FP32SHIM_POLICY_ERROR + 1);
+    return status >= 0 && status <= FP32SHIM_POLICY_ERROR ? texts[status] : "unknown status";
 }
 
 int fp32shim_set_precision(const char* precision) {

@@ -1,5 +1,5 @@
-// Sixty-four bits that tell things apart: rows of a recording, plans, decisions that were seen. Not for the hostile,
-// and never written to a file.
+// Hashes of 64 bits: of rows of a recording, plans, decisions that were seen. Not safe against somebody who wants two
+// things to agree, and never written to a file.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace fp32shim::system {
 
-/// Of words and texts, in their order: of a million different ones, two agree by chance once in 30 million programs.
-/// A few cycles a word. For one thread.
+/// Hashes words and texts in the order in which they are added. Of a million hashes, two agree by chance once in 30
+/// million programs. A few cycles a word. For one thread.
 class Hash {
   public:
     Hash& add(std::uint64_t word) {
@@ -31,7 +31,7 @@ class Hash {
         for (const std::uint64_t word : words) add(word);
         return *this;
     }
-    /// Never 0.
+    /// Returns the hash, which is never 0.
     std::uint64_t value() const { return state_ == 0 ? 1 : state_; }
 
   private:

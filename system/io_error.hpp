@@ -1,4 +1,4 @@
-// What an errno of a log or recording means to its operator, and what to do about it.
+// Words for an errno of a log or recording: its meaning, and a remedy.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@ struct IoError {
     std::string_view remedy;   ///< `free some space`; begins with a verb
 };
 
-/// In place of an errno: the file is there, and belongs to another user who is not root.
+/// Stands in place of an errno for a file of another user who is not root.
 inline constexpr int foreign_file = 0x10000;
 
-/// Unlike strerror: the same in every locale, thread-safe, allocates nothing. `error`: a positive errno,
-/// or foreign_file.
+/// Describes a positive errno, or foreign_file. Unlike strerror: the same in every locale, thread-safe, allocates
+/// nothing.
 IoError describe_io_error(int error);
 
 }  // namespace fp32shim::system

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view ellipsis = "\xE2\x80\xA6";
 
-/// One character of the value and what stands for it in JSON.
+/// One character of the value, and its form in JSON.
 struct Shown {
     std::size_t length;     ///< bytes of the value
     std::string_view json;  ///< either the value's own bytes or an escape in `escape`
@@ -81,6 +81,11 @@ LineWriter& LineWriter::text(std::string_view text) {
     }
     size_ += text.copy(out_.data() + size_, text.size());
     return *this;
+}
+
+std::string_view LineWriter::terminated() {
+    text({"\0", 1});
+    return overflowed_ ? std::string_view() : view().substr(0, size_ - 1);
 }
 
 LineWriter& LineWriter::number(std::int64_t value) {

@@ -16,6 +16,15 @@ class LineWriter {
 
     /// Appends `text` unchanged.
     LineWriter& text(std::string_view text);
+    /// Appends several texts, all or none. Inline, for writers of many short ones.
+    template <class... Texts>
+    LineWriter& texts(const Texts&... texts) {
+        if (overflowed_ || (std::string_view(texts).size() + ...) > out_.size() - size_)
+            overflowed_ = true;
+        else
+            ((size_ += std::string_view(texts).copy(out_.data() + size_, std::string_view(texts).size())), ...);
+        return *this;
+    }
     LineWriter& number(std::int64_t value);
     /// Appends a decimal number with leading zeros up to `digits`. Precondition: value >= 0.
     LineWriter& padded(std::int64_t value, int digits);
@@ -28,6 +37,9 @@ class LineWriter {
     /// longer than `limit` bytes is cut between two characters and ends in `…` (3 bytes, within the limit).
     /// Precondition: limit >= 3.
     LineWriter& escaped(std::string_view value, std::size_t limit);
+
+    /// Appends a NUL. Returns the text before it; empty: it did not fit.
+    std::string_view terminated();
 
     std::size_t size() const { return size_; }
     bool overflowed() const { return overflowed_; }

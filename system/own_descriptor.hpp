@@ -1,5 +1,5 @@
-// A descriptor in a program that knows nothing of it: high, so that programs which count on small numbers keep them,
-// and used only after fstat has said that it still is this file, since a program may close what it did not open.
+// A file descriptor within a program that knows nothing of it. Its number is high, since programs count on small
+// ones. It is used only after fstat has said that it still is this file, since a program may close any descriptor.
 #pragma once
 
 #include <atomic>
@@ -7,18 +7,18 @@
 
 namespace fp32shim::system {
 
-/// Thread-safe. The members are not read as one: a mixture of an old and a new file fails the test of is_ours().
+/// Keeps a descriptor and the identity of its file. Thread-safe: the members are not read at one time, but a mixture
+/// of two files fails the test of is_ours().
 class OwnDescriptor {
   public:
-    /// Moves an open descriptor to 100 or higher where the limit allows that, and in no case leaves it where the
-    /// program, or a library of it, expects its standard streams. From then on this is its file. 0 or an errno, the
-    /// descriptor then closed.
+    /// Takes over an open descriptor. Moves it to 100 or higher if the limit allows that, and in any case away from
+    /// the standard streams. Returns 0, or an errno with the descriptor closed.
     int keep(int descriptor);
 
     int number() const { return number_.load(std::memory_order_relaxed); }
-    /// -1 from now on.
+    /// Returns the number, which is -1 from now on.
     int take() { return number_.exchange(-1, std::memory_order_relaxed); }
-    /// Whether a descriptor is open, and is this file.
+    /// Returns true if a descriptor is open, and is this file.
     bool is_ours(int descriptor) const;
     bool is_ours() const { return is_ours(number()); }
 

@@ -24,7 +24,7 @@ bool is_plain_code(char32_t code) {
     return range == std::end(unseen) || code < range->first;
 }
 
-/// Bytes of the sequence that `text` begins with; 0: it begins with none.
+/// Returns the bytes of the UTF-8 sequence at the beginning of `text`; 0: there is none.
 std::size_t sequence_length(std::string_view text) {
     const auto byte = [&](std::size_t i) -> unsigned { return static_cast<unsigned char>(text[i]); };
     const auto continues = [&](std::size_t i, unsigned lowest = 0x80, unsigned highest = 0xBF) {

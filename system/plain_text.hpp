@@ -1,4 +1,5 @@
-// Which characters of a foreign text may be shown as they are: on terminals, in logs, in reports.
+// Tells which characters of a foreign text may be shown as they are, on terminals, in logs and in reports, and
+// escapes or replaces the others.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@ namespace fp32shim::system {
 
 struct Character {
     std::size_t length = 1;  ///< bytes
-    char32_t code = 0;       ///< 0 where `is_utf8` is false
+    char32_t code = 0;       ///< 0 if `is_utf8` is false
     bool is_utf8 = false;    ///< false: the byte is not part of valid UTF-8 (Unicode Standard, table 3-7)
     bool is_plain = false;   ///< may be shown as it is
 };
@@ -21,10 +22,11 @@ Character first_character(std::string_view text);
 /// Returns how many bytes at the begin of `text` are plain characters.
 std::size_t plain_length(std::string_view text);
 
-/// `text` with each byte of other characters as \xNN; but those of `kept`, which are ASCII, stay.
+/// Returns `text` with each byte of a character that is not plain as \xNN. The characters of `kept`, which are ASCII,
+/// stay.
 std::string plain_text(std::string_view text, std::string_view kept = {});
 
-/// Written in place of a byte that is not part of valid UTF-8: U+FFFD.
+/// U+FFFD, which replaces a byte that is not part of valid UTF-8.
 inline constexpr std::string_view utf8_replacement = "\xEF\xBF\xBD";
 
 /// Returns `text` with utf8_replacement for each byte that is not part of valid UTF-8.

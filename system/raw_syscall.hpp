@@ -1,7 +1,7 @@
 // System calls that no other preloaded library sees and that leave errno alone.
-// Every file that the shim writes goes through here: a libc `open` or `write` could be another preload's (fakeroot,
-// a tracer, an I/O profiler), which may take locks, call BLAS, or judge by a descriptor that it did not hand out.
-// None of these is a cancellation point.
+// Every file that the shim writes goes through here: a libc `open` or `write` could be another preload's (fakeroot, a
+// tracer, an I/O profiler), which may take locks, call BLAS, or misjudge a descriptor that it did not hand out. None
+// of these is a cancellation point.
 #pragma once
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 namespace fp32shim::system::raw {
 
-/// Returns what the kernel returns: a negative errno on failure, otherwise the call's result.
+/// Makes a system call. Returns its result, or a negative errno.
 inline long syscall6(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
 #if defined(__x86_64__)
     register long r10 asm("r10") = d;
@@ -44,7 +44,7 @@ inline long syscall6(long number, long a = 0, long b = 0, long c = 0, long d = 0
 #endif
 }
 
-/// Makes a call again while signals interrupt it; not for ever, since a sandbox may answer just so.
+/// Repeats a call while signals interrupt it, up to 1000 times: a sandbox may answer EINTR for ever.
 template <class Call>
 auto uninterrupted(Call call) {
     auto result = call();
@@ -79,17 +79,19 @@ inline long writev(int descriptor, const iovec* parts, int count) {
 inline long readlink(const char* path, char* to, std::size_t size) {
     return syscall6(SYS_readlinkat, AT_FDCWD, address(path), address(to), static_cast<long>(size));
 }
-/// The length of the path with its terminating NUL, or a negative errno.
+/// Returns the length of the path with its terminating NUL, or a negative errno.
 inline long getcwd(char* to, std::size_t size) { return syscall6(SYS_getcwd, address(to), static_cast<long>(size)); }
 inline int uname(utsname& result) { return static_cast<int>(syscall6(SYS_uname, address(&result))); }
 inline std::int32_t getpid() { return static_cast<std::int32_t>(syscall6(SYS_getpid)); }
 inline std::int32_t gettid() { return static_cast<std::int32_t>(syscall6(SYS_gettid)); }
 
-/// Nanoseconds since 1970-01-01T00:00:00Z, by the kernel's clock (libfaketime does not reach it).
-inline std::int64_t realtime_ns() {
+/// Returns the nanoseconds of one of the kernel's clocks, which libfaketime does not reach.
+inline std::int64_t clock_ns(int clock) {
     timespec now{};
-    syscall6(SYS_clock_gettime, CLOCK_REALTIME, address(&now));
+    syscall6(SYS_clock_gettime, clock, address(&now));
     return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
+/// Returns nanoseconds since 1970-01-01T00:00:00Z.
+inline std::int64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
 
 }  // namespace fp32shim::system::raw

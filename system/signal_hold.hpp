@@ -1,5 +1,5 @@
-// Keeps signals away from the calling thread while the shim writes, and takes back those that its write caused.
-// A log on a broken pipe must not kill the program by SIGPIPE, nor one beyond RLIMIT_FSIZE by SIGXFSZ.
+// Keeps signals away from the calling thread while the shim writes, and takes back those that its write caused. A log
+// must not kill the program: not by SIGPIPE on a broken pipe, and not by SIGXFSZ beyond RLIMIT_FSIZE.
 #pragma once
 
 #include <errno.h>
@@ -18,13 +18,14 @@ constexpr SignalSet signal_bit(int number) { return SignalSet{1} << (number - 1)
 /// Blocks signals for the lifetime of the object. For one thread; a few system calls, no allocation.
 class SignalHold {
   public:
-    /// What a write can cause. SIGTTOU: a background program's terminal would otherwise stop it (`stty tostop`).
+    /// Signals that a write can cause. SIGTTOU: a terminal may stop a background program that writes (`stty tostop`).
     static constexpr SignalSet by_writing = signal_bit(SIGPIPE) | signal_bit(SIGXFSZ) | signal_bit(SIGTTOU);
-    /// What the kernel ends a process for if it is blocked when an instruction or a system call causes it. A program
-    /// may live on it: one that maps its memory on demand, or whose sandbox answers system calls in a handler.
+    /// Signals of faults: if one is blocked when an instruction or a system call causes it, the kernel ends the
+    /// process. A program may depend on them: to map its memory on demand, or to answer system calls in a sandbox's
+    /// handler.
     static constexpr SignalSet by_faults = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) |
                                            signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
-    /// Everything else: for sections that a signal handler which calls BLAS must not enter twice.
+    /// All other signals: for sections that a signal handler which calls BLAS must not enter twice.
     static constexpr SignalSet all = ~by_faults;
 
     explicit SignalHold(SignalSet held) {
@@ -35,7 +36,7 @@ class SignalHold {
     SignalHold(const SignalHold&) = delete;
     SignalHold& operator=(const SignalHold&) = delete;
 
-    /// Removes a held signal that our write has just caused. One that was pending before stays the program's.
+    /// Removes a held signal that our write has just caused. A signal that was pending before stays the program's.
     void take_back(int number) const {
         const SignalSet wanted = signal_bit(number);
         if (pending_before_ & wanted) return;

@@ -23,7 +23,7 @@ class Pieces {
         if (!text.empty() && count_ < std::size(parts_)) parts_[count_++] = part(text);
     }
 
-    /// Characters that are not plain as \xNN; where there are too many of them, the rest is left out.
+    /// Adds `text` with characters that are not plain as \xNN. After too many of them the rest is left out.
     void add_escaped(std::string_view text) {
         for (std::size_t escapes = 0; !text.empty(); ++escapes) {
             const std::size_t plain = plain_length(text);

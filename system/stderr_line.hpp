@@ -1,4 +1,4 @@
-// What the shim says to people: single lines on standard error.
+// Messages of the shim to people: single lines on standard error.
 #pragma once
 
 #include <atomic>
@@ -8,15 +8,16 @@
 namespace fp32shim::system {
 
 /// Writes `fp32shim: TEXT` and a line feed to descriptor 2 in one system call, so that lines of several threads and
-/// processes do not mix. Names in TEXT may come from anywhere: what is not plain (system/plain_text.hpp) is written
-/// as \xNN. Errors are ignored, errno and pending signals stay as they are. Thread-safe, allocates nothing; blocks
-/// where a blocking pipe is full, as any program's own line would.
+/// processes do not mix. Names in TEXT may come from anywhere: characters that are not plain (system/plain_text.hpp)
+/// are written as \xNN. Errors are ignored, errno and pending signals stay as they are. Thread-safe, allocates
+/// nothing; blocks on a full pipe, as any program's own line would.
 void stderr_line(std::string_view text);
 
-/// `static constinit OncePerProcess said; if (said.first()) stderr_line(…)`: a forked child may say it once more.
+/// Lets each process say a line once, a forked child too: `static constinit OncePerProcess said; if (said.first())
+/// …`.
 class OncePerProcess {
   public:
-    /// True for the first caller in each process. Thread-safe.
+    /// Returns true to the first caller in each process. Thread-safe.
     bool first();
 
   private:

@@ -27,7 +27,7 @@ constinit std::atomic<bool> is_emptied_by_fork{false};
 constinit std::atomic<std::uint32_t> last_process{0};
 constinit std::atomic<std::int32_t> first_pid{0};
 
-// Once: a sandbox that the process enters later may not allow it, and children inherit it.
+// Asks the kernel once: a sandbox that the process enters later may not allow it, and children inherit it.
 bool empty_by_fork() {
     if (is_emptied_by_fork.load(std::memory_order_acquire)) return true;
     if (raw::syscall6(SYS_madvise, raw::address(&page), sizeof page, MADV_WIPEONFORK) < 0) return false;

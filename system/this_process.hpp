@@ -6,19 +6,20 @@
 
 namespace fp32shim::system {
 
-/// A number that this process's memory has never held if an ancestor wrote it: what a lock, a count or a file in
-/// memory copied by fork belongs to. Never 0. A child that shares the memory (vfork) has the number of its parent,
-/// whose locks hold for it too. One load; a system call or two on the first call in a process. Thread-safe,
-/// async-signal-safe.
+/// Returns a number that tells this process from its ancestors: in memory copied by fork, it says which process a
+/// lock, a count or a file belongs to. Never 0. A child that shares its parent's memory (vfork) has its parent's
+/// number, and the parent's locks hold for it too. Costs one load; the first call in a process, a system call or two.
+/// Thread-safe, async-signal-safe.
 ///
-/// It lies on a page that the kernel empties in a forked child (MADV_WIPEONFORK, Linux 4.14). Where there is none,
-/// the number is the process id.
+/// The number lies on a page that the kernel empties in a forked child (MADV_WIPEONFORK, Linux 4.14). Without such
+/// pages it is the process id.
 std::uint32_t this_process();
 
-/// Whether the kernel has such pages: else a child with the process id of its parent is taken for it.
+/// Returns true if the kernel has pages that it empties in a forked child. Otherwise a child with the process id of
+/// its parent is taken for the parent.
 bool knows_forked_children();
 
-/// Whether this process was forked since it executed its program.
+/// Returns true if this process was forked since it executed its program.
 bool is_forked_child();
 
 }  // namespace fp32shim::system

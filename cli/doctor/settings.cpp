@@ -16,6 +16,7 @@
 #include "cli/run/process_environment.hpp"
 #include "policy/decide.hpp"
 #include "policy/messages.hpp"
+#include "policy/words.hpp"
 #include "record/process_facts.hpp"
 
 namespace fp32shim::cli {

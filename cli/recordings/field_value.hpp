@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -51,6 +51,32 @@ class FieldValue {
     };
     std::string_view text_;
 };
+
+/// Column of a table of rows: a key in JSON, a column in CSV.
+template <class Row>
+struct Column {
+    std::string_view name;
+    FieldValue (*value)(const Row& row);
+};
+
+/// Appends the fields of a row, with commas between them.
+template <class Row>
+void append_csv(std::string& out, std::span<const Column<Row>> columns, const Row& row) {
+    for (const Column<Row>& column : columns) {
+        column.value(row).append_csv(out);
+        out += ',';
+    }
+    out.pop_back();
+}
+
+/// Returns the names of columns, with commas between them.
+template <class Row>
+std::string csv_names(std::span<const Column<Row>> columns) {
+    std::string text;
+    for (const Column<Row>& column : columns) text.append(column.name) += ',';
+    text.pop_back();
+    return text;
+}
 
 /// Writes a text as a field of RFC 4180: in quotes if it holds a comma, a quote or a line feed. Characters that are
 /// not plain (system/plain_text.hpp), but for line feeds and tabs, become \xNN. A text that a spreadsheet would take

@@ -199,27 +199,9 @@ std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
     return result;
 }
 
-std::uint64_t MergedCalls::uncounted_calls() const {
+std::uint64_t MergedCalls::sum_of(std::uint64_t MergedProcess::*count) const {
     std::uint64_t sum = 0;
-    for (const MergedProcess& process : processes_) sum += process.uncounted_calls;
-    return sum;
-}
-
-std::uint64_t MergedCalls::dropped_events() const {
-    std::uint64_t sum = 0;
-    for (const MergedProcess& process : processes_) sum += process.dropped_events;
-    return sum;
-}
-
-std::uint64_t MergedCalls::overwritten_events() const {
-    std::uint64_t sum = 0;
-    for (const MergedProcess& process : processes_) sum += process.overwritten_events;
-    return sum;
-}
-
-std::uint64_t MergedCalls::lost_changes() const {
-    std::uint64_t sum = 0;
-    for (const MergedProcess& process : processes_) sum += process.lost_changes;
+    for (const MergedProcess& process : processes_) sum += process.*count;
     return sum;
 }
 

@@ -120,16 +120,17 @@ class MergedCalls {
     std::int64_t first_ns() const { return first_ns_; }
     /// Returns the return of the last call likewise.
     std::int64_t last_ns() const { return last_ns_; }
-    std::uint64_t uncounted_calls() const;
-    std::uint64_t dropped_events() const;
-    std::uint64_t overwritten_events() const;
-    std::uint64_t lost_changes() const;
+    std::uint64_t uncounted_calls() const { return sum_of(&MergedProcess::uncounted_calls); }
+    std::uint64_t dropped_events() const { return sum_of(&MergedProcess::dropped_events); }
+    std::uint64_t overwritten_events() const { return sum_of(&MergedProcess::overwritten_events); }
+    std::uint64_t lost_changes() const { return sum_of(&MergedProcess::lost_changes); }
 
   private:
     /// Returns the place in rows_ of an equal row, adding it if needed.
     std::size_t place_for(const record::RecordedRow* row);
     std::size_t slot_of(const MergedRow& row) const;
     void enlarge_slots();
+    std::uint64_t sum_of(std::uint64_t MergedProcess::*count) const;
 
     const Filter* filter_;
     Objects objects_;

@@ -4,6 +4,7 @@
 
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 
@@ -47,15 +48,12 @@ std::string change_text(const record::RecordedChange& change) {
 
 std::string_view origin_text(record::format::ChangeOrigin origin) {
     using record::format::ChangeOrigin;
-    switch (origin) {
-        case ChangeOrigin::command:
-            return "fp32shim command";
-        case ChangeOrigin::program:
-            return "the program";
-        case ChangeOrigin::carried_over:
-            return "held already when this recording began";
-    }
-    return "by whom is not known to this version";
+    constexpr policy::Word<ChangeOrigin> words[] = {
+        {"fp32shim command", ChangeOrigin::command},
+        {"the program", ChangeOrigin::program},
+        {"held already when this recording began", ChangeOrigin::carried_over}};
+    const std::string_view text = policy::name_of(words, origin);
+    return text.empty() ? "by whom is not known to this version" : text;
 }
 
 std::string lost_changes_text(std::uint64_t count) {

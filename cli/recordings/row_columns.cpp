@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <utility>
 
 #include "cli/output/moment.hpp"
@@ -40,21 +39,6 @@ constexpr RowColumn counts[] = {
     {"last", [](const MergedRow& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };
 
-/// Returns the text before a column's value: `"m":`.
-const std::string& quoted_name(const RowColumn& column) {
-    static const auto names = [] {
-        std::array<std::string, std::size(decisions) + std::size(counts)> all;
-        std::size_t place = 0;
-        for (const std::span<const RowColumn> columns :
-             {std::span<const RowColumn>(decisions), std::span<const RowColumn>(counts)})
-            for (const RowColumn& each : columns) all[place++] = fmt::format("\"{}\":", each.name);
-        return all;
-    }();
-    const bool is_decision = &column >= std::begin(decisions) && &column < std::end(decisions);
-    return names[static_cast<std::size_t>(is_decision ? &column - std::begin(decisions)
-                                                      : &column - std::begin(counts) + std::ssize(decisions))];
-}
-
 }  // namespace
 
 Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
@@ -77,28 +61,12 @@ void append_json(std::string& out, const MergedRow& row, int indentation, std::s
     const auto append = [&](const RowColumn& column) {
         out.append(std::exchange(separator, ",")).append(line);
         if (indentation >= 0) out += "  ";
-        out += quoted_name(column);
-        if (indentation >= 0) out += ' ';
+        out.append("\"").append(column.name).append(indentation >= 0 ? "\": " : "\":");
         column.value(row).append_json(out);
     };
     for (const RowColumn& column : decisions) append(column);
     for (const RowColumn& column : counts) append(column);
     (out += line) += '}';
-}
-
-void append_csv(std::string& out, std::span<const RowColumn> columns, const MergedRow& row) {
-    for (const RowColumn& column : columns) {
-        column.value(row).append_csv(out);
-        out += ',';
-    }
-    out.pop_back();
-}
-
-std::string csv_names(std::span<const RowColumn> columns) {
-    std::string text;
-    for (const RowColumn& column : columns) text.append(column.name) += ',';
-    text.pop_back();
-    return text;
 }
 
 }  // namespace fp32shim::cli

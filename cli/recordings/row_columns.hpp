@@ -11,10 +11,7 @@
 
 namespace fp32shim::cli {
 
-struct RowColumn {
-    std::string_view name;
-    FieldValue (*value)(const MergedRow& row);
-};
+using RowColumn = Column<MergedRow>;
 
 /// Returns the columns of the decision: its keys in docs/log-format.md, but for those of one call.
 std::span<const RowColumn> decision_columns();
@@ -30,10 +27,5 @@ void append_json(std::string& out, const MergedRow& row, int indentation, std::s
 
 /// Returns a point in time for JSON; null for 0.
 Json time_or_null(std::int64_t time_ns);
-
-/// Appends the fields of a row, with commas between them.
-void append_csv(std::string& out, std::span<const RowColumn> columns, const MergedRow& row);
-/// Returns the names of columns, with commas between them.
-std::string csv_names(std::span<const RowColumn> columns);
 
 }  // namespace fp32shim::cli

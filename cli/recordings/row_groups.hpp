@@ -61,11 +61,8 @@ std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const G
 std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const Grouping& grouping,
                               RowOrder order);
 
-/// Column of a group for every format, like a RowColumn.
-struct GroupColumn {
-    std::string_view name;
-    FieldValue (*value)(const RowGroup& group);  ///< null: unknown, or no key of the grouping
-};
+using GroupColumn = Column<RowGroup>;
+/// Returns the columns of a group for every format. Null: unknown, or no key of the grouping.
 std::span<const GroupColumn> group_columns();
 
 }  // namespace fp32shim::cli

@@ -17,6 +17,7 @@
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/row_columns.hpp"
 #include "cli/report/groups.hpp"
+#include "policy/words.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
@@ -125,35 +126,25 @@ Json json_of(const Share& share) {
     return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"timed_calls", share.timed_calls}};
 }
 
-/// Returns the word of an origin; empty for one of a newer version.
-std::string_view origin_word(record::format::ChangeOrigin origin) {
-    using record::format::ChangeOrigin;
-    switch (origin) {
-        case ChangeOrigin::command:
-            return "command";
-        case ChangeOrigin::program:
-            return "program";
-        case ChangeOrigin::carried_over:
-            return "carried_over";
-    }
-    return {};
-}
-
+constexpr policy::Word<record::format::ChangeOrigin> origin_words[] = {
+    {"command", record::format::ChangeOrigin::command},
+    {"program", record::format::ChangeOrigin::program},
+    {"carried_over", record::format::ChangeOrigin::carried_over},
+};
 Json json_of(const record::RecordedChange& change) {
     using record::format::ChangeKind;
-    Json json = {{"time", timestamp(change.time_ns)},
-                 {"kind", change.kind == ChangeKind::set_precision ? "set_precision"
-                          : change.kind == ChangeKind::set_floor   ? "set_floor"
-                                                                   : "reload"},
-                 {"by", text_or_null(origin_word(change.origin))},
-                 {"done", change.was_done}};
-    json["precision"] = change.precision ? Json(policy::to_string(*change.precision)) : Json();
-    json["floor"] = change.kind == ChangeKind::set_floor ? Json(policy::to_string(change.floor)) : Json();
-    json["policy_name"] = text_or_null(change.policy_name);
-    json["policy_revision"] = text_or_null(change.policy_revision);
-    json["policy_sha256"] = text_or_null(change.policy_sha256);
-    json["message"] = text_or_null(change.message);
-    return json;
+    return {{"time", timestamp(change.time_ns)},
+            {"kind", change.kind == ChangeKind::set_precision ? "set_precision"
+                     : change.kind == ChangeKind::set_floor   ? "set_floor"
+                                                              : "reload"},
+            {"by", text_or_null(policy::name_of(origin_words, change.origin))},
+            {"done", change.was_done},
+            {"precision", change.precision ? Json(policy::to_string(*change.precision)) : Json()},
+            {"floor", change.kind == ChangeKind::set_floor ? Json(policy::to_string(change.floor)) : Json()},
+            {"policy_name", text_or_null(change.policy_name)},
+            {"policy_revision", text_or_null(change.policy_revision)},
+            {"policy_sha256", text_or_null(change.policy_sha256)},
+            {"message", text_or_null(change.message)}};
 }
 
 Json json_of(const MergedProcess& process) {

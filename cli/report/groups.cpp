@@ -47,16 +47,9 @@ Json groups_json(const std::vector<RowGroup>& groups) {
 }
 
 std::string groups_csv(const std::vector<RowGroup>& groups) {
-    std::string text;
-    for (const GroupColumn& column : group_columns()) text.append(text.empty() ? "" : ",").append(column.name);
-    text += "\r\n";
+    std::string text = csv_names(group_columns()) + "\r\n";
     for (const RowGroup& group : groups) {
-        const char* comma = "";
-        for (const GroupColumn& column : group_columns()) {
-            text += comma;
-            column.value(group).append_csv(text);
-            comma = ",";
-        }
+        append_csv(text, group_columns(), group);
         text += "\r\n";
     }
     return text;

@@ -7,21 +7,17 @@
 
 namespace fp32shim::record {
 
+using system::raw::clock_ns;
+
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 [[maybe_unused]] constexpr std::uint64_t assumed_ticks_per_second = 2'000'000'000;
 
-std::int64_t clock_ns(int clock) {
-    timespec now{};
-    system::raw::syscall6(SYS_clock_gettime, clock, system::raw::address(&now));
-    return static_cast<std::int64_t>(now.tv_sec) * second_ns + now.tv_nsec;
-}
-
 }  // namespace
 
 ClockPoint read_clocks() {
-    // The shortest of several attempts: the others were interrupted.
+    // Takes the shortest of several attempts: the others may have been interrupted.
     ClockPoint best;
     std::uint64_t shortest = UINT64_MAX;
     for (int attempt = 0; attempt < 5; ++attempt) {
@@ -39,7 +35,7 @@ ClockPoint read_clocks() {
 std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to) {
     const std::int64_t elapsed_ns = to.monotonic_ns - from.monotonic_ns;
     if (elapsed_ns < 1000 || to.ticks <= from.ticks) return 0;
-    // In integers: a program may have its inexact results trapped, or may ask whether there were any.
+    // Integers: a program may trap inexact floating-point results, or ask whether there were any.
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(Wide{to.ticks - from.ticks} * second_ns /
                                       static_cast<std::uint64_t>(elapsed_ns));

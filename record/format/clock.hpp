@@ -9,8 +9,8 @@
 
 namespace fp32shim::record {
 
-/// The processor's counter: it runs at a constant rate, and on all processors alike. Not ordered with what is around
-/// it.
+/// Returns the processor's counter, which has one constant rate on all processors. Not ordered with the instructions
+/// around it.
 inline std::uint64_t ticks() {
 #if defined(__x86_64__)
     return __rdtsc();
@@ -23,21 +23,21 @@ inline std::uint64_t ticks() {
 #endif
 }
 
-/// The counter and the kernel's clocks at one moment.
+/// The processor's counter and the kernel's clocks at one moment.
 struct ClockPoint {
     std::uint64_t ticks = 0;
     std::int64_t monotonic_ns = 0;  ///< CLOCK_MONOTONIC
-    std::int64_t realtime_ns = 0;   ///< since 1970, UTC; as far as the system's clock is right
+    std::int64_t realtime_ns = 0;   ///< since 1970, UTC, by the system's clock
 };
-/// A few system calls; leaves errno alone. Exact to some 50 ns.
+/// Reads all clocks, exact to some 50 ns. A few system calls; leaves errno alone.
 ClockPoint read_clocks();
 
-/// The counter's rate between two points, in ticks per second; 0 where they are no microsecond apart.
+/// Returns the counter's rate between two points, in ticks per second; 0: they are less than a microsecond apart.
 std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to);
 
-/// The counter's rate: known to the processor (aarch64), else measured from `since` on, and so the better the longer
-/// ago that is: to some 50 ns of it. Waits where it is no 20 microseconds ago. Where the clock cannot be read, a
-/// guess, and one line says so.
+/// Returns the counter's rate in ticks per second. The processor knows it (aarch64), or it is measured from `since`
+/// to now, exact to some 50 ns of that time; waits until that is 20 microseconds. If the clock cannot be read,
+/// returns a guess, and one line says so.
 std::uint64_t measure_ticks_per_second(const ClockPoint& since);
 
 }  // namespace fp32shim::record

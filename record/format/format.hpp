@@ -1,5 +1,5 @@
-// The bytes of a recording, `NAME.fp32rec`: what the writer maps and the reader copies. docs/recording-format.md says
-// the same in words, with a hexdump.
+// The bytes of a recording, `NAME.fp32rec`, which the writer maps and the reader copies. docs/recording-format.md
+// describes them in words, with a hexdump.
 //
 //     file      | 0: header | 1: segment | 2: segment | 3: segment | …            each 64 KiB
 //
@@ -21,10 +21,10 @@
 // All integers are in the byte order of the machine that wrote (`byte_order` says which). Times are ticks of the
 // processor's counter (format/clock.hpp), made nanoseconds by the header.
 //
-// Whatever a process shares through the file is published by one store with release order, after everything that
-// belongs to it: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
-// `EventRecord::time`, `ObjectRecord::published`, `ChildRecord::state`. Before that store it reads as zero, or as
-// what it was before. So the file of a running or killed process holds whole entries only.
+// Each thing that a process shares through the file is published by one store with release order, after all of its
+// bytes: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
+// `EventRecord::time`, `ObjectRecord::published`, `ChildRecord::state`. Before that store the field reads as zero, or
+// as its earlier value. So the file of a running or killed process holds whole entries only.
 #pragma once
 
 #include <cstddef>
@@ -39,28 +39,28 @@
 
 namespace fp32shim::record::format {
 
-/// Grows when a reader of the version before would misread the file. The first 4096 bytes of the header keep their
-/// meaning in all versions.
+/// Version of the format. It grows when an older reader would misread the file. The first 4096 bytes of the header
+/// keep their meaning in all versions.
 inline constexpr std::uint32_t version = 1;
 
-inline constexpr std::uint64_t magic = 0x0a43455232335046;  ///< "FP32REC\n" where bytes go from low to high
+inline constexpr std::uint64_t magic = 0x0a43455232335046;  ///< "FP32REC\n" if the low byte comes first
 inline constexpr std::uint32_t byte_order = 0x01020304;
 
 inline constexpr std::size_t segment_size = 65536;
-/// Segments of one file, and so 256 GiB.
+/// Largest number of segments of one file, which is then 256 GiB.
 inline constexpr std::uint32_t segment_limit = 1U << 22;
 
 enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events, objects };
 
 struct SegmentHeader {
     std::uint32_t kind;      ///< SegmentKind; stored last, never changes then
-    std::uint32_t slot;      ///< counters, ring, events: whose
-    std::uint32_t sequence;  ///< from 0: among those of its kind, and of its slot where it has one
-    std::uint32_t count;     ///< events: how many there are, from the first place on; ring: how often it was full
-    std::int32_t thread;  ///< counters, ring: thread id that has the slot now; events: that had it at the first one
+    std::uint32_t slot;      ///< counters, ring, events: number of the thread's slot
+    std::uint32_t sequence;  ///< number, from 0, among the segments of this kind (and of this slot if it has one)
+    std::uint32_t count;     ///< events: number of events, from the first place on; ring: number of times it was full
+    std::int32_t thread;     ///< thread id that has the slot: now (counters, ring), or at the first event (events)
     std::uint32_t reserved0;
-    std::uint64_t first_time;  ///< events: of the first, in ticks
-    std::uint64_t last_time;   ///< events: of the last
+    std::uint64_t first_time;  ///< events: time of the first, in ticks
+    std::uint64_t last_time;   ///< events: time of the last, in ticks
     std::uint64_t dropped;     ///< ring: events of this slot that found no room in the file
     std::uint64_t reserved1[2];
 };
@@ -68,10 +68,10 @@ static_assert(sizeof(SegmentHeader) == 64);
 
 // ---- strings ------------------------------------------------------------------------------------------------------
 
-/// Where a text stands; 0: there is none.
+/// The place of a text in the file; 0: no text.
 using StringId = std::uint32_t;
 inline constexpr std::size_t string_alignment = 16;
-/// Longer ones are cut, and end in `…` then.
+/// Longest text in bytes. Longer ones are cut and end in `…`.
 inline constexpr std::size_t string_limit = 2048;
 
 constexpr StringId make_string_id(std::uint32_t sequence, std::size_t offset) {
@@ -86,9 +86,9 @@ static_assert(segment_size / string_alignment == 1 << 12);
 /// Rows are numbered through all their segments: row 682 is the first of the second one.
 inline constexpr std::uint32_t row_bits = 20;
 inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
-/// In events, instead of a row: from here on the slot belongs to the thread whose id is the duration.
+/// Marks, in place of an event's row, that from here on another thread has the slot. Its id is the duration.
 inline constexpr std::uint32_t thread_change = row_limit;
-/// Counts the calls whose own row found no room; its flags say so.
+/// The row that counts calls whose own row found no room.
 inline constexpr std::uint32_t overflow_row = 0;
 
 inline constexpr std::uint32_t row_is_folded = 1;    ///< m, n, k and batch are rounded up to powers of two
@@ -97,8 +97,8 @@ inline constexpr std::uint32_t row_is_overflow = 2;  ///< says nothing about its
 inline constexpr std::uint8_t no_actual = 0xff;
 inline constexpr std::int32_t no_status = INT32_MIN;
 
-/// A decision, as DecisionEvent has it (record/events.hpp), without what differs from call to call. Enumerations are
-/// stored as their values, which are pinned at the end of this file.
+/// A decision: the fields of DecisionEvent (record/events.hpp) that are the same for all its calls. Enumerations are
+/// stored as their values, which are fixed at the end of this file.
 struct RowContent {
     std::int64_t m;  ///< elements, as the library received them; -1: the function has no such size
     std::int64_t n;
@@ -113,7 +113,7 @@ struct RowContent {
     StringId detail;
     std::int32_t device_index;        ///< -1 on the CPU
     std::int32_t compute_capability;  ///< 10·major + minor; 0: unknown
-    std::int32_t status;              ///< what the function returned; no_status where it returns none
+    std::int32_t status;              ///< status that the function returned; no_status: it returns none
     char trans_a;                     ///< a letter; 0: the function has none
     char trans_b;
     std::uint8_t dtype;      ///< policy::Dtype
@@ -137,22 +137,22 @@ static_assert(sizeof(RowRecord) == 96);
 
 // ---- counters -----------------------------------------------------------------------------------------------------
 
-/// A timed call stands for the untimed ones before it, each of them as long as it was, but at most this many times
-/// the mean of the others. So a call that was interrupted counts once.
+/// Limit, in means of the other calls, of the time that a timed call stands for in each untimed call before it. So a
+/// call that was interrupted counts once.
 inline constexpr std::uint64_t outlier_factor = 8;
 
-/// What one slot did under one row. `calls` is stored after the others: they may be one call ahead of it.
-/// Where short calls are not all timed, a timed one counts for those before it too: `total` is an estimate then.
+/// The calls of one slot under one row. `calls` is stored after the others, which may be one call ahead of it. If
+/// short calls are not all timed, a timed one stands for those before it too, and `total` is an estimate.
 struct CounterRecord {
     std::uint64_t calls;
-    std::uint64_t total;         ///< ticks in the calls: on CUDA, of their launches
+    std::uint64_t total;         ///< ticks in the calls; on CUDA, in their launches
     std::uint64_t shortest;      ///< ticks
     std::uint64_t longest;       ///< ticks
-    std::uint64_t first;         ///< when the first call returned
-    std::uint64_t last;          ///< when the last timed call returned
+    std::uint64_t first;         ///< time at which the first call returned, in ticks
+    std::uint64_t last;          ///< time at which the last timed call returned, in ticks
     std::uint32_t row_plus_one;  ///< 0: unused; stored after the initial values of the others
-    std::uint32_t untimed;       ///< calls since the last timed one: `total` does not know them yet
-    std::uint64_t timed;         ///< calls of which begin and end were taken
+    std::uint32_t untimed;       ///< calls since the last timed one, which `total` does not have yet
+    std::uint64_t timed;         ///< number of timed calls
 };
 static_assert(sizeof(CounterRecord) == 64);
 
@@ -164,9 +164,9 @@ struct EventRecord {
 };
 static_assert(sizeof(EventRecord) == 16);
 
-/// The duration of a call whose end was not taken, as of most short ones.
+/// The duration of an untimed call, as most short ones are.
 inline constexpr std::uint64_t untimed = 0;
-/// Longer ones are stored as this.
+/// Largest duration in ticks. Longer ones are stored as this.
 inline constexpr std::uint64_t longest_duration = (std::uint64_t{1} << 44) - 1;
 
 constexpr std::uint64_t make_duration_row(std::uint64_t duration, std::uint32_t row) {
@@ -181,29 +181,30 @@ constexpr std::uint64_t duration_of(const EventRecord& event) { return event.dur
 
 inline constexpr std::uint32_t object_is_bound_past = 1;  ///< a product that it calls goes past the shim
 inline constexpr std::size_t build_id_limit = 20;
-/// Segments with objects: where they do not suffice there is flag_objects_missed.
+/// Largest number of segments with objects. If they do not suffice, flag_objects_missed is set.
 inline constexpr std::uint32_t object_segment_limit = 8;
 
-/// A file that the loader had mapped into the process, whether or not it still is. One each, by path and build id.
+/// A file that the loader had mapped into the process, and may have unmapped since. Path and build id tell files
+/// apart.
 struct ObjectRecord {
-    std::uint64_t first_seen;               ///< ticks: when it was noted, not when it was loaded
-    StringId path;                          ///< as the loader has it
-    std::uint32_t flags;                    ///< object_…: may be set later
+    std::uint64_t first_seen;               ///< ticks at which it was noted, not loaded
+    StringId path;                          ///< the loader's name of it
+    std::uint32_t flags;                    ///< object_… bits, which may be set later
     std::uint8_t build_id_size;             ///< 0: it has none
-    std::uint8_t build_id[build_id_limit];  ///< its first bytes
+    std::uint8_t build_id[build_id_limit];  ///< first bytes of the build id
     std::uint8_t reserved[7];
     std::uint32_t published;  ///< 1: the entry is whole; stored last
 };
 static_assert(sizeof(ObjectRecord) == 48);
 
-/// A segment, by its kind.
+/// A segment with entries of one kind.
 template <class Entry>
 struct Segment {
     static constexpr std::size_t capacity = (segment_size - sizeof(SegmentHeader)) / sizeof(Entry);
     SegmentHeader header;
     Entry entries[capacity];
 };
-/// Where entry `place` of a segment begins.
+/// Returns the offset of entry `place` in a segment.
 template <class Entry>
 constexpr std::uint32_t offset_of_entry(std::uint32_t place) {
     return static_cast<std::uint32_t>(sizeof(SegmentHeader) + place * sizeof(Entry));
@@ -221,7 +222,7 @@ static_assert(sizeof(ObjectSegment) == segment_size && ObjectSegment::capacity =
 
 enum class Architecture : std::uint8_t { unknown, x86_64, aarch64 };
 
-/// Bits of Header::flags: what went wrong, or had to be left out. They are never taken back.
+/// Bits of Header::flags: things that went wrong, or had to be left out. A bit that is set stays set.
 inline constexpr std::uint32_t flag_file_full = 1;        ///< max_size was reached
 inline constexpr std::uint32_t flag_io_error = 2;         ///< the kernel refused space or a write: `last_error`
 inline constexpr std::uint32_t flag_rows_folded = 4;      ///< there are rows with row_is_folded
@@ -230,17 +231,16 @@ inline constexpr std::uint32_t flag_closed = 16;          ///< the program close
 inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym had to answer with an address past the shim
 inline constexpr std::uint32_t flag_objects_missed = 64;  ///< there are loaded objects that are not in the file
 inline constexpr std::uint32_t flag_left = 128;           ///< a reload had the process record elsewhere, or no more
-inline constexpr std::uint32_t flag_children_only =
-    256;  ///< of no process: it only says which children were not seen
+inline constexpr std::uint32_t flag_children_only = 256;  ///< a file of no process, for unseen children only
 
-/// A text of the header: bytes from its begin.
+/// A text of the header.
 struct TextRange {
-    std::uint32_t offset;
+    std::uint32_t offset;  ///< bytes from the beginning of the header
     std::uint32_t size;
 };
 
 enum class Text : std::uint32_t {
-    version,  ///< of fp32shim
+    version,  ///< version of fp32shim
     host,
     job_id,
     job_id_from,
@@ -255,9 +255,9 @@ enum class Text : std::uint32_t {
 inline constexpr std::size_t text_count = static_cast<std::size_t>(Text::count_);
 
 enum class CommandKind : std::uint8_t { none, set_precision, reload };
-inline constexpr std::uint8_t no_precision = 0xf;  ///< of a command: back to what environment and files say
+inline constexpr std::uint8_t no_precision = 0xf;  ///< a command to go back to environment and policy files
 
-/// A command of `fp32shim set` or `reload`, as one word; 0: none yet.
+/// A command of `fp32shim set` or `reload` in one word; 0: none yet.
 ///
 ///     63           40 39    36 35       32 31                 0
 ///     | sequence    | kind   | precision | process id of the command |
@@ -281,10 +281,10 @@ enum class ChangeKind : std::uint32_t { none, set_precision, reload, set_floor }
 enum class ChangeOrigin : std::uint32_t {
     command,       ///< `fp32shim set` or `reload`
     program,       ///< the C API
-    carried_over,  ///< held already when the recording began: after a fork, or a reload that changed [log] path
+    carried_over,  ///< in force when the recording began: after a fork, or a reload that changed [log] path
 };
 
-/// What environment and policy files say after a reload, as a change has it.
+/// Settings of environment and policy files after a reload.
 struct ReloadedSettings {
     policy::Precision default_precision = policy::Precision::native;
     policy::Floor floor = policy::Floor::none;
@@ -305,15 +305,15 @@ struct ChangeRecord {
     StringId policy_revision;
     StringId policy_sha256;
     StringId message;
-    // After a reload. Writers that did not note it left zeros.
-    std::uint8_t has_settings;       ///< 1: the next three are what the settings say from then on
-    std::uint8_t default_precision;  ///< policy::Precision: what `set` and the C API ask for goes before it
+    // After a reload. Older writers left zeros.
+    std::uint8_t has_settings;       ///< 1: the next three fields are the settings from then on
+    std::uint8_t default_precision;  ///< policy::Precision; requests of `set` and the C API come before it
     std::uint8_t settings_floor;     ///< policy::Floor: the C API may have set a stricter one
     std::uint8_t cpu_mode;           ///< policy::CpuMode
     std::uint32_t reserved1[4];
 };
 static_assert(sizeof(ChangeRecord) == 64 && offsetof(ChangeRecord, has_settings) == 44);
-/// Change number i, from 0, is in place i % change_limit: the oldest go first.
+/// Number of changes that are kept. Change number i, from 0, is in place i % change_limit.
 inline constexpr std::size_t change_limit = 256;
 
 // ---- children -----------------------------------------------------------------------------------------------------
@@ -323,36 +323,36 @@ inline constexpr std::size_t child_text_limit = 224;
 inline constexpr std::size_t child_limit = 40;
 inline constexpr std::uint32_t child_is_whole = 2;
 
-/// A program that the process, or one without a recording that it or its run started, has started although it would
-/// not be seen. One each, by all but times, count and process.
+/// A program that was started and would not be seen, by the process or by one of its run without a recording. All but
+/// times, count and process tell them apart.
 struct ChildRecord {
     std::uint32_t state;       ///< 0 unused, 1 being written, child_is_whole; stored last
-    std::uint32_t count;       ///< how often; 0: it could not be started after all
-    std::int64_t first_ns;     ///< since 1970, UTC
-    std::int64_t last_ns;      ///< the same, of the last time
-    std::int32_t pid;          ///< of the process that became it, or started it, for the first time
+    std::uint32_t count;       ///< number of starts; 0: it could not be started after all
+    std::int64_t first_ns;     ///< first start, since 1970, UTC
+    std::int64_t last_ns;      ///< last start, since 1970, UTC
+    std::int32_t pid;          ///< process that became it, or started it, the first time
     std::uint8_t why;          ///< record::WhyUnseen
     std::uint8_t detail_kind;  ///< ChildDetail
-    std::uint8_t path_size;    ///< bytes of `text`; where it begins with `…`, its begin was cut
-    std::uint8_t detail_size;  ///< bytes of `text` behind those
+    std::uint8_t path_size;    ///< bytes of the path in `text`; a path that begins with `…` was cut there
+    std::uint8_t detail_size;  ///< bytes of the detail, behind the path in `text`
     char text[child_text_limit];
 };
 static_assert(sizeof(ChildRecord) == 256);
 
-/// The first segment. What different parties write is on cache lines of their own.
+/// The first segment. Fields with different writers are on cache lines of their own.
 struct Header {
-    // 0: what it is; written once, by the writer
+    // 0: written once, by the writer
     std::uint64_t magic;  ///< stored last
     std::uint32_t version;
     std::uint32_t byte_order;
     std::uint32_t segment_size;
-    std::int32_t pid;                 ///< as the process itself sees it
+    std::int32_t pid;                 ///< process id in its own namespace
     std::int32_t forked_from;         ///< process id of the ancestor; 0: not a forked child
     std::int32_t rank;                ///< -1: unknown
     std::int64_t start_realtime_ns;   ///< since 1970, UTC
-    std::int64_t start_monotonic_ns;  ///< CLOCK_MONOTONIC, at the same time
-    std::uint64_t start_ticks;        ///< at the same time
-    std::uint64_t run;                ///< ProcessFacts::run: which `fp32shim run` it belongs to; 0: none
+    std::int64_t start_monotonic_ns;  ///< CLOCK_MONOTONIC at that time
+    std::uint64_t start_ticks;        ///< ticks at that time
+    std::uint64_t run;                ///< number of the `fp32shim run` that it belongs to; 0: none
     // 64
     std::uint64_t process_start;     ///< field 22 of /proc/PID/stat: clock ticks after boot
     std::uint64_t pid_namespace;     ///< inode of /proc/PID/ns/pid
@@ -366,35 +366,35 @@ struct Header {
     std::uint8_t level;              ///< policy::LogLevel
     std::uint8_t on_full;            ///< policy::OnFull
     std::uint8_t pins;               ///< the low bits of ProcessFacts::pins; 0: the writer did not note them
-    std::int64_t facts_ns;           ///< ProcessFacts::start_ns: what %t stands for
-    std::uint8_t more_pins;          ///< their next 8 bits
+    std::int64_t facts_ns;           ///< ProcessFacts::start_ns, which %t in a log's name stands for
+    std::uint8_t more_pins;          ///< next 8 bits of ProcessFacts::pins
     std::uint8_t reserved_line1[7];
     // 128
     TextRange texts[text_count];
     std::uint8_t reserved2[48];
     // 256: written whenever the file grows
-    std::uint32_t next_segment;  ///< the first that nobody has taken yet
+    std::uint32_t next_segment;  ///< number of the first segment that nobody has taken yet
     std::uint32_t flags;
     std::uint64_t ticks_per_second;  ///< measured; the longer the process runs, the more exactly
     std::uint64_t uncounted_calls;   ///< calls for which there was no room even under overflow_row
     std::uint64_t uncounted_events;  ///< events of slots that got no ring
     std::int32_t last_error;         ///< errno of the last refused space or write; 0: none
-    std::uint32_t change_count;      ///< changes so far; those of the last change_limit are kept
-    std::uint32_t segments_in_use;   ///< but for the header; those that are whole and have their kind
+    std::uint32_t change_count;      ///< changes so far, of which the last change_limit are kept
+    std::uint32_t segments_in_use;   ///< whole segments that have their kind, without the header
     std::uint8_t reserved3[20];
     // 320: written by `fp32shim set` and `reload`, read by each call
     std::uint64_t command;  ///< CommandWord
     std::uint8_t reserved4[56];
-    // 384: written by the process: what came of it
-    std::uint64_t answered;  ///< the CommandWord that was last acted on; stored last
+    // 384: written by the process: the answer to a command
+    std::uint64_t answered;  ///< CommandWord that was last acted on; stored last
     std::uint32_t answer;    ///< CommandResult
     std::uint32_t answer_size;
     char answer_text[answer_limit];
     std::uint8_t reserved5[64];
-    // 896: which objects are known
-    std::uint64_t objects_looked_at;  ///< ticks: what was loaded then is known; 0: nobody looked
-    std::uint64_t exited_at;          ///< ticks: when the program ended by `exit`, and objects were looked at; 0: not
-    std::uint64_t went_on_at;  ///< where it was left: `start_ticks` of the recording that goes on; 0: none does
+    // 896: written by the process
+    std::uint64_t objects_looked_at;  ///< ticks at which all loaded objects were last noted; 0: never
+    std::uint64_t exited_at;   ///< ticks at which the program ended by `exit`, with its objects noted; 0: not so
+    std::uint64_t went_on_at;  ///< `start_ticks` of the recording that goes on after flag_left; 0: none does
     // 920: children (ChildRecord), by whatever process starts them
     std::uint32_t children_missed;  ///< notes of children that found no room
     // 924

@@ -14,11 +14,11 @@ namespace fp32shim::record {
 
 namespace {
 
-/// `/proc/FOLDER/NAME`, as far as it fits.
+/// The path `/proc/FOLDER/NAME`, cut if it does not fit.
 class ProcPath {
   public:
     ProcPath(std::string_view folder, std::string_view name) {
-        system::LineWriter(buffer_).text("/proc/").text(folder).text("/").text(name).text({"\0", 1});
+        system::LineWriter(buffer_).text("/proc/").text(folder).text("/").text(name).terminated();
         buffer_[sizeof buffer_ - 1] = '\0';
     }
     const char* c_str() const { return buffer_; }
@@ -27,7 +27,7 @@ class ProcPath {
     char buffer_[96] = {};
 };
 
-/// The first bytes of a file; empty where it cannot be read.
+/// Returns the first bytes of a file; empty: it cannot be read.
 std::string_view read_begin(const char* path, std::span<char> buffer) {
     const int descriptor = system::raw::open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return {};
@@ -43,7 +43,7 @@ Integer number_at(std::string_view text) {
     return value;
 }
 
-/// Field 22 of /proc/PID/stat; 0 where the process has ended.
+/// Returns field 22 of /proc/PID/stat; 0: the process has ended.
 std::uint64_t read_start(std::string_view folder) {
     char buffer[512];
     std::string_view stat = read_begin(ProcPath(folder, "stat").c_str(), buffer);
@@ -61,8 +61,8 @@ std::uint64_t read_start(std::string_view folder) {
     return number_at<std::uint64_t>(stat);
 }
 
-/// The last number of `NSpid:` in /proc/PID/status: the id in the process's own namespace. All groups of its user
-/// stand before it, which can be thousands.
+/// Returns the last number of `NSpid:` in /proc/PID/status: the id in the process's own namespace. The groups of its
+/// user stand before it, perhaps thousands.
 std::int32_t read_own_pid(std::string_view folder) {
     const ProcPath path(folder, "status");
     std::string buffer(4096, '\0');
@@ -78,7 +78,7 @@ std::int32_t read_own_pid(std::string_view folder) {
     return number_at<std::int32_t>(line.substr(line.find_last_of("\t :") + 1));
 }
 
-/// `pid:[4026531836]`
+/// Returns the number in `pid:[4026531836]`, to which /proc/PID/ns/pid links.
 std::uint64_t read_pid_namespace(std::string_view folder) {
     char buffer[64];
     const long size = system::raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);

@@ -12,24 +12,24 @@
 
 namespace fp32shim::record::format {
 
-template <class Value, class Stored>
-void store(const Value& value, Stored& stored) {
-    if constexpr (std::is_same_v<Value, std::optional<policy::Applied>>)
-        stored = value ? static_cast<std::uint8_t>(*value) : no_actual;
-    else if constexpr (std::is_same_v<Value, std::optional<int>>)
-        stored = value.value_or(no_status);
-    else
-        stored = static_cast<Stored>(value);
-}
+constexpr std::uint8_t absent(const std::optional<policy::Applied>&) { return no_actual; }
+constexpr std::int32_t absent(const std::optional<int>&) { return no_status; }
 
 template <class Value, class Stored>
-void load(const Stored& stored, Value& value) {
-    if constexpr (std::is_same_v<Value, std::optional<policy::Applied>>)
-        value = stored == no_actual ? std::nullopt : Value(static_cast<policy::Applied>(stored));
-    else if constexpr (std::is_same_v<Value, std::optional<int>>)
-        value = stored == no_status ? std::nullopt : Value(stored);
-    else
-        value = static_cast<Value>(stored);
+constexpr void store(const Value& value, Stored& stored) {
+    stored = static_cast<Stored>(value);
+}
+template <class Value, class Stored>
+constexpr void store(const std::optional<Value>& value, Stored& stored) {
+    stored = value ? static_cast<Stored>(*value) : absent(value);
+}
+template <class Value, class Stored>
+constexpr void load(const Stored& stored, Value& value) {
+    value = static_cast<Value>(stored);
+}
+template <class Value, class Stored>
+constexpr void load(const Stored& stored, std::optional<Value>& value) {
+    if (stored != absent(value)) value = static_cast<Value>(stored);
 }
 
 /// How many fields are texts.
@@ -39,13 +39,17 @@ inline constexpr std::size_t texts_of_a_row = 0
 #include "record/decision_fields.def"
     ;
 
-/// Fills `content` from a decision. `intern(text, id)` finds a text's id, or returns false where there is no room:
-/// then this returns false too.
+/// Fills `content`, which is all zeros, from a decision. `intern(text, id)` finds a text's id, or returns false where
+/// there is no room: then this returns false too.
 template <class Intern>
 bool to_content(const DecisionEvent& decision, RowContent& content, const Intern& intern) {
+    // A file has a new provider's text before that of a new scope, unlike the table.
+    if (!intern(decision.call.function, content.function) || !intern(decision.call.caller, content.caller) ||
+        !intern(decision.provider, content.provider))
+        return false;
     const auto put = [&](const auto& value, auto& stored) {
         if constexpr (std::is_same_v<decltype(value), const std::string_view&>) {
-            return intern(value, stored);
+            return stored != 0 || intern(value, stored);
         } else {
             store(value, stored);
             return true;

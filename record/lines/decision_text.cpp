@@ -1,4 +1,5 @@
 // A decision on one line for people; the JSON of the same event is in events.cpp.
+#include "policy/words.hpp"
 #include "record/events.hpp"
 #include "system/line_writer.hpp"
 
@@ -6,22 +7,14 @@ namespace fp32shim::record {
 
 namespace {
 
-/// Returns the words that follow the applied format: ` by math mode`.
-std::string_view way_of(How how) {
-    switch (how) {
-        case How::forward:
-            return {};
-        case How::round_operands:
-            return " by rounding operands";
-        case How::one_by_one:
-            return " product by product";
-        case How::compute_type:
-            return " by compute type";
-        case How::math_mode:
-            return " by math mode";
-    }
-    return {};
-}
+/// Words that follow the applied format.
+constexpr policy::Word<How> ways[] = {
+    {"", How::forward},
+    {" by rounding operands", How::round_operands},
+    {" product by product", How::one_by_one},
+    {" by compute type", How::compute_type},
+    {" by math mode", How::math_mode},
+};
 
 void append_size(system::LineWriter& out, std::int64_t size) {
     if (size < 0) {
@@ -62,7 +55,7 @@ std::string_view format_decision_text(const DecisionEvent& event, std::span<char
     out.text(" -> ").escaped(known(event.provider), 128);
     out.text(": ").text(to_string(event.requested)).text(" (").text(to_string(event.source));
     if (!event.rule.empty()) out.text(" \"").escaped(event.rule, 128).text("\"");
-    out.text(") -> ").text(to_string(event.applied)).text(way_of(event.how));
+    out.text(") -> ").text(to_string(event.applied)).text(policy::name_of(ways, event.how));
     if (event.actual && *event.actual != event.applied) out.text(", really ").text(to_string(*event.actual));
     if (event.reason != policy::Reason::as_requested) {
         out.text(", because ").text(because(event.reason)).text(" [").text(to_string(event.reason)).text("]");

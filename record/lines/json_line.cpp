@@ -3,25 +3,23 @@
 namespace fp32shim::record {
 
 system::LineWriter& JsonLine::begin(std::string_view key) {
-    if (writer_.size() > 1) writer_.text(",");
-    return writer_.text("\"").text(key).text("\":");
+    return writer_.size() > 1 ? writer_.texts(",\"", key, "\":") : writer_.texts("\"", key, "\":");
 }
 
 JsonLine& JsonLine::members(std::string_view members) {
-    if (writer_.size() > 1) writer_.text(",");
-    writer_.text(members);
+    writer_.texts(writer_.size() > 1 ? "," : "", members);
     return *this;
 }
 
 JsonLine& JsonLine::string(std::string_view key, std::string_view value, std::size_t limit) {
     if (value.empty()) return null(key);
-    begin(key).text("\"").escaped(value, limit).text("\"");
+    begin(key).texts("\"").escaped(value, limit).texts("\"");
     return *this;
 }
 
 JsonLine& JsonLine::code(std::string_view key, std::string_view value) {
     if (value.empty()) return null(key);
-    begin(key).text("\"").text(value).text("\"");
+    begin(key).texts("\"", value, "\"");
     return *this;
 }
 
@@ -40,12 +38,12 @@ JsonLine& JsonLine::size(std::string_view key, std::int64_t value) {
 }
 
 JsonLine& JsonLine::null(std::string_view key) {
-    begin(key).text("null");
+    begin(key).texts("null");
     return *this;
 }
 
 JsonLine& JsonLine::utc_time(std::string_view key, std::int64_t time_ns) {
-    begin(key).text("\"").utc_time(time_ns).text("\"");
+    begin(key).texts("\"").utc_time(time_ns).texts("\"");
     return *this;
 }
 

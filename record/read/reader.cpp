@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "policy/words.hpp"
 #include "record/format/identity.hpp"
 #include "record/read/contents.hpp"
 #include "record/read/event_cursor.hpp"
@@ -22,7 +23,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// A process of another namespace: if it is seen here at all, then in /proc.
+/// Looks for a process of another namespace, which can only show in /proc.
 RecordingState find_in_proc(const ProcessIdentity& recorded) {
     for (const std::int32_t pid : list_processes())
         if (identify(pid) == recorded) return RecordingState::live;
@@ -32,15 +33,9 @@ RecordingState find_in_proc(const ProcessIdentity& recorded) {
 }  // namespace
 
 std::string_view to_string(RecordingState state) {
-    switch (state) {
-        case RecordingState::live:
-            return "live";
-        case RecordingState::ended:
-            return "ended";
-        case RecordingState::unknown:
-            return "unknown";
-    }
-    return {};
+    constexpr policy::Word<RecordingState> words[] = {
+        {"live", RecordingState::live}, {"ended", RecordingState::ended}, {"unknown", RecordingState::unknown}};
+    return policy::name_of(words, state);
 }
 
 RecordingReader::RecordingReader(std::unique_ptr<RecordingBytes> bytes)

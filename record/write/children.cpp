@@ -9,6 +9,7 @@
 
 #include "record/format/clock.hpp"
 #include "record/log_path.hpp"
+#include "record/write/file.hpp"
 #include "record/write/memory.hpp"
 #include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
@@ -22,7 +23,7 @@ using format::Header;
 
 namespace {
 
-/// The end of a text that is too long says more than its begin.
+/// Appends a path, or `…` and its end if it is too long: the end says more than the beginning.
 void put_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
     constexpr std::string_view cut = "…";
     if (text.size() > limit) {
@@ -32,13 +33,13 @@ void put_end_of(system::LineWriter& out, std::string_view text, std::size_t limi
     out.text(text);
 }
 
-/// Everything by which children are told apart. Its sizes fit into a byte each.
+/// Fills in all that tells children apart. Sizes fit into a byte each.
 void describe(ChildRecord& record, const UnseenChild& child) {
     constexpr std::size_t path_limit = 144;
     system::LineWriter out(record.text);
     char folder[512];
     std::string_view path = child.path;
-    // fexecve: the file behind the descriptor.
+    // fexecve: names the file behind the descriptor.
     if (path.starts_with("/proc/self/fd/")) {
         const long size = system::raw::readlink(path.data(), folder, sizeof folder);
         if (size > 0) path = {folder, static_cast<std::size_t>(size)};
@@ -64,20 +65,14 @@ bool is_same(const ChildRecord& a, const ChildRecord& b) {
            a.detail_size == b.detail_size && std::memcmp(a.text, b.text, sizeof a.text) == 0;
 }
 
-std::int64_t monotonic_ns() {
-    timespec now{};
-    system::raw::syscall6(SYS_clock_gettime, CLOCK_MONOTONIC, system::raw::address(&now));
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-/// What tells readers that it is a recording, of no process.
+/// Makes `header` that of a recording which belongs to no process.
 void fill(Header& header, std::uint64_t run) {
     header.version = format::version;
     header.byte_order = format::byte_order;
     header.segment_size = format::segment_size;
     header.rank = -1;
     header.start_realtime_ns = header.facts_ns = system::raw::realtime_ns();
-    header.start_monotonic_ns = monotonic_ns();
+    header.start_monotonic_ns = system::raw::clock_ns(CLOCK_MONOTONIC);
     header.start_ticks = ticks();
     header.ticks_per_second = 1'000'000'000;  // nothing in it has a time in ticks
     header.run = run;
@@ -94,7 +89,7 @@ void fill(Header& header, std::uint64_t run) {
     std::atomic_ref(header.magic).store(format::magic, std::memory_order_release);
 }
 
-/// The header of an open file, mapped as long as this is there.
+/// The header of an open file, mapped for the lifetime of the object.
 class MappedHeader {
   public:
     explicit MappedHeader(int descriptor)
@@ -113,27 +108,14 @@ class MappedHeader {
     long mapped_;
 };
 
-/// So that a full disk is an error here, and no SIGBUS at a store.
-int allocate_header(int descriptor) {
-    long result = system::raw::syscall6(SYS_fallocate, descriptor, 0, 0, sizeof(Header));
-    if (result != -EOPNOTSUPP && result != -ENOSYS) return static_cast<int>(-result);
-    static constexpr char zeros[4096] = {};
-    for (std::size_t offset = 0; offset < sizeof(Header); offset += sizeof zeros) {
-        result = system::raw::syscall6(SYS_pwrite64, descriptor, system::raw::address(zeros), sizeof zeros,
-                                       static_cast<long>(offset));
-        if (result != sizeof zeros) return result < 0 ? static_cast<int>(-result) : EIO;
-    }
-    return 0;
-}
-
 int write_new_file(int descriptor, std::uint64_t run) {
-    if (const int error = allocate_header(descriptor); error != 0) return error;
+    if (const int error = allocate_space(descriptor, 0, sizeof(Header)); error != 0) return error;
     const MappedHeader header(descriptor);
     if (header.error() == 0) fill(*header, run);
     return header.error();
 }
 
-/// Gives a file its name, unless there is one of that name. 0 or a negative errno.
+/// Gives a file its name, unless another has that name. Returns 0 or a negative errno.
 long publish(int folder, const char* from, const char* to) {
     const long result =
         system::raw::syscall6(SYS_linkat, folder, system::raw::address(from), folder, system::raw::address(to), 0);
@@ -144,12 +126,11 @@ long publish(int folder, const char* from, const char* to) {
                                  no_replace);
 }
 
-/// Makes the file under another name first, so that nobody sees half of it. 0 or an errno; a file that somebody else
-/// has made meanwhile is none.
+/// Makes the file, under another name first, so that nobody sees half of it. Returns 0 or an errno; 0 also if another
+/// process has made it meanwhile.
 int make(const ChildrenFile& file, int folder, std::span<char> name) {
     system::LineWriter writer(name);
-    writer.text(file.path).text(".").number(system::raw::gettid()).text({"\0", 1});
-    if (writer.overflowed()) return ENAMETOOLONG;
+    if (writer.text(file.path).text(".").number(system::raw::gettid()).terminated().empty()) return ENAMETOOLONG;
     const auto descriptor =
         static_cast<int>(system::raw::syscall6(SYS_openat, folder, system::raw::address(name.data()),
                                                O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -170,7 +151,7 @@ int open_existing(const ChildrenFile& file, int folder) {
                                                   O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
 }
 
-/// Not a file that somebody put there, nor one of another run.
+/// Returns true if the file is a recording of children of this run, and not one that somebody else put there.
 bool is_the_file(int descriptor, std::uint64_t run) {
     struct stat status {};
     if (system::raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||
@@ -232,7 +213,6 @@ int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent ev
         if (name == nullptr) return ENOMEM;
         const int error = make(file, folder, {name, path_capacity});
         unmap_pages(name, path_capacity);
-        if (error == EFBIG) hold.take_back(SIGXFSZ);
         if (error != 0) return error;
         descriptor = open_existing(file, folder);
     }
@@ -251,8 +231,7 @@ std::string_view children_path(std::string_view log, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
     system::LineWriter writer(out);
     log.remove_suffix(extension.size());
-    writer.text(log).text(".children").text(extension).text({"\0", 1});
-    return writer.overflowed() ? std::string_view() : writer.view().substr(0, writer.size() - 1);
+    return writer.text(log).text(".children").text(extension).terminated();
 }
 
 }  // namespace fp32shim::record

@@ -1,4 +1,4 @@
-// Programs that are started and will not be seen, in a recording: `fp32shim verify` doubts by them. They are noted
+// Notes programs that are started and will not be seen; `fp32shim verify` reports them as doubts. They are noted
 // right before execve, perhaps by a process that has no recording, shares its parent's memory (vfork), or is in a
 // signal handler. So: raw system calls, little stack, no allocation, no lock, errno left alone.
 #pragma once
@@ -14,8 +14,8 @@ namespace fp32shim::record {
 
 /// A program that is about to be started.
 struct UnseenChild {
-    std::string_view path;         ///< as execve gets it, with a NUL behind it
-    std::string_view interpreter;  ///< of a script; empty: it is none
+    std::string_view path;         ///< the path given to execve, with a NUL behind it
+    std::string_view interpreter;  ///< a script's interpreter; empty: it is no script
     WhyUnseen why = WhyUnseen::seen;
 };
 
@@ -24,21 +24,21 @@ enum class ChildEvent : std::uint8_t {
     failed,  ///< after `starts`: the kernel refused
 };
 
-/// Notes it in a mapped header, of whatever process. Where there is no room, it is counted.
+/// Notes a child in a mapped header, of any process. Without room the child is only counted.
 void note_child(format::Header& header, const UnseenChild& child, ChildEvent event);
 
 /// The file for the children of processes that have no recording themselves: a recording with nothing but a header,
 /// shared by all processes of a run.
 struct ChildrenFile {
     const char* path = nullptr;
-    int folder = -1;        ///< where `path` is relative to; -1: to the current folder
+    int folder = -1;        ///< descriptor of the folder that `path` is relative to; -1: the current folder
     std::uint64_t run = 0;  ///< ProcessFacts::run
 };
-/// Notes it there. The file is made where it is missing. 0 or an errno.
+/// Notes a child in a file for children, which is made if it is missing. Returns 0 or an errno.
 int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event);
 
-/// `run.children.fp32rec` of `run.fp32rec`, in `out` with a NUL behind it; empty: it is too long. Precondition: `log`
-/// ends in `.fp32rec`.
+/// Returns `run.children.fp32rec` for `run.fp32rec`, in `out` with a NUL behind it; empty: it is too long.
+/// Precondition: `log` ends in `.fp32rec`.
 std::string_view children_path(std::string_view log, std::span<char> out);
 
 }  // namespace fp32shim::record

@@ -24,24 +24,25 @@ using format::segment_size;
 
 namespace {
 
-/// The first segments of a file: its size is theirs from the begin, its space is not. Strings, rows, loaded objects
-/// and the counters of one thread: all that most recordings have.
+/// Number of segments that a new file has the size of, but not the space. They are all that most recordings need:
+/// strings, rows, loaded objects and the counters of one thread.
 constexpr std::uint32_t sparse_segments = 4;
-/// The least that they get at once; where pages are larger, a page.
+/// Least space that such a segment gets at once, in bytes; if pages are larger, a page.
 constexpr std::uint32_t least_space = 4096;
 
 std::uint32_t space_unit() {
     return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(getauxval(AT_PAGESZ)), least_space, segment_size);
 }
 
-/// What events may use of the file. An eighth is kept for counters, rows and rings: 1 to 64 MiB, of a small file
-/// half.
+/// Returns how many segments of a file events may use. An eighth, 1 to 64 MiB, is kept for counters, rows and rings;
+/// of a small file, half.
 constexpr std::uint32_t events_limit(std::uint32_t segments) {
     constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
 }
 
-/// `run.fp32rec` and 2: `run.2.fp32rec`. Where `path` is not so called, the number goes to its end. 0: as it is.
+/// Writes `run.2.fp32rec` for `run.fp32rec` and 2. Without that extension the number goes to the end; 0 is left out.
+/// Returns false if it does not fit.
 bool with_number(std::string_view path, std::uint64_t number, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
     system::LineWriter writer(out);
@@ -50,8 +51,7 @@ bool with_number(std::string_view path, std::uint64_t number, std::span<char> ou
     writer.text(path);
     if (number > 0) writer.text(".").number(static_cast<std::int64_t>(number));
     if (has_extension) writer.text(extension);
-    writer.text({"\0", 1});
-    return !writer.overflowed();
+    return !writer.terminated().empty();
 }
 
 long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t offset) {
@@ -59,7 +59,7 @@ long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t of
                                  flags, descriptor, static_cast<long>(offset));
 }
 
-/// Runs a call that may cause SIGXFSZ; 0 or an errno.
+/// Runs a system call that may cause SIGXFSZ. Returns its result.
 template <class Call>
 long without_signals(Call call) {
     const system::SignalHold hold(system::SignalHold::by_writing);
@@ -68,8 +68,24 @@ long without_signals(Call call) {
     return result;
 }
 
-/// btrfs writes elsewhere whatever is written again, also into allocated space: on a full disk a store to a mapped
-/// page would be SIGBUS. It does not for a file that was marked while it was empty.
+/// Returns 0 or an errno.
+int write_zeros(int descriptor, std::uint64_t offset, std::uint64_t size) {
+    static constexpr char zeros[4096] = {};
+    while (size > 0) {
+        const long written = without_signals([&] {
+            return system::raw::syscall6(SYS_pwrite64, descriptor, system::raw::address(zeros),
+                                         static_cast<long>(std::min<std::uint64_t>(size, sizeof zeros)),
+                                         static_cast<long>(offset));
+        });
+        if (written <= 0) return written == 0 ? EIO : static_cast<int>(-written);
+        offset += static_cast<std::uint64_t>(written);
+        size -= static_cast<std::uint64_t>(written);
+    }
+    return 0;
+}
+
+/// Marks an empty file on btrfs to be overwritten in place. Otherwise btrfs writes a changed page elsewhere, even in
+/// allocated space, and on a full disk a store to a mapped page would be SIGBUS.
 void overwrite_in_place(int descriptor) {
     struct statfs where {};
     if (system::raw::syscall6(SYS_fstatfs, descriptor, system::raw::address(&where)) < 0 ||
@@ -82,6 +98,16 @@ void overwrite_in_place(int descriptor) {
 }
 
 }  // namespace
+
+int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
+    const long result = without_signals([&] {
+        return system::raw::syscall6(SYS_fallocate, descriptor, 0, static_cast<long>(offset),
+                                     static_cast<long>(size));
+    });
+    // File systems without it (NFS 3, some of FUSE) have to be written to.
+    if (result == -EOPNOTSUPP || result == -ENOSYS) return write_zeros(descriptor, offset, size);
+    return static_cast<int>(-result);
+}
 
 RecordingFile::~RecordingFile() {
     if (descriptor_.is_ours()) system::raw::close(descriptor_.number());
@@ -117,8 +143,8 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
     return error;
 }
 
-/// All of the header where the file cannot have the size of its first segments at once: there is little room then
-/// (RLIMIT_FSIZE), and every segment gets its whole space.
+/// Gives the file the size of its first segments, and space for the used part of the header. If the size is refused,
+/// there is little room (RLIMIT_FSIZE): then the header, and every later segment, gets its whole space.
 int RecordingFile::make_space_for_header(std::size_t text_size) {
     const int descriptor = descriptor_.number();
     constexpr std::uint32_t size = (1 + sparse_segments) * segment_size;
@@ -127,8 +153,7 @@ int RecordingFile::make_space_for_header(std::size_t text_size) {
                            }) == 0;
     sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
     if (!is_sparse) return allocate(0, segment_size);
-    // All before the texts is stored to at any time: changes, and children by processes that have no descriptor of
-    // it.
+    // The part before the texts is stored to at any time: changes, and children, which other processes note.
     const std::uint64_t unit = space_unit();
     const std::uint64_t used = offsetof(format::Header, text) + text_size;
     return allocate(0, (used + unit - 1) / unit * unit);
@@ -238,7 +263,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
     return Appended::no_room;
 }
 
-/// The number of a segment that nobody else has, or 0 and an errno: 0 where the file may not grow any more.
+/// Reserves the number of a segment. Returns 0, and sets `error` to 0, if the file may not grow any more.
 std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
@@ -251,41 +276,18 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     return number;
 }
 
-/// Where another thread has reserved one since, it stays unused.
+/// Gives back a reserved number. If another thread has reserved one since, the segment stays unused.
 void RecordingFile::give_back(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }
 
 int RecordingFile::allocate(std::uint64_t offset, std::uint64_t size) const {
-    const int descriptor = descriptor_.number();
-    const long result = without_signals([&] {
-        return system::raw::syscall6(SYS_fallocate, descriptor, 0, static_cast<long>(offset),
-                                     static_cast<long>(size));
-    });
-    // File systems without it (NFS 3, some of FUSE) have to be written to.
-    if (result == -EOPNOTSUPP || result == -ENOSYS) return write_zeros(offset, size);
-    return static_cast<int>(-result);
+    return allocate_space(descriptor_.number(), offset, size);
 }
 
-int RecordingFile::write_zeros(std::uint64_t offset, std::uint64_t size) const {
-    static constexpr char zeros[4096] = {};
-    const int descriptor = descriptor_.number();
-    while (size > 0) {
-        const long written = without_signals([&] {
-            return system::raw::syscall6(SYS_pwrite64, descriptor, system::raw::address(zeros),
-                                         static_cast<long>(std::min<std::uint64_t>(size, sizeof zeros)),
-                                         static_cast<long>(offset));
-        });
-        if (written <= 0) return written == 0 ? EIO : static_cast<int>(-written);
-        offset += static_cast<std::uint64_t>(written);
-        size -= static_cast<std::uint64_t>(written);
-    }
-    return 0;
-}
-
-/// One write, from front to back: where a kill cuts it short, the events that are there are whole, and the ring still
-/// has all. Where the disk does, they are taken back: they will be written to another segment.
+/// Writes a segment of events from front to back. If a kill cuts that short, the events that are there are whole, and
+/// the ring still has all. If the disk refuses, the segment is emptied again, and the events will go to another.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();
@@ -299,7 +301,7 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
                                          static_cast<long>(offset), 0);
         });
         if (written <= 0) {
-            if (offset != begin) write_zeros(begin, sizeof segment);
+            if (offset != begin) write_zeros(descriptor, begin, sizeof segment);
             return written == 0 ? EIO : static_cast<int>(-written);
         }
         offset += static_cast<std::uint64_t>(written);
@@ -324,8 +326,8 @@ void RecordingFile::remember(std::uint32_t number) {
     if (const system::HeldLock held(queue_lock_); held) queue_[queue_end_++ % limits_.segments] = number;
 }
 
-/// Whether the descriptor is still ours, or could be opened again: once per process, and only if the file still has
-/// its name.
+/// Returns true if the descriptor is still this file's. A descriptor that the program closed is opened again, once
+/// per process, if the file still has its name.
 bool RecordingFile::has_descriptor() {
     if (descriptor_.is_ours()) return true;
     if (descriptor_.number() >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
@@ -342,14 +344,14 @@ bool RecordingFile::has_descriptor() {
         system::LineWriter out(buffer);
         out.text("recording ")
             .escaped(path_, 600)
-            .text(": the program has closed it; what has room is still counted, ");
-        out.text("the rest is dropped; see that the program leaves descriptors alone that are not its own");
+            .text(": the program has closed it; calls that find room are still counted, ");
+        out.text("the rest is dropped; see that the program closes only its own descriptors");
         system::stderr_line(out.view());
     }
     return false;
 }
 
-/// Makes the file and keeps its descriptor. 0 or an errno, with no file left behind.
+/// Makes the file and keeps its descriptor. Returns 0 or an errno, with no file left behind.
 int RecordingFile::open_new(std::string_view path) {
     int descriptor = -EEXIST;
     const std::int32_t self = system::raw::getpid();
@@ -376,7 +378,8 @@ int RecordingFile::open_new(std::string_view path) {
     return error;
 }
 
-/// `error`: an errno, or 0 where the file has its full size.
+/// Notes that there is no room, and says so on stderr once per process. `error`: an errno; 0: the file has its full
+/// size.
 void RecordingFile::complain(int error) {
     set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
     if (error != 0) std::atomic_ref(header()->last_error).store(error, std::memory_order_relaxed);
@@ -392,7 +395,7 @@ void RecordingFile::complain(int error) {
         out.text(description.meaning);
         if (description.meaning.find('(') == std::string_view::npos) out.text(" (errno ").number(error).text(")");
     }
-    out.text("; what has room is still counted, the rest is dropped, and how much that is stands in the recording; ");
+    out.text("; calls that find room are still counted, the rest is dropped, and the recording says how much; ");
     out.text(error == 0 ? "raise [log] max_size, or record with the level summary"
                         : system::describe_io_error(error).remedy);
     system::stderr_line(out.view());

@@ -1,4 +1,4 @@
-// The file under a recording: its name, its descriptor, its space. Segments come from here, mapped or written.
+// The file of a recording: its name, its descriptor, its space. Segments come from here, mapped or written.
 //
 // All I/O is by raw system calls with SIGPIPE and SIGXFSZ held back. Space is allocated before it is mapped, so that
 // a full disk is an error here and never SIGBUS in a program's product.
@@ -20,41 +20,40 @@
 
 namespace fp32shim::record {
 
-/// Errors are errnos. Thread-safe but for create(), install() and the like, which say who may call them.
+/// Makes the file of a recording and hands out its segments. Errors are errnos. Thread-safe, but for create(),
+/// discard(), install() and abandon(), which only the thread that makes the file may call.
 class RecordingFile {
   public:
     RecordingFile() = default;
-    /// Closes the file; what is mapped stays mapped.
+    /// Closes the file; its mapped segments stay mapped.
     ~RecordingFile();
     RecordingFile(const RecordingFile&) = delete;
     RecordingFile& operator=(const RecordingFile&) = delete;
 
     struct Limits {
-        std::uint32_t segments = 0;  ///< of the whole file
-        bool overwrites = false;     ///< beyond that, the oldest events make room for new ones
+        std::uint32_t segments = 0;  ///< segments of the whole file
+        bool overwrites = false;     ///< at that limit, new events take the place of the oldest ones
         std::uint32_t mode = 0600;   ///< permission bits
         std::int64_t group = -1;     ///< -1: not changed
     };
 
-    /// A mapped segment. Only so much of it may be stored to as the file has space for: grow() gets more.
+    /// A mapped segment. Only its first `room` bytes may be stored to: the file has no space for more (see grow()).
     struct Segment {
         void* address = nullptr;  ///< nullptr: there is none
         std::uint32_t number = 0;
-        std::uint32_t room = 0;  ///< bytes, from its begin
+        std::uint32_t room = 0;  ///< bytes
     };
 
-    /// Makes the file at `path`, or, where there is one, under a number before its extension (number_of_attempt);
-    /// with a header that has space for `text_size` bytes of texts. 0 or an errno, with no file left behind.
-    /// `header`: mapped and zeroed, not yet this file's. By the only thread that knows this object, or in a forked
-    /// child, where the parent's descriptor is closed first.
+    /// Makes the file at `path`, or, if that exists, under a number before its extension (number_of_attempt). Returns
+    /// 0 or an errno, with no file left behind. `text_size`: bytes of texts that the header gets space for. `header`:
+    /// is set to a mapped and zeroed one, for install(). In a forked child the parent's descriptor is closed first.
     int create(std::string_view path, const Limits& limits, std::size_t text_size, format::Header*& header);
-    /// Undoes create(): nothing is left of the file.
+    /// Undoes create(): removes the file.
     void discard();
-    /// Makes `filled` the header, at the address of the one before where there is one, so that threads may go on
-    /// reading it. By whoever called create().
+    /// Makes `filled` the header. It gets the address of the header before, if any, so that threads may go on reading
+    /// there.
     void install(format::Header* filled);
-    /// In place of install() in a child that could not make a file: from now on the header is a private page of
-    /// zeros.
+    /// Makes the header a private page of zeros, in a child that could not make a file.
     void abandon();
 
     bool is_open() const { return is_open_.load(std::memory_order_acquire); }
@@ -67,29 +66,29 @@ class RecordingFile {
         return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
     }
 
-    /// One of the first segments, 1 or 2, with space for its begin, before install(). 0 or an errno.
+    /// Maps one of the first segments, 1 or 2, with space for its beginning, before install(). Returns 0 or an errno.
     int map_first_segment(std::uint32_t number, Segment& segment) const;
-    /// Declares a mapped segment, whose other fields are filled in, to be in use.
+    /// Declares a mapped segment in use, once its other fields are filled in.
     static void publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
     void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
     static constexpr std::uint32_t first_segments = 2;  ///< strings and rows: not map_new_segment()'s
 
     enum class Space : std::uint8_t {
-        whole,      ///< for the whole segment
-        as_needed,  ///< for its begin, where it is one of the first of the file: most recordings are small
+        whole,      ///< all of the segment
+        as_needed,  ///< only its beginning, if it is one of the first of the file: most recordings are small
     };
-    /// A further segment, zeroed. No address: there is no room; that is said once per process.
+    /// Maps a further segment, zeroed. Without room, returns no address, and one line per process says so.
     Segment map_new_segment(Space space);
-    /// Sees that there is space for the first `size` bytes of a segment, and for some more. `room`: what it has and
-    /// then has. False: there is none now; that is said once per process. For one thread at a time.
+    /// Gets space for the first `size` bytes of a segment, and for some more. `room`: its bytes with space, which
+    /// grow. Without room, returns false, and one line per process says so. For one thread at a time.
     bool grow(std::uint32_t number, std::uint32_t size, std::uint32_t& room);
 
     enum class Appended : std::uint8_t {
         yes,
-        no_room,     ///< which is said once per process
-        superseded,  ///< there is no room, and the oldest events that could have made some are those themselves
+        no_room,     ///< one line per process says so
+        superseded,  ///< there is no room, and no older events to overwrite, so these are left out
     };
-    /// Puts a full ring into a segment of its own: a new one, or, where that is asked for, that of the oldest events.
+    /// Puts a full ring into a new segment, or, if the limits ask for that, into the segment of the oldest events.
     Appended append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
 
   private:
@@ -99,7 +98,6 @@ class RecordingFile {
     void* map_segment(std::uint32_t number) const;
     std::uint32_t space_of(std::uint32_t number, Space space) const;
     int allocate(std::uint64_t offset, std::uint64_t size) const;
-    int write_zeros(std::uint64_t offset, std::uint64_t size) const;
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;
     std::uint32_t take_oldest();
@@ -125,14 +123,17 @@ class RecordingFile {
     system::OncePerProcess said_full_, said_error_, said_closed_;
 };
 
-/// The number that stands before the extension of a recording's name when it is made at the `attempt`th try; 0: none.
-/// First the name itself, then 1, 2, … up to 15, then the process id, then random numbers: thousands of processes
-/// that were given one name must not go through each other's.
+/// Gets space in a file, so that a full disk is an error here and no SIGBUS at a store. Returns 0 or an errno.
+int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size);
+
+/// Returns the number before the extension of a recording's name at the `attempt`th try; 0: none. First comes the
+/// name itself, then 1, 2, … up to 15, then the process id, then random numbers: thousands of processes that were
+/// given one name must not try each other's numbers one by one.
 std::uint64_t number_of_attempt(int attempt, std::int32_t process);
 inline constexpr int attempt_limit = 64;
 
-/// The number of a group: `text` itself where it is one, else from /etc/group. -1: there is no such group. Allocates
-/// nothing.
+/// Returns the number of a group: `text` itself if it is a number, else as /etc/group has it. -1: there is no such
+/// group. Allocates nothing.
 std::int64_t find_group(std::string_view text);
 
 }  // namespace fp32shim::record

@@ -30,7 +30,7 @@ KnownKeys::Entry& KnownKeys::free_place(std::uint64_t key) {
     return entries_[place];
 }
 
-/// Leaves everything as it is where the kernel has no pages, or the table is as large as it may be.
+/// Doubles the table, unless the kernel has no pages or it has its largest size.
 void KnownKeys::grow() {
     Entry* const before = entries_;
     const std::size_t capacity_before = capacity();
@@ -39,8 +39,8 @@ void KnownKeys::grow() {
     const std::size_t size = size_of(std::size_t{1} << bits);
     void* pages = map_private_pages(size, InChild::nothing);
     if (pages == nullptr) return;
-    // A large one is looked into all over, and would need an entry of the processor's page table for each look. Where
-    // the kernel knows no huge pages, it goes on with small ones.
+    // Look-ups in a large table go all over it, each through another page. Without huge pages the kernel goes on with
+    // small ones.
     constexpr std::size_t huge_page = std::size_t{2} << 20;
     if (size >= huge_page)
         system::raw::syscall6(SYS_madvise, system::raw::address(pages), static_cast<long>(size), MADV_HUGEPAGE);

@@ -1,5 +1,5 @@
-// Which keys one thread has met, and the counters of each: a hash table in private pages that grows with them, so
-// that the long way is for keys that are new to the thread.
+// The keys that one thread has met, with the counters of each: a hash table in private pages that grows with them, so
+// that only keys that are new to the thread take the slow way.
 #pragma once
 
 #include <cstddef>
@@ -9,33 +9,33 @@
 
 namespace fp32shim::record {
 
-/// The number that a thread gives counters, in the order in which it made them: of their segment, and of their place
-/// in it. A number + 1 names the next counters, but at the end of a segment, where it names none.
+/// Number of counters of one thread, rising in the order in which they were made: the number of their segment, then
+/// of their place in it. The next number names the next counters, but at the end of a segment, where it names none.
 using CountersNumber = std::uint32_t;
 inline constexpr std::uint32_t counters_place_bits = 10;
 static_assert(format::CounterSegment::capacity < 1U << counters_place_bits);
 
-/// Part of a ThreadWriter, and guarded by its is_busy_: whoever finds that set must not come here. All zeros is an
-/// empty table; that is what a forked child sees, where the pages of the parent's table are not mapped.
+/// Maps keys to counters. Part of a ThreadWriter, whose is_busy_ guards it. All zeros is an empty table; a forked
+/// child sees that, and the pages of its parent's table are not mapped there.
 ///
-/// Open addressing: a key stands at its first place or behind that, with no free place between. At most half
-/// of the places are used, unless the kernel gives no more pages or the table has its largest size.
+/// Open addressing: a key stands at its first place or behind that, with no free place between. At most half of the
+/// places are used, unless the kernel gives no more pages or the table has its largest size.
 ///
-/// A table of 100,000 keys is larger than what a processor keeps near, and a key may be anywhere in it: to wait for
-/// its place takes longer than all else. Many programs repeat their calls in the same order, though. So the keys are
-/// also kept in the order of their counters, and the one found last and the one behind it are tried first.
+/// A table of 100,000 keys is larger than a processor's caches, and waiting for a key's place takes longer than all
+/// else. But many programs repeat their calls in the same order. So the keys are also kept in the order of their
+/// counters, and the one found last and the one behind it are tried first.
 class KnownKeys {
   public:
     static constexpr CountersNumber none = UINT32_MAX;
 
-    /// The counters of a key; none: it is not known. Precondition: key != 0.
+    /// Returns the counters of a key; none: it is not known. Precondition: key != 0.
     [[gnu::always_inline]] CountersNumber find(std::uint64_t key);
-    /// Adds a key that find() does not know. Where there is no room for one more, all others are forgotten.
+    /// Adds a key that find() does not know. If there is no room for one more, all others are forgotten.
     void add(std::uint64_t key, CountersNumber counters);
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask() + 1; }
 
-    /// The first place of a key in a table of `1 << bits`. Keys may be sums of multiples of sizes, which programs
-    /// step through evenly: no bits of such a key, nor of a multiple of it, would spread them.
+    /// Returns the first place of a key in a table of `1 << bits`. Keys may be sums of multiples of sizes, which
+    /// programs step through evenly, so neither a key's own bits nor those of a multiple of it would spread well.
     [[gnu::always_inline]] static std::uint64_t first_place(std::uint64_t key, std::uint32_t bits) {
         return (key ^ key >> 32) * 0x9e3779b97f4a7c15U >> (64 - bits);
     }
@@ -53,16 +53,16 @@ class KnownKeys {
     void grow();
     void forget_all();
     Entry& free_place(std::uint64_t key);
-    /// Behind the entries, in the same pages.
+    /// Returns the bytes of a table: its entries, and behind them the keys in order.
     static constexpr std::size_t size_of(std::size_t capacity) {
         return capacity * sizeof(Entry) + (capacity + 1) * sizeof(std::uint64_t);
     }
 
     Entry* entries_;
-    std::uint64_t* in_order_;  ///< by number of counters, capacity() + 1 of them: a key with these counters, or 0
-    std::uint32_t bits_;       ///< of a place
+    std::uint64_t* in_order_;  // by number of counters, capacity() + 1 of them: a key with these counters, or 0
+    std::uint32_t bits_;       // binary logarithm of capacity()
     std::uint32_t used_;
-    CountersNumber last_;  ///< those that were found last; below capacity()
+    CountersNumber last_;  // the counters found last; below capacity()
 };
 
 [[gnu::always_inline]] inline CountersNumber KnownKeys::find(std::uint64_t key) {

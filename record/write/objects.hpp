@@ -17,7 +17,7 @@ namespace fp32shim::record {
 
 /// A program or library that is loaded.
 struct LoadedFile {
-    std::string_view path;                   ///< as the loader has it; empty: the program itself
+    std::string_view path;                   ///< the loader's name of it; empty: the program itself
     std::span<const std::uint8_t> build_id;  ///< empty: it has none
     bool is_bound_past = false;              ///< a product that it calls is known to go past the shim
 };

@@ -37,18 +37,18 @@ struct RecordingRows::RowNode {
     bool is(const RowContent& other) const { return std::memcmp(&record->content, &other, sizeof other) == 0; }
 };
 
-/// How far a strings segment is filled, and how far there is space for it.
+/// A segment of strings that is being filled.
 struct RecordingRows::StringsFill {
     char* segment;
     std::uint32_t number;
     std::uint32_t sequence;
-    std::atomic<std::uint32_t> used;
-    std::atomic<std::uint32_t> room;
+    std::atomic<std::uint32_t> used;  ///< bytes
+    std::atomic<std::uint32_t> room;  ///< bytes that there is space for in the file
 };
 
 namespace {
 
-constexpr std::uint32_t strings_segment_limit = 1U << 20;  // what a string id can say
+constexpr std::uint32_t strings_segment_limit = 1U << 20;  // all that a string id can name
 
 std::uint64_t hash_of(std::string_view bytes) { return system::Hash().add(bytes).value(); }
 
@@ -66,7 +66,7 @@ Node* find(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
     return nullptr;
 }
 
-/// `fresh`, or the node of the same key that another thread has put there before.
+/// Inserts `fresh`, unless another thread has inserted a node of that key. Returns the node that is in the trie.
 template <class Node, class Key>
 Node* insert(std::atomic<Node*>& root, Node* fresh, const Key& key) {
     std::atomic<Node*>* place = &root;
@@ -84,10 +84,10 @@ std::int64_t rounded_up(std::int64_t size) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
 }
 
-/// From here on sizes are folded: what is left is for the folded ones.
+/// Returns the number of rows from which on sizes are folded. The rest of the rows is for the folded ones.
 std::uint32_t fold_from(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
 
-/// All of a text, or its begin up to a whole character and `…`.
+/// Returns `text`, or as many whole characters of it as fit, followed by `…`.
 std::string_view limited(std::string_view text, std::span<char, format::string_limit> buffer) {
     constexpr std::string_view ellipsis = "…";
     if (text.size() <= buffer.size()) return text;
@@ -134,6 +134,9 @@ int RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
 }
 
 RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
+    // New texts enter the file in this order, before those of the other fields.
+    for (const std::string_view text : {decision.call.function, decision.call.caller, decision.provider})
+        string_id(text);
     RowContent content{};
     if (!format::to_content(decision, content, [&](auto text, StringId& id) { return intern(text, id); }))
         return {format::overflow_row, false};
@@ -170,12 +173,12 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowContent& content) 
     std::atomic_ref(record.published).store(1, std::memory_order_release);
     auto* fresh = new (memory) RowNode{hash_of(content), &record, row, {}};
     const RowNode* kept = insert(rows_, fresh, content);
-    // Another thread was faster: nobody will ever count under this one.
+    // Another thread was faster: nobody will ever count under this row.
     if (kept != fresh) std::atomic_ref(record.published).store(0, std::memory_order_release);
     return kept;
 }
 
-/// The segment of a row that is to be made, with space for it. nullptr: there is none now.
+/// Returns the segment of a row that is to be made, with space for it; nullptr: there is no room now.
 format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     const std::uint32_t sequence = row / format::RowSegment::capacity;
     format::RowSegment* segment = segments_[sequence].load(std::memory_order_acquire);
@@ -207,7 +210,7 @@ format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     return segment;
 }
 
-/// Gets space for the first `size` bytes of a segment; for one thread at a time. False: there is none now.
+/// Gets space for the first `size` bytes of a segment. Returns false if there is none now.
 bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
     if (!may_grow()) return false;
     const system::HeldLock held(growth_);
@@ -227,10 +230,10 @@ StringId RecordingRows::string_id(std::string_view text) {
     return id;
 }
 
-/// False: there is no room for it.
+/// Finds a text, or adds it. Returns false if there is no room for it.
 bool RecordingRows::intern(std::string_view text, StringId& id) {
     if (text.empty()) return true;
-    if (text.size() > format::string_limit) return intern_begin(text, id);
+    if (text.size() > format::string_limit) return intern_cut(text, id);
     const std::uint64_t hash = hash_of(text);
     if (const StringNode* known = find(strings_, hash, text)) {
         id = known->id;
@@ -247,13 +250,13 @@ bool RecordingRows::intern(std::string_view text, StringId& id) {
     return true;
 }
 
-/// Apart, since not every call needs this much stack.
-[[gnu::noinline]] bool RecordingRows::intern_begin(std::string_view text, StringId& id) {
+/// Interns the beginning of a long text. Out of line, since few calls need this much stack.
+[[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id) {
     char buffer[format::string_limit];
     return intern(limited(text, buffer), id);
 }
 
-/// Room for a text of this size, behind the place of its size.
+/// Reserves space for a text and its size, which stands before it. Returns its address; nullptr: there is no room.
 char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
     constexpr std::size_t alignment = format::string_alignment;
     const auto needed =

@@ -1,7 +1,7 @@
-// From a decision to the number of its row: every distinct text and every distinct decision once in the file.
+// Gives decisions their rows: every distinct text and every distinct decision is once in the file.
 //
-// Looking up is lock-free, and so is adding, but for the one thread in some hundred additions that has to get a
-// further segment. The index is private memory: a forked child starts anew.
+// Looking up is lock-free. Adding is too, but for one in some hundred additions, which has to get a further segment.
+// The index is private memory: a forked child starts anew.
 #pragma once
 
 #include <atomic>
@@ -16,26 +16,26 @@
 
 namespace fp32shim::record {
 
+/// The texts and rows of a recording's file, and the index to find them by.
 class RecordingRows {
   public:
     explicit RecordingRows(RecordingFile& file) : file_(file) {}
 
-    /// Segments 1 and 2 of a new file become those of the first strings and rows; row 0 is made. 0 or an errno.
-    /// `header`: of that file, which need not be installed yet. Before any other thread knows the file; again in a
-    /// forked child, for its own.
+    /// Makes segments 1 and 2 of a new file those of the first strings and rows, and row 0. Returns 0 or an errno.
+    /// `header`: of that file, which need not be installed yet. Called before any other thread knows the file, and
+    /// again in a forked child, for its own.
     int start(format::Header& header, std::uint32_t row_limit);
 
     struct Found {
         std::uint32_t row = format::overflow_row;
-        /// False: there was no room for the row now, but there may be room later.
-        bool is_final = true;
-        bool is_new = false;  ///< made just now
+        bool is_final = true;  ///< false: there was no room for the row now, but there may be later
+        bool is_new = false;   ///< made just now
     };
-    /// The row of a decision; a new one where there is none. Near the limit the sizes of new rows are rounded up to
-    /// powers of two, and at it everything new is the overflow row. Thread-safe.
+    /// Returns the row of a decision, which is made if need be. Near the limit the sizes of new rows are rounded up
+    /// to powers of two; at the limit every new decision gets the overflow row. Thread-safe.
     Found row_of(const DecisionEvent& decision);
 
-    /// The id of a text; 0 for an empty one, and where there is no room. Thread-safe.
+    /// Returns the id of a text, which is added if need be; 0: it is empty, or there is no room. Thread-safe.
     format::StringId string_id(std::string_view text);
 
   private:
@@ -48,7 +48,7 @@ class RecordingRows {
     const RowNode* find_row(const format::RowContent& content) const;
     const RowNode* add_row(const format::RowContent& content);
     bool intern(std::string_view text, format::StringId& id);
-    bool intern_begin(std::string_view text, format::StringId& id);
+    bool intern_cut(std::string_view text, format::StringId& id);
     char* reserve_string(std::size_t size, format::StringId& id);
     bool add_strings_segment(const StringsFill* full);
     format::RowSegment* segment_of_row(std::uint32_t row);
@@ -64,7 +64,7 @@ class RecordingRows {
     std::atomic<StringsFill*> fill_{nullptr};
     std::atomic<std::uint32_t> row_count_{0};
     std::atomic<format::RowSegment*> segments_[segment_count] = {};
-    std::atomic<std::uint32_t> first_rows_room_{0};  // bytes of the first of them; the others have their whole space
+    std::atomic<std::uint32_t> first_rows_room_{0};  // bytes of the first segment; the others have their whole space
     std::atomic<std::uint64_t> retry_at_{0};         // ticks: no attempt to get a segment before
     system::ForkSafeLock growth_;
     std::uint32_t row_limit_ = format::row_limit;

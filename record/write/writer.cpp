@@ -36,7 +36,7 @@ constexpr format::Architecture architecture =
     format::Architecture::aarch64;
 #endif
 
-/// Why a file could not be made.
+/// Returns words for the error that kept a file from being made.
 system::IoError describe_error(int error, std::int64_t group) {
     if (group >= 0 && (error == EPERM || error == EINVAL))
         return {"the file may not be given to the group of [log] group", "name a group that this user is in"};
@@ -45,7 +45,7 @@ system::IoError describe_error(int error, std::int64_t group) {
 
 using HeaderTexts = std::array<std::string_view, format::text_count>;
 
-/// The texts of a header, cut so that together they fit.
+/// Returns the texts of a header, cut so that together they fit.
 HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
     static constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
     static_assert((format::text_count - 2) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
@@ -135,7 +135,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     return {recording, {}};
 }
 
-/// Makes the file of this process. 0 or an errno.
+/// Makes the file of this process. Returns 0 or an errno.
 int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
                           const ClockPoint& begun) {
     RecordingFile::Limits limits;
@@ -189,7 +189,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
 
     put_texts(header, header_texts(facts_, start));
 
-    // From when the file began to be made, and so not yet exact.
+    // Measured since the file began to be made, and so not yet exact.
     if (ticks_per_second_.load(std::memory_order_relaxed) == 0)
         ticks_per_second_.store(measure_ticks_per_second(begun), std::memory_order_relaxed);
     const std::uint64_t rate = ticks_per_second_.load(std::memory_order_relaxed);
@@ -199,7 +199,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     refine_at_.store(begun.ticks + rate / 1000, std::memory_order_relaxed);
 }
 
-/// The rate of the counter is the better known the longer it was watched.
+/// Measures the rate of the tick counter, which is the more exact the longer the recording lasts.
 void Recording::measure_rate() {
     const std::uint64_t measured = ticks_per_second(started_, read_clocks());
     if (measured == 0) return;
@@ -207,7 +207,7 @@ void Recording::measure_rate() {
     std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
 }
 
-/// Measures the rate whenever the time that it was watched for has doubled.
+/// Measures the rate of the tick counter anew whenever the age of the recording has doubled.
 [[gnu::noinline, gnu::cold]] void Recording::refine_ticks_per_second(std::uint64_t now) {
     std::uint64_t due = refine_at_.load(std::memory_order_relaxed);
     if (now < due) return;
@@ -228,7 +228,7 @@ bool Recording::ensure_own_file() {
     return file_.is_open();
 }
 
-/// The first call of a forked child. Under the lock.
+/// Begins the recording of a forked child, at its first call. Precondition: lock_ is held.
 void Recording::enter_child() {
     const ClockPoint begun = read_clocks();
     writers_.store(nullptr, std::memory_order_relaxed);
@@ -271,7 +271,7 @@ ThreadWriter* Recording::attach() {
     if (ensure_own_file()) {
         for (ThreadWriter* writer = writers_.load(std::memory_order_acquire); writer != nullptr;
              writer = writer->next_) {
-            // Looked at first: thousands of threads that begin at once would take the lines from each other.
+            // A load first: thousands of threads that begin at once would take the cache lines from each other.
             if (writer->is_taken_.load(std::memory_order_relaxed) != 0) continue;
             std::uint32_t taken = 0;
             if (!writer->is_taken_.compare_exchange_strong(taken, 1, std::memory_order_acquire)) continue;
@@ -292,20 +292,20 @@ void Recording::detach(ThreadWriter* writer) {
     }
 }
 
-/// From here on a ready writer is the calling thread's.
+/// Makes a ready writer the calling thread's.
 void Recording::change_thread(ThreadWriter& writer) {
     writer.is_busy_.store(false, std::memory_order_relaxed);
     const std::int32_t thread = system::raw::gettid();
     if (thread == writer.thread_) return;
     writer.thread_ = thread;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
-    // Where there is no room for the mark, there is none for the thread's events: the mark itself is no loss.
+    // Without room for events this marker is not needed.
     if (writer.ring_ != nullptr && (writer.has_place_for_event() || find_room_for_events(writer)))
         writer.put_event(ticks(),
                          format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
 
-/// Gives a zeroed writer its slot, with the overflow row's counters. False: there is no room now.
+/// Gives a zeroed writer its slot. Returns false if there is no room now.
 bool Recording::make_ready(ThreadWriter& writer) {
     if (!ensure_own_file() || ticks() < writer.retry_at_) return false;
     const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::as_needed);
@@ -348,7 +348,7 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     if (with_event) add_event(writer, counters, begin, end);
 }
 
-/// In a signal handler that interrupted count(): with a writer of its own.
+/// Counts a call of a signal handler that interrupted count(), with a writer of its own.
 void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
     ThreadWriter* writer = attach();
@@ -372,7 +372,7 @@ bool Recording::find_room_for_events(ThreadWriter& writer) {
     return true;
 }
 
-/// Finds a place in the ring for one more event. Returns false, and counts the event as dropped, if there is none.
+/// Finds a place in the ring for one more event. If there is none, counts the event as dropped and returns false.
 bool Recording::make_room_for_events(ThreadWriter& writer) {
     if (find_room_for_events(writer)) return true;
     if (writer.ring_ == nullptr) {

@@ -4,20 +4,20 @@
 //     Recording* recording        one per process, kept for ever
 //     ThreadWriter* writer        one per thread: recording->attach(), and detach(writer) when the thread ends
 //
-//     if (recording->has_command()) …              take_command, act on it, answer
+//     if (recording->has_command()) …              changes()->take_command(), obey it, changes()->answer()
 //     const std::uint64_t begin = ticks();
 //     …                                            the product
 //     recording->count(*writer, key, begin, ticks(), every_call, [&](DecisionEvent& decision) { … });
 //
 // count() makes plain stores to memory of its own thread only: no lock, no allocation, no system call, no cache line
-// that another thread writes. All else (a decision that is new to the thread, a ring that is full, a forked child) is
+// that another thread writes. The rest (a decision that is new to the thread, a ring that is full, a forked child) is
 // out of line, in raw system calls, and never allocates from malloc.
 //
-// fork: a ThreadWriter lies on pages that a forked child sees zeroed. So the child's first count() finds nothing,
-// comes to the slow way, and makes a file of its own; there is no check to pay for in each call. The parent's
-// segments are not mapped in the child at all, so that it cannot write into them. Its header is, for has_command(),
-// until the child has one. What is not supported: a signal handler that forks while its thread is inside count(), and
-// whose child then returns from that handler.
+// fork: a ThreadWriter lies on pages that a forked child sees zeroed. So the child's first count() finds no counters,
+// takes the slow way and makes a file of its own; no call pays for a check. The parent's segments are not mapped in
+// the child, so it cannot write into them. The parent's header stays mapped, for has_command(), until the child has
+// one. Not supported: a signal handler that forks while its thread is inside count(), and a child that then returns
+// from that handler.
 //
 // Signals: a handler that multiplies while its own thread is inside count() uses another slot for that call.
 #pragma once
@@ -46,11 +46,11 @@ namespace fp32shim::record {
 
 class Recording;
 
-/// What is in force in this process. `start` is kept for ever.
+/// The settings in force in this process.
 struct InForce {
-    const StartEvent* start = nullptr;           ///< what environment and policy files say
-    std::optional<policy::Precision> precision;  ///< asked of the whole process; absent: what `start` says
-    policy::Floor floor = policy::Floor::none;   ///< the same
+    const StartEvent* start = nullptr;           ///< settings of environment and policy files; kept for ever
+    std::optional<policy::Precision> precision;  ///< requested for the whole process; absent: as `start` has it
+    policy::Floor floor = policy::Floor::none;   ///< requested for the whole process
 };
 
 struct RecordingSettings {
@@ -59,77 +59,76 @@ struct RecordingSettings {
     std::uint32_t mode = 0600;  ///< permission bits of the file, whatever the umask
     std::string group;          ///< name (in /etc/group) or number of the group that gets the file; empty: none
     std::uint32_t row_limit = format::row_limit;  ///< rows of the file; fewer in tests only
-    /// Notes what is loaded (note_object, note_objects_complete). Asked when the file is new, with each new row and
-    /// each full ring, on whatever thread that is; may come on several at once. Never for a call whose row is known.
+    /// Notes the loaded files (Recording::objects). Called when the file is new, and with each new row and each full
+    /// ring, on any thread, perhaps on several at once. Never called for a call whose row is known.
     void (*look_at_objects)(Recording&) = nullptr;
-    /// Asked by a forked child when it begins its own file, since its ancestor's settings may have been changed after
-    /// open(). Must not allocate. nullptr: they never are.
+    /// Returns the settings in force when a forked child begins its own file: its ancestor's may have changed since
+    /// open(). Must not allocate. nullptr: settings never change.
     InForce (*settings_in_force)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
-/// Short: less than 2 microseconds in the mean. The first calls of a row are all timed: they differ from the later
-/// ones.
+/// The first calls of a row are all timed, since they differ from later ones.
 inline constexpr std::uint64_t timed_at_first = 16;
+/// A row's calls are short if they take less than 2 microseconds in the mean.
 inline constexpr std::uint64_t short_calls_per_second = 500'000;
 
-/// After how many untimed calls the next one is timed: 32 to 95, since a program that repeats some calls of one size
-/// would otherwise have always the same one of them timed. `timed`: how many were so far.
+/// Returns the number of untimed calls before the next timed one, after `timed` timed ones. It changes, from 32 to
+/// 95, lest a program that repeats a few calls has the same one of them timed each time.
 constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(timed * 0x9e3779b97f4a7c15U >> 58);
 }
 
-/// Untimed calls never count as shorter than a timed one that took less than this part of a short one (250 ns):
-/// there the counter's own steps and jitter are as large as what is measured.
+/// Below this part of a short call's time (2 µs / 8 = 250 ns), the clock's own steps and jitter are as large as the
+/// call.
 inline constexpr std::uint64_t jitter_part = 8;
 
-/// An open recording. Threads may use it until the process ends; forked children go on with it, each in a file of its
-/// own: where the name has `%p`, by that, else with a suffix.
+/// An open recording. Threads may use it until the process ends. Forked children go on with it, each in a file of its
+/// own: named by `%p` if the name has that, else with a suffix.
 class Recording {
   public:
     struct Opened {
-        Recording* recording = nullptr;  ///< from operator new; nullptr: nothing is recorded
-        std::string error;               ///< one line: what is wrong, and what to do
+        Recording* recording = nullptr;  ///< made by operator new; nullptr: nothing is recorded
+        std::string error;               ///< one line: the cause, and a remedy
     };
-    /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL: where there is one of that name, with `.1`,
-    /// `.2`, … before the extension. Allocates.
+    /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL. If a file of that name exists, the new one has
+    /// `.1`, `.2`, … before its extension. Allocates.
     static Opened open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                        const RecordingSettings& settings);
 
-    /// For tests: closes the file; what is mapped stays mapped. No thread uses the recording any more.
+    /// Closes the file; its mapped parts stay mapped. For tests, once no thread uses the recording any more.
     ~Recording() = default;
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
-    /// A writer for the calling thread: one that another thread has left, or a new one. nullptr: no memory.
+    /// Returns a writer for the calling thread: one that another thread has left, or a new one. nullptr: no memory.
     /// Thread-safe, lock-free, async-signal-safe.
     ThreadWriter* attach();
-    /// Gives a writer back, when its thread ends. It may be used no more. Thread-safe, lock-free.
+    /// Takes back the writer of a thread that ends. Thread-safe, lock-free.
     void detach(ThreadWriter* writer);
 
-    /// Counts one call. `key`: a Hash of whatever tells its decision apart (call site, sizes, what was decided and
-    /// done); never 0. Two decisions of one key are counted as one, so everything that is in a row has to go in, or
-    /// has to follow from what does. `begin`, `end`: ticks() before
-    /// and after it, or not_timed and some time close to it. `with_event`: one event as well.
-    /// `describe(DecisionEvent&)` fills in the decision; it is asked only where the thread does not know the key, and
-    /// `host_ns` is not looked at. Never fails: what finds no room is counted as that. `writer` is the calling
-    /// thread's own. Async-signal-safe if `describe` is; leaves errno alone.
+    /// Counts one call. Never fails: a call that finds no room is counted as uncounted. `writer`: the calling
+    /// thread's own. `key`: a Hash of all that tells rows apart (call site, sizes, decision, result), never 0: two
+    /// decisions of one key are counted as one. `begin`, `end`: ticks() before and after the call, or not_timed and a
+    /// time close to it. `with_event`: adds an event as well. `describe(DecisionEvent&)` fills in the decision,
+    /// without `host_ns`; it is called only if the thread does not know the key. Async-signal-safe if `describe` is;
+    /// leaves errno alone.
     static constexpr std::uint64_t not_timed = 0;
     template <class Describe>
     void count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end, bool with_event,
                Describe&& describe);
 
-    /// Reading the clock twice costs more than all else that is done for a call. So of a row's short calls one in
-    /// some 64 is timed, and stands for all. This counts one of the others, before it is made; with_event: as an
-    /// event at the present time, whose duration is not known. False where it has to be timed, where the thread does
-    /// not know the key, or has no room for an event: then nothing was done, and the call is for count(). Calls
-    /// nothing, and uses no vector registers. `writer`: as for count().
+    /// Counts a call that is about to be made, without timing it: reading the clock twice costs more than all else
+    /// that is done for a call, so of a row's short calls one in some 64 is timed and stands for all. `with_event`:
+    /// adds an event at the present time, of unknown duration. Returns false, with nothing done, if the call has to
+    /// be timed, its key is new to the thread, or the event has no room: then count() is to count it. Calls nothing,
+    /// and uses no vector registers. `writer`: the calling thread's own.
     [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
-    /// Counts a call of which nothing else can be known, for want of memory.
+    /// Counts a call that nothing else could be noted of, for want of memory.
     void note_uncounted(bool with_event);
-    /// Whether count() will not ask for the decision.
+    /// Returns true if the thread knows the key, so that count() will not ask for the decision.
     static bool knows(ThreadWriter& writer, std::uint64_t key);
-    /// Whether a call of a key that the thread knows has to be timed.
+    /// Returns true if the next call of this key has to be timed.
     bool times_next(ThreadWriter& writer, std::uint64_t key) const;
 
     /// Returns true if `fp32shim set` or `reload` have written a command that nobody has taken yet. Costs two loads,
@@ -140,18 +139,18 @@ class Recording {
     /// Returns the loaded objects of this process's file; nullptr: it has none. Thread-safe.
     RecordingObjects* objects() { return ensure_own_file() ? &objects_ : nullptr; }
 
-    /// Notes a program that is about to be started and will not be seen: also in a forked child, which then notes it
-    /// in its parent's file as long as it has none. False: there is no file. Async-signal-safe, also after vfork.
+    /// Notes a program that is about to be started and will not be seen. A forked child without a file of its own
+    /// notes it in its parent's. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool note_child(const UnseenChild& child, ChildEvent event) const;
-    /// Notes that the process records elsewhere from now on, or no more (nullptr): commands that come through this
-    /// recording would not be seen. Of no effect in a forked child that has no file yet. Thread-safe.
+    /// Notes that the process goes on in the recording `next`, or in none (nullptr), so that nobody sends it commands
+    /// through this one. Has no effect in a forked child without a file of its own. Thread-safe.
     void note_left(const Recording* next);
-    /// Whether this process has a file already. A forked child has none before its first call.
+    /// Returns true if this process has a file already. A forked child has none before its first call.
     bool is_of_this_process() const;
     /// Notes that the program ends by `exit`, once its objects are noted. Precondition: is_of_this_process().
     void note_exit();
 
-    /// The file that this process writes; empty where it has none (a forked child that could not make one).
+    /// Returns the path of this process's file; empty: it has none, as a forked child that could not make one.
     std::string path();
 
   private:
@@ -191,13 +190,13 @@ class Recording {
     RecordingChanges changes_{file_, rows_};
     RecordingObjects objects_{file_, rows_, facts_.executable};
 
-    std::atomic<std::uint32_t> owner_{0};  // this_process() that all this belongs to; stored last
+    std::atomic<std::uint32_t> owner_{0};  // this_process() of the owner of the file; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
     std::atomic<std::uint32_t> slot_count_{0};
     system::ForkSafeLock lock_;  // for making the file of a forked child
 
     ClockPoint started_;
-    std::atomic<std::uint64_t> ticks_per_second_{0};  // as far as it is known: a forked child begins with it
+    std::atomic<std::uint64_t> ticks_per_second_{0};  // as measured so far; a forked child begins with it
     std::uint64_t short_ticks_ = 0;                   // calls that last less are short
     std::atomic<std::uint64_t> refine_at_{0};
 
@@ -212,8 +211,8 @@ class Recording {
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
-/// As how long the untimed calls before a timed one may count. The mean that it depends on is without the longest
-/// call; beyond one interruption it still follows the calls where they become longer for good.
+/// Returns the longest duration that an untimed call may count for. It follows from the mean without the longest
+/// call, so that one interruption does not count, but calls that become longer for good do.
 inline std::uint64_t Recording::longest_for_others(const format::CounterRecord& counters) const {
     const std::uint64_t known = counters.calls - counters.untimed;
     const std::uint64_t others = counters.total - counters.longest;
@@ -277,7 +276,7 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.is_busy_.store(false, std::memory_order_relaxed);
 }
 
-/// The counters of a key; nullptr: it is not known, or a signal handler asks that has interrupted somebody who looks.
+/// Returns the counters of a key; nullptr: it is not known, or this is a signal handler that interrupted a look-up.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (writer.is_busy_.load(std::memory_order_relaxed)) return nullptr;
     writer.is_busy_.store(true, std::memory_order_relaxed);

@@ -1,17 +1,16 @@
-// Asking a provider how wide its integers are. The name does not say: Debian's libopenblas64 exports unsuffixed
-// names with 64-bit integers, and MKL's libmkl_rt decides at run time.
+#include "shim/blas/integer_width.hpp"
+
 #include <cstdint>
 
-#include "shim/loader/loaded_object.hpp"
 #include "shim/loader/provider.hpp"
 
-namespace fp32shim {
+namespace fp32shim::blas {
 namespace {
 
 // With n = 0xffffffff00000003, a 32-bit interface sees 3 elements and finds the largest; a 64-bit one sees a negative
 // count and returns 0. (Reference BLAS: "if n < 1, isamax is zero".)
 constexpr std::int64_t three_or_negative = static_cast<std::int64_t>(0xffffffff00000003U);
-// Likewise one element to copy, or none.
+// With n = 0xffffffff00000001, a 32-bit interface copies one element, a 64-bit one none.
 constexpr std::int64_t one_or_negative = static_cast<std::int64_t>(0xffffffff00000001U);
 
 constexpr std::int64_t increment = 1;  // little-endian: right for both widths
@@ -86,4 +85,4 @@ IntegerWidth integer_width(LoadedObject& provider, const Function& function) {
     return width;
 }
 
-}  // namespace fp32shim
+}  // namespace fp32shim::blas

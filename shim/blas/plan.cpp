@@ -1,43 +1,43 @@
 #include "shim/blas/plan.hpp"
 
+#include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/treat.hpp"
 
-namespace fp32shim {
+namespace fp32shim::blas {
 namespace {
 
 using policy::Applied;
 using policy::Reason;
 
-bool all_arguments_are_valid(const Site& site, const Frame& frame, const blas::Product& product) {
+bool all_arguments_are_valid(const Site& site, const Frame& frame, const Product& product) {
     return for_each_product(
-        site, frame, product, [](void*, const blas::Level3& single) { return blas::arguments_are_valid(single); },
-        nullptr);
+        site, frame, product, [](void*, const Level3& single) { return arguments_are_valid(single); }, nullptr);
 }
 
-bool any_multiplies(const Site& site, const Frame& frame, const blas::Product& product) {
+bool any_multiplies(const Site& site, const Frame& frame, const Product& product) {
     const bool none_does = for_each_product(
-        site, frame, product, [](void*, const blas::Level3& single) { return !blas::multiplies(single); }, nullptr);
+        site, frame, product, [](void*, const Level3& single) { return !multiplies(single); }, nullptr);
     return !none_does;
 }
 
-blas::OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
+OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
     switch (rounding) {
         case policy::Tf32Rounding::even:
-            return blas::OperandRounding::tf32_even;
+            return OperandRounding::tf32_even;
         case policy::Tf32Rounding::truncate:
-            return blas::OperandRounding::tf32_truncate;
+            return OperandRounding::tf32_truncate;
         case policy::Tf32Rounding::away:
             break;
     }
-    return blas::OperandRounding::tf32_away;
+    return OperandRounding::tf32_away;
 }
 
 }  // namespace
 
-Plan make_plan(const Site& site, const Frame& frame, const blas::Product& product, const policy::Decision& decision,
+Plan make_plan(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                policy::Tf32Rounding tf32_rounding) {
     Plan plan;
-    if (site.ambiguous) plan.detail = "several libraries provide it, and the caller imports it from none of them";
+    plan.detail = ambiguity_of(site);
     if (site.runs_one_by_one()) {
         plan.how = record::How::one_by_one;
         plan.detail = "no library provides this batch function";
@@ -48,7 +48,7 @@ Plan make_plan(const Site& site, const Frame& frame, const blas::Product& produc
     if (treated.applied == Applied::unchanged) return plan;
     if (!product.readable || !all_arguments_are_valid(site, frame, product)) {
         const bool has_no_width =
-            !product.readable && site.width.load(std::memory_order_relaxed) == IntegerWidth::unknown;
+            !product.readable && site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown;
         plan.applied = Applied::fp32;
         plan.reason = has_no_width ? Reason::width_unknown : Reason::invalid_arguments;
         return plan;
@@ -60,10 +60,9 @@ Plan make_plan(const Site& site, const Frame& frame, const blas::Product& produc
         return plan;
     }
     plan.rounds = true;
-    plan.rounding =
-        treated.applied == Applied::bf16 ? blas::OperandRounding::bf16_even : rounding_to_tf32(tf32_rounding);
+    plan.rounding = treated.applied == Applied::bf16 ? OperandRounding::bf16_even : rounding_to_tf32(tf32_rounding);
     if (!site.runs_one_by_one()) plan.how = record::How::round_operands;
     return plan;
 }
 
-}  // namespace fp32shim
+}  // namespace fp32shim::blas

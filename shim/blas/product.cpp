@@ -10,7 +10,7 @@ class ArgumentReader {
         : positions_(site.function->positions()),
           frame_(frame),
           is_cblas_(site.function->convention == Convention::cblas),
-          is_wide_(site.width.load(std::memory_order_relaxed) == IntegerWidth::bits64) {}
+          is_wide_(site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64) {}
 
     bool has(Role role) const { return positions_.of(role) >= 0; }
     std::int64_t word(Role role) const { return frame_.word(positions_.of(role)); }
@@ -23,20 +23,20 @@ class ArgumentReader {
                         : static_cast<const std::int32_t*>(address)[index];
     }
 
-    /// A size: by value in CBLAS, by reference in Fortran. `fallback` where the function has none.
+    /// Reads a size, which is by value in CBLAS and by reference in Fortran. Returns `fallback` if the function
+    /// has none.
     std::int64_t integer(Role role, std::int64_t fallback = 0) const {
         if (!has(role)) return fallback;
         if (!is_cblas_) return integer_at(pointer(role));
         return is_wide_ ? word(role) : static_cast<std::int32_t>(word(role));
     }
 
-    /// An option as the upper-case letter of the BLAS reference; '?' for a value that it does not know.
+    /// Reads an option as the upper-case letter of the BLAS reference; '?' for an unknown value.
     char option(Role role) const {
         if (!has(role)) return 0;
         return is_cblas_ ? letter_of(static_cast<std::int32_t>(word(role)))
                          : upper(*static_cast<const char*>(pointer(role)));
     }
-    /// The same, from an array with one entry per group.
     char option(Role role, std::int64_t group) const {
         if (!has(role)) return 0;
         return is_cblas_ ? letter_of(static_cast<const std::int32_t*>(pointer(role))[group])
@@ -47,7 +47,7 @@ class ArgumentReader {
         return has(role) ? integer_at(pointer(role), group) : 0;
     }
 
-    /// Whether all integer-class arguments that are passed by reference are there.
+    /// Returns true if all integer-class arguments that are passed by reference are there.
     bool all_references_present() const {
         constexpr Role references[] = {
             Role::side, Role::uplo,     Role::trans_a,     Role::trans_b,     Role::diag,      Role::m,
@@ -76,32 +76,11 @@ class ArgumentReader {
         return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter;
     }
 
-    /// The enums of cblas.h.
     static char letter_of(std::int32_t value) {
-        switch (value) {
-            case 111:
-                return 'N';
-            case 112:
-                return 'T';
-            case 113:
-                return 'C';
-            case 114:
-                return 'R';  // OpenBLAS: conjugate, not transposed
-            case 121:
-                return 'U';  // uplo
-            case 122:
-                return 'L';
-            case 131:
-                return 'N';  // diag
-            case 132:
-                return 'U';
-            case 141:
-                return 'L';  // side
-            case 142:
-                return 'R';
-            default:
-                return '?';
-        }
+        // From 111 on, ten places for each: transposition (R: OpenBLAS's conjugate), uplo, diag, side.
+        constexpr std::string_view letters = "NTCR??????UL????????NU????????LR";
+        const auto place = static_cast<std::uint32_t>(value - 111);
+        return place < letters.size() ? letters[place] : '?';
     }
 
     const Positions& positions_;
@@ -153,32 +132,16 @@ void read_single(const ArgumentReader& arguments, const Frame& frame, Product& p
     product.stride_c = arguments.integer(Role::stride_c);
 }
 
-/// The sizes that a policy sees: m×n is C, k the summed dimension.
+/// Fills in the sizes that a policy sees: m×n is C, k the summed dimension.
 void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.trans_a = level3.trans_a;
     call.trans_b = level3.trans_b;
+    const Operation operation = level3.operation;
+    const bool is_sided = operation == Operation::symm || operation == Operation::hemm ||
+                          operation == Operation::trmm || operation == Operation::trsm;
     call.n = level3.n;
-    switch (level3.operation) {
-        case Operation::gemm:
-            call.m = level3.m;
-            call.k = level3.k;
-            break;
-        case Operation::gemmt:
-        case Operation::syrk:
-        case Operation::herk:
-        case Operation::syr2k:
-        case Operation::her2k:
-            call.m = level3.n;
-            call.k = level3.k;
-            break;
-        case Operation::symm:
-        case Operation::hemm:
-        case Operation::trmm:
-        case Operation::trsm:
-            call.m = level3.m;
-            call.k = level3.side == 'R' ? level3.n : level3.m;
-            break;
-    }
+    call.m = is_sided || operation == Operation::gemm ? level3.m : level3.n;
+    call.k = !is_sided ? level3.k : level3.side == 'R' ? level3.n : level3.m;
 }
 
 void read_groups(const ArgumentReader& arguments, Product& product) {
@@ -225,7 +188,7 @@ void describe(const Site& site, const Frame& frame, Product& product) {
     product.level3.operation = function.product().operation;
     product.level3.is_complex = function.product().dtype == policy::Dtype::complex64;
 
-    if (site.width.load(std::memory_order_relaxed) == IntegerWidth::unknown) return;
+    if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown) return;
     const ArgumentReader arguments(site, frame);
     if (arguments.is_cblas()) {
         const auto layout = static_cast<std::int32_t>(arguments.word(Role::layout));

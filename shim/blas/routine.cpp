@@ -5,9 +5,9 @@
 namespace fp32shim::blas {
 namespace {
 
-// Integer-class and floating-point arguments travel in registers of their own, each class in its own order, on both
-// architectures. So one function type calls every routine: all words, all reals; a callee ignores what lies beyond
-// its last argument.
+// Integer-class and floating-point arguments travel in registers of their own, each class in its own order, on
+// both architectures. So one function type calls every routine: all words, all reals. A callee ignores all that
+// lies beyond its last argument.
 using Words = std::array<std::int64_t, max_words>;
 
 template <std::size_t... I>
@@ -17,57 +17,38 @@ std::int64_t call_with(void* address, const std::int64_t* words, float first, fl
     return reinterpret_cast<Routine>(address)(words[I]..., first, second);
 }
 
-// Calls with the words of a frame, which go from the caller's stack to ours without a stop: a routine for each number
-// of words. Hidden lengths are not read from the caller: callers written in C leave them out. 1 is what every option
-// is read as.
+// Functions that pass the words of a frame straight on from the caller's stack, one for each number of words.
+// Hidden lengths are always 1, the length at which every option is read: callers written in C leave them out.
 using FrameCall = std::int64_t (*)(void* address, const Frame& frame);
 
-template <std::size_t... I>
-std::int64_t call_fortran(void* address, const Frame& frame) {
-    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., std::int64_t, std::int64_t,
-                                     std::int64_t, std::int64_t);
-    return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., 1, 1, 1, 1);
+template <bool is_cblas, std::size_t... I>
+std::int64_t call_frame(void* address, const Frame& frame) {
+    if constexpr (is_cblas) {
+        using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., float, float);
+        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., frame.real(0), frame.real(1));
+    } else {
+        using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., std::int64_t, std::int64_t,
+                                         std::int64_t, std::int64_t);
+        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., 1, 1, 1, 1);
+    }
 }
 
-template <std::size_t... I>
-std::int64_t call_cblas(void* address, const Frame& frame) {
-    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., float, float);
-    return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., frame.real(0), frame.real(1));
+template <bool is_cblas, std::size_t... I>
+constexpr FrameCall frame_call(std::index_sequence<I...>) {
+    return call_frame<is_cblas, I...>;
 }
-
-template <std::size_t... I>
-constexpr FrameCall fortran_call(std::index_sequence<I...>) {
-    return call_fortran<I...>;
+template <bool is_cblas, std::size_t... N>
+constexpr std::array<FrameCall, sizeof...(N)> frame_calls(std::index_sequence<N...>) {
+    return {frame_call<is_cblas>(std::make_index_sequence<N>{})...};
 }
-template <std::size_t... I>
-constexpr FrameCall cblas_call(std::index_sequence<I...>) {
-    return call_cblas<I...>;
-}
-template <std::size_t... N>
-constexpr std::array<FrameCall, sizeof...(N)> fortran_calls_of(std::index_sequence<N...>) {
-    return {fortran_call(std::make_index_sequence<N>{})...};
-}
-template <std::size_t... N>
-constexpr std::array<FrameCall, sizeof...(N)> cblas_calls_of(std::index_sequence<N...>) {
-    return {cblas_call(std::make_index_sequence<N>{})...};
-}
-constexpr auto fortran_calls = fortran_calls_of(std::make_index_sequence<max_words + 1>{});
-constexpr auto cblas_calls = cblas_calls_of(std::make_index_sequence<max_words + 1>{});
+constexpr auto fortran_calls = frame_calls<false>(std::make_index_sequence<max_words + 1>{});
+constexpr auto cblas_calls = frame_calls<true>(std::make_index_sequence<max_words + 1>{});
 
 constexpr int few_words = 17;  // sgemm_: 13 arguments and two lengths; strmm_: 11 and four
 
 std::int64_t call_words(void* address, const std::int64_t* words, int count, float first, float second) {
     if (count <= few_words) return call_with(address, words, first, second, std::make_index_sequence<few_words>{});
     return call_with(address, words, first, second, std::make_index_sequence<max_words>{});
-}
-
-/// Lengths of character arguments, which Fortran compilers pass behind the last argument. Callers written in C leave
-/// them out, so they are not read from the caller: 1 is what every option is read as.
-constexpr int hidden_lengths = 4;
-
-int append_hidden_lengths(Words& words, int count) {
-    for (int i = 0; i < hidden_lengths; ++i) words[static_cast<std::size_t>(count++)] = 1;
-    return count;
 }
 
 std::int32_t cblas_value(Role role, char letter) {
@@ -83,7 +64,8 @@ std::int32_t cblas_value(Role role, char letter) {
     }
 }
 
-/// Arguments made from roles. By-reference ones point into this object: it must not move before the call.
+/// The arguments of a call, made from roles. By-reference ones point into this object, which must not move before
+/// the call.
 class ArgumentWriter {
   public:
     explicit ArgumentWriter(const Function& function)
@@ -112,7 +94,7 @@ class ArgumentWriter {
         put(role, in_arrays_ ? address_of_copy(word) : word);
     }
 
-    /// A scalar: real ones by value in CBLAS, else by pointer (which is also an array of one).
+    /// Sets a scalar: a real one by value in CBLAS, else by pointer (which is also an array of one).
     void scalar(Role role, const void* value) {
         const int real = role == Role::alpha ? positions_.alpha_float : positions_.beta_float;
         if (real >= 0) {
@@ -128,14 +110,14 @@ class ArgumentWriter {
 
     void call(void* address) {
         int count = positions_.words;
-        if (!is_cblas_) count = append_hidden_lengths(words_, count);
+        for (int hidden = 0; !is_cblas_ && hidden < 4; ++hidden) words_[static_cast<std::size_t>(count++)] = 1;
         call_words(address, words_.data(), count, reals_[0], reals_[1]);
     }
 
   private:
     void put(Role role, std::int64_t word) { words_[static_cast<std::size_t>(positions_.of(role))] = word; }
 
-    /// Little-endian: right for characters, 32-bit and 64-bit integers alike.
+    /// Returns the address of a copy. Little-endian, so right for characters, 32-bit and 64-bit integers alike.
     std::int64_t address_of_copy(std::int64_t value) {
         copies_[copy_count_] = value;
         return reinterpret_cast<std::int64_t>(&copies_[copy_count_++]);
@@ -150,7 +132,7 @@ class ArgumentWriter {
     std::array<float, 2> reals_{};
 };
 
-/// More than any operand of this product spans: what a batch of one gives as its stride.
+/// Returns a number that is larger than the span of any operand of this product: the stride of a batch of one.
 std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     std::int64_t largest = product.m > product.n ? product.m : product.n;
     if (product.k > largest) largest = product.k;
@@ -158,6 +140,11 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
 }
 
 }  // namespace
+
+FunctionIndex gemm_beside(const Function& function) {
+    const bool is_complex = function.product().dtype == policy::Dtype::complex64;
+    return find_function(is_complex ? families::cgemm : families::sgemm, function.form);
+}
 
 std::int64_t call_with_frame(const Site& site, const Frame& frame) {
     const auto words = static_cast<std::size_t>(site.function->positions().words);

@@ -1,5 +1,5 @@
-// What the CPU back end makes of a decision about a function, whatever its arguments are. Pure: blas/plan.cpp asks it
-// in the process, `fp32shim explain` without one.
+// The treatment of a decision by the CPU back end, as far as it follows from the function alone. Pure:
+// blas/plan.cpp asks it in the process, `fp32shim explain` without one.
 #pragma once
 
 #include "policy/decide.hpp"
@@ -10,7 +10,7 @@ namespace fp32shim {
 struct Treated {
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
-    bool rounds = false;  ///< operands are rounded to what is applied
+    bool rounds = false;  ///< operands are rounded to the applied format
 };
 
 Treated treat(Treatment treatment, const policy::Decision& decision);

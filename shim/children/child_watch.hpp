@@ -1,5 +1,5 @@
-// Programs that a recorded process starts and that will not be seen: `fp32shim verify` has to know of them.
-// children/exec_hooks.cpp asks here. Where nothing is recorded, that costs a load.
+// The programs that a recorded process starts and that will not be seen. `fp32shim verify` has to know of them.
+// Without a recording, a look costs children/exec_hooks.cpp one load.
 #pragma once
 
 #include "record/program_look.hpp"
@@ -10,20 +10,20 @@ namespace fp32shim {
 /// leaves errno alone.
 class StartedProgram {
   public:
-    /// Looks at it, and notes it where it will not be seen. `path`: as execve takes it. `environment`: that it will
-    /// have; nullptr: none.
+    /// Looks at the program, and notes it if it will not be seen. `path`: as execve takes it. `environment`: the
+    /// program's; nullptr: none.
     StartedProgram(const char* path, char* const* environment);
     StartedProgram(const StartedProgram&) = delete;
     StartedProgram& operator=(const StartedProgram&) = delete;
 
-    /// There is a file that the kernel may take.
+    /// Returns true if there is a file that the kernel may take.
     bool can_start() const { return look_.can_start; }
     bool is_unseen() const { return look_.why != record::WhyUnseen::seen; }
 
-    /// It could not be started: takes the note back.
+    /// Takes the note back: the program could not be started.
     void failed() const;
-    /// It was started after file actions, which may have changed the folder: then a relative path that leads nowhere
-    /// here led somewhere there, and what that is is not known.
+    /// Notes a program that was started after file actions, which may have changed the folder. A relative path
+    /// that leads nowhere here then led to an unknown file there.
     void started_with_actions() const;
 
   private:
@@ -31,15 +31,14 @@ class StartedProgram {
     char interpreter_[record::program_head_size];
     record::ProgramLook look_;
 };
-
-/// Whether this process's children are of any interest.
 bool watches_children();
 
-/// Whether this is the program that `fp32shim run` started, ends without having recorded anything, and has no child
-/// that did: it leaves a recording all the same, which says what was loaded.
+/// Returns true if this program, which `fp32shim run` started, ends without a recording of its own or of a child.
+/// It then makes one all the same, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
-/// To be called before the process changes what paths lead to: the file for children must be in reach afterwards.
+/// Keeps the file for children in reach. To be called before the process changes the meaning of paths (chroot,
+/// mount).
 void keep_children_folder();
 
 }  // namespace fp32shim

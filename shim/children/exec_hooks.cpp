@@ -1,7 +1,6 @@
-// What programs start other programs by. Each looks at the program first (children/child_watch.hpp) and goes on to
-// the real function with the same arguments. The C library's own functions reach each other by hidden names, so each
-// of them has to be here; `pidfd_spawn` is not, since it would then be there for programs whose C library does not
-// have it.
+// The functions by which programs start other programs. Each looks at the program first (children/child_watch.hpp)
+// and goes on to the real function with the same arguments. The C library's own functions reach each other by hidden
+// names, so each of them has to be here. `pidfd_spawn` is not: a program whose C library lacks it would find ours.
 //
 // Any of them may run in a signal handler, or in a child that shares its parent's memory (vfork).
 #include <errno.h>
@@ -30,7 +29,7 @@
 namespace fp32shim {
 namespace {
 
-/// The function that would have been called without us.
+/// The function that would have been called without the shim.
 template <class Function>
 class Next {
   public:
@@ -53,8 +52,7 @@ int no_such_function() {
     return -1;
 }
 
-/// The files that execvp tries: each folder of PATH in turn, where that has an executable file of the name; or the
-/// path alone.
+/// The files that execvp tries: an executable file of the name in each folder of PATH in turn, or the path alone.
 class PathSearch {
   public:
     explicit PathSearch(const char* file) : file_(file), name_(file == nullptr ? std::string_view() : file) {
@@ -64,7 +62,6 @@ class PathSearch {
         is_by_folder_ = true;
     }
 
-    /// nullptr: there are no more.
     const char* next() {
         if (!is_by_folder_) return std::exchange(file_, nullptr);
         while (!is_at_end_) {
@@ -96,21 +93,21 @@ class PathSearch {
     char path_[record::path_capacity];
 };
 
-/// `/proc/self/fd/7`, or that with a name behind it.
+/// Returns `/proc/self/fd/7`, or that with a name behind it.
 const char* path_of_descriptor(int descriptor, std::string_view name, char (&buffer)[record::path_capacity]) {
     system::LineWriter path(buffer);
     path.text("/proc/self/fd/").number(descriptor).text(name.empty() ? "" : "/").text(name).text({"\0", 1});
     return path.overflowed() ? nullptr : buffer;
 }
 
-/// The same pointer, of which the compiler does not know that the C library declares it nonnull: programs pass
-/// nullptr all the same, and gcc removes a test for it in spite of -fno-delete-null-pointer-checks.
+/// Returns the pointer, but hides from the compiler that the C library declares it nonnull. Programs pass nullptr
+/// all the same, and gcc removes a test for it in spite of -fno-delete-null-pointer-checks.
 const char* perhaps_null(const char* pointer) {
     asm("" : "+r"(pointer));
     return pointer;
 }
 
-/// A path as execveat takes it.
+/// Returns the path of a program that execveat starts.
 const char* path_at(int folder, const char* path, char (&buffer)[record::path_capacity]) {
     path = perhaps_null(path);
     const bool is_whole = path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
@@ -134,7 +131,7 @@ constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
 constinit Next<int(int, int)> real_setns{"setns"};
 constinit Next<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
 
-/// `start()` after a look at what it starts; it returns where that fails.
+/// Looks at a program and calls `start`, which returns if it fails.
 template <class Start>
 int replace(const char* path, Words environment, Start start) {
     const StartedProgram program(path, environment);
@@ -143,15 +140,14 @@ int replace(const char* path, Words environment, Start start) {
     return result;
 }
 
-/// Returns whether execvp goes on to the next folder after this error.
 bool tries_next_folder(int error) {
     return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV ||
            error == ETIMEDOUT;
 }
 
-/// Goes through what execvp tries, and starts it where it will not be seen. Only then is it known which file that is:
-/// one that the kernel refuses is followed by that of the next folder, or by a shell. Returns where execvp, called
-/// with the same arguments, starts something that is seen, or fails.
+/// Tries the files that execvp tries, and starts the first that will not be seen. Trying is the only way to know
+/// which file that is: if the kernel refuses one, the next folder's follows, or a shell. Returns if execvp, called
+/// with the same arguments, starts a program that is seen, or fails.
 [[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
     PathSearch search(file);
     while (const char* path = search.next()) {
@@ -185,7 +181,8 @@ template <class Start>
     return start();
 }
 
-/// How many words there are behind the first, the nullptr at the end included; INT_MAX: more than the kernel takes.
+/// Returns the number of words behind the first, the nullptr at the end included; INT_MAX: more than the kernel
+/// takes.
 int count_words(const char* first, va_list words) {
     if (first == nullptr) return 0;
     int count = 1;
@@ -325,7 +322,7 @@ FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     return real(command, mode);
 }
 
-// After these, another folder may have the name of that for recordings. Containers are entered by `mount`.
+// After these calls, another folder may have the name of the one for recordings. Containers are entered by `mount`.
 
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <string_view>
 
-#include "shim/settings.hpp"
+#include "shim/settings/settings.hpp"
 
 namespace fp32shim::cublas {
 namespace {

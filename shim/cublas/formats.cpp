@@ -1,5 +1,7 @@
 #include "shim/cublas/formats.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "shim/cublas/api.hpp"
@@ -12,28 +14,19 @@ using policy::Floor;
 using policy::Precision;
 using policy::Reason;
 
-/// Where the hardware lacks a format cuBLAS computes in FP32. What is not known is taken to have it.
+/// Returns true if the hardware has the format; else cuBLAS computes in FP32. An unknown device is taken to have it.
 bool has(Format format, std::int32_t compute_capability) {
     if (compute_capability == 0) return true;
-    switch (format) {
-        case Format::fp16:
-            return compute_capability >= 70;
-        case Format::bf16:
-        case Format::tf32:
-            return compute_capability >= 80;
-        case Format::bf16x9:
-            return compute_capability == 100 || compute_capability == 103;
-        case Format::fp32:
-            break;
-    }
-    return true;
+    if (format == Format::bf16x9) return compute_capability == 100 || compute_capability == 103;
+    constexpr std::int32_t oldest[] = {70, 80, 80, 0, 0};
+    return compute_capability >= oldest[static_cast<std::size_t>(format)];
 }
 
 Format where_there_is(Format format, std::int32_t compute_capability) {
     return has(format, compute_capability) ? format : Format::fp32;
 }
 
-/// What the environment makes of a call that asks for FP32, and is not PEDANTIC.
+/// Returns the format that the environment gives to a call that asks for FP32, and is not PEDANTIC.
 Format format_of_environment(const Asked& asked, const Environment& environment) {
     if (environment.tf32_may_be_on && has(Format::tf32, asked.compute_capability)) return Format::tf32;
     if (environment.emulates_fp32 && has(Format::bf16x9, asked.compute_capability)) return Format::bf16x9;
@@ -42,8 +35,8 @@ Format format_of_environment(const Asked& asked, const Environment& environment)
 
 Format lower_of(Format a, Format b) { return a < b ? a : b; }
 
-/// What the handle's math mode allows, PEDANTIC aside. A mode that the header does not list is taken as the bits that
-/// it consists of, and a bit that nobody knows as one that allows anything.
+/// Returns the format that the handle's math mode allows, PEDANTIC aside. A mode that the header does not list
+/// counts as the bits that it consists of. An unknown bit counts as one that allows anything.
 Format format_of_mode_bits(const Asked& asked) {
     if (!has_known_mode(asked)) return Format::fp16;
     switch (asked.math_mode & math_choice) {
@@ -63,7 +56,7 @@ Format format_of_mode_bits(const Asked& asked) {
 
 bool has_pedantic_mode(const Asked& asked) { return (asked.math_mode & ~math_flags) == math_pedantic; }
 
-/// What compute type, math mode and environment allow, the algorithm aside.
+/// Returns the format that compute type, math mode and environment allow, the algorithm aside.
 Format format_without_algorithm(const Asked& asked, const Environment& environment) {
     const Format of_environment = format_of_environment(asked, environment);
     switch (asked.compute_type) {
@@ -86,38 +79,28 @@ Format format_without_algorithm(const Asked& asked, const Environment& environme
     return lower_of(format_of_mode_bits(asked), of_environment);
 }
 
-/// What an algorithm allows beside the rest. From compute capability 8.0 on, cublasGemmAlgo_t has no effect (manual,
-/// section 2.2.9).
+/// Returns the format that the algorithm allows. From compute capability 8.0 on, cublasGemmAlgo_t has no effect
+/// (manual, section 2.2.9).
 Format format_of_algorithm(const Asked& asked) {
     if (!is_tensor_op(asked.algorithm) || asked.compute_capability >= 80) return asked.of_algorithm;
     return lower_of(where_there_is(Format::fp16, asked.compute_capability), asked.of_algorithm);
 }
 
-/// The format that the decision wishes; `asked` where it has no wish.
+/// The format that the decision wishes; without a wish, the one that the program asked for.
 struct Wish {
     Format format;
     Reason reason;
-    bool only_without_algorithm = false;  ///< compute type and math mode say it already
+    bool only_without_algorithm = false;  ///< compute type and math mode say it already; only the algorithm has to go
 };
 
 Format lowest_allowed(Floor floor, bool allow_bf16x9) {
-    switch (floor) {
-        case Floor::none:
-        case Floor::fp16:
-            return Format::fp16;
-        case Floor::bf16:
-            return Format::bf16;
-        case Floor::tf32:
-            return Format::tf32;
-        case Floor::bf16x9:
-            return Format::bf16x9;
-        case Floor::fp32:
-            break;
-    }
-    return allow_bf16x9 ? Format::bf16x9 : Format::fp32;
+    if (floor == Floor::fp32) return allow_bf16x9 ? Format::bf16x9 : Format::fp32;
+    constexpr Format lowest[] = {Format::fp16, Format::fp16, Format::bf16, Format::tf32, Format::bf16x9};
+    static_assert(static_cast<int>(Floor::bf16x9) == 4);
+    return lowest[static_cast<std::size_t>(floor)];
 }
 
-/// `without_algorithm`: what the call permits with the default algorithm.
+/// Returns the wish of a decision. `without_algorithm`: the format that the call permits with the default algorithm.
 Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
              const policy::Policy& policy) {
     switch (decision.precision) {
@@ -136,11 +119,11 @@ Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, F
     const Format lowest = lowest_allowed(floor, policy.allow_bf16x9);
     if (asked >= lowest) return {asked, decision.reason};
     if (without_algorithm >= lowest) return {without_algorithm, Reason::floor, true};
-    // A floor of BF16x9 asks for no emulation: what is below it runs in FP32, which every device has.
+    // A floor of BF16x9 asks for no emulation. A call below it runs in FP32, which every device has.
     return {lowest == Format::bf16x9 ? Format::fp32 : lowest, Reason::floor};
 }
 
-/// What the road has no way to say becomes the next stricter format that it has.
+/// Replaces a format that the call's road cannot express by the next stricter one that it can.
 Wish within_reach(const Asked& asked, const Environment& environment, Wish wish) {
     const bool may_be_tf32 = format_of_environment(asked, environment) == Format::tf32;
     if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped || may_be_tf32))
@@ -153,41 +136,24 @@ Wish within_reach(const Asked& asked, const Environment& environment, Wish wish)
 }
 
 std::int32_t compute_type_for(Format format, bool pedantic) {
-    switch (format) {
-        case Format::fp16:
-            return compute_32f_fast_16f;
-        case Format::bf16:
-            return compute_32f_fast_16bf;
-        case Format::tf32:
-            return compute_32f_fast_tf32;
-        case Format::bf16x9:
-            return compute_32f_emulated_16bfx9;
-        case Format::fp32:
-            break;
-    }
-    return pedantic ? compute_32f_pedantic : compute_32f;
+    if (format == Format::fp32 && pedantic) return compute_32f_pedantic;
+    constexpr std::int32_t types[] = {compute_32f_fast_16f, compute_32f_fast_16bf, compute_32f_fast_tf32,
+                                      compute_32f_emulated_16bfx9, compute_32f};
+    return types[static_cast<std::size_t>(format)];
 }
 
 std::int32_t math_mode_for(Format format, bool pedantic) {
-    switch (format) {
-        case Format::fp16:
-            return math_tensor_op;
-        case Format::bf16:
-        case Format::tf32:
-            return math_tf32_tensor_op;
-        case Format::bf16x9:
-            return math_fp32_emulated_bf16x9;
-        case Format::fp32:
-            break;
-    }
-    return pedantic ? math_pedantic : math_default;
+    if (format == Format::fp32 && pedantic) return math_pedantic;
+    constexpr std::int32_t modes[] = {math_tensor_op, math_tf32_tensor_op, math_tf32_tensor_op,
+                                      math_fp32_emulated_bf16x9, math_default};
+    return modes[static_cast<std::size_t>(format)];
 }
 
 bool is_pedantic(const Asked& asked) {
     return asked.compute_type == compute_32f_pedantic || (asked.compute_type == 0 && has_pedantic_mode(asked));
 }
 
-/// Of `NAME=`; empty: there is none. Of two entries of one name, getenv() finds the first.
+/// Returns the value of the first entry that begins with `name`, as getenv() does; empty if there is none.
 std::string_view first_value(const char* const* entries, std::string_view name) {
     for (; entries != nullptr && *entries != nullptr; ++entries) {
         const std::string_view entry = *entries;
@@ -211,37 +177,23 @@ bool is_tensor_op(std::int32_t algorithm) {
 }
 
 policy::Applied applied_of(Format format) {
-    switch (format) {
-        case Format::fp16:
-            return policy::Applied::fp16;
-        case Format::bf16:
-            return policy::Applied::bf16;
-        case Format::tf32:
-            return policy::Applied::tf32;
-        case Format::bf16x9:
-            return policy::Applied::bf16x9;
-        case Format::fp32:
-            break;
-    }
-    return policy::Applied::fp32;
+    using policy::Applied;
+    constexpr Applied applied[] = {Applied::fp16, Applied::bf16, Applied::tf32, Applied::bf16x9, Applied::fp32};
+    return applied[static_cast<std::size_t>(format)];
 }
 
 bool has_known_mode(const Asked& asked) { return (asked.math_mode & ~(math_choice | math_flags)) == 0; }
 
 bool is_known(const Asked& asked) {
-    switch (asked.compute_type) {
-        case 0:
-        case compute_32f:
-        case compute_32f_pedantic:
-        case compute_32f_fast_16f:
-        case compute_32f_fast_16bf:
-        case compute_32f_fast_tf32:
-        case compute_32f_emulated_16bfx9:
-            break;
-        default:
-            return false;
-    }
-    return is_known_algorithm(asked.algorithm);
+    constexpr std::int32_t types[] = {0,
+                                      compute_32f,
+                                      compute_32f_pedantic,
+                                      compute_32f_fast_16f,
+                                      compute_32f_fast_16bf,
+                                      compute_32f_fast_tf32,
+                                      compute_32f_emulated_16bfx9};
+    return std::find(std::begin(types), std::end(types), asked.compute_type) != std::end(types) &&
+           is_known_algorithm(asked.algorithm);
 }
 
 bool depends_on_mode(const Asked& asked) { return asked.compute_type == 0 || asked.compute_type == compute_32f; }
@@ -257,12 +209,11 @@ Format asked_format(const Asked& asked, const Environment& environment) {
 
 namespace {
 
-/// Says the wish by the compute type of a call that has one, or gets one.
 void change_compute_type(const Asked& asked, const Wish& wish, bool pedantic, Change& change) {
     change.how = record::How::compute_type;
     change.replaces_algorithm = is_tensor_op(asked.algorithm);
     change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
-    // Whether the plain compute type then follows the handle's mode is not documented: taken to.
+    // The documentation does not say if the plain compute type then follows the handle's mode. It is taken to.
     if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
         format_of_mode_bits(asked) != Format::fp32)
         change.math_mode = math_default;
@@ -295,7 +246,7 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
         return change;
     }
     change.format = wish.format;
-    // In DEFAULT mode a function without a compute type is FP32 by construction, whatever its other form does.
+    // In DEFAULT mode a function without a compute type is FP32 by construction; its form with one may not be.
     const bool is_fp32_by_default = wish.format == Format::fp32 && !pedantic && asked.compute_type == 0;
     const bool by_compute_type = asked.road == Road::compute_type && asked.has_compute_type_form;
     if ((by_compute_type && !is_fp32_by_default) || asked.road == Road::lt_matmul) {

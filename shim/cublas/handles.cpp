@@ -3,9 +3,9 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 
-#include "shim/arena.hpp"
 #include "shim/cublas/environment.hpp"
-#include "shim/running.hpp"
+#include "shim/memory/arena.hpp"
+#include "shim/thread/running.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::cublas {
@@ -18,8 +18,8 @@ void note_math_mode(HandleRecord& record, std::int32_t math_mode) {
     if (record.key.load(std::memory_order_relaxed) != key) record.key.store(key, std::memory_order_release);
 }
 
-/// A lock lies on a page that a forked child sees zeroed: there nobody holds it. (CUDA does not work in a forked
-/// child, but its functions say so, and must not hang instead.)
+/// Allocates a lock on a page that a forked child sees zeroed: there nobody holds it. (CUDA does not work in a
+/// forked child, but its functions say so, and must not hang instead.)
 HandleLock* allocate_lock() {
     constexpr std::size_t page_size = 4096;
     void* page = mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -28,8 +28,8 @@ HandleLock* allocate_lock() {
     return static_cast<HandleLock*>(page);
 }
 
-/// Of two threads that come here at once for one handle, one finds the record that the other made. A new one is of a
-/// live handle.
+/// Returns the record of a handle. A new record is of a live handle. Of two threads that come here at once, one
+/// finds the record that the other made.
 HandleRecord* find_or_make_record(Handle handle) {
     std::atomic<HandleRecord*>& bucket = handle_buckets[handle_bucket(handle)];
     HandleRecord* fresh = nullptr;

@@ -1,5 +1,5 @@
-// What the shim knows of the program's handles: device, math mode. A cublasHandle_t can be passed where a
-// cublasLtHandle_t is expected, so both are kept together.
+// The program's handles: device and math mode. A cublasHandle_t can be passed where a cublasLtHandle_t is
+// expected, so both are kept together.
 #pragma once
 
 #include <pthread.h>
@@ -12,33 +12,34 @@
 
 namespace fp32shim::cublas {
 
-/// A handle's math mode is shared state: whoever changes it for the length of a call, or depends on it, holds this.
-/// The same thread may take it again (a logging callback of cuBLAS's may multiply). Free in a forked child.
+/// The lock of a handle's math mode, which is shared state. Held by a thread that changes the mode for the length
+/// of a call, or depends on it. The same thread may take it again (a logging callback of cuBLAS's may multiply).
+/// Free in a forked child.
 class HandleLock {
   public:
     void acquire();
     void release();
 
   private:
-    std::atomic<std::uint32_t> state_;  ///< 0: free, 1: held, 2: held, and somebody waits
+    std::atomic<std::uint32_t> state_;  ///< 0: free, 1: held, 2: held, and another thread waits
     std::atomic<const void*> owner_;
     std::uint32_t depth_;
 };
 
-/// Never freed; a destroyed handle's record is taken over when another handle gets its address. It is complete when
-/// others can find it.
+/// The record of a handle, complete before others can find it. Never freed: another handle that gets the address
+/// of a destroyed one takes its record over.
 struct HandleRecord {
     std::atomic<Handle> handle;
     std::atomic<bool> destroyed;
     std::atomic<Device> device;            ///< see device_of
-    std::atomic<std::uint32_t> questions;  ///< how often it was asked for again
-    std::atomic<std::uint64_t> key;        ///< of compute capability and math mode, as last seen, or key_unknown
+    std::atomic<std::uint32_t> questions;  ///< number of times that the device was asked for again
+    std::atomic<std::uint64_t> key;        ///< handle_key() of device and math mode, as last seen, or key_unknown
     HandleLock* lock;
     HandleRecord* next;
 
     // While the lock is held:
     bool runs_under_other_mode;  ///< a product runs with another math mode than the program's
-    std::int32_t program_mode;   ///< the program's, then
+    std::int32_t program_mode;   ///< math mode of the program, while a product runs under another
 };
 
 constexpr std::int32_t math_unknown = -1;
@@ -49,41 +50,43 @@ inline std::size_t handle_bucket(Handle handle) {
     return (reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15U) >> 54;
 }
 
-/// The record of this address, if there is one; the handle may be destroyed. Lock-free.
+/// Returns the record of this address, or nullptr. The handle may be destroyed. Lock-free.
 inline HandleRecord* record_of(Handle handle) {
     HandleRecord* record = handle_buckets[handle_bucket(handle)].load(std::memory_order_acquire);
     while (record != nullptr && record->handle.load(std::memory_order_acquire) != handle) record = record->next;
     return record;
 }
 
-/// The record of a live handle, or nullptr: NULL, destroyed. One that was created unseen is adopted: its device is
-/// taken to be the current one. Thread-safe, lock-free.
+/// Returns the record of a live handle; nullptr for NULL or a destroyed one. A handle that was created unseen is
+/// adopted, with the current device as its own. Thread-safe, lock-free.
 HandleRecord* find_handle(Handle handle);
 
-/// The device of the context that was current when the handle was first seen. A handle can be made before there is a
-/// context: then it is asked for again at the next products, and ever more rarely while the answer is none.
-/// Thread-safe, lock-free.
+/// Returns the device of the context that was current when the handle was first seen. A handle can be made before
+/// there is a context: then the device is asked for again at the next products, and ever more rarely. Thread-safe,
+/// lock-free.
 Device device_of(HandleRecord& record);
 
-/// To be called when the library's own function has created one, on the thread that did.
+/// Notes a handle that the library has created. To be called on the thread that created it.
 void note_handle_created(Handle handle);
 
-/// To be called before the library's own function destroys it: after that, another may have its address.
+/// Notes that a handle is about to be destroyed. To be called before the library's own function, since another
+/// handle may have the address afterwards.
 void note_handle_destroyed(Handle handle);
 
-/// It turned out not to be destroyed.
+/// Notes that the library has not destroyed the handle after all.
 void note_handle_kept(Handle handle);
 
-/// The math mode that the program has set. Asked of the library each time, since libraries that the shim does not see
-/// can set it too; math_unknown: the library does not take this for a handle. Precondition: the lock is held.
+/// Returns the math mode that the program has set, or math_unknown if the library does not take this for a handle.
+/// Asks the library each time, since libraries that the shim does not see can set it too. Precondition: the lock
+/// is held.
 std::int32_t program_math_mode(HandleRecord& record, const Library& library);
 
-/// The program sets a math mode; returns the library's status. Precondition: the lock is held.
+/// Sets a math mode for the program. Returns the library's status. Precondition: the lock is held.
 std::int32_t set_program_math_mode(HandleRecord& record, const Library& library, std::int32_t math_mode);
 
-/// Makes `choice` (bits 0 to 2) the math mode, keeps the flags that it knows, calls, and puts back what was in force;
-/// returns the call's status, or status_not_supported where the library refuses the mode. Precondition: the lock is
-/// held.
+/// Calls under the math mode `choice` (bits 0 to 2), keeps the flags that it knows, and then puts back the mode
+/// that was in force. Returns the call's status, or status_not_supported if the library refuses the mode.
+/// Precondition: the lock is held.
 template <class Call>
 std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t choice,
                                   const Call& call) {
@@ -105,7 +108,7 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
 }
 
 /// Holds a handle's lock for the length of a block; does nothing for nullptr. No exception passes through cuBLAS. A
-/// thread that is cancelled meanwhile ends behind the block: it would take the lock, and the math mode, with it.
+/// thread that is cancelled meanwhile ends after the block, since it would take the lock, and the math mode, with it.
 class HandleLockGuard {
   public:
     explicit HandleLockGuard(HandleRecord* record) : record_(record) {

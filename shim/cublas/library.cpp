@@ -4,10 +4,10 @@
 #include <cstring>
 #include <string_view>
 
-#include "shim/arena.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
+#include "shim/memory/arena.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -17,7 +17,7 @@ void find(const LoadedObject& object, std::string_view name, Function*& function
     function = reinterpret_cast<Function*>(find_in(object, name));
 }
 
-/// libraryPropertyType: MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL.
+/// Reads MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL, the values 0 to 2 of libraryPropertyType.
 std::int32_t version_by_properties(const LoadedObject& object) {
     std::int32_t (*get_property)(std::int32_t, std::int32_t*) = nullptr;
     find(object, "cublasGetProperty", get_property);
@@ -36,8 +36,8 @@ std::int32_t version_of_lt(const LoadedObject& object) {
     return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
 }
 
-/// What Init writes, on two patterns, since it may write a byte that was there. It makes the newest version that fits
-/// into the size that it is given.
+/// Measures the bytes that Init writes, on two patterns, since it may write a byte that was there. Init makes the
+/// newest version that fits into the size that it is given.
 const DescSizes* measure_descriptors(const Library& library) {
     constexpr std::size_t smallest = 56;  // less is refused, and logged by cublasLt where that is asked for
     constexpr std::size_t step = 8;
@@ -89,7 +89,7 @@ struct Known {
 };
 constinit Known known_libraries[64]{};
 
-/// The driver, if the program has loaded it; nothing is loaded for it.
+/// The CUDA driver, if the program has loaded it; the shim loads nothing.
 struct Driver {
     std::int32_t (*get_current_device)(std::int32_t* device) = nullptr;
     std::int32_t (*get_attribute)(std::int32_t* value, std::int32_t attribute, std::int32_t device) = nullptr;

@@ -1,4 +1,4 @@
-// One loaded cuBLAS, cublasLt or CUDA driver: what the shim calls of it beside the function that the program called.
+// One loaded cuBLAS, cublasLt or CUDA driver: the functions that the shim itself calls in it.
 #pragma once
 
 #include <array>
@@ -14,18 +14,18 @@ namespace fp32shim::cublas {
 
 using Handle = void*;
 
-/// A cublasLtMatmulDesc_t begins with its own version, by which the library goes: a program built against older
-/// headers makes smaller ones.
+/// The size of one version of cublasLtMatmulDesc_t. A descriptor begins with its own version, by which the library
+/// goes: a program built against older headers makes smaller ones.
 struct DescSize {
     std::int32_t version = 0;
-    std::uint32_t size = 0;  ///< bytes that a descriptor of this version consists of; 0: no such version
+    std::uint32_t size = 0;  ///< bytes of a descriptor of this version; 0: no such version
 };
 constexpr std::size_t max_desc_size = 512;
 using DescSizes = std::array<DescSize, 8>;
 
-/// Addresses are nullptr where the library lacks the function. Never freed: like LoadedObject, which it belongs to.
+/// The functions of a library; nullptr: the library lacks the function. Never freed, like its LoadedObject.
 struct Library {
-    std::uint32_t loads = 0;  ///< LoadedObject::loads as it was when this was read
+    std::uint32_t loads = 0;  ///< LoadedObject::loads when this was read
 
     std::int32_t (*set_math_mode)(Handle, std::int32_t) = nullptr;
     std::int32_t (*get_math_mode)(Handle, std::int32_t*) = nullptr;
@@ -56,17 +56,16 @@ struct Library {
     bool has_bf16x9() const { return version >= 120900; }
 };
 
-/// What the shim knows of this library, found out on first use. Thread-safe, lock-free. Precondition: it is loaded,
+/// Returns the functions of this library, found on first use. Thread-safe, lock-free. Precondition: it is loaded,
 /// and a Reading is held.
 const Library* library_of(const LoadedObject& object);
 
-/// How many bytes a descriptor of this version consists of; 0: the library makes none such. Found out on first use.
+/// Returns the bytes of a descriptor of this version, measured on first use; 0: the library makes none such.
 std::size_t desc_size(const Library& library, std::int32_t version);
 
-/// The smallest alignment that all four matrices of an algorithm of cublasLt need, in bytes.
+/// Returns the smallest alignment that all four matrices of an algorithm of cublasLt need, in bytes.
 std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
 
-/// The device that a thread's current context is on, asked of the CUDA driver that the program has loaded.
 struct alignas(8) Device {                // in one word, so that threads read it whole
     std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown

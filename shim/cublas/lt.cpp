@@ -4,14 +4,11 @@
 #include <cstring>
 #include <optional>
 
-#include "shim/cublas/govern.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
 #include "shim/cublas/lt_search.hpp"
-#include "shim/cublas/plan.hpp"
-#include "shim/cublas/routes.hpp"
-#include "shim/decision.hpp"
-#include "shim/running.hpp"
+#include "shim/cublas/run.hpp"
+#include "shim/thread/running.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cublas {
@@ -19,7 +16,6 @@ namespace {
 
 using policy::Reason;
 
-/// The arguments of cublasLtMatmul, by place.
 enum Argument {
     argument_handle = 0,
     argument_desc = 1,
@@ -35,13 +31,13 @@ enum Argument {
     argument_workspace_size = 14,
 };
 
-/// Those of the question whether an algorithm fits, behind the layouts.
+/// The arguments of cublasLtMatmulAlgoCheck behind the layouts, by place.
 enum CheckArgument {
     check_algorithm = 6,
     check_result = 7,
 };
 
-/// What a product consists of: the program's, but for a changed copy of its descriptor.
+/// The parts of a product: the program's, but for a changed copy of its descriptor.
 struct Parts {
     Handle handle;
     const void* desc;
@@ -54,7 +50,7 @@ struct Parts {
 // ---- describe ----------------------------------------------------------------------------------------------------
 
 struct LtProduct {
-    Product product;  ///< without a key: its plan is made for each call, which is little beside what cublasLt does
+    Product product;  ///< has no key: its plan is made for each call, which is little beside the work of cublasLt
     policy::MatmulCall call;
 };
 
@@ -63,7 +59,7 @@ bool has_everything_needed(const Library& library) {
            library.desc_init != nullptr;
 }
 
-/// What an algorithm says that it rounds its operands to; nothing where it does not say.
+/// Returns the format that an algorithm rounds its operands to by its own account, if it gives one.
 std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm) {
     std::uint64_t flags = 0;
     if (library.algo_capability == nullptr || algorithm == nullptr ||
@@ -84,18 +80,61 @@ Algorithm64 algorithm_at(const void* address) {
 
 constinit std::atomic<bool> searches_were_changed{false};
 
-/// An algorithm that a changed search found, for another compute type than this product is to have: the settings were
-/// others then.
+/// Returns true for an algorithm that a changed search found, under other settings, for another compute type than
+/// this product's.
 bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) {
     FoundAlgorithm found;
     return algorithm != nullptr && has_changed_searches() && recall_algorithm(algorithm_at(algorithm), found) &&
            found.compute_type != compute_type;
 }
 
-/// False: nothing that the shim can read; the library will say what is wrong with it. Where the handle is none, the
-/// library looks at nothing else, and so does this.
+/// Reads how the product says what it allows, and the type of its operands. Returns false if it cannot be read.
+bool describe_request(const Library& library, const Parts& parts, const void* algorithm, Product& product) {
+    std::int32_t type = -1;
+    if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
+    product.counted = operand_type(type).counted;
+    product.dtype = operand_type(type).dtype;
+    if (product.counted == Counted::not_at_all) return true;
+    Asked& asked = product.asked;
+    asked.has_bf16x9 = library.has_bf16x9();
+    asked.compute_capability = product.device.compute_capability;
+    if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
+    if (asked.compute_type == 0) asked.compute_type = -1;
+    // An algorithm of a changed search is no wish of the program's: it will be replaced.
+    if (!is_of_other_compute_type(algorithm, asked.compute_type))
+        asked.of_algorithm = format_of_algorithm(library, algorithm).value_or(Format::fp32);
+    std::uint32_t batch_mode = 0;
+    read(library.layout_get, parts.a_layout, layout_batch_mode, batch_mode);
+    product.pointers_are_in_arrays = batch_mode != 0;
+    return true;
+}
+
+void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCall& call) {
+    std::int32_t trans_a = op_n;
+    std::int32_t trans_b = op_n;
+    read(library.desc_get, parts.desc, desc_trans_a, trans_a);
+    read(library.desc_get, parts.desc, desc_trans_b, trans_b);
+    call.trans_a = letter_of_operation(trans_a);
+    call.trans_b = letter_of_operation(trans_b);
+    std::int32_t batch_count = 1;
+    read(library.layout_get, parts.d_layout, layout_batch_count, batch_count);
+    call.batch = batch_count;
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    if (!read(library.layout_get, parts.d_layout, layout_rows, m) ||
+        !read(library.layout_get, parts.d_layout, layout_cols, n) ||
+        !read(library.layout_get, parts.a_layout, trans_a == op_n ? layout_cols : layout_rows, k))
+        return;
+    call.m = m;
+    call.n = n;
+    call.k = k;
+}
+
+/// Describes a product. Returns false if the shim cannot read it; the library will then report the error. With an
+/// invalid handle the library looks at nothing else, and neither does this.
 bool describe(const Site& site, const Parts& parts, const void* algorithm, LtProduct& result) {
-    const Library& library = *site.library;
+    const Library& library = *site.cublas.library;
     Product& product = result.product;
     policy::MatmulCall& call = result.call;
     call.function = functions[row_cublasLtMatmul].name;  // rules name it, and its search is decided alike
@@ -107,56 +146,19 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, LtPro
     product.device = device_of(*product.handle);
     call.device_index = product.device.index;
     call.compute_capability = product.device.compute_capability;
-
     if (!has_everything_needed(library) || parts.desc == nullptr || parts.a_layout == nullptr ||
-        parts.b_layout == nullptr || parts.d_layout == nullptr)
+        parts.b_layout == nullptr || parts.d_layout == nullptr ||
+        !describe_request(library, parts, algorithm, product))
         return false;
-    std::int32_t type = -1;
-    if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
-    product.counted = operand_type(type).counted;
-    product.dtype = operand_type(type).dtype;
     if (product.counted == Counted::not_at_all) return true;
-
-    Asked& asked = product.asked;
-    asked.has_bf16x9 = library.has_bf16x9();
-    asked.compute_capability = product.device.compute_capability;
-    if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
-    if (asked.compute_type == 0) asked.compute_type = -1;
-    // An algorithm of a changed search is no wish of the program's: it will be replaced.
-    if (!is_of_other_compute_type(algorithm, asked.compute_type))
-        asked.of_algorithm = format_of_algorithm(library, algorithm).value_or(Format::fp32);
-
-    std::int32_t trans_a = op_n;
-    std::int32_t trans_b = op_n;
-    read(library.desc_get, parts.desc, desc_trans_a, trans_a);
-    read(library.desc_get, parts.desc, desc_trans_b, trans_b);
-    std::uint64_t m = 0;
-    std::uint64_t n = 0;
-    std::uint64_t k = 0;
-    std::int32_t batch_count = 1;
-    std::uint32_t batch_mode = 0;
-    const bool has_sizes = read(library.layout_get, parts.d_layout, layout_rows, m) &&
-                           read(library.layout_get, parts.d_layout, layout_cols, n) &&
-                           read(library.layout_get, parts.a_layout, trans_a == op_n ? layout_cols : layout_rows, k);
-    read(library.layout_get, parts.d_layout, layout_batch_count, batch_count);
-    read(library.layout_get, parts.a_layout, layout_batch_mode, batch_mode);
-    product.pointers_are_in_arrays = batch_mode != 0;
-
     call.dtype = product.dtype;
-    call.trans_a = letter_of_operation(trans_a);
-    call.trans_b = letter_of_operation(trans_b);
-    call.batch = batch_count;
-    if (has_sizes) {
-        call.m = static_cast<std::int64_t>(m);
-        call.n = static_cast<std::int64_t>(n);
-        call.k = static_cast<std::int64_t>(k);
-    }
+    describe_sizes(library, parts, call);
     return true;
 }
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-/// The largest power of two that divides all addresses, at most 256.
+/// Returns the largest power of two that divides all addresses, at most 256.
 std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
     std::uint64_t bits = 256;
     for (std::int64_t address : addresses) bits |= static_cast<std::uint64_t>(address);
@@ -167,31 +169,22 @@ std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
     return {frame.word(argument_a), frame.word(argument_b), frame.word(argument_c), frame.word(argument_d)};
 }
 
-/// cublasLtMatmulPreference_t: opaque; no version needs more.
+/// A cublasLtMatmulPreference_t: opaque; no version needs more.
 using Preference = std::array<std::uint64_t, 32>;
 
-/// Bits of algorithms that round to less than this format.
 std::uint64_t implementations_below(Format format) {
-    switch (format) {
-        case Format::fp32:
-            return impl_input_16f | impl_input_16bf | impl_input_tf32;
-        case Format::tf32:
-            return impl_input_16f | impl_input_16bf;
-        case Format::bf16:
-            return impl_input_16f;
-        case Format::bf16x9:  // made of BF16
-        case Format::fp16:
-            break;
-    }
-    return 0;
+    constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
+                            below_fp32 = below_tf32 | impl_input_tf32;
+    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 is made of BF16
+    return below[static_cast<std::size_t>(format)];
 }
 
 struct SearchResult {
     Replacement replacement;
-    bool is_final = false;  ///< asked again, the library would say the same
+    bool is_final = false;  ///< the library would answer the same again
 };
 
-/// Searches, for the changed product, what fits the memory that the program gave.
+/// Searches for an algorithm for the changed product that fits the memory that the program gave.
 SearchResult search(const Library& library, const Parts& parts, const FoundAlgorithm& original, Format format,
                     const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
     SearchResult answer;
@@ -236,7 +229,7 @@ std::uint64_t shape_of(const Library& library, const void* layout) {
     return key.value();
 }
 
-/// Whether the library takes the program's algorithm for the changed product.
+/// Returns true if the library takes the program's algorithm for the changed product.
 bool fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
           std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
@@ -246,8 +239,8 @@ bool fits(const Library& library, const Parts& parts, const Algorithm64& algorit
            check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment;
 }
 
-/// The algorithm to run the changed product with in place of the program's; false: there is none. Answers of the
-/// library are kept, so that it is asked once per algorithm and product.
+/// Replaces the program's algorithm by one that fits the changed product; returns false if there is none. Answers
+/// of the library are kept, so that it is asked once per algorithm and product.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
                        const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
@@ -301,12 +294,12 @@ bool multiplies(const policy::MatmulCall& call) {
     return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
 }
 
-/// Runs the product with this compute type, and an algorithm that fits it; nothing where that cannot be, and then
-/// `obstacle` says why.
+/// Runs the product with this compute type, and an algorithm that fits it. Returns nothing if that cannot be;
+/// `obstacle` then has the reason.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
                                         std::int32_t compute_type, Format format, bool tells_actual, Done& done,
                                         Reason& obstacle) {
-    const Library& library = *site.library;
+    const Library& library = *site.cublas.library;
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     obstacle = Reason::no_algorithm;
     ChangedDesc desc;
@@ -326,7 +319,7 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
-/// Runs the plan. `done` is what came of it: a change that cannot be made leaves the call as the program made it.
+/// Runs the plan, and corrects `done`: if the change cannot be made, the call runs as the program made it.
 std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt, bool logs,
                  const Plan& plan, Done& done) {
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
@@ -347,12 +340,12 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     if (lt.product.handle != nullptr && is_of_other_compute_type(algorithm, own_compute_type)) {
         if (const auto status = run_with_another_algorithm()) return *status;
     }
-    const auto status = static_cast<std::int32_t>(site.route->as_called(site.real, frame));
+    const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
     if (!is_refusal(status) || status == status_alloc_failed) {
-        if (tells_actual && status == status_success) done.actual = actual_format(*site.library, algorithm);
+        if (tells_actual && status == status_success) done.actual = actual_format(*site.cublas.library, algorithm);
         return status;
     }
-    // It may be for an algorithm of a changed search that is no longer remembered.
+    // The reason may be an algorithm of a changed search that is no longer remembered.
     if (lt.product.handle != nullptr && algorithm != nullptr && has_changed_searches()) {
         if (const auto other = run_with_another_algorithm()) return *other;
     }
@@ -364,8 +357,8 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
 
 bool has_changed_searches() { return searches_were_changed.load(std::memory_order_acquire); }
 
-Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force) {
-    const Outcome untouched{0, site.real};
+CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force) {
+    const CallOutcome untouched{0, site.real};
     const bool logs = in_force.logs();
     const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
     const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
@@ -392,8 +385,8 @@ Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_forc
     return {status, nullptr};
 }
 
-Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force) {
-    const Outcome untouched{0, site.real};
+CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force) {
+    const CallOutcome untouched{0, site.real};
     const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
     const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
@@ -408,7 +401,7 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
     const Plan plan = plan_call(site, lt.product, in_force, in_words);
     ChangedDesc desc;
     if (plan.change.how == record::How::compute_type &&
-        desc.copy(*site.library, parts.desc, plan.change.compute_type) &&
+        desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type) &&
         search.changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
         // From now on products are looked at, whatever the settings: see run.
         if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
@@ -418,9 +411,9 @@ Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_f
     return {search.as_asked(parts.desc, own_compute_type), nullptr};
 }
 
-Outcome govern_lt_check(Site& site, const Frame& frame) {
-    const Outcome untouched{0, site.real};
-    const Library& library = *site.library;
+CallOutcome govern_lt_check(Site& site, const Frame& frame) {
+    const CallOutcome untouched{0, site.real};
+    const Library& library = *site.cublas.library;
     const auto* desc = reinterpret_cast<const void*>(frame.word(argument_desc));
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(check_algorithm));
     if (!has_changed_searches() || !has_everything_needed(library) || desc == nullptr || algorithm == nullptr ||
@@ -435,7 +428,7 @@ Outcome govern_lt_check(Site& site, const Frame& frame) {
         return untouched;
     using Word = std::int64_t;
     using Check = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word);
-    // The one without a stream ignores what lies beyond its last argument.
+    // The function without a stream ignores all that lies beyond its last argument.
     const bool has_stream = site.function->positions().words > check_result + 1;
     return {reinterpret_cast<Check>(site.real)(frame.word(0), changed.address(), frame.word(2), frame.word(3),
                                                frame.word(4), frame.word(5), frame.word(6), frame.word(7),

@@ -1,26 +1,26 @@
-// cublasLt: a product is described by a descriptor and layouts, and run by an algorithm, which belongs to a compute
-// type. So the search for an algorithm and the product have to be changed alike.
+// cublasLt. Descriptors and layouts describe a product, and an algorithm, which belongs to a compute type, runs
+// it. So the search for an algorithm and the product have to be changed alike.
 //
-// Descriptors are the program's, and may be shared between threads: what is changed is a copy on our stack.
+// Descriptors are the program's, and may be shared between threads, so the shim changes a copy on its stack.
 #pragma once
 
 #include "shim/entry/gate.hpp"
-#include "shim/settings.hpp"
+#include "shim/settings/settings.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim::cublas {
 
-/// cublasLtMatmul: describe, decide, plan, run, record.
-Outcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force);
+/// Governs cublasLtMatmul: describe, decide, plan, run, record.
+CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force);
 
-/// Whether the program may hold algorithms that were found for another compute type than it asked for.
+/// Returns true if the program may hold algorithms that were found for another compute type than it asked for.
 bool has_changed_searches();
 
-/// cublasLtMatmulAlgoCheck and …ForStream: an algorithm that a changed search found is checked against the product
-/// that it was found for.
-Outcome govern_lt_check(Site& site, const Frame& frame);
+/// Governs cublasLtMatmulAlgoCheck and …ForStream: an algorithm that a changed search found is checked against the
+/// product that it was found for.
+CallOutcome govern_lt_check(Site& site, const Frame& frame);
 
-/// cublasLtMatmulAlgoGetHeuristic and …ForStream: answers for the product as it will be run. Not counted.
-Outcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
+/// Governs cublasLtMatmulAlgoGetHeuristic and …ForStream: answers for the product as it will be run. Not counted.
+CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
 
 }  // namespace fp32shim::cublas

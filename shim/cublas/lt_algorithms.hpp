@@ -1,4 +1,5 @@
-// Which algorithms of cublasLt the shim has seen found, and for what; and what it found in their place.
+// The algorithms of cublasLt that searches found, with the product that they were found for, and the shim's
+// replacements for them.
 #pragma once
 
 #include <array>
@@ -6,10 +7,9 @@
 
 namespace fp32shim::cublas {
 
-/// cublasLtMatmulAlgo_t: opaque, the same size in every version.
+/// A cublasLtMatmulAlgo_t: opaque, the same size in every version.
 using Algorithm64 = std::array<std::uint64_t, 8>;
 
-/// cublasLtMatmulHeuristicResult_t.
 struct HeuristicResult {
     Algorithm64 algorithm;
     std::uint64_t workspace_size;
@@ -19,21 +19,22 @@ struct HeuristicResult {
 };
 static_assert(sizeof(HeuristicResult) == 96);
 
-/// An algorithm as a search found it. Masks and waves are what the program's search allowed, which a search in its
-/// place must keep to.
+/// The circumstances in which a search found an algorithm. A search in its place must keep to the masks and waves,
+/// which the program's search allowed.
 struct FoundAlgorithm {
     std::uint64_t implementation_mask = ~std::uint64_t{0};
     std::uint32_t reduction_scheme_mask = 0xffffffff;
     float max_waves_count = 0;  ///< 0: any
     std::int32_t compute_type = 0;
-    std::uint32_t min_alignment = 1;  ///< of all four matrices, in bytes; a power of two
+    std::uint32_t min_alignment = 1;  ///< for all four matrices, in bytes; a power of two
 };
 
-/// Thread-safe, lock-free. What is not kept for lack of room is found anew: nothing depends on it.
+/// Remembers an algorithm. If there is no room, an older one is forgotten and will be asked about again.
+/// Thread-safe, lock-free.
 void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found);
 bool recall_algorithm(const Algorithm64& algorithm, FoundAlgorithm& found);
 
-/// The answer to a search of ours.
+/// The answer to a search by the shim.
 struct Replacement {
     bool exists = false;  ///< false: the search found none
     Algorithm64 algorithm{};

@@ -8,7 +8,6 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns how many usable results the list begins with.
 std::int32_t usable(const HeuristicResult* results, std::int32_t count) {
     std::int32_t i = 0;
     while (i < count && results[i].state == status_success) ++i;
@@ -21,7 +20,7 @@ std::int32_t Search::ask(const void* desc, std::int32_t wanted, HeuristicResult*
     using Word = std::int64_t;
     using Heuristic = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, HeuristicResult*,
                                        std::int32_t*, Word);
-    // The one without a stream ignores what lies beyond its last argument.
+    // The function without a stream ignores all that lies beyond its last argument.
     const bool has_stream = site_.function->positions().words > heuristic_found + 1;
     return reinterpret_cast<Heuristic>(site_.real)(frame_.word(0), desc, frame_.word(2), frame_.word(3),
                                                    frame_.word(4), frame_.word(5), frame_.word(6), wanted, results,
@@ -29,7 +28,7 @@ std::int32_t Search::ask(const void* desc, std::int32_t wanted, HeuristicResult*
 }
 
 void Search::remember(const HeuristicResult* results, std::int32_t count, std::int32_t compute_type) const {
-    const Library& library = *site_.library;
+    const Library& library = *site_.cublas.library;
     FoundAlgorithm found;
     found.compute_type = compute_type;
     if (library.preference_get != nullptr && preference() != nullptr) {
@@ -46,8 +45,9 @@ void Search::remember(const HeuristicResult* results, std::int32_t count, std::i
 
 bool Search::begins_from_an_algorithm() const {
     std::uint32_t mode = search_best_fit;
-    return preference() != nullptr && site_.library->preference_get != nullptr &&
-           read(site_.library->preference_get, preference(), preference_search_mode, mode) && mode != search_best_fit;
+    return preference() != nullptr && site_.cublas.library->preference_get != nullptr &&
+           read(site_.cublas.library->preference_get, preference(), preference_search_mode, mode) &&
+           mode != search_best_fit;
 }
 
 std::int32_t Search::as_asked(const void* desc, std::int32_t compute_type) const {
@@ -61,7 +61,7 @@ std::int32_t Search::from_algorithm(const void* desc, std::int32_t own_compute_t
     FoundAlgorithm begin;
     ChangedDesc changed;
     if (has_changed_searches() && results() != nullptr && recall_algorithm(results()->algorithm, begin) &&
-        begin.compute_type != own_compute_type && changed.copy(*site_.library, desc, begin.compute_type))
+        begin.compute_type != own_compute_type && changed.copy(*site_.cublas.library, desc, begin.compute_type))
         return as_asked(changed.address(), begin.compute_type);
     return as_asked(desc, own_compute_type);
 }

@@ -1,12 +1,13 @@
-// cublasLtMatmulAlgoGetHeuristic and …ForStream: which algorithms a program gets to choose from.
+// The search of cublasLtMatmulAlgoGetHeuristic and …ForStream for algorithms that a program can choose from.
 //
-// Programs keep the place of an algorithm in the list instead of the algorithm. XLA does, in what it compiles, which
-// JAX keeps on disk: later it searches again and looks at that place, without asking how long the list is this time.
-// A changed search therefore returns as many algorithms as the program's own.
+// Some programs keep the place of an algorithm in the list instead of the algorithm. XLA does, in compiled
+// programs that JAX keeps on disk: later it searches again and looks at that place, without asking how long the
+// list is this time. A changed search therefore returns as many algorithms as the program's own.
 #pragma once
 
 #include "shim/cublas/library.hpp"
-#include "shim/entry/gate.hpp"
+#include "shim/entry/frame.hpp"
+#include "shim/site.hpp"
 
 namespace fp32shim::cublas {
 
@@ -22,12 +23,11 @@ enum HeuristicArgument {
     heuristic_found = 9,
 };
 
-/// A search as the program asked for it.
 class Search {
   public:
     Search(const Site& site, const Frame& frame) : site_(site), frame_(frame) {}
 
-    /// Returns whether the search begins from an algorithm in the array of results instead of finding the best one
+    /// Returns true if the search begins from an algorithm in the array of results instead of finding the best one
     /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and the like).
     bool begins_from_an_algorithm() const;
 

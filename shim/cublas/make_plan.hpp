@@ -1,4 +1,4 @@
-// What is made of a decision about a cuBLAS call. Pure: blas/plan.hpp asks it in the process, `fp32shim explain`
+// The plan for a decision about a cuBLAS call. Pure: cublas/plan.hpp asks it in the process, `fp32shim explain`
 // without one.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace fp32shim::cublas {
 
-/// How a product counts, by the type of its operands.
+/// The way in which a product counts, by the type of its operands.
 enum class Counted : std::uint8_t {
     governed,
     observed,    ///< narrower than float32: counted, never altered
     not_at_all,  ///< float64 or integers
 };
 
-/// What a plan depends on of the call, its handle and its caller.
+/// The parts of a call, its handle and its caller that a plan depends on.
 struct Request {
     Counted counted = Counted::governed;
     bool handle_is_known = true;
@@ -27,29 +27,28 @@ struct Request {
     Asked asked;
 };
 
-/// What a call comes to, sizes aside.
 struct Plan {
     policy::Decision decision;
     Change change;
-    Format asked = Format::fp32;  ///< what the call permits as the program made it
+    Format asked = Format::fp32;  ///< permitted by the call as the program made it
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
-    bool is_by_environment = false;  ///< the format is one that a variable chose
+    bool is_by_environment = false;  ///< an environment variable chose the format
 
     bool operator==(const Plan&) const = default;
 };
 
-/// `floor` is the strictest in force.
+/// Plans how to honour a decision. `floor` is the strictest in force.
 Plan make_plan(const Request& request, const policy::Decision& decision, policy::Floor floor,
                const Environment& environment, const policy::Policy& policy);
 
-/// The call as the program made it, for this reason.
+/// Returns the plan to run the call as the program made it, for this reason.
 Plan plan_unchanged(Plan plan, policy::Reason reason, const Environment& environment);
 
-/// Nothing is multiplied: as the program made it.
+/// Returns the plan to run the call as the program made it, because nothing is multiplied.
 Plan plan_for_nothing(Plan plan);
 
-/// Static text for what a plan's reason leaves out; empty where there is nothing.
+/// Returns static text that adds to a plan's reason; empty if there is nothing to add.
 std::string_view detail_of(const Plan& plan);
 
 }  // namespace fp32shim::cublas

@@ -1,7 +1,7 @@
 #include "shim/cublas/plan.hpp"
 
-#include "shim/arena.hpp"
 #include "shim/cublas/environment.hpp"
+#include "shim/memory/arena.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cublas {
@@ -9,7 +9,7 @@ namespace {
 
 using policy::Reason;
 
-// Plans are few: precisions, roads, reasons. Number 0 is none.
+// All plans. They are few: precisions, roads, reasons. Number 0 is none.
 constexpr std::size_t plan_limit = number_mask + 1;
 constinit std::atomic<const Plan*> plans[plan_limit]{};
 
@@ -24,7 +24,7 @@ std::size_t bucket_of(const Plan& plan) {
     return hash.value() % (plan_limit - 1);
 }
 
-/// The number that equal plans share; 0 where no room is left.
+/// Returns the number that equal plans share; 0 if no room is left.
 std::uint64_t intern(const Plan& plan) {
     const Plan* fresh = nullptr;
     for (std::size_t probe = 0; probe < 64; ++probe) {
@@ -54,12 +54,13 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
     const bool is_watched =
         (in_force.logs() && !is_recorded) || site.by_importers || !is_cublas_library(site.provider);
     const std::uint64_t lane = is_simple && !is_watched ? express_bit | (is_recorded ? recorded_bit : 0) : 0;
-    site.plan.store(kept_bit | lane | number << number_shift | product.key, std::memory_order_release);
+    site.cublas.plan.store(kept_bit | lane | number << number_shift | product.key, std::memory_order_release);
 }
 
 const Plan& interned_plan(std::uint64_t number) { return *plans[number].load(std::memory_order_acquire); }
 
-Plan make_plan(const Site& site, const Product& product, const policy::Decision& decision, const Settings& in_force) {
+Plan plan_decision(const Site& site, const Product& product, const policy::Decision& decision,
+                   const Settings& in_force) {
     const Request request{.counted = product.counted,
                           .handle_is_known = product.handle != nullptr,
                           .pointers_are_in_arrays = product.pointers_are_in_arrays,
@@ -74,8 +75,7 @@ Done done_by(const Site& site, const Plan& plan) {
     done.how = plan.change.how;
     done.applied = plan.applied;
     done.reason = plan.reason;
-    if (site.ambiguous) done.detail = "several libraries provide it, and the caller imports it from none of them";
-    if (plan.is_by_environment) done.detail = detail_of(plan);
+    done.detail = plan.is_by_environment ? detail_of(plan) : ambiguity_of(site);
     return done;
 }
 

@@ -1,4 +1,4 @@
-// What a kept plan depends on, packed into one word with the plan's number: see Site::plan.
+// The key of a kept plan, packed into one word with the plan's number: see CublasSite::plan.
 //
 //     bits 0-15   settings_change_count
 //          16-23  compute capability of the handle's device
@@ -9,8 +9,8 @@
 //          43     the algorithm allows FP16
 //          48-59  number of the plan
 //          60     a plan is kept
-//          61     the express lane is open (govern.cpp)
-//          62     and its calls are recorded
+//          61     the express lane is open (express.cpp)
+//          62     calls on the lane are recorded
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,9 @@ constexpr std::uint64_t kept_bit = std::uint64_t{1} << 60;
 constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
 constexpr std::uint64_t recorded_bit = std::uint64_t{1} << 62;
 
-/// A part that is not known, or does not fit: nothing is kept for it, and it matches nothing that is kept.
+/// The key of a part that is unknown, or does not fit. No plan is kept under it, and it matches none.
 constexpr std::uint64_t key_unknown = ~std::uint64_t{0};
 
-/// The part of a handle.
 constexpr std::uint64_t handle_key(std::int32_t compute_capability, std::int32_t math_mode) {
     const auto capability = static_cast<std::uint32_t>(compute_capability);
     const auto mode = static_cast<std::uint32_t>(math_mode);
@@ -43,7 +42,6 @@ constexpr std::uint64_t handle_key(std::int32_t compute_capability, std::int32_t
     return std::uint64_t{capability} << capability_shift | std::uint64_t{mode} << math_mode_shift;
 }
 
-/// The part of a call's own values.
 constexpr std::uint64_t call_key(std::uint8_t dtype, std::int32_t compute_type, bool algorithm_allows_fp16) {
     const auto type = static_cast<std::uint32_t>(compute_type == 0 ? 0 : compute_type - 63);
     if (dtype > 7 || type > 31) return key_unknown;

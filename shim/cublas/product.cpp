@@ -56,7 +56,7 @@ class ArgumentReader {
     bool is_wide_;
 };
 
-/// The sizes of the group with the most work; the batch counts all products.
+/// Fills in the sizes of the group with the most work; the batch counts all products.
 void describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) {
     const std::int64_t group_count = arguments.integer(Role::group_count, 0);
     if (group_count == 0) call.batch = 0;
@@ -96,18 +96,8 @@ bool is_xt(const Function& function) { return function.form == NameForm::xt; }
 }  // namespace
 
 char letter_of_operation(std::int32_t value) {
-    switch (value) {
-        case op_n:
-            return 'N';
-        case op_t:
-            return 'T';
-        case op_c:
-            return 'C';
-        case op_conjg:
-            return 'R';
-        default:
-            return '?';
-    }
+    static_assert(op_n == 0 && op_t == 1 && op_c == 2 && op_conjg == 3);
+    return value >= op_n && value <= op_conjg ? "NTCR"[value] : '?';
 }
 
 bool is_cublas_library(const LoadedObject* object) {
@@ -166,7 +156,7 @@ void describe_request(const Site& site, const Frame& frame, std::uint64_t settin
     Asked& asked = product.asked;
     asked.road = family.road;
     if (product.handle == nullptr) return;
-    asked.math_mode = program_math_mode(*product.handle, *site.library);
+    asked.math_mode = program_math_mode(*product.handle, *site.cublas.library);
     if (asked.math_mode == math_unknown) {
         product.handle = nullptr;
         return;
@@ -176,10 +166,11 @@ void describe_request(const Site& site, const Frame& frame, std::uint64_t settin
     if (arguments.has(Role::compute_type) && asked.compute_type == 0) asked.compute_type = -1;
     asked.algorithm = arguments.enumerator(Role::algorithm, gemm_default);
     asked.is_grouped = family.batching == Batching::groups;
-    asked.has_compute_type_form = site.with_compute_type != nullptr;
-    asked.has_bf16x9 = site.library->has_bf16x9();
+    asked.has_compute_type_form = site.cublas.with_compute_type != nullptr;
+    asked.has_bf16x9 = site.cublas.library->has_bf16x9();
     asked.compute_capability = product.device.compute_capability;
-    product.key = join(settings, handle_key(asked.compute_capability, asked.math_mode), site.route->key(frame));
+    product.key =
+        join(settings, handle_key(asked.compute_capability, asked.math_mode), site.cublas.route->key(frame));
 }
 
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call) {
@@ -194,7 +185,7 @@ void describe_sizes(const Site& site, const Frame& frame, const Product& product
         call.compute_capability = product.device.compute_capability;
     }
     if (function.product().batching == Batching::groups) {
-        // The library looks at the arrays only where it takes the handle for one.
+        // The library looks at the arrays only if it accepts the handle.
         if (product.handle != nullptr) describe_groups(arguments, call);
     } else {
         describe_one_size(arguments, function.product(), call);

@@ -1,6 +1,6 @@
-// dlsym, dlvsym and dlclose. A program that asks a library for `cblas_sgemm` by name goes past a preload; here it
+// dlsym, dlvsym and dlclose. A program that asks a library for `cblas_sgemm` by name goes past a preload. Here it
 // gets an entry point of ours that stands for exactly that library's function. All other names go on to the real
-// functions by a jump (entry_*.S), since those judge by their caller's address.
+// functions by a jump (entry/*.S), since those judge by their caller's address.
 //
 // Everything on the way to the real functions comes from our own reader and calls nothing outside this library:
 // sanitizer runtimes look up their own strcmp through here before it works.
@@ -15,7 +15,8 @@
 #include "shim/loader/next_definition.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/loader/slots.hpp"
-#include "shim/site.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/sites/find_site.hpp"
 #include "shim/table/functions.hpp"
 #include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
@@ -37,8 +38,8 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 
 namespace fp32shim {
 
-/// GPU-sharing layers hook dlsym too. Where we were opened later than the C library, the search goes on from the
-/// start.
+/// Looks behind us first, since GPU-sharing layers hook dlsym too. If we were opened later than the C library, the
+/// search goes on from the start.
 ElfW(Addr) next_definition(std::string_view name) {
     const link_map* own = elf::own_object();
     const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
@@ -59,12 +60,18 @@ ElfW(Addr) next_definition(std::string_view name) {
 namespace {
 
 void find_real_functions() {
-    // Who sees dlsym must see dlvsym too: aarch64 may make one store visible before the other.
+    // A thread that sees dlsym must see dlvsym too: aarch64 may make one store visible before the other.
     if (__atomic_load_n(&fp32shim_real_dlsym, __ATOMIC_ACQUIRE) != nullptr) return;
     const auto real_dlvsym = reinterpret_cast<DlvsymFunction>(next_definition("dlvsym"));
     const auto real_dlsym = reinterpret_cast<DlsymFunction>(next_definition("dlsym"));
     __atomic_store_n(&fp32shim_real_dlvsym, real_dlvsym, __ATOMIC_RELAXED);
     __atomic_store_n(&fp32shim_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
+}
+
+/// Returns the list of objects of this process's recording; nullptr: it has made none.
+record::RecordingObjects* own_objects() {
+    record::Recording* const recording = own_recording();
+    return recording != nullptr ? recording->objects() : nullptr;
 }
 
 void say_no_slot_left(const char* name) {
@@ -77,29 +84,30 @@ void say_no_slot_left(const char* name) {
     system::stderr_line(line.view());
 }
 
-/// What the program gets for what the lookup found: the address itself where it is not code of an object that we know
-/// (a data object of that name, another linker namespace, code made by another hook).
+/// Returns the answer to a lookup that found this address: an entry point, or the address itself if it is not code
+/// of a known object (a data object of that name, another linker namespace, code made by another hook).
 void* entry_point_for(const char* name, void* found) {
     const elf::Reading reading;
     if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
-        note_lookup_past();
+        note_lookup_past(own_objects());
         return found;
     }
     void* slot = slot_for(find_function(name), found);
     if (slot != nullptr) return slot;
     say_no_slot_left(name);
-    note_lookup_past();
+    note_lookup_past(own_objects());
     return found;
 }
 
-/// Another preload before us that wraps a product asks for the next one: our entry point would find that wrapper
-/// again as the provider. It gets a slot for the definition behind us instead.
+/// Returns true if RTLD_NEXT from this caller finds one of our entry points. The caller is another preload, which
+/// wraps a product; our entry point would find that wrapper again as the provider. So it gets a slot for the
+/// definition behind us instead.
 bool next_is_ours(const char* name, std::uintptr_t return_address) {
     const elf::Reading reading;
     return find_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
 }
 
-/// What a lookup that finds us first would find without us; nullptr: nothing.
+/// Returns the result of a lookup that would find us first, as it would be without us; nullptr: nothing.
 void* found_behind_us(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::Reading reading;
     const LoadedObject* caller = object_containing(return_address - 1);
@@ -112,14 +120,14 @@ void* real_lookup(void* handle, const char* name, const char* version) {
     return version == nullptr ? fp32shim_real_dlsym(handle, name) : fp32shim_real_dlvsym(handle, name, version);
 }
 
-/// `version` is nullptr for dlsym.
+/// Answers a lookup of a product's name. `version` is nullptr for dlsym.
 void* answer_lookup(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
     void* found = nullptr;
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {
         found = real_lookup(handle, name, version);
         if (found == nullptr) return nullptr;
     }
-    // RTLD_NEXT and RTLD_DEFAULT go by whoever calls the real function, which here would be us.
+    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which here would be us.
     if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {
         const std::string_view wanted = version == nullptr ? std::string_view{} : system::view(version);
         found = found_behind_us(handle, name, wanted, return_address);
@@ -160,7 +168,7 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
         if (real_dlclose == nullptr) return -1;  // no C library: cannot be
         real.store(real_dlclose, std::memory_order_relaxed);
     }
-    note_files_before_closing(handle);
+    if (record::RecordingObjects* objects = own_objects()) note_files_before_closing(*objects, handle);
     int result = 0;
     {
         const elf::Closing closing;

@@ -5,11 +5,9 @@
 
 #include <atomic>
 
-#include "shim/children/child_watch.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_object.hpp"
-#include "shim/settings.hpp"
 #include "shim/table/functions.hpp"
 #include "system/inline_text.hpp"
 
@@ -18,19 +16,12 @@ namespace {
 
 constinit std::atomic<bool> has_lookup_past{false};
 
-/// This process's recording, where it has made one.
-record::Recording* own_recording() {
-    const Settings* known = known_settings();
-    if (known == nullptr || known->recording == nullptr) return nullptr;
-    return known->recording->is_of_this_process() ? known->recording : nullptr;
-}
-
 bool is_of_the_kernel(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
 }
 
-/// Whether code at this address of the object is a stub by which it calls its own reference, which is judged by
-/// itself: all addresses of a function are that of the stub where the program is not position-independent.
+/// Returns true if code at this address is a stub by which the object calls its own reference, which is judged by
+/// itself. In a program that is not position-independent, all addresses of a function are that of the stub.
 bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     bool is_stub = false;
     for_each_product_relocation(object, [&](FunctionIndex, std::uint32_t symbol, const ElfW(Rela)&) {
@@ -40,8 +31,8 @@ bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     return is_stub;
 }
 
-/// Whether a library that was preloaded before us may go on to us: it asks for functions by name, or calls products
-/// that it does not have itself. A BLAS does neither.
+/// Returns true if a library that was preloaded before us may go on to us: it asks for functions by name, or calls
+/// products that it does not have itself. A BLAS does neither.
 bool may_go_on_to_us(const elf::Object& object) {
     bool is_wrapper = false;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) {
@@ -73,8 +64,8 @@ bool leads_past(const elf::Object& object, const ElfW(Sym) & symbol, const ElfW(
     return !is_earlier_preload(holder) || !may_go_on_to_us(elf::read_object(holder));
 }
 
-/// Whether a reference of the object to a product leads past us: it was opened RTLD_DEEPBIND, looks into itself
-/// first, or a BLAS comes before us.
+/// Returns true if a reference of the object to a product leads past us: it was opened RTLD_DEEPBIND, looks into
+/// itself first, or a BLAS comes before us.
 bool is_bound_past(const elf::Object& object) {
     bool is_past = false;
     for_each_product_relocation(object,
@@ -87,7 +78,7 @@ bool is_bound_past(const elf::Object& object) {
 
 enum class Bindings : bool { leave, check };
 
-/// Precondition: a Reading is held.
+/// Notes one file. Precondition: a Reading is held.
 void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bindings) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
@@ -95,26 +86,13 @@ void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bi
     walk.add({path, elf::build_id(map), is_past});
 }
 
-/// Precondition: a Reading is held.
+/// Notes all files. Precondition: a Reading is held.
 void note_all(record::RecordingObjects& objects, Bindings bindings) {
     record::RecordingObjects::Walk walk(objects);
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(walk, map, bindings);
     if (has_lookup_past.load(std::memory_order_relaxed)) objects.note_lookup_past();
-    // What was unloaded while this process was forked cannot be named any more.
+    // Objects that were unloaded while this process was forked cannot be named any more.
     if (!elf::list_is_whole()) objects.note_missed();
-}
-
-/// Reads, but changes nothing of what others use: products may still be called after it. All that it needs is there
-/// until the process is gone.
-__attribute__((destructor)) void note_exit() {
-    if (has_to_leave_a_recording()) settings();
-    record::Recording* recording = own_recording();
-    if (recording == nullptr) return;
-    const elf::Reading reading;
-    const std::uint64_t stamp = objects_stamp();
-    note_all(*recording->objects(), Bindings::check);
-    recording->objects()->note_complete(stamp);
-    recording->note_exit();
 }
 
 }  // namespace
@@ -128,22 +106,27 @@ void note_loaded_files(record::Recording& recording) {
     objects->note_complete(stamp);
 }
 
-void note_files_before_closing(const void* handle) {
-    record::Recording* recording = own_recording();
-    if (recording == nullptr) return;
+void note_files_before_closing(record::RecordingObjects& objects, const void* handle) {
     const elf::Reading reading;
-    // A handle of glibc's is the object's link_map. The program itself never goes.
+    // A handle of glibc's is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
     const elf::Scope scope = elf::own_scope(closed);
-    if (scope.count() == 0) return note_all(*recording->objects(), Bindings::check);
-    record::RecordingObjects::Walk walk(*recording->objects());
+    if (scope.count() == 0) return note_all(objects, Bindings::check);
+    record::RecordingObjects::Walk walk(objects);
     for (std::size_t i = 0; i < scope.count(); ++i) note(walk, scope.at(i), Bindings::check);
 }
 
-void note_lookup_past() {
+void note_files_at_exit(record::RecordingObjects& objects) {
+    const elf::Reading reading;
+    const std::uint64_t stamp = objects_stamp();
+    note_all(objects, Bindings::check);
+    objects.note_complete(stamp);
+}
+
+void note_lookup_past(record::RecordingObjects* objects) {
     has_lookup_past.store(true, std::memory_order_relaxed);
-    if (record::Recording* recording = own_recording()) recording->objects()->note_lookup_past();
+    if (objects != nullptr) objects->note_lookup_past();
 }
 
 }  // namespace fp32shim

@@ -2,8 +2,8 @@
 
 #include <iterator>
 
-#include "shim/arena.hpp"
 #include "shim/loader/elf/objects.hpp"
+#include "shim/memory/arena.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim {
@@ -37,9 +37,10 @@ LoadedObject* find_record(LoadedObject* head, const link_map* map) {
     return nullptr;
 }
 
-constinit std::atomic<std::uint32_t> walks{0};  ///< of the loader's list, to find out what is gone
+constinit std::atomic<std::uint32_t> walks{
+    0};  ///< number of walks of the loader's list that looked for unloaded objects
 
-/// The record of an object of that name that was gone, and is there again.
+/// Takes over the record of an object of that name that was gone, and is there again; nullptr: there is none.
 LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::string_view name) {
     for (LoadedObject* gone = head; gone != nullptr; gone = gone->next) {
         if (!is_same(*gone, map) || !system::equal(gone->name, name)) continue;
@@ -53,8 +54,8 @@ LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::str
     return nullptr;
 }
 
-/// Calls `visit(function, symbol)` for every product that the object has relocations against, once for those in a
-/// row.
+/// Calls `visit(function, symbol)` for every product that the object has relocations against; once for equal ones
+/// in a row.
 template <class Visit>
 void for_each_import(const elf::Object& object, Visit visit) {
     std::uint32_t previous = 0;
@@ -64,7 +65,7 @@ void for_each_import(const elf::Object& object, Visit visit) {
     });
 }
 
-/// `old` itself where the object imports just that: the table of the file whose record it took over.
+/// Reads the imports of an object. Returns `old`, the table of the file whose record it took over, if that is equal.
 const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     const elf::Object object = elf::read_object(map);
     std::int32_t count = 0;
@@ -94,8 +95,8 @@ std::uint64_t mix(std::uint64_t hash, const link_map* map) {
 
 std::uint64_t unload_stamp();
 
-/// Differs, but for a chance of one in 2^64, when an object came or went; names, since another file can be loaded at
-/// the place of one that is gone.
+/// Returns a number that differs, but for a chance of one in 2^64, when an object came or went. It covers names,
+/// since another file can be loaded at the place of one that is gone.
 std::uint64_t fingerprint_of_list() {
     std::uint64_t fingerprint = 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
@@ -111,8 +112,8 @@ LoadedObject* loaded_object(const link_map* map) {
     if (LoadedObject* known = find_record(head, map)) return known;
     const std::string_view name = elf::name_of(map);
     LoadedObject* fresh = nullptr;
-    // Looked for again whenever another thread was faster: an object that had two records would not be recognised as
-    // the one that a call comes from.
+    // The search is repeated whenever another thread was faster: an object with two records would not be
+    // recognised as a call's caller.
     for (;;) {
         if (LoadedObject* known = find_record(head, map)) return known;
         if (LoadedObject* known = take_over_record(head, map, name)) return known;
@@ -126,11 +127,11 @@ LoadedObject* loaded_object(const link_map* map) {
 
 namespace {
 
-// The objects that call sites lay in lately, by address. An entry holds while all that was unloaded is noticed.
+// The objects that contained call sites lately, by address. An entry holds while every unload is noticed.
 constexpr std::size_t region_size = 1 << 16;
 constinit std::atomic<LoadedObject*> recent_objects[64]{};
 
-constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< the unload_stamp() up to which records are right
+constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< unload_stamp() of the last complete walk
 
 }  // namespace
 
@@ -177,7 +178,7 @@ bool notice_unloaded_objects() {
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }
     }
-    // Stored last: until then other threads, too, find out for themselves.
+    // Stored last: until then other threads, too, walk the list themselves.
     noticed_unloads.store(stamp, std::memory_order_release);
     return any;
 }
@@ -197,8 +198,9 @@ void search_loader_counts() {
     was_searched.store(true, std::memory_order_release);
 }
 
-/// Another number than before when objects were unloaded since; never 0. Two loads where the loader's counts are
-/// known: what it ever added, less what is there. A walk over its list else, and then additions count too.
+/// Returns another number than before if objects were unloaded since; never 0. Two loads if the loader's counts
+/// are known: objects ever added, less those that are there. Otherwise a walk over its list, and then additions
+/// count too.
 std::uint64_t unload_stamp() {
     search_loader_counts();
     const std::uint64_t adds = quick_objects_stamp();

@@ -1,9 +1,8 @@
-// What the shim remembers about a loaded object: its name, what it imports of the table, how wide its integers are.
+// The record of a loaded object: its name, its imports of the table, the width of its integers.
 //
 // An object is known by its link_map, base, dynamic section and name together, since the loader reuses each of them.
-// When it is gone, its record is marked and stays: whoever still holds it can see that. The same file, loaded again
-// at the same place, takes its record over, so that a program which loads and unloads a plugin for ever does not
-// grow.
+// When it is gone, its record is marked and stays, for sites that still refer to it. The same file, loaded again at
+// the same place, takes its record over, so that a program which loads and unloads a plugin for ever does not grow.
 #pragma once
 
 #include <link.h>
@@ -17,12 +16,11 @@
 
 namespace fp32shim {
 
-/// Width of a library's integer arguments.
 enum class IntegerWidth : std::int8_t { not_probed = 0, bits32 = 32, bits64 = 64, unknown = -1 };
 
 struct ImportTable;
 
-/// Never freed. `map` may only be read through while `loaded`.
+/// A loaded object. Never freed. `map` may only be read through while `loaded`.
 struct LoadedObject {
     const link_map* map;
     ElfW(Addr) base;
@@ -30,23 +28,25 @@ struct LoadedObject {
     std::string_view name;  ///< base name of its file
     std::atomic<bool> loaded{true};
     std::atomic<IntegerWidth> width{IntegerWidth::not_probed};
-    std::atomic<std::uint32_t> loads{0};  ///< how often its file was loaded again, and this record taken over
-    std::atomic<const ImportTable*> imports{nullptr};  ///< read on first question
-    std::atomic<bool> imports_are_old{false};          ///< of the file whose record was taken over: to be read again
-    std::atomic<bool> calls_back{false};               ///< it was seen to multiply by calling our entry points
-    std::atomic<std::uint32_t> stamp{0};               ///< the last walk of the loader's list that met it
+    std::atomic<std::uint32_t> loads{
+        0};  ///< number of times that its file was loaded again, and this record taken over
+    std::atomic<const ImportTable*> imports{nullptr};  ///< read when first asked for
+    std::atomic<bool> imports_are_old{
+        false};  ///< imports are of the file whose record was taken over, and have to be read again
+    std::atomic<bool> calls_back{false};  ///< library was seen to multiply by calling our entry points
+    std::atomic<std::uint32_t> stamp{0};  ///< last walk of the loader's list that met it
     LoadedObject* next = nullptr;
 };
 
-/// The record of an object in the loader's list, made on first use. Thread-safe, lock-free.
+/// Returns the record of an object in the loader's list, made on first use. Thread-safe, lock-free.
 LoadedObject* loaded_object(const link_map* map);
 
-/// The record of the object that contains this address; nullptr for code outside every object.
+/// Returns the record of the object that contains this address; nullptr for code outside every object.
 LoadedObject* object_containing(std::uintptr_t address);
 
-/// The symbol number, in the object's own symbol table, of its import of `function`; -1 when it has none. An object
-/// imports a name when it has a relocation against it, also where it defines the name itself (PyPI's torch calls its
-/// own `sgemm_` through its procedure linkage table). The first question reads all its relocations.
+/// Returns the number, in the object's own symbol table, of its import of `function`, or -1. An object imports a
+/// name if it has a relocation against it, also where it defines the name itself (PyPI's torch calls its own
+/// `sgemm_` through its procedure linkage table). The first question reads all its relocations.
 std::int32_t import_of(LoadedObject& object, FunctionIndex function);
 
 /// Calls `visit(function, symbol, relocation)` for every relocation of the object against a name of the table;
@@ -61,23 +61,21 @@ void for_each_product_relocation(const elf::Object& object, Visit visit) {
     });
 }
 
-/// Marks the records of objects that are no longer in the loader's list. Returns whether there were any. Two loads
-/// where nothing was unloaded since the last time, past our dlclose either.
+/// Marks the records of objects that are no longer in the loader's list. Returns true if there were any. Costs two
+/// loads if nothing was unloaded since the last time, even past our dlclose.
 bool notice_unloaded_objects();
 
-/// Another number than before when objects were added since; never 0. Cheap, but where the loader's count could not
-/// be found: then it differs also where objects were unloaded. Precondition: a Reading is held.
+/// Returns another number than before if objects were added since; never 0. Cheap, unless the loader's count could
+/// not be found: then the number differs also if objects were unloaded. Precondition: a Reading is held.
 std::uint64_t objects_stamp();
 
-extern std::atomic<const std::uint64_t*> loader_adds;  ///< of elf::find_loader_counts(), once that was asked for
+extern std::atomic<const std::uint64_t*>
+    loader_adds;  ///< loader's count of objects, once elf::find_loader_counts() was asked for it
 
-/// The same number, without precondition and from two loads; 0: it is not known.
+/// Returns objects_stamp() by two loads, without its precondition; 0: it is not known.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {
     const std::uint64_t* adds = loader_adds.load(std::memory_order_acquire);
     return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);
 }
-
-/// Asks a library once how wide its integers are, by a level-1 routine that behaves differently for each width.
-IntegerWidth integer_width(LoadedObject& library, const Function& function);
 
 }  // namespace fp32shim

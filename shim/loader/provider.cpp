@@ -6,12 +6,11 @@
 namespace fp32shim {
 namespace {
 
-/// This library, or another copy of it: never a provider.
+/// Returns true for this library or another copy of it, which is never a provider.
 bool is_shim(const elf::Object& object) {
     return object.map == elf::own_object() || elf::find_definition(object, "fp32shim_abi_version", {}) != nullptr;
 }
 
-/// The binding to this object's definition, if it has one.
 Binding bind_to(const link_map* map, std::string_view name, std::string_view version) {
     const elf::Object object = elf::read_object(map);
     const ElfW(Sym)* symbol = elf::find_definition(object, name, version);
@@ -19,8 +18,8 @@ Binding bind_to(const link_map* map, std::string_view name, std::string_view ver
     return {loaded_object(map), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
 }
 
-/// Whether `earlier` comes before `later` in load order, or is the same. Goes on from both at once: a plugin is near
-/// the end of a list that may have thousands.
+/// Returns true if `earlier` comes before `later` in load order, or is the same. Goes on from both at once: a
+/// plugin is near the end of a list that may have thousands.
 bool is_loaded_before(const link_map* earlier, const link_map* later) {
     const link_map* behind_later = later;
     for (const link_map* map = earlier; map != nullptr; map = map->l_next) {
@@ -31,7 +30,7 @@ bool is_loaded_before(const link_map* earlier, const link_map* later) {
     return false;
 }
 
-/// Searches a scope; with `bound`, only objects that were loaded before it.
+/// Searches a scope; with `bound`, only objects that were loaded before that.
 Binding search(elf::Scope scope, std::string_view name, std::string_view version, const link_map* bound = nullptr) {
     for (std::size_t i = 0; i < scope.count(); ++i) {
         if (bound != nullptr && !is_loaded_before(scope.at(i), bound)) continue;
@@ -52,13 +51,12 @@ Binding search_in_load_order(std::string_view name, std::string_view version) {
     return {};
 }
 
-/// What a reference in `caller` binds to.
 Binding search_scopes_of(const link_map* caller, std::string_view name, std::string_view version) {
     const elf::Scope global = elf::global_scope();
     if (global.count() == 0) return search_in_load_order(name, version);
-    // References are bound when an object is loaded. What was opened RTLD_GLOBAL later was not there yet, and counts
-    // only where nothing else has the name (lazy binding). Objects that are in the global scope themselves have their
-    // own dependencies there, which come later in load order.
+    // References are bound when an object is loaded. An object that was opened RTLD_GLOBAL later was not there
+    // yet, and counts only if nothing else has the name (lazy binding). Objects that are in the global scope
+    // themselves have their own dependencies there, which come later in load order.
     const link_map* bound = includes(global, caller) ? nullptr : caller;
     if (const Binding found = search(global, name, version, bound); found.address != nullptr) return found;
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
@@ -74,7 +72,7 @@ Binding bind_import(const LoadedObject& importer, std::int32_t symbol, FunctionI
     return search_scopes_of(importer.map, functions[function].name, version.name);
 }
 
-/// Whether some root that was opened has both objects in its scope.
+/// Returns true if a root that was opened has both objects in its scope.
 bool share_a_scope(const link_map* left, const link_map* right) {
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
         const elf::Scope scope = elf::own_scope(root);
@@ -83,8 +81,8 @@ bool share_a_scope(const link_map* left, const link_map* right) {
     return false;
 }
 
-/// What all importers of the function share: those that were brought in together with the caller, else all. The
-/// function came to the caller from one of them, as a pointer or by a tail call.
+/// Returns the binding that all importers of the function share: those that were brought in together with the
+/// caller, else all. The function came to the caller from one of them, as a pointer or by a tail call.
 Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
     const link_map* own = elf::own_object();
     Binding shared;

@@ -1,7 +1,7 @@
-// Which library a call must reach: the one that the caller would have bound to without the shim.
+// The provider of a call: the library that the caller would have bound to without the shim.
 //
 // RTLD_NEXT is not the answer: it sees only the global scope, so it returns NULL for every extension module that
-// Python opens RTLD_LOCAL, and it picks the wrong library where two versions of one are loaded.
+// Python opens RTLD_LOCAL, and it picks the wrong library if two versions of one are loaded.
 #pragma once
 
 #include <link.h>
@@ -15,7 +15,6 @@
 
 namespace fp32shim {
 
-/// Where a call goes.
 struct Binding {
     LoadedObject* provider = nullptr;  ///< nullptr: no library provides the function
     void* address = nullptr;
@@ -23,27 +22,28 @@ struct Binding {
     bool ambiguous = false;     ///< the caller does not import the name, and importers bind to different libraries
 };
 
-/// What a call from `caller` (nullptr: code outside every object) to this function binds to:
-/// the global scope first, then the scopes of the roots that brought the caller in, in load order, by the symbol
-/// version that the caller's import names. A caller that does not import the name (a tail call through a wrapper, a
-/// function pointer, JIT code) gets the provider that all importers share.
-/// Never one of our own entries. Thread-safe; takes no lock; calls nothing of the loader.
+/// Returns the binding of a call from `caller` (nullptr: code outside every object) to this function. Searches the
+/// global scope first, then the scopes of the roots that brought the caller in, in load order, by the symbol
+/// version that the caller's import names. A caller that does not import the name (a tail call through a wrapper,
+/// a function pointer, JIT code) gets the provider that all importers share. Never returns one of our own entries.
+/// Thread-safe; takes no lock; calls nothing of the loader.
 Binding find_binding(LoadedObject* caller, FunctionIndex function);
 
-/// What dlsym with RTLD_DEFAULT from `caller` finds, ourselves left out.
+/// Returns the result of dlsym with RTLD_DEFAULT from `caller`, ourselves left out.
 Binding find_default(const LoadedObject* caller, std::string_view name, std::string_view version);
 
-/// What dlsym on this handle of dlopen finds, ourselves left out. A handle of glibc's is the object's link_map.
+/// Returns the result of dlsym on this handle of dlopen, ourselves left out. A handle of glibc's is the object's
+/// link_map.
 Binding find_in_handle(const void* handle, std::string_view name, std::string_view version);
 
-/// What dlsym with RTLD_NEXT from `caller` would find behind us.
+/// The result of dlsym with RTLD_NEXT.
 struct NextDefinition {
-    bool is_ours = false;     ///< the loader's own answer would be one of our entry points
-    void* address = nullptr;  ///< the definition behind ours; nullptr: there is none
+    bool is_ours = false;     ///< true: the loader's own answer would be one of our entry points
+    void* address = nullptr;  ///< definition behind ours; nullptr: there is none
 };
 NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version);
 
-/// The function of that name in this library alone, or nullptr. Precondition: it is loaded.
+/// Returns the function of that name in this library alone, or nullptr. Precondition: it is loaded.
 void* find_in(const LoadedObject& library, std::string_view name);
 
 }  // namespace fp32shim

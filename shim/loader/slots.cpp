@@ -11,8 +11,8 @@
 namespace fp32shim {
 namespace {
 
-/// `address` is stored last when a slot is taken. A slot whose library was unloaded may be taken anew; until then it
-/// keeps its address, so that a program which calls it all the same gets what it would get without us.
+/// One slot. `address` is stored last when it is taken. A slot whose library was unloaded may be taken again;
+/// until then it keeps its address, so that a program which still calls it gets the same result as without us.
 struct Slot {
     std::atomic<void*> address;
     std::atomic<FunctionIndex> function;

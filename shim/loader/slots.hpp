@@ -7,7 +7,7 @@
 
 namespace fp32shim {
 
-/// The slot's entry point for this function at this address, the same one each time; nullptr when none is left.
+/// Returns the entry point for this function at this address, the same one each time; nullptr if none is left.
 /// Thread-safe, lock-free.
 void* slot_for(FunctionIndex function, void* address);
 
@@ -15,11 +15,7 @@ struct SlotBinding {
     FunctionIndex function;
     void* address;
 };
-
-/// What the slot with this entry index stands for.
 SlotBinding slot_binding(EntryIndex entry);
-
-/// Gives back the slots whose library is no longer loaded.
 void forget_unloaded_slots();
 
 }  // namespace fp32shim

@@ -92,6 +92,15 @@ def test_the_columns_of_the_report_are_the_keys_of_a_row(folder):
     assert all(f"`{name}`" in page for name in COUNTS)
 
 
+def test_the_fields_of_decisions_are_those_of_the_table_with_its_types():
+    table = (shim.ROOT / "record/decision_fields.def").read_text()
+    fields = re.findall(r"^(?:DECISION|CALL)_FIELD\((\w+), [\w.]+, (\w+)", table, flags=re.MULTILINE)
+    types = {key: "integer" if kind in ("size", "integer") else "string" for key, kind in fields}
+    rows = [line.split("|") for line in section("log-format.md", "### `decision`").splitlines() if line.startswith("| `")]
+    written = {key: row[2].strip() for row in rows for key in re.findall(r"`(\w+)`", row[1]) if key in DECISION}
+    assert list(types) == DECISION and types == written
+
+
 def test_the_codes_of_reasons_are_those_of_the_table_in_its_order():
     table = re.findall(r"^REASON\((\d+), (\w+),", (shim.ROOT / "policy/reasons.def").read_text(), flags=re.MULTILINE)
     codes = [code for _, code in table]

@@ -1,9 +1,8 @@
-// The argument checks of the BLAS and CBLAS reference. Where implementations differ the stricter one holds: a call
-// that fails here is forwarded untouched, and the library says what it thinks of it.
+#include "shim/blas/emulate/arguments.hpp"
+
 #include <algorithm>
 #include <string_view>
 
-#include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/operand.hpp"
 
 namespace fp32shim::blas {
@@ -81,7 +80,7 @@ bool multiplies(const Level3& product) {
     const Matrix b = operand_b(product);
     if (a.rows == 0 || a.columns == 0) return false;
     if (has_b(product.operation) && (b.rows == 0 || b.columns == 0 || b.data == nullptr)) return false;
-    // A call without these would end in the library: let it end there.
+    // A call without these crashes in the library, as it would without the shim.
     const bool updates_c = !is_triangular(product.operation);
     if (updates_c && (product.c == nullptr || product.beta == nullptr)) return false;
     return product.alpha != nullptr && a.data != nullptr && !is_zero(product);

@@ -9,11 +9,11 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Streamed panels need not be wider: the library packs a kept panel anew for each of them, and at this width that
-/// costs little beside the product.
+/// Width beyond which wider streamed panels gain little. The library packs a kept panel again for each of them; at
+/// this width that costs little beside the product.
 constexpr std::int64_t ample_width = 256;
 
-/// The largest count in [1, most] with bytes(count) <= limit, or 0. `bytes` does not fall.
+/// Returns the largest count in [1, most] with bytes(count) <= limit, or 0. `bytes` does not fall.
 template <typename Bytes>
 std::int64_t largest_fit(std::int64_t most, std::size_t limit, Bytes bytes) {
     std::int64_t fits = 0;
@@ -47,9 +47,9 @@ void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
 
 // --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
 
-/// Each panel of one factor is kept while all panels of the other are streamed past it.
+/// A plan that keeps each panel of one factor while all panels of the other are streamed past it.
 struct GemmPlan {
-    std::int64_t kept = 0;  ///< panel widths; 0: not even single rows and columns fit
+    std::int64_t kept = 0;  ///< width of kept panels; 0: not even single rows and columns fit
     std::int64_t streamed = 0;
     double rounded_elements = 0;
 };
@@ -71,7 +71,7 @@ GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit
     return plan;
 }
 
-/// `call`: a gemm with everything in place but the operands, the sizes of the block and C.
+/// Runs a gemm in blocks. `call` has everything but the operands, the sizes of the block, and C.
 EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& right, Routine routine,
                                const Blocking& blocking) {
     const GemmPlan keeping_left = plan_gemm(left, right, blocking.scratch_limit);
@@ -116,7 +116,7 @@ Factor right_factor(const Level3& product) {
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
 
-/// What the rectangle of C beside the diagonal is made of: one gemm per term. Scalars are complex, since gemm's are
+/// One gemm of those that make up the rectangle of C beside the diagonal. Scalars are complex: gemm's are, also
 /// where herk's and her2k's are real.
 struct Term {
     Factor left;
@@ -128,7 +128,7 @@ struct Term {
 struct Terms {
     std::array<Term, 2> of{};
     int count = 1;
-    /// The right factors are the left ones, in reverse order: their panels on the diagonal are there already.
+    /// True if the right factors are the left ones, in reverse order: their panels on the diagonal are there already.
     bool same_factors = true;
     char trans_a = 'N';
     char trans_b = 'N';
@@ -166,8 +166,8 @@ Terms terms_of(const Level3& product) {
     return terms;
 }
 
-/// Left panels of `kept` rows of C are kept while right panels of `streamed` columns pass. `kept` is a multiple of
-/// `streamed`, so that a streamed panel is either on the diagonal of the kept one or beside it.
+/// A plan that keeps left panels of `kept` rows of C while right panels of `streamed` columns pass. `kept` is a
+/// multiple of `streamed`, so that a streamed panel is either on the diagonal of the kept one or beside it.
 struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
@@ -209,7 +209,7 @@ struct Span {
 
 using Panels = std::array<Factor, 2>;
 
-/// The block of C on the diagonal: the program's own routine on panels of its operands.
+/// Computes a block of C on the diagonal by the program's own routine on panels of its operands.
 void call_diagonal(const Level3& product, const Panels& left, const Panels& right, Span span, Routine same) {
     Level3 call = product;
     call.n = span.count();
@@ -297,8 +297,8 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
 
 // --- symm, hemm and trmm out of place: A is square and of one side, the rest of B and C is independent ---
 
-/// A is kept whole and B streamed past it, through the program's own routine. scratch_limit: does not fit with panels
-/// of B of at least `least` rows or columns.
+/// Keeps A whole and streams B past it, through the program's own routine. Returns scratch_limit if there is no
+/// room for panels of B of at least `least` rows or columns.
 EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const Blocking& blocking) {
     const Matrix a = operand_a(product);
     const Factor b{operand_b(product), product.side == 'R'};
@@ -324,7 +324,7 @@ EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const 
     return EmulationResult::done;
 }
 
-/// The symmetric factor's panels are filled in and multiplied as any other's.
+/// Runs a product with a symmetric factor as a gemm: that factor's panels are filled in.
 EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
     const bool a_is_left = product.side == 'L';
     const Factor a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm};

@@ -1,5 +1,5 @@
-// Products whose rounded operands exceed the scratch limit, in blocks of C: panels of the operands that have the full
-// summed dimension k, since splitting k would change how a sum is rounded.
+// Products in blocks of C, for operands whose rounded copies exceed the scratch limit. Panels of the operands have
+// the full summed dimension k, since splitting k would change how a sum is rounded.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct Blocking {
     std::size_t scratch_limit;
 };
 
-/// Any operation but trsm and trmm in place. Nothing is called or written unless all of it will be.
+/// Runs a product in blocks. Precondition: neither trsm nor trmm in place. Calls and writes nothing unless all of
+/// it will be done.
 EmulationResult emulate_in_blocks(const Level3& product, const Blocking& blocking);
 
 }  // namespace fp32shim::blas

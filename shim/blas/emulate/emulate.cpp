@@ -7,7 +7,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// B is input and output: it is rounded where it stands, last of all, when nothing can fail any more.
+/// Runs a trmm in place. B is input and output, so it is rounded where it stands, last of all, when nothing can
+/// fail any more.
 EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kernel, Routine same,
                                       std::size_t scratch_limit) {
     const Matrix a = operand_a(product);

@@ -1,6 +1,6 @@
-// The CPU preview: the same product on operands that were rounded to TF32 or BF16 first.
-// Products of rounded operands are exact in float32, so the provider's own float32 routine on them previews what
-// a tensor core would do. C is never rounded and k is never split.
+// The CPU preview: the same product on operands that were rounded to TF32 or BF16 first. Products of rounded
+// operands are exact in float32, so the provider's own float32 routine on them previews a tensor core. C is never
+// rounded and k is never split.
 #pragma once
 
 #include <cstddef>
@@ -12,32 +12,27 @@ namespace fp32shim::blas {
 
 enum class OperandRounding : std::uint8_t { tf32_away, tf32_even, tf32_truncate, bf16_even };
 
-/// Rounds `count` floats from `from` to `to`; the two may be the same. NaN stays NaN, infinities stay, finite
-/// values beyond the largest finite one of the format become infinite, as on the GPU; cut off, they stay finite.
-/// Dispatches at run time to AVX-512, AVX2, NEON or plain code. Thread-safe, allocates nothing, no libc call.
+/// Rounds `count` floats from `from` to `to`, which may be the same. NaN stays NaN, infinities stay. Finite values
+/// beyond the largest finite one of the format become infinite, as on the GPU; under tf32_truncate they stay
+/// finite. Dispatches at run time to AVX-512, AVX2, NEON or plain code. Thread-safe, allocates nothing, calls
+/// nothing of libc.
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding);
 
-/// Calls one routine of the provider with these arguments.
+/// A routine of the provider that is called with arguments by role.
 struct Routine {
     void (*call)(void* context, const Level3& product) = nullptr;  ///< nullptr: the provider has none
     void* context = nullptr;
 };
 
-/// Whether the arguments satisfy the checks of the BLAS reference (what would make `xerbla` speak fails here).
-bool arguments_are_valid(const Level3& product);
-
-/// Whether the product multiplies anything: no zero size and alpha not zero.
-bool multiplies(const Level3& product);
-
 enum class EmulationResult : std::uint8_t {
     done,
-    scratch_limit,  ///< the operands do not fit, even in blocks; nothing was called or written
+    scratch_limit,  ///< operands do not fit, even in blocks; nothing was called or written
 };
 
-/// Runs `product` through `same` (the routine that the program called) on rounded copies of its operands, or in
-/// blocks of C through `same` and `gemm` where the copies would exceed `scratch_limit` bytes. `gemm` is the
-/// provider's gemm of the same dtype, in the same calling convention: it is called in the layout of `product`. B of a
-/// trmm in place is rounded where it stands, just before the call. Precondition: arguments_are_valid(product) &&
+/// Runs `product` through `same` (the routine that the program called) on rounded copies of its operands. Where the
+/// copies would exceed `scratch_limit` bytes, runs it in blocks of C through `same` and `gemm`. `gemm` is the
+/// provider's gemm of the same dtype and calling convention; it is called in the layout of `product`. B of a trmm in
+/// place is rounded where it stands, just before the call. Precondition: arguments_are_valid(product) &&
 /// multiplies(product) && operation != trsm. Thread-safe: scratch memory is per thread, kept for the next call, never
 /// more than about `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate
 /// while this thread does. errno may change.

@@ -1,5 +1,5 @@
-// One level-3 BLAS product, its arguments by role instead of by position: what `describe` makes of a call,
-// and what the emulation works on. Operands as the BLAS reference names them.
+// One level-3 BLAS product, its arguments by role instead of by position: the result of `describe`, and the input
+// of the emulation. Operands as the BLAS reference names them.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace fp32shim::blas {
 
-/// Where a role does not exist for an operation its field is 0 (characters: '\0').
-/// Characters are upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one).
-/// Pointers belong to the program; `c` is written by the library only.
+/// The arguments of a product. A role that its operation does not have is 0 (characters: '\0'). Characters are
+/// upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one). Pointers belong to
+/// the program; only the library writes `c`.
 struct Level3 {
     Operation operation = Operation::gemm;
     bool is_complex = false;  ///< complex64 elements: pairs of float32

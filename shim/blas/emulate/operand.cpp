@@ -11,9 +11,9 @@ Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int
     return {static_cast<const float*>(data), rows, columns, ld, product.row_major, product.is_complex ? 2 : 1};
 }
 
-/// The leading dimension of a copy with this inner size: columns start on cache lines, and not all in the same cache
-/// sets, which happens when they are a multiple of 4096 bytes apart. Short columns are packed: padding them would
-/// cost more memory traffic than it saves.
+/// Returns the leading dimension of a copy with this inner size. Columns start on cache lines, and not all in the
+/// same cache sets, which happens when they are a multiple of 4096 bytes apart. Short columns are packed: padding
+/// them would cost more memory traffic than it saves.
 std::int64_t copy_ld(std::int64_t inner, int width) {
     constexpr std::int64_t shortest_padded = 64;
     constexpr std::int64_t longest_padded = std::int64_t{1} << 30;  // beyond, padding may not fit a 32-bit interface
@@ -31,17 +31,17 @@ struct Range {
     std::int64_t end;
 };
 
-/// Whether the stored part has the elements with inner <= outer; else those with inner >= outer.
+/// Returns true if the stored part has the elements with inner <= outer; false if it has those with inner >= outer.
 bool inner_up_to_outer(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
-/// The inner indices that the stored part has at this outer index.
 Range stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
     if (part == Part::whole) return {0, matrix.inner()};
     if (inner_up_to_outer(matrix, part)) return {0, std::min(outer + 1, matrix.inner())};
     return {std::min(outer, matrix.inner()), matrix.inner()};
 }
 
-/// Elements [begin, end) along the inner dimension at `outer`, read from their mirror images across the diagonal.
+/// Fills in the elements [begin, end) along the inner dimension at `outer`, from their mirror images across the
+/// diagonal.
 void mirror(const Factor& factor, Range range, std::int64_t outer, float* to) {
     const Matrix& from = factor.stored;
     const std::int64_t step = from.ld * from.width;

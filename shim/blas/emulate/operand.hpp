@@ -1,5 +1,5 @@
-// Where the operands of a product lie, and rounded copies of them or of parts of them.
-// Sizes are in elements of the product's dtype, of which a complex one is two floats.
+// The operands of a product in memory, and rounded copies of them or of parts of them. Sizes are in elements of
+// the product's dtype; a complex element is two floats.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace fp32shim::blas {
 
-/// A matrix as it is stored. Element (inner i, outer j) is at data + (i + j ld) width: `inner` runs along the leading
+/// A matrix in memory. Element (inner i, outer j) is at data + (i + j ld) width: `inner` runs along the leading
 /// dimension, over rows in column-major order and over columns in row-major order.
 struct Matrix {
     const float* data = nullptr;
@@ -28,35 +28,32 @@ struct Matrix {
     Matrix block(std::int64_t row, std::int64_t column, std::int64_t row_count, std::int64_t column_count) const {
         return {at(row, column), row_count, column_count, ld, row_major, width};
     }
-    /// The same region of memory, read the same way.
     bool operator==(const Matrix&) const = default;
 };
 
-/// The stored shapes of the product's operands. B of a rank-k update is empty, and so is C of a product in place.
+/// Returns the stored shape of an operand. B of a rank-k update is empty, and so is C of a product in place.
 Matrix operand_a(const Level3& product);
 Matrix operand_b(const Level3& product);
 Matrix operand_c(const Level3& product);
 
-/// Which part of a square operand the routine reads.
+/// The part of a square operand that the routine reads.
 enum class Part : std::uint8_t { whole, upper, lower };
 Part part_of_a(const Level3& product);
 
-/// Bytes that a rounded copy of the matrix needs, a multiple of 64; SIZE_MAX where the number does not fit.
+/// Returns the bytes that a rounded copy of the matrix needs, a multiple of 64; SIZE_MAX on overflow.
 std::size_t copy_bytes(const Matrix& matrix);
 
-/// Rounds `from` into `to`, which has room for copy_bytes(from). Nothing outside `part` is read, and what the copy
-/// has there is undefined.
+/// Rounds `from` into `to`, which has room for copy_bytes(from). Reads nothing outside `part`; the copy is
+/// undefined there.
 Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel kernel);
-
-/// Rounds the matrix where it stands.
 void round_in_place(const Matrix& matrix, RoundingKernel kernel);
 
-/// An operand that is cut along one dimension, the one that it shares with C: op(A) along its rows, op(B) along its
+/// An operand that is cut along the dimension that it shares with C: op(A) along its rows, op(B) along its
 /// columns. A panel has the full summed dimension.
 struct Factor {
     Matrix stored;
-    bool cut_rows = true;     ///< along the rows of the stored matrix; else along its columns
-    Part part = Part::whole;  ///< of a symmetric or Hermitian factor: the part that is stored
+    bool cut_rows = true;     ///< cut along the rows of the stored matrix; else along its columns
+    Part part = Part::whole;  ///< the stored part of a symmetric or Hermitian factor
     bool hermitian = false;
 
     std::int64_t length() const { return cut_rows ? stored.rows : stored.columns; }
@@ -67,7 +64,7 @@ struct Factor {
 
 std::size_t panel_bytes(const Factor& factor, std::int64_t count);
 
-/// A rounded copy of one panel, complete: of a symmetric factor the part that is not stored is filled in.
+/// Returns a rounded copy of one panel. The part of a symmetric factor that is not stored is filled in.
 Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to, RoundingKernel kernel);
 
 }  // namespace fp32shim::blas

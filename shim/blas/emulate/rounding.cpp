@@ -90,7 +90,7 @@ template <OperandRounding rounding>
 __attribute__((target("avx512f"))) void round_avx512(const float* from, float* to, std::size_t count) {
     std::size_t i = 0;
     for (; i + 16 <= count; i += 16) _mm512_storeu_si512(to + i, rounded<rounding>(_mm512_loadu_si512(from + i)));
-    // A masked load does not touch what it leaves out, not even where that page does not exist.
+    // A masked load does not touch the elements that it leaves out, not even on a page that does not exist.
     const auto rest = static_cast<__mmask16>((1U << (count - i)) - 1);
     if (rest != 0)
         _mm512_mask_storeu_epi32(to + i, rest, rounded<rounding>(_mm512_maskz_loadu_epi32(rest, from + i)));
@@ -148,17 +148,10 @@ RoundingKernel kernel_for(InstructionSet set) {
 }  // namespace
 
 RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set) {
-    switch (rounding) {
-        case OperandRounding::tf32_away:
-            return kernel_for<OperandRounding::tf32_away>(set);
-        case OperandRounding::tf32_even:
-            return kernel_for<OperandRounding::tf32_even>(set);
-        case OperandRounding::tf32_truncate:
-            return kernel_for<OperandRounding::tf32_truncate>(set);
-        case OperandRounding::bf16_even:
-            break;
-    }
-    return kernel_for<OperandRounding::bf16_even>(set);
+    constexpr RoundingKernel (*kernels[])(InstructionSet) = {
+        kernel_for<OperandRounding::tf32_away>, kernel_for<OperandRounding::tf32_even>,
+        kernel_for<OperandRounding::tf32_truncate>, kernel_for<OperandRounding::bf16_even>};
+    return kernels[static_cast<std::size_t>(rounding)](set);
 }
 
 RoundingKernel best_rounding_kernel(OperandRounding rounding) {

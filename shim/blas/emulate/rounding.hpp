@@ -1,4 +1,4 @@
-// The loops behind `round_operand`, one per instruction set: emulate.cpp takes the best once per call, tests take
+// The loops behind `round_operand`, one per instruction set. emulate.cpp takes the best once per call, tests take
 // each.
 #pragma once
 
@@ -11,13 +11,11 @@ namespace fp32shim::blas {
 
 enum class InstructionSet : std::uint8_t { plain, avx2, avx512, neon };
 
-/// `from` and `to` are the same or do not overlap; neither needs any alignment.
+/// Rounds `count` floats. `from` and `to` are the same or do not overlap; neither needs any alignment.
 using RoundingKernel = void (*)(const float* from, float* to, std::size_t count);
 
-/// nullptr: this processor, or this build, does not have the instruction set. Thread-safe.
+/// Returns the loop for an instruction set; nullptr if this processor, or this build, does not have it. Thread-safe.
 RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set);
-
-/// The fastest kernel that this processor has. Thread-safe.
 RoundingKernel best_rounding_kernel(OperandRounding rounding);
 
 }  // namespace fp32shim::blas

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_unit = std::size_t{64} << 10;
 
-/// Lives in a page of its own and never moves, so that a signal handler may look at it at any time.
-/// Invariant: only who turned `taken` from false to true reads or writes the rest.
+/// The memory that a thread keeps. Lives in a page of its own and never moves, so that a signal handler may look
+/// at it at any time. Invariant: only the owner, who turned `taken` from false to true, reads or writes the rest.
 struct ThreadBlock {
     std::atomic<bool> taken{false};
     void* memory = nullptr;
@@ -32,8 +32,8 @@ void* map(std::size_t bytes) {
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/// Memory in huge pages where the system gives them on request: routines walk across columns, and one column of a
-/// large operand fills a small page. Precondition: bytes is a multiple of huge_page.
+/// Maps memory in huge pages if the system gives them on request: routines walk across columns, and one column of
+/// a large operand fills a small page. Precondition: bytes is a multiple of huge_page.
 void* map_huge(std::size_t bytes) {
     auto* const mapped = static_cast<char*>(map(bytes + huge_page));
     if (mapped == nullptr) return nullptr;
@@ -54,7 +54,7 @@ void release_at_thread_exit(void* value) {
 
 constinit std::atomic<std::int64_t> release_key{-1};
 
-/// The key whose destructor releases a thread's block, or -1 where the process has no key left.
+/// Returns the key whose destructor releases a thread's block, or -1 if the process has no key left.
 std::int64_t key_of_release() {
     std::int64_t key = release_key.load(std::memory_order_acquire);
     if (key >= 0) return key;
@@ -65,7 +65,7 @@ std::int64_t key_of_release() {
     return key;
 }
 
-/// This thread's block, made on first use, or nullptr where there is no memory or nobody would release it.
+/// Returns this thread's block, made on first use, or nullptr if there is no memory or nobody would release it.
 ThreadBlock* own_block() {
     if (thread_block != nullptr) return thread_block;
     const std::int64_t key = key_of_release();

@@ -1,6 +1,6 @@
-// Memory for rounded copies: one block per thread, kept for the thread's next call.
-// Neither malloc nor a destructor is involved: a signal handler may multiply, and a routine may leave by longjmp. A
-// thread that left so, without giving its block back, keeps working: each later call of it maps memory for itself.
+// Memory for rounded copies: one block per thread, kept for the thread's next call. Uses neither malloc nor a
+// destructor: a signal handler may multiply, and a routine may leave by longjmp. A thread that left so, without
+// giving its block back, keeps working: each later call of it maps memory for itself.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@ namespace fp32shim::blas {
 
 struct Scratch {
     float* data = nullptr;  ///< aligned to 64 bytes, contents undefined; nullptr: there is no memory
-    std::size_t bytes = 0;  ///< at least what was asked for
-    bool kept = false;      ///< the thread's own block; else a mapping for this call alone
+    std::size_t bytes = 0;  ///< at least the size that was asked for
+    bool kept = false;      ///< true: the thread's own block; false: a mapping for this call alone
 };
 
-/// `limit` bounds how far the thread's block grows ahead of need. Precondition: 0 < bytes <= limit.
-/// A second call before give_back (a signal handler that multiplies) gets other memory.
+/// Takes memory for one call. `limit` bounds how far the thread's block grows ahead of need. A second call before
+/// give_back (a signal handler that multiplies) gets other memory. Precondition: 0 < bytes <= limit.
 Scratch take_scratch(std::size_t bytes, std::size_t limit);
 
 void give_back(const Scratch& scratch);

@@ -13,8 +13,8 @@
 #include "system/raw_syscall.hpp"
 #include "system/this_process.hpp"
 
-// Our own dynamic section, which link.h declares: the linker defines it in every shared object. Hidden, so that the
-// name does not bind to the program's.
+// The dynamic section of this library, which link.h declares: the linker defines it in every shared object.
+// Hidden, so that the name does not bind to the program's.
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));  // NOLINT(readability-redundant-declaration)
 
 namespace fp32shim::elf {
@@ -64,7 +64,7 @@ std::size_t search_private_offset() {
     return not_found;
 }
 
-/// nullptr where the private fields could not be found.
+/// Returns an object's private fields, or nullptr if their place could not be found.
 const PrivateFields* private_fields(const link_map* map) {
     std::size_t offset = private_offset.load(std::memory_order_relaxed);
     if (offset == not_searched) {
@@ -284,8 +284,8 @@ const link_map* own_object() {
     return own;
 }
 
-// The kernel takes what is there for signals, which wait for a moment. A way that no sandbox refuses, and about which
-// valgrind says nothing.
+// Asks the kernel to read there a set of signals, which wait for a moment. No sandbox refuses that, and valgrind
+// says nothing about it.
 bool is_readable(ElfW(Addr) address) {
     std::uint64_t before = 0;
     const long result =
@@ -300,7 +300,7 @@ namespace {
 
 using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
-/// Where the object's headers are said to be. Nothing of its own is read.
+/// Returns the place of the object's headers by the loader's account. Reads nothing of the object's own.
 ProgramHeaders program_headers(const link_map* map) {
     if (const PrivateFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
@@ -327,8 +327,8 @@ const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
     return nullptr;
 }
 
-/// Whether what lies at the object's place is the object: its headers lead to the dynamic section that the loader
-/// knows. What was unmapped may be something else's by now.
+/// Returns true if the object is still at its place: its headers lead to the dynamic section that the loader
+/// knows. Unmapped memory may be something else's by now.
 bool is_there(const link_map* map) {
     const ProgramHeaders headers = program_headers(map);
     const auto dynamic = reinterpret_cast<ElfW(Addr)>(map->l_ld);
@@ -342,7 +342,7 @@ bool is_there(const link_map* map) {
     return false;
 }
 
-// Of a forked child: this_process(), and whether the list was whole when it looked first.
+// For a forked child: this_process(), and if the list was whole at the first look.
 //
 //     63             32 31 1     0
 //     | this_process() | 0 | whole |

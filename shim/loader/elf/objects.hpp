@@ -4,7 +4,7 @@
 // thread which multiplies), and `dlsym` itself comes through here. Nothing outside this library is called.
 //
 // The list is read without the loader's lock. Additions are safe (the loader appends, then publishes). A removal
-// while we read is not: whoever reads holds a Reading (readers.hpp), for which our dlclose waits.
+// is not: every reader holds a Reading (readers.hpp), for which our dlclose waits.
 #pragma once
 
 #include <elf.h>
@@ -20,7 +20,7 @@ namespace fp32shim::elf {
 /// The tables of one loaded object. A copy of pointers into it: valid while the object is loaded.
 struct Object {
     const link_map* map = nullptr;
-    ElfW(Addr) base = 0;  ///< l_addr: what is added to the addresses in the file
+    ElfW(Addr) base = 0;  ///< l_addr, which is added to the addresses in the file
     const ElfW(Sym) * symbols = nullptr;
     const char* strings = nullptr;
     const std::uint32_t* gnu_hash = nullptr;
@@ -33,58 +33,52 @@ struct Object {
     std::size_t relative_count = 0;  ///< leading entries of `relocations` that name no symbol
     const ElfW(Rela) * plt_relocations = nullptr;
     std::size_t plt_relocation_count = 0;
-
-    /// name_of(map).
     std::string_view name() const;
 };
 
-/// Reads an object's dynamic section. Of one that is not there (is_mapped), there are no tables.
+/// Reads an object's dynamic section. An object that is not there (is_mapped) has no tables.
 Object read_object(const link_map* map);
 
-/// The base name of an object's file; the program's own for the main program. Reads the loader's record alone.
+/// Returns the base name of an object's file; the program's own for the main program. Reads the loader's record
+/// alone.
 std::string_view name_of(const link_map* map);
 
-/// First object of the loader's list: the main program.
+/// Returns the first object of the loader's list: the main program.
 const link_map* first_object();
 
-/// The loader's own counts: one load tells whether there are new objects, two whether any are gone.
+/// The loader's own counts: one load tells if there are new objects, two tell if any are gone.
 struct LoaderCounts {
     const std::uint64_t* adds = nullptr;    ///< objects ever added to a list; nullptr: not found (not glibc as known)
     const std::uint32_t* loaded = nullptr;  ///< objects that are in first_object()'s list; nullptr: not found
 };
 LoaderCounts find_loader_counts();
 
-/// Whether the loader's list has the object; it need not be one at all.
+/// Returns true if the loader's list has the object. The pointer need not be valid.
 bool is_in_list(const link_map* wanted);
-
-/// This library itself.
 const link_map* own_object();
-
-/// Whether the address lies in this library.
 bool is_own_code(ElfW(Addr) address);
 
-/// Whether the object's pages are there. The loader takes an object off its list only after it has unmapped it, and a
-/// child that was forked in between keeps it there for ever.
+/// Returns true if the object's pages are there. The loader takes an object off its list only after it has
+/// unmapped it, and a child that was forked in between keeps it there for ever.
 bool is_mapped(const link_map* map);
 
-/// Returns whether the eight aligned bytes around an address can be read, by asking the kernel. Safe in signal
-/// handlers.
+/// Returns true if the eight aligned bytes around an address can be read. Asks the kernel. Safe in signal handlers.
 bool is_readable(ElfW(Addr) address);
 
-/// Whether every object of the list was there when this process was forked, so far as it can be known: false in a
-/// child of a process one of whose other threads was in dlclose at the fork.
+/// Returns true if every object of the list was there when this process was forked, so far as that can be known.
+/// False in a child of a process one of whose other threads was in dlclose at the fork.
 bool list_is_whole();
 
-/// Whether the object has segments that contain the address.
+/// Returns true if the object has segments that contain the address.
 bool contains(const link_map* map, ElfW(Addr) address);
 
-/// The identification that the linker gave the object's file (NT_GNU_BUILD_ID); empty: it has none.
+/// Returns the identification that the linker gave the object's file (NT_GNU_BUILD_ID); empty: it has none.
 std::span<const std::uint8_t> build_id(const link_map* map);
 
-/// The object that contains an address, or nullptr (code made at run time).
+/// Returns the object that contains an address, or nullptr (code made at run time).
 const link_map* object_at(ElfW(Addr) address);
 
-/// The object that contains an address in a segment of code, or nullptr.
+/// Returns the object that contains an address in a segment of code, or nullptr.
 const link_map* object_with_code_at(ElfW(Addr) address);
 
 /// The version that an import names or a definition carries; `name` empty: none.
@@ -93,15 +87,15 @@ struct Version {
     bool hidden = false;  ///< a definition that only a reference with this version may bind to
 };
 
-/// The version of symbol number `index`: of its definition where it is defined, else of the reference.
+/// Returns the version of symbol number `index`: of its definition if it is defined, else of the reference.
 Version version_of(const Object& object, std::size_t index);
 
-/// The definition in this object that a reference to `name` (with `version`, empty for none) binds to: its symbol,
-/// or nullptr. Weak definitions count; undefined, local and hidden-version ones do not.
+/// Returns the symbol of the definition in this object that a reference to `name` (with `version`, empty for none)
+/// binds to, or nullptr. Weak definitions count; undefined, local and hidden-version ones do not.
 const ElfW(Sym) * find_definition(const Object& object, std::string_view name, std::string_view version);
 
-/// Calls `visit(symbol, relocation)` for each relocation by which the loader stores the address of a symbol (by its
-/// number): calls through the procedure linkage table, the global offset table, and pointers in the object's data.
+/// Calls `visit(symbol, relocation)` for each relocation by which the loader stores the address of a symbol, given by
+/// its number: calls through the procedure linkage table, the global offset table, and pointers in the object's data.
 template <class Visit>
 void for_each_reference(const Object& object, Visit visit) {
 #if defined(__x86_64__)
@@ -126,7 +120,7 @@ void for_each_reference(const Object& object, Visit visit) {
         scan({object.relocations + object.relative_count, object.relocation_count - object.relative_count});
 }
 
-/// The address of a definition; an indirect function (STT_GNU_IFUNC) is asked for its target.
+/// Returns the address of a definition; asks an indirect function (STT_GNU_IFUNC) for its target.
 ElfW(Addr) address_of(const Object& object, const ElfW(Sym) & symbol);
 
 /// The objects in the order in which a reference is looked up, as the loader keeps it. Read live: the loader replaces
@@ -142,11 +136,12 @@ class Scope {
     const void* fields_ = nullptr;  ///< PrivateFields of objects.cpp
 };
 
-/// The main program's scope: it, preloaded objects, their dependencies, then whatever was opened RTLD_GLOBAL.
-/// Empty where the loader's records could not be found (not glibc as known); callers then go by load order.
+/// Returns the main program's scope: it, preloaded objects, their dependencies, then all that was opened RTLD_GLOBAL.
+/// Empty if the loader's records could not be found (not glibc as known); callers then go by load order.
 Scope global_scope();
 
-/// The scope of an object opened by dlopen: it and its dependencies. Empty for an object that came as a dependency.
+/// Returns the scope of an object opened by dlopen: it and its dependencies. Empty for an object that came as a
+/// dependency.
 Scope own_scope(const link_map* map);
 
 }  // namespace fp32shim::elf

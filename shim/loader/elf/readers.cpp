@@ -9,15 +9,15 @@
 namespace fp32shim::elf {
 namespace {
 
-// Who reads and who closes, in one word with the process that they are threads of: in a forked child, where they are
-// not, the word counts nobody.
+// The numbers of readers and closers, in one word with the process that they are threads of. In a forked child,
+// which does not have these threads, the word counts nobody.
 //
 //     63              32 31     17 16              15 14      0
 //     | this_process() | closing | waited in vain    | readers |
 struct Counts {
     std::uint32_t process;
     std::uint16_t closing;
-    bool waited_in_vain;  ///< for those who close now: nobody waits for them again
+    bool waited_in_vain;  ///< a reader waited in vain for those who close now: nobody waits for them again
     std::uint16_t readers;
 };
 
@@ -39,7 +39,7 @@ Counts counts_of(std::uint64_t value, std::uint32_t self) {
 
 Counts counts_now() { return counts_of(word.load(), system::this_process()); }
 
-/// Changes the counts as one; returns what they are then.
+/// Changes the counts atomically. Returns the new ones.
 template <class Change>
 Counts change_counts(std::uint32_t self, Change change) {
     std::uint64_t before = word.load();
@@ -53,7 +53,7 @@ Counts change_counts(std::uint32_t self, Change change) {
 // Reading takes microseconds; unmapping, milliseconds. Longer waits mean that the other side waits for us.
 constexpr int attempts = 200;
 
-/// False: waited in vain.
+/// Waits for a condition. Returns false if it waited in vain.
 template <class Condition>
 bool wait_until(Condition condition) {
     for (int attempt = 0; attempt < attempts; ++attempt) {

@@ -1,4 +1,4 @@
-// Keeps dlclose from unmapping objects while their tables are being read.
+// A guard that keeps dlclose from unmapping objects while their tables are being read.
 //
 // No lock: a reader must never wait for a thread that may wait for it (a destructor that dlclose runs may join a
 // thread which multiplies for the first time). So both sides wait a bounded time and then go on.

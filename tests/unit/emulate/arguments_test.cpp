@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "emulate_cases.hpp"
-#include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/arguments.hpp"
 
 namespace fp32shim::tests {
 namespace {

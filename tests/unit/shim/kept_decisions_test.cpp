@@ -1,5 +1,5 @@
 // The decisions that a thread keeps: what it finds is what was kept for exactly that call.
-#include "shim/kept_decisions.hpp"
+#include "shim/decision/kept_decisions.hpp"
 
 #include <gtest/gtest.h>
 

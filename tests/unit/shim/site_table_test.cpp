@@ -1,5 +1,5 @@
 // The hash by which entry points find call sites.
-#include "shim/site_table.hpp"
+#include "shim/sites/site_table.hpp"
 
 #include <gtest/gtest.h>
 

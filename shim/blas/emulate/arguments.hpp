@@ -1,0 +1,15 @@
+// The argument checks of the BLAS and CBLAS reference. Where implementations differ the stricter one holds: a call
+// that fails here is forwarded untouched, and the library reports the error.
+#pragma once
+
+#include "shim/blas/emulate/level3.hpp"
+
+namespace fp32shim::blas {
+
+/// Returns false if `xerbla` of the BLAS reference would report an argument.
+bool arguments_are_valid(const Level3& product);
+
+/// Returns true if the product multiplies anything: no size is zero, and alpha is not.
+bool multiplies(const Level3& product);
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,69 @@
+#include "shim/blas/express.hpp"
+
+#include "shim/blas/decide.hpp"
+#include "shim/blas/plan.hpp"
+#include "shim/blas/routine.hpp"
+#include "shim/blas/treat.hpp"
+#include "shim/decision/record_call.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+/// Returns the event that the long way would have recorded for a forwarded call.
+record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force) {
+    Product product;
+    describe(site, frame, product);
+    const policy::Decision decision = decide(site, in_force, [&](policy::MatmulCall& call) { call = product.call; });
+    const Plan plan = make_plan(site, frame, product, decision, in_force.policy.tf32_rounding);
+    return decision_event(site, in_force, product.call, decision, plan);
+}
+
+/// Returns true if every call of the site runs as called under these settings, given the decision on one of them.
+bool forwards_every_call(const Site& site, const Settings& in_force, const policy::Decision& decision) {
+    if (site.function->family->treatment != Treatment::governed) return true;
+    if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return true;
+    return !in_force.looks_at_sizes && !treat(Treatment::governed, decision).rounds;
+}
+
+}  // namespace
+
+std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
+                           std::uint32_t change_count) {
+    if (in_force.recording == nullptr || scopes_in_use() || site.keyed.count == 0 ||
+        site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown || site.runs_one_by_one() ||
+        site.function->family->treatment == Treatment::opaque || !forwards_every_call(site, in_force, decision))
+        return 0;
+    // Bits 0 to 4 the reason, 5 to 7 the source, 8 to 10 what was requested, 11 to 13 the precision, 14 to 21 the
+    // settings, 22 to 30 the rule, from 1.
+    static_assert(policy::reason_count <= 1U << 5);
+    static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
+    static_assert(static_cast<unsigned>(policy::Precision::bf16x9) < 1U << 3);
+    constexpr std::int32_t rule_limit = (1 << 9) - 1;
+    constexpr std::uint32_t generation_limit = 1U << 8;
+    constexpr std::uint64_t is_whole = std::uint64_t{1} << 31;
+    std::uint64_t low = change_count & (is_whole - 1);
+    if (!in_force.looks_at_sizes && decision.rule < rule_limit && in_force.generation < generation_limit) {
+        const auto bits = [](auto value) { return static_cast<std::uint64_t>(value); };
+        low = is_whole | bits(decision.rule + 1) << 22 | bits(in_force.generation) << 14 |
+              bits(decision.precision) << 11 | bits(decision.requested) << 8 | bits(decision.source) << 5 |
+              bits(decision.reason);
+    }
+    return std::uint64_t{change_count} << 32 | low;
+}
+
+bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome) {
+    const ExpressCall call = express_call(site, frame);
+    if (call.recording == nullptr || !record::Recording::knows(*call.writer, call.key)) return false;
+    const Settings& in_force = settings();
+    running = {site.provider, nullptr, &frame};
+    const std::uint64_t begin = record::ticks();
+    outcome = {call_with_frame(site, frame), nullptr};
+    const std::uint64_t end = record::ticks();
+    running = {};  // nothing ran before: express_call saw to that
+    // The event is asked for only if the key is unknown by now: the process was forked inside the call.
+    call.recording->count(*call.writer, call.key, begin, end, call.with_event,
+                          [&](record::DecisionEvent& event) { event = describe_forwarded(site, frame, in_force); });
+    return true;
+}
+
+}  // namespace fp32shim::blas

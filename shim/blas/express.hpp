@@ -1,0 +1,80 @@
+// The express lane of recorded calls to CPU libraries. A call on it is counted and forwarded untouched, without
+// description, decision or plan: its row in the recording follows from the site, from the call's options and integers
+// (entry/argument_key.hpp), and from one word of the site:
+//
+//     63                      32 31          30                                        0
+//     | settings_change_count   | is_whole | the decision for all calls of the site, or  |
+//     |  when it was made       |          | settings_change_count again                 |
+//
+// It rests on these invariants:
+//  1. The word holds for one settings_change_count(). A change of settings, overrides or scopes closes the lane.
+//  2. The lane opens only where every call of the site is forwarded whatever its sizes are, and only after one such
+//     call took the long way (express_word).
+//  3. Site, options and integers fix the row. The thread has met the key before, so a key that it does not know takes
+//     the long way. So does a call after a fork, since the parent's keys are gone in the child.
+//  4. The site is bound: no object was loaded since that could change its provider (is_bound).
+//  5. An express call leaves no mark, so a call back into the shim could not be told from the program's own.
+//     Therefore untimed calls are only for providers that were never seen to call back, and calls that are timed (the
+//     first of every row, and later one in some 64) run under the mark `running`.
+//  6. No product runs on the thread already, and no command of `fp32shim set` waits.
+//  7. fp32shim_express touches no vector register, so the entry point need not save them. Its file is compiled
+//     without them, and everything that it uses is inlined: the linker could take another file's copy of a function,
+//     which may use vector registers.
+#pragma once
+
+#include <cstdint>
+
+#include "policy/decide.hpp"
+#include "record/write/writer.hpp"
+#include "shim/entry/gate.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/site.hpp"
+#include "shim/thread/running.hpp"
+#include "shim/thread/thread_context.hpp"
+
+namespace fp32shim::blas {
+
+/// Returns true if calls of the site are worth a look by fp32shim_express.
+inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
+    return in_force.recording != nullptr && site.keyed.count > 0;
+}
+
+/// Returns true if the lane of the site may be open.
+inline bool is_express(const Site& site) { return site.cpu.express.load(std::memory_order_relaxed) != 0; }
+
+/// Returns the word for a site one of whose calls got this decision; 0: its calls take the long way.
+std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
+                           std::uint32_t change_count);
+
+/// Returns the recording's key for this kind of call; 0: the arguments cannot be read.
+[[gnu::always_inline]] inline std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t express) {
+    constexpr std::uint64_t random = 0xd1342543de82ef95;
+    const bool is_wide = site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64;
+    return argument_key(site.keyed, frame, is_wide, site.number * random + static_cast<std::uint32_t>(express));
+}
+
+/// The thread's recording, and the key under which a call on the express lane is counted.
+struct ExpressCall {
+    record::Recording* recording = nullptr;  ///< nullptr: the call takes the long way
+    record::ThreadWriter* writer = nullptr;
+    std::uint64_t key = 0;
+    bool with_event = false;
+};
+
+[[gnu::always_inline]] inline ExpressCall express_call(const Site& site, const Frame& frame) {
+    const std::uint64_t express = site.cpu.express.load(std::memory_order_relaxed);
+    const ThreadContext* context = existing_thread_context();
+    const std::uint32_t change_count = settings_change_count();
+    if (express >> 32 != change_count || !is_bound(site) || running.provider != nullptr || context == nullptr ||
+        context->writer_change_count != change_count || context->recording->has_command())
+        return {};
+    const std::uint64_t key = express_key(site, frame, express);
+    if (key == 0) return {};
+    return {context->recording, context->writer, key, context->writes_every_call};
+}
+
+/// Runs and counts a call that is to be timed, or whose library calls back. Returns false, and does nothing, if the
+/// call has to take the long way.
+bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome);
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,12 @@
+// Compiled without vector registers (invariant 7 of blas/express.hpp): calls nothing that may use them.
+#include "shim/blas/express.hpp"
+
+extern "C" void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame) {
+    using namespace fp32shim;
+    if (site->forwards_while_bound.load(std::memory_order_relaxed)) return is_bound(*site) ? site->real : nullptr;
+    if (site->provider->calls_back.load(std::memory_order_relaxed)) return nullptr;
+    const blas::ExpressCall call = blas::express_call(*site, *frame);
+    if (call.recording == nullptr || !call.recording->count_untimed(*call.writer, call.key, call.with_event))
+        return nullptr;
+    return site->real;
+}

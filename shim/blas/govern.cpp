@@ -1,0 +1,128 @@
+#include "shim/blas/govern.hpp"
+
+#include <cerrno>
+
+#include "shim/blas/decide.hpp"
+#include "shim/blas/emulate/arguments.hpp"
+#include "shim/blas/express.hpp"
+#include "shim/blas/integer_width.hpp"
+#include "shim/blas/plan.hpp"
+#include "shim/blas/routine.hpp"
+#include "shim/blas/treat.hpp"
+#include "shim/decision/record_call.hpp"
+#include "system/line_writer.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+// Operands beyond this are processed in blocks of C.
+constexpr std::size_t scratch_limit = 256U << 20;
+
+struct RoundedRun {
+    const Plan* plan;
+    BoundRoutine same;
+    BoundRoutine gemm;
+    bool was_limited = false;
+};
+
+bool run_rounded(void* context, const Level3& single) {
+    auto& run = *static_cast<RoundedRun*>(context);
+    const Routine same{call_by_role, &run.same};
+    const Routine gemm{run.gemm.address == nullptr ? nullptr : call_by_role, &run.gemm};
+    if (run.plan->rounds && multiplies(single)) {
+        const int saved_errno = errno;
+        const auto result = emulate(single, run.plan->rounding, same, gemm, scratch_limit);
+        errno = saved_errno;
+        if (result == EmulationResult::done) return true;
+        run.was_limited = true;
+    }
+    same.call(same.context, single);
+    return true;
+}
+
+/// Says that nothing was computed: a stand-in has another signature than the function that was called, so arguments
+/// that cannot be read cannot be passed on either.
+void say_unreadable(const Site& site) {
+    static constinit system::OncePerProcess said;
+    if (!said.first()) return;
+    char buffer[256];
+    system::LineWriter line(buffer);
+    line.text(site.function->name);
+    line.text(": invalid arguments, and no library that provides it to report them; nothing was computed");
+    system::stderr_line(line.view());
+}
+
+/// Runs each product of the call on rounded operands, or one by one. Corrects the plan where there was no memory.
+void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
+    const FunctionIndex gemm = gemm_beside(*site.function);
+    RoundedRun run{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm}};
+    for_each_product(site, frame, product, run_rounded, &run);
+    if (!run.was_limited) return;
+    plan.applied = policy::Applied::fp32;
+    plan.reason = policy::Reason::scratch_limit;
+    if (!site.runs_one_by_one()) plan.how = record::How::forward;
+}
+
+/// Runs the plan. Corrects in it what could not be done as planned.
+std::int64_t run(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
+    const Running outer = running;
+    running = {site.provider, nullptr, &frame};
+    std::int64_t value = 0;
+    if (!plan.rounds && !site.runs_one_by_one()) {
+        value = call_with_frame(site, frame);
+    } else if (!product.readable) {
+        say_unreadable(site);
+    } else {
+        run_each(site, frame, product, plan);
+    }
+    running = outer;
+    return value;
+}
+
+}  // namespace
+
+bool needs_gate(Site& site, const Settings& in_force) {
+    if (in_force.logs()) return true;
+    // Without a log, only what changes the call is worth looking at.
+    if (site.function->family->treatment != Treatment::governed) return false;
+    if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return false;
+    if (scopes_in_use() || in_force.looks_at_sizes) return true;
+    const policy::Decision decision = decide(site, in_force, [&](policy::MatmulCall& call) {
+        call.function = site.function->name;
+        call.caller = site.caller_name();
+        call.dtype = site.function->product().dtype;
+    });
+    return treat(Treatment::governed, decision).rounds;
+}
+
+CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
+                   bool is_inner) {
+    if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::not_probed)
+        site.cpu.width.store(integer_width(*site.provider, *site.routine), std::memory_order_relaxed);
+    const bool forwards = is_inner || in_force.forward_everything;
+    const bool logs = in_force.logs() && !forwards;
+    Product product;
+    describe(site, frame, product);
+    const auto in_words = [&](policy::MatmulCall& call) { call = product.call; };
+    const policy::Decision decision = forwards ? policy::Decision{} : decide(site, in_force, in_words);
+    Plan plan = make_plan(site, frame, product, decision, in_force.policy.tf32_rounding);
+    if (plan.reason == policy::Reason::invalid_arguments && !site.runs_one_by_one()) {
+        // xerbla_ may not come back: say what is known, and leave no trace of ours on the stack.
+        if (logs) record_call(site, in_force, product.call, decision, plan, nullptr);
+        return {0, site.real};
+    }
+    const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
+    const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express), change_count};
+    CallTime time;
+    if (logs) time.begin = time_now(in_force);
+    const std::int64_t value = run(site, frame, product, plan);
+    if (logs) {
+        time.end = time_now(in_force);
+        record_call(site, in_force, product.call, decision, plan, &time, key);
+        site.cpu.express.store(express, std::memory_order_relaxed);
+    }
+    return {value, nullptr};
+}
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,18 @@
+// The way of one call to a CPU library: describe, decide, plan, run, record.
+#pragma once
+
+#include "shim/entry/gate.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/site.hpp"
+
+namespace fp32shim::blas {
+
+/// Returns true if calls from this site have to be looked at one by one. Precondition: the provider is a BLAS.
+bool needs_gate(Site& site, const Settings& in_force);
+
+/// Governs a call. `is_inner`: it belongs to a product that is running, and is neither changed nor recorded.
+/// `change_count`: settings_change_count() from before the settings were looked at.
+CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
+                   bool is_inner);
+
+}  // namespace fp32shim::blas

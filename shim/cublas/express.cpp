@@ -1,0 +1,99 @@
+#include "shim/cublas/express.hpp"
+
+#include "shim/cublas/run.hpp"
+#include "shim/entry/gate.hpp"
+#include "shim/thread/running.hpp"
+#include "shim/thread/thread_context.hpp"
+#include "system/hash.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+/// Returns the recording's key for successful calls like this one, which run as the kept plan says.
+std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle) {
+    constexpr std::uint64_t random[] = {0xd1342543de82ef95, 0x2127599bf4325c37, 0x880355f21e6d1965};
+    const std::uint64_t salt =
+        site.number * random[0] + kept * random[1] +
+        static_cast<std::uint32_t>(handle.device.load(std::memory_order_relaxed).index) * random[2];
+    return argument_key(site.keyed, frame, site.function->width == Width::ilp64, salt);
+}
+
+const Plan& plan_of(std::uint64_t kept) { return interned_plan(kept >> number_shift & number_mask); }
+
+/// Runs and records a call. Returns false if it has to take the long way, though the library may have refused it
+/// once.
+bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
+                  const Change& change, std::int32_t& status) {
+    const ThreadContext* context = existing_thread_context();
+    if (context == nullptr || context->writer_change_count != settings_change_count() ||
+        context->recording->has_command())
+        return false;
+    // The plan's rule is a number of these settings' rules, whatever is in force when the call has returned.
+    const Settings& in_force = settings();
+    if ((kept & settings_id_mask) != (settings_key(0, in_force.id) & settings_id_mask)) return false;
+    record::Recording& recording = *context->recording;
+    record::ThreadWriter& writer = *context->writer;
+    const std::uint64_t key = express_key(site, frame, kept, handle);
+    if (!record::Recording::knows(writer, key)) return false;
+    const bool is_timed = recording.times_next(writer, key);
+    const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
+    const bool is_forwarded = change.how == record::How::forward;
+    status = is_forwarded ? call_as_called(site, frame) : call_with_compute_type(site, frame, change);
+    if (is_refusal(status) && !is_forwarded) return false;
+    if (!is_timed && status == status_success && recording.count_untimed(writer, key, context->writes_every_call))
+        return true;
+    const std::uint64_t end = record::ticks();
+    const auto describe_call = [&](record::DecisionEvent& event) {
+        const Plan& plan = plan_of(kept);
+        Done done = done_by(site, plan);
+        done.status = status;
+        policy::MatmulCall call;
+        describe_sizes(site, frame, describe(site, frame), call);
+        event = decision_event(site, in_force, call, plan.decision, done);
+    };
+    // Each status has a row of its own.
+    const std::uint64_t row_key = status == status_success ? key : system::Hash().add(key).add(status).value();
+    recording.count(writer, row_key, begin, end, context->writes_every_call, describe_call);
+    return true;
+}
+
+}  // namespace
+
+ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                             const Done& done, std::uint32_t change_count) {
+    constexpr std::uint64_t lane = express_bit | recorded_bit;
+    const std::uint64_t kept = site.cublas.plan.load(std::memory_order_acquire);
+    const bool is_kept = (kept & lane) == lane && product.handle != nullptr && (kept & key_mask) == product.key &&
+                         plan_of(kept) == plan;
+    if (!is_kept || site.keyed.count == 0 || done.status != status_success || done.how != plan.change.how ||
+        done.reason != plan.reason)
+        return {};
+    return {express_key(site, frame, kept, *product.handle), change_count};
+}
+
+}  // namespace fp32shim::cublas
+
+extern "C" fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::Frame* frame) {
+    using namespace fp32shim;
+    using namespace fp32shim::cublas;
+    const std::uint64_t kept = site->cublas.plan.load(std::memory_order_acquire);
+    if ((kept & express_bit) == 0 || running.provider != nullptr) return fp32shim_govern(site, frame);
+    const Route& route = *site->cublas.route;
+    const HandleRecord* handle = record_of(reinterpret_cast<Handle>(frame->word(0)));
+    const std::uint64_t key = handle == nullptr
+                                  ? key_unknown
+                                  : join(static_cast<std::uint16_t>(settings_change_count()),
+                                         handle->key.load(std::memory_order_relaxed), route.key(*frame));
+    if ((kept & key_mask & ~settings_id_mask) != key ||
+        !route.multiplies(*frame, site->function->width == Width::ilp64))
+        return fp32shim_govern(site, frame);
+    const Change& change = plan_of(kept).change;
+    std::int32_t status = 0;
+    if ((kept & recorded_bit) != 0) {
+        if (run_recorded(*site, *frame, kept, *handle, change, status)) return {status, nullptr};
+        return fp32shim_govern(site, frame);
+    }
+    if (change.how == record::How::forward) return {0, site->real};
+    status = call_with_compute_type(*site, *frame, change);
+    return is_refusal(status) ? fp32shim_govern(site, frame) : CallOutcome{status, nullptr};
+}

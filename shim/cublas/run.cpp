@@ -1,0 +1,36 @@
+#include "shim/cublas/run.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+std::int32_t run_change(const Site& site, const Frame& frame, const Product& product, const Change& change) {
+    const auto call = [&] {
+        return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
+                                                       : call_as_called(site, frame);
+    };
+    if (change.math_mode < 0 || product.handle == nullptr) return call();  // only a known handle's mode is changed
+    return call_under_math_mode(*product.handle, *site.cublas.library, change.math_mode, call);
+}
+
+}  // namespace
+
+std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done) {
+    const Change& change = plan.change;
+    std::int32_t status = run_change(site, frame, product, change);
+    if (change.how == record::How::forward || !is_refusal(status)) return status;
+    // What was to be raised can be raised by the math mode too, if it has no compute type of its own.
+    if (change.how == record::How::compute_type && change.format > plan.asked && product.asked.compute_type == 0) {
+        status = run_change(site, frame, product, by_math_mode(change));
+        if (!is_refusal(status)) {
+            done.how = record::How::math_mode;
+            return status;
+        }
+    }
+    status = call_as_called(site, frame);
+    const bool is_invalid = is_refusal(status) && status != status_alloc_failed;
+    done =
+        done_unchanged(site, plan, is_invalid ? policy::Reason::invalid_arguments : policy::Reason::library_refused);
+    return status;
+}
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,30 @@
+// The fourth step of a cuBLAS call: running it, changed or as the program made it.
+#pragma once
+
+#include "shim/cublas/plan.hpp"
+#include "shim/cublas/routes.hpp"
+
+namespace fp32shim::cublas {
+
+/// Returns true if cuBLAS returned this status before it launched anything: the call can be made again as the program
+/// made it. "Resource allocation failed" is such a status: it is of the workspace that a kernel needs, and fast
+/// formats need more.
+inline bool is_refusal(std::int32_t status) {
+    return status == status_alloc_failed || status == status_invalid_value || status == status_arch_mismatch ||
+           status == status_not_supported;
+}
+
+inline std::int32_t call_as_called(const Site& site, const Frame& frame) {
+    return static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
+}
+
+inline std::int32_t call_with_compute_type(const Site& site, const Frame& frame, const Change& change) {
+    return static_cast<std::int32_t>(site.cublas.route->with_compute_type(
+        site.cublas.with_compute_type, frame, {change.compute_type, change.replaces_algorithm}));
+}
+
+/// Runs the plan, and corrects `done`: a call that the library refuses is made again as the program made it.
+/// Precondition: the handle's lock is held.
+std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done);
+
+}  // namespace fp32shim::cublas

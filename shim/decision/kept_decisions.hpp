@@ -1,0 +1,99 @@
+// Decisions that depend on sizes, kept by one thread. The key holds all that a decision was made from, so a kept
+// decision is the one that deciding again would give.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "policy/decide.hpp"
+
+namespace fp32shim {
+
+/// The input of a decision, if the thread is in no scope. All other input is the same for all calls of the site,
+/// or changes with one of the last two members.
+struct DecisionKey {
+    std::uint64_t site;  ///< Site::number; 0: the entry is free
+    std::int64_t m, n, k, batch;
+    std::int32_t compute_capability;
+    policy::Dtype dtype;
+    std::uint32_t generation;    ///< Settings::generation
+    std::uint32_t change_count;  ///< settings_change_count()
+
+    bool operator==(const DecisionKey&) const = default;
+};
+
+/// The decisions of one thread and of signal handlers on it. A handler that interrupts an access keeps nothing.
+/// All zeros is an empty object.
+class KeptDecisions {
+  public:
+    std::optional<policy::Decision> find(const DecisionKey& key) {
+        const Use use(in_use_);
+        if (!use.is_mine()) return std::nullopt;
+        for (const Entry& entry : set_of(key))
+            if (entry.key == key) return entry.decision;
+        return std::nullopt;
+    }
+    /// Keeps a decision, in place of an older one if there is no room.
+    void keep(const DecisionKey& key, const policy::Decision& decision) {
+        const Use use(in_use_);
+        if (!use.is_mine()) return;
+        Set& set = set_of(key);
+        for (Entry& entry : set) {
+            if (entry.key.site != 0 && is_current(entry.key, key)) continue;
+            entry = {key, decision};
+            return;
+        }
+        set[next_victim_++ % ways] = {key, decision};
+    }
+
+  private:
+    static constexpr std::size_t ways = 4;
+    static constexpr int set_bits = 10;
+    struct Entry {
+        DecisionKey key;
+        policy::Decision decision;
+    };
+    using Set = std::array<Entry, ways>;
+
+    class Use {
+      public:
+        explicit Use(std::atomic<bool>& in_use) : in_use_(in_use), is_mine_(!in_use.load(std::memory_order_relaxed)) {
+            if (is_mine_) in_use_.store(true, std::memory_order_relaxed);
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        }
+        ~Use() {
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            if (is_mine_) in_use_.store(false, std::memory_order_relaxed);
+        }
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+        bool is_mine() const { return is_mine_; }
+
+      private:
+        std::atomic<bool>& in_use_;
+        bool is_mine_;
+    };
+
+    static bool is_current(const DecisionKey& kept, const DecisionKey& now) {
+        return kept.generation == now.generation && kept.change_count == now.change_count;
+    }
+    Set& set_of(const DecisionKey& key) {
+        const auto part = [](std::int64_t word, std::uint64_t random) {
+            return static_cast<std::uint64_t>(word) * random;
+        };
+        const std::uint64_t sum = key.site * 0x62bba1b9f2757641 + part(key.m, 0x7a6f56d50c7a670d) +
+                                  part(key.n, 0xbc6aa802aafcc4e7) + part(key.k, 0x6a4a7def0860909f) +
+                                  part(key.batch, 0x66d6a2999d170b6b);
+        // Sizes that rise evenly have sums that do: those are to be spread.
+        return sets_[(sum ^ sum >> 32) * 0x9e3779b97f4a7c15U >> (64 - set_bits)];
+    }
+
+    std::atomic<bool> in_use_;
+    unsigned next_victim_;
+    std::array<Set, std::size_t{1} << set_bits> sets_;
+};
+
+}  // namespace fp32shim

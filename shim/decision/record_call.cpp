@@ -1,0 +1,117 @@
+#include "shim/decision/record_call.hpp"
+
+#include <ctime>
+#include <utility>
+
+#include "shim/decision/decisions_seen.hpp"
+#include "shim/thread/thread_context.hpp"
+#include "system/hash.hpp"
+#include "system/signal_hold.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim {
+
+std::string_view ambiguity_of(const Site& site) {
+    return site.ambiguous ? "several libraries provide it, and the caller imports it from none of them"
+                          : std::string_view{};
+}
+
+std::uint64_t time_now(const Settings& in_force) {
+    if (in_force.recording != nullptr) return record::ticks();
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);  // answered by the vdso
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                                     const policy::Decision& decision, const Done& done) {
+    record::DecisionEvent event;
+    event.call = call;
+    event.provider = site.provider->name;
+    event.requested = decision.requested;
+    event.source = decision.source;
+    if (decision.rule >= 0) event.rule = in_force.policy.rules[static_cast<std::size_t>(decision.rule)].name;
+    event.applied = done.applied;
+    event.actual = done.actual;
+    event.how = done.how;
+    event.reason = done.reason;
+    event.detail = done.detail;
+    event.status = done.status;
+    if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scope_label();
+    return event;
+}
+
+namespace {
+
+/// Returns the recording's key of a decision: equal keys share a row.
+std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                     const policy::Decision& decision, const Done& done) {
+    system::Hash hash;
+    hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
+    hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch));
+    const auto pack = [](auto... bytes) {
+        std::uint64_t word = 0;
+        ((word = word << 8 | static_cast<std::uint8_t>(bytes)), ...);
+        return word;
+    };
+    const int actual = done.actual ? static_cast<int>(*done.actual) + 1 : 0;
+    hash.add(pack(call.trans_a, call.trans_b, call.dtype, call.compute_capability, call.device_index, done.applied,
+                  done.how, done.reason));
+    hash.add(pack(decision.requested, decision.source, actual) << 32 | static_cast<std::uint32_t>(decision.rule));
+    hash.add(in_force.generation);
+    hash.add(done.detail.data()).add(done.status ? static_cast<std::uint32_t>(*done.status) : std::uint64_t{1} << 32);
+    if (scopes_in_use())
+        if (const ThreadContext* context = existing_thread_context()) hash.add(context->scope_label());
+    return hash.value();
+}
+
+void count_in_recording(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                        const policy::Decision& decision, const Done& done, const CallTime& time, ExpressKey key) {
+    record::Recording& recording = *in_force.recording;
+    ThreadContext* context = thread_context();
+    if (context == nullptr) return recording.note_uncounted(in_force.log_every_call);
+    if (context->recording != &recording && context->writer != nullptr) {
+        // Forgotten first: a signal handler that multiplies must not give it back once more.
+        record::Recording* const before = context->recording;
+        record::ThreadWriter* const left = std::exchange(context->writer, nullptr);
+        context->writer_change_count = 0;
+        before->detach(left);
+    }
+    context->recording = &recording;
+    if (context->writer == nullptr) context->writer = recording.attach();
+    if (context->writer == nullptr) return recording.note_uncounted(in_force.log_every_call);
+    if (key.value == 0) {
+        key.value = key_of(site, in_force, call, decision, done);
+    } else {
+        context->writer_change_count = key.change_count;
+        context->writes_every_call = in_force.log_every_call;
+    }
+    recording.count(
+        *context->writer, key.value, time.begin, time.end, in_force.log_every_call,
+        [&](record::DecisionEvent& event) { event = decision_event(site, in_force, call, decision, done); });
+}
+
+}  // namespace
+
+void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                 const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key) {
+    if (in_force.recording != nullptr) {
+        const CallTime untimed{record::Recording::not_timed, record::ticks()};
+        count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key);
+        return;
+    }
+    record::DecisionEvent event = decision_event(site, in_force, call, decision, done);
+    if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
+
+    const bool every_call = in_force.log != nullptr && in_force.log_every_call;
+    const bool is_new = !every_call && note_decision(site, event);
+    if (!every_call && !is_new) return;
+    ThreadContext* context = thread_context();
+    if (context == nullptr) return;
+    // A signal handler that multiplies must not write into the line that it interrupted.
+    const system::SignalHold hold{system::SignalHold::all};
+    if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
+    if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
+}
+
+}  // namespace fp32shim

@@ -1,0 +1,51 @@
+// The last step of a call: its decision goes to whoever wants to know of it, a recording, a log or stderr.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "policy/decide.hpp"
+#include "record/events.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/site.hpp"
+
+namespace fp32shim {
+
+/// The part of a plan that is recorded: how the decision was honoured.
+struct Done {
+    record::How how = record::How::forward;
+    policy::Applied applied = policy::Applied::unchanged;
+    policy::Reason reason = policy::Reason::as_requested;
+    std::string_view detail{};  ///< static text
+    std::optional<policy::Applied> actual{};
+    std::optional<int> status{};
+};
+
+/// Returns the text for Done::detail if the site's provider is ambiguous; else nothing.
+std::string_view ambiguity_of(const Site& site);
+
+/// The begin and end of a call on the host: the processor's ticks for a recording, else nanoseconds.
+struct CallTime {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
+/// Returns the time in the unit of CallTime. Makes no system call.
+std::uint64_t time_now(const Settings& in_force);
+
+/// The recording's key for calls like one that the express lane may take from now on (blas/express.hpp).
+struct ExpressKey {
+    std::uint64_t value = 0;         ///< 0: none; the key is then hashed from all that is recorded
+    std::uint32_t change_count = 0;  ///< settings_change_count() that it holds for
+};
+
+/// Records the call, if anybody wants to know of it. `time` is nullptr where it was not measured.
+/// Precondition: in_force.logs().
+void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                 const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key = {});
+
+/// Returns the call as a log has it. Its views outlive the call only.
+record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                                     const policy::Decision& decision, const Done& done);
+
+}  // namespace fp32shim

@@ -1,0 +1,29 @@
+// The rules of a policy that can match a call of one site. The others are ruled out at the site's first call, so
+// that of hundreds of rules a call pays only for those that concern it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "policy/matmul_call.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/site.hpp"
+
+namespace fp32shim {
+
+/// The rules of one policy for calls of one function from one caller. Sites share equal lists. Never freed: a
+/// reload makes new ones.
+struct SiteRules {
+    const Settings* settings;
+    std::string_view function;
+    std::string_view caller;
+    policy::Device device;
+    std::span<const std::uint16_t> rules;  ///< indices of rules, in the policy's order
+    const SiteRules* next;
+};
+
+/// Returns the rules for this call of the site. Thread-safe, lock-free.
+const SiteRules& rules_of(Site& site, const Settings& in_force, const policy::MatmulCall& call);
+
+}  // namespace fp32shim

@@ -1,0 +1,118 @@
+// A number that tells the calls of one site apart. The express lanes need it, since they have no time to describe
+// a call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "shim/entry/frame.hpp"
+#include "shim/table/functions.hpp"
+
+namespace fp32shim {
+
+/// The places of a function's options and integers. A call's row in a recording, and the validity of its
+/// arguments, depend on nothing else.
+struct KeyedArguments {
+    static constexpr std::size_t capacity = 16;
+    std::uint8_t count = 0;  ///< 0: no key can be made
+    std::uint8_t option_count = 0;
+    bool by_reference = false;                     ///< all arguments, options as letters; else options have 32 bits
+    bool is_plain_gemm = false;                    ///< arguments are where key::gemm_positions has them
+    std::array<std::uint8_t, capacity> offsets{};  ///< places of the words in the frame, in bytes: options first
+};
+
+/// Returns the places for a function; none if its sizes are in arrays, or if it can be anybody's.
+KeyedArguments keyed_arguments(const Function& function);
+
+/// Returns a number that two calls share if their options, integers and `salt` agree. Two given calls that differ
+/// share it by a chance of one in 2^64; so it names a row, and decides nothing. `is_wide`: integers have 64 bits.
+/// Returns 0 if an argument by reference is no pointer.
+[[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
+                                                         bool is_wide, std::uint64_t salt);
+
+// ---- details -----------------------------------------------------------------------------------------------------
+
+namespace key {
+
+/// Random odd numbers. A sum of words, each times one of these, tells words apart as well as a random number
+/// would. The products do not wait for each other.
+inline constexpr std::uint64_t factors[KeyedArguments::capacity] = {
+    0x62bba1b9f2757641, 0x7a6f56d50c7a670d, 0xbc6aa802aafcc4e7, 0x6a4a7def0860909f,
+    0x66d6a2999d170b6b, 0x79ba10d3c6bc2c87, 0xa858043e4ed1959f, 0xcf875d30ea497427,
+    0xfb0c5ad0cd4eeeab, 0x1a4392fc58ed74c3, 0x69504dea996e1303, 0x8c7713ff7e06c195,
+    0xdce8791d31e6283d, 0xb501afccfb9d3bdf, 0x0b8d2f18aa08672d, 0x6e4eb470480438fb};
+
+// Programs call this product most, and in small sizes, so its places are constants.
+template <bool by_reference>
+inline constexpr const Positions& gemm_positions = by_reference ? families::sgemm.fortran : families::sgemm.cblas;
+
+/// Adds one word. Returns false if it should be a pointer and is none.
+template <class Value, bool by_reference>
+[[gnu::always_inline]] inline bool add_word(const char* place, std::size_t number, std::uint64_t& sum) {
+    if constexpr (by_reference) {
+        place = *reinterpret_cast<const char* const*>(place);
+        if (reinterpret_cast<std::uint64_t>(place) < 4096) return false;
+    }
+    sum += static_cast<std::uint64_t>(*reinterpret_cast<const Value*>(place)) * factors[number];
+    return true;
+}
+
+/// Adds the words from `begin` to `end`. Returns false if one should be a pointer and is none.
+template <class Value, bool by_reference>
+[[gnu::always_inline]] inline bool add(const KeyedArguments& arguments, const char* frame, std::size_t begin,
+                                       std::size_t end, std::uint64_t& sum) {
+    for (std::size_t i = begin; i < end; ++i) {
+        if (!add_word<Value, by_reference>(frame + arguments.offsets[i], i, sum)) return false;
+    }
+    return true;
+}
+
+template <bool by_reference>
+consteval std::size_t gemm_offset(Role role) {
+    return Frame::offset_of(gemm_positions<by_reference>.of(role));
+}
+
+/// Adds the words of a plain gemm, in the order of KeyedArguments::offsets.
+template <class Integer, bool by_reference>
+[[gnu::always_inline]] inline bool add_gemm(const char* frame, std::uint64_t& sum) {
+    using Option = std::conditional_t<by_reference, unsigned char, std::uint32_t>;
+    constexpr std::size_t first = by_reference ? 0 : 1;
+    if constexpr (!by_reference) add_word<Option, false>(frame + gemm_offset<false>(Role::layout), 0, sum);
+    return add_word<Option, by_reference>(frame + gemm_offset<by_reference>(Role::trans_a), first, sum) &&
+           add_word<Option, by_reference>(frame + gemm_offset<by_reference>(Role::trans_b), first + 1, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::m), first + 2, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::n), first + 3, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::k), first + 4, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::lda), first + 5, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::ldb), first + 6, sum) &&
+           add_word<Integer, by_reference>(frame + gemm_offset<by_reference>(Role::ldc), first + 7, sum);
+}
+
+}  // namespace key
+
+[[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
+                                                         bool is_wide, std::uint64_t salt) {
+    const auto* words = reinterpret_cast<const char*>(&frame);
+    const std::size_t options = arguments.option_count;
+    const std::size_t count = arguments.count;
+    std::uint64_t sum = salt;
+    if (arguments.is_plain_gemm && !is_wide) {
+        if (!arguments.by_reference) return key::add_gemm<std::uint32_t, false>(words, sum) ? sum : 0;
+        return key::add_gemm<std::uint32_t, true>(words, sum) ? sum : 0;
+    }
+    if (arguments.by_reference) {
+        if (!key::add<unsigned char, true>(arguments, words, 0, options, sum)) return 0;
+        const bool are_pointers = is_wide ? key::add<std::uint64_t, true>(arguments, words, options, count, sum)
+                                          : key::add<std::uint32_t, true>(arguments, words, options, count, sum);
+        return are_pointers ? sum : 0;
+    }
+    key::add<std::uint32_t, false>(arguments, words, 0, options, sum);
+    if (is_wide) {
+        key::add<std::uint64_t, false>(arguments, words, options, count, sum);
+    } else {
+        key::add<std::uint32_t, false>(arguments, words, options, count, sum);
+    }
+    return sum;
+}
+
+}  // namespace fp32shim

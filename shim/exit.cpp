@@ -1,0 +1,20 @@
+// The last look at what is loaded, when the program ends by `exit`.
+#include "shim/children/child_watch.hpp"
+#include "shim/loader/loaded_files.hpp"
+#include "shim/settings/settings.hpp"
+
+namespace fp32shim {
+namespace {
+
+/// Notes what is loaded. Changes nothing that others use, since products may still be called afterwards. Needs
+/// nothing that is destroyed before the process is gone.
+__attribute__((destructor)) void note_exit() {
+    if (has_to_leave_a_recording()) settings();
+    record::Recording* recording = own_recording();
+    if (recording == nullptr) return;
+    note_files_at_exit(*recording->objects());
+    recording->note_exit();
+}
+
+}  // namespace
+}  // namespace fp32shim

@@ -1,0 +1,77 @@
+#include "shim/memory/own_memory.hpp"
+
+#include <setjmp.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "system/stderr_line.hpp"
+
+namespace fp32shim {
+namespace {
+
+// The reserve for when malloc has no memory left: enough for the environment and a short policy. Untouched before,
+// so it costs a program nothing but addresses.
+constexpr std::size_t alignment = alignof(std::max_align_t);
+alignas(alignment) constinit char reserve[256 << 10]{};
+constinit std::atomic<std::size_t> reserve_used{0};
+
+bool is_of_reserve(const void* memory) { return memory >= reserve && memory < reserve + sizeof reserve; }
+
+void* allocate_from_reserve(std::size_t size) {
+    if (size > sizeof reserve) return nullptr;
+    size = (size + alignment - 1) / alignment * alignment;
+    std::size_t used = reserve_used.load(std::memory_order_relaxed);
+    do {
+        if (size > sizeof reserve - used) return nullptr;
+    } while (!reserve_used.compare_exchange_weak(used, used + size, std::memory_order_relaxed));
+    return reserve + used;
+}
+
+void* allocate(std::size_t size) {
+    if (size == 0) size = 1;
+    void* memory = std::malloc(size);
+    return memory != nullptr ? memory : allocate_from_reserve(size);
+}
+
+// The place where a thread goes on that found no memory. An exception would need memory itself.
+__attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* way_out = nullptr;
+
+[[noreturn]] void leave() {
+    if (way_out != nullptr) longjmp(*way_out, 1);
+    system::stderr_line("out of memory; ending the process");
+    _exit(127);
+}
+
+}  // namespace
+
+bool run_while_memory_lasts(void (*function)(void*), void* argument) {
+    jmp_buf here;
+    if (_setjmp(here) != 0) {
+        way_out = nullptr;
+        return false;
+    }
+    way_out = &here;
+    function(argument);
+    way_out = nullptr;
+    return true;
+}
+
+}  // namespace fp32shim
+
+void* operator new(std::size_t size) {
+    void* memory = fp32shim::allocate(size);
+    if (memory == nullptr) fp32shim::leave();
+    return memory;
+}
+
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return fp32shim::allocate(size); }
+
+void operator delete(void* memory) noexcept {
+    if (!fp32shim::is_of_reserve(memory)) std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }

@@ -1,0 +1,12 @@
+// operator new of this library. The code that reads the settings allocates by it, in policy/ and in the standard
+// library. A program may have reached its limit of memory long before its first product, and a failure of the shim
+// must not end it.
+#pragma once
+
+namespace fp32shim {
+
+/// Runs a function. Returns false if there was no memory for it: it was then left in the middle, and its memory is
+/// lost. To be called by one thread at a time.
+bool run_while_memory_lasts(void (*function)(void*), void* argument);
+
+}  // namespace fp32shim

@@ -1,0 +1,277 @@
+#include "shim/settings/read_settings.hpp"
+
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/load.hpp"
+#include "shim/entry/call_on_stack.hpp"
+#include "shim/loader/loaded_files.hpp"
+#include "shim/memory/arena.hpp"
+#include "shim/memory/own_memory.hpp"
+#include "system/line_writer.hpp"
+#include "system/stderr_line.hpp"
+
+extern "C" void*
+    __libc_stack_end;  // of the loader; NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+
+namespace fp32shim {
+namespace {
+
+bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
+
+/// Returns the first error and the number of further ones: users are asked to read one line only.
+std::string summary_of(const std::vector<policy::Diagnostic>& errors) {
+    std::string text = errors.front().text();
+    if (errors.size() > 1) text += " (and " + std::to_string(errors.size() - 1) + " more)";
+    return text;
+}
+
+void obey_on_error(policy::Policy& policy) {
+    switch (policy.on_error) {
+        case policy::OnError::abort:
+            std::abort();
+        case policy::OnError::highest:
+            policy.default_precision = policy::Precision::highest;
+            policy.default_source = policy::Source::environment;
+            policy.rules.clear();
+            return;
+        case policy::OnError::continue_untouched:
+            policy.default_precision = policy::Precision::native;
+            policy.default_source = policy::Source::native;
+            policy.rules.clear();
+            return;
+    }
+}
+
+std::string_view consequence_of(policy::OnError on_error) {
+    switch (on_error) {
+        case policy::OnError::abort:
+            return "; ending the process (FP32_MATMUL_ON_ERROR=abort)";
+        case policy::OnError::highest:
+            return "; everything runs at highest (FP32_MATMUL_ON_ERROR=highest)";
+        case policy::OnError::continue_untouched:
+            return "; the program runs as without fp32shim";
+    }
+    return {};
+}
+
+// Asked by a log or recording that a forked child begins. There are settings then, since an ancestor logged.
+const record::StartEvent& start_in_force() { return known_settings()->start; }
+record::InForce what_is_in_force() { return {&start_in_force(), process_precision(), process_floor()}; }
+
+void open_log(Settings& settings, const Settings* previous) {
+    const policy::Policy& policy = settings.policy;
+    const std::string& path = policy.log_path;
+    const bool is_recording = path.ends_with(".fp32rec");
+    settings.log_every_call =
+        is_recording ? policy.log_level == policy::LogLevel::calls : policy.log_level != policy::LogLevel::summary;
+    settings.start = record::make_start_event(FP32SHIM_VERSION, policy);
+    if (is_recording)
+        settings.start.log_level = settings.log_every_call ? policy::LogLevel::calls : policy::LogLevel::summary;
+    if (previous != nullptr && previous->policy.log_path == path) {
+        settings.log = previous->log;
+        settings.log_to_stderr = previous->log_to_stderr;
+        settings.recording = previous->recording;
+        return;
+    }
+    if (path.empty()) return;
+    if (path == "stderr") {
+        settings.log_to_stderr = true;
+        return;
+    }
+    if (is_recording) {
+        const record::RecordingSettings limits{.max_size = policy.log_max_size,
+                                               .on_full = policy.log_on_full,
+                                               .mode = policy.log_mode,
+                                               .group = policy.log_group,
+                                               .look_at_objects = note_loaded_files,
+                                               .settings_in_force = what_is_in_force};
+        const record::Recording::Opened opened =
+            record::Recording::open(path, settings.facts, settings.start, limits);
+        if (opened.recording == nullptr) system::stderr_line(opened.error);
+        settings.recording = opened.recording;
+        return;
+    }
+    auto log = std::make_unique<record::DecisionLog>();
+    auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
+    const std::string problem =
+        log->open(path, settings.facts, settings.start, record::LogBuffer(*buffer), policy.log_mode, start_in_force);
+    if (!problem.empty()) {
+        system::stderr_line(problem);
+        return;
+    }
+    settings.log = log.release();
+}
+
+bool is_setting(std::string_view entry) {
+    return entry.starts_with("FP32_MATMUL_") || entry.starts_with(record::run_variable);
+}
+
+struct StartVariable {
+    std::string_view entry;
+    const StartVariable* next;
+};
+constinit std::atomic<const StartVariable*> start_variables{nullptr};
+constinit std::atomic<bool> start_is_kept{false};
+
+/// Returns the environment that the process was started with. A program whose DT_PREINIT_ARRAY multiplies does so
+/// before the C library knows its environment. Then it still stands where the kernel put it: number of arguments,
+/// arguments, NULL, environment.
+char** start_environment() {
+    if (environ != nullptr) return environ;
+    auto** arguments = static_cast<char**>(__libc_stack_end) + 1;
+    const auto count = *static_cast<const long*>(__libc_stack_end);
+    return arguments + count + 1;
+}
+
+/// Keeps a copy of our variables. A daemon may clear its environment, or write over its bytes, long before it
+/// multiplies, and a floor has to outlast that.
+__attribute__((constructor)) void keep_start_variables() {
+    if (start_is_kept.load(std::memory_order_acquire)) return;
+    char** const begin = start_environment();
+    char** entry = begin;
+    while (*entry != nullptr) ++entry;
+    const StartVariable* first = nullptr;
+    while (entry != begin) {
+        if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
+    }
+    // Complete before they are said to be: of two threads that come here at once, both find the same.
+    start_variables.store(first, std::memory_order_release);
+    start_is_kept.store(true, std::memory_order_release);
+}
+
+/// Returns the environment as it was at the first call; reloads read it too. If it has none of our variables by then,
+/// those that the process was started with are added.
+const policy::Environment& first_environment() {
+    static constinit std::atomic<policy::Environment*> copy{nullptr};
+    policy::Environment* known = copy.load(std::memory_order_acquire);
+    if (known == nullptr) {
+        keep_start_variables();  // a product may come before our constructors
+        // Complete before it is seen: a child forked meanwhile makes its own.
+        known = new policy::Environment;
+        for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+            known->push_back(arena_copy(*entry));
+        if (std::none_of(known->begin(), known->end(), is_setting)) {
+            for (const StartVariable* variable = start_variables.load(std::memory_order_acquire); variable != nullptr;
+                 variable = variable->next)
+                known->push_back(variable->entry);
+        }
+        copy.store(known, std::memory_order_release);
+    }
+    return *known;
+}
+
+struct Reading {
+    const Settings* previous = nullptr;  ///< nullptr: the first reading; else a reload
+    Settings* settings = nullptr;        ///< stays nullptr where a reload found errors
+
+    bool is_reload() const { return previous != nullptr; }
+};
+
+void read(Reading& reading) {
+    const policy::Environment& environment = first_environment();
+
+    policy::LoadOptions options;
+    options.elevated = has_elevated_rights();
+    policy::Loaded loaded = policy::load(environment, options);
+
+    auto settings = std::make_unique<Settings>();
+    std::string complaint;
+    if (!loaded.errors.empty()) {
+        complaint = summary_of(loaded.errors);
+        if (reading.is_reload()) {
+            system::stderr_line(complaint + "; the settings stay as they were");
+            return;
+        }
+        complaint += consequence_of(loaded.policy.on_error);
+        system::stderr_line(complaint);
+        obey_on_error(loaded.policy);
+    }
+    if (loaded.policy.audit_sample > 0 && !reading.is_reload())
+        system::stderr_line("audit: this version audits nothing; the setting is ignored");
+    for (const policy::Diagnostic& warning : loaded.warnings) system::stderr_line(warning.text());
+
+    settings->policy = std::move(loaded.policy);
+    // Only where somebody wants to know: a sandbox may end a process that asks.
+    if (!settings->policy.rules.empty() || !settings->policy.log_path.empty()) {
+        settings->facts = record::gather_process_facts(environment);
+        settings->process = {record::base_name(settings->facts.executable), settings->facts.command,
+                             settings->facts.host};
+    }
+    settings->looks_at_sizes = settings->policy.looks_at_sizes();
+    settings->forward_everything = settings->policy.disabled || options.elevated;
+    if (reading.is_reload()) {
+        settings->generation = reading.previous->generation + 1;
+        settings->id = reading.previous->id == UINT8_MAX ? 1 : reading.previous->id + 1;
+    }
+    if (!settings->forward_everything) open_log(*settings, reading.previous);
+    if (!complaint.empty() && settings->log != nullptr) {
+        auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
+        settings->log->write(record::ErrorEvent{record::ErrorCode::bad_setting, complaint},
+                             record::LogBuffer(*buffer));
+    }
+    reading.settings = settings.release();
+}
+
+void say_unread(const Reading& reading, std::string_view why) {
+    char buffer[256];
+    system::LineWriter line(buffer);
+    line.text("the settings could not be read: ").escaped(why, 100);
+    line.text(reading.is_reload() ? "; they stay as they were" : "; the program runs as without fp32shim");
+    system::stderr_line(line.view());
+}
+
+void read_and_catch(void* argument) {
+    auto& reading = *static_cast<Reading*>(argument);
+    try {
+        read(reading);
+    } catch (const std::exception& problem) {
+        say_unread(reading, problem.what());
+    } catch (...) {
+        say_unread(reading, "an exception of unknown kind");
+    }
+}
+
+void read_settings_or_forward(void* argument) {
+    if (!run_while_memory_lasts(read_and_catch, argument))
+        say_unread(*static_cast<const Reading*>(argument), "out of memory");
+}
+
+// The stack for reading a policy. That needs 12 KB and, for hostile nesting, hundreds; the thread that makes the
+// first call may have 16 KB in all.
+constexpr std::size_t reading_stack_size = 2 << 20;
+
+// The stack to use if there is no memory for that one: enough for all but the worst. Settings are read by one
+// thread at a time.
+alignas(64) constinit char spare_stack[128 << 10]{};
+
+void on_own_stack(void (*function)(void*), void* argument) {
+    void* stack = mmap(nullptr, reading_stack_size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) {
+        fp32shim_call_on_stack(function, argument, spare_stack + sizeof spare_stack);
+    } else {
+        fp32shim_call_on_stack(function, argument, static_cast<char*>(stack) + reading_stack_size);
+        munmap(stack, reading_stack_size);
+    }
+}
+
+}  // namespace
+
+Settings* read_settings(const Settings* previous) {
+    Reading reading{.previous = previous};
+    on_own_stack(read_settings_or_forward, &reading);
+    return reading.settings;
+}
+
+}  // namespace fp32shim

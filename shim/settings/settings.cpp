@@ -1,0 +1,225 @@
+#include "shim/settings/settings.hpp"
+
+#include <linux/futex.h>
+#include <pthread.h>
+
+#include <cerrno>
+
+#include "shim/memory/arena.hpp"
+#include "shim/settings/read_settings.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/this_process.hpp"
+
+// A program built with the thread sanitizer sees the shim's use of the C library (malloc, memcmp), but not its
+// atomics. So the sanitizer is told about the one hand-over between threads that goes through such memory. These
+// symbols are absent elsewhere.
+extern "C" {
+__attribute__((weak)) void __tsan_acquire(void* address);
+__attribute__((weak)) void __tsan_release(void* address);
+}
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+
+namespace fp32shim {
+
+constinit std::atomic<const Settings*> settings_in_force{nullptr};
+
+namespace {
+
+// The thread that reads the settings; 0: nobody does. In one word, since a signal handler that multiplies must
+// know at any time if it has interrupted the reader.
+//
+//     63             32 31        0
+//     | this_process() | thread id |
+constinit std::atomic<std::uint64_t> reader{0};
+constinit std::atomic<std::uint8_t> override_count{0};
+constinit std::atomic<int> process_precision_value{-1};
+constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
+constinit std::atomic<bool> scopes_seen{false};
+constinit std::atomic<void (*)()> renew_what_is_kept{nullptr};
+
+void put_in_force(const Settings* settings) {
+    if (__tsan_release != nullptr) __tsan_release(&settings_in_force);
+    settings_in_force.store(settings, std::memory_order_release);
+}
+
+/// Runs a function while the thread cannot be cancelled: reading files is a cancellation point, other threads wait
+/// for the reader, and a thread must not unwind out of the other stack.
+template <class Function>
+auto without_cancellation(Function function) {
+    int cancel_state = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    const auto result = function();
+    pthread_setcancelstate(cancel_state, nullptr);  // no destructor: the thread may end here
+    return result;
+}
+
+/// Returns settings that forward everything: for a failed reading, and for a signal handler that multiplies while
+/// its own thread reads.
+const Settings* untouched_settings() {
+    static constinit std::atomic<const Settings*> untouched{nullptr};
+    const Settings* known = untouched.load(std::memory_order_acquire);
+    if (known == nullptr) {
+        auto* settings = arena_new<Settings>();
+        settings->forward_everything = true;
+        untouched.store(known = settings, std::memory_order_release);
+    }
+    return known;
+}
+
+std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32_t>(reading >> 32); }
+
+/// Waits until another thread has read the settings. Returns false if that thread is not of this process, which
+/// was forked meanwhile.
+bool wait_for_reader() {
+    while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
+        const std::uint64_t waited_for = reader.load(std::memory_order_acquire);
+        if (process_of(waited_for) != system::this_process()) return false;
+        const timespec ten_milliseconds{0, 10'000'000};
+        // Waits on the lower half, the thread: both architectures are little-endian.
+        system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAIT_PRIVATE,
+                              static_cast<std::int32_t>(waited_for), system::raw::address(&ten_milliseconds));
+    }
+    return true;
+}
+
+const Settings* read_first_settings() {
+    const std::uint32_t process = system::this_process();
+    const auto self = std::uint64_t{process} << 32 | static_cast<std::uint32_t>(system::raw::gettid());
+    for (;;) {
+        std::uint64_t known_reader = reader.load(std::memory_order_acquire);
+        if (process_of(known_reader) != process && reader.compare_exchange_strong(known_reader, self)) {
+            const Settings* known = known_settings();
+            if (known == nullptr) break;
+            reader.store(0, std::memory_order_release);  // another thread was done before we looked
+            return known;
+        }
+        if (known_reader == self) return untouched_settings();
+        if (wait_for_reader()) return settings_in_force.load(std::memory_order_acquire);
+    }
+    const int saved_errno = errno;
+    const Settings* settings = read_settings(nullptr);
+    if (settings == nullptr) settings = untouched_settings();
+    put_in_force(settings);
+    reader.store(0, std::memory_order_release);
+    system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
+    settings_changed();  // a signal handler may have been forwarded untouched meanwhile
+    errno = saved_errno;
+    return settings;
+}
+
+}  // namespace
+
+constinit std::atomic<std::uint32_t> settings_changes{1};
+
+void call_when_settings_change(void (*renew)()) {
+    if (renew_what_is_kept.load() == nullptr) renew_what_is_kept.store(renew);
+}
+
+void settings_changed() {
+    settings_changes.fetch_add(1);
+    if (auto* const renew = renew_what_is_kept.load()) renew();
+}
+
+const Settings& settings() {
+    const Settings* current = settings_in_force.load(std::memory_order_acquire);
+    if (__tsan_acquire != nullptr) __tsan_acquire(&settings_in_force);
+    return current != nullptr ? *current : *without_cancellation(read_first_settings);
+}
+
+record::Recording* own_recording() {
+    const Settings* known = known_settings();
+    if (known == nullptr || known->recording == nullptr) return nullptr;
+    return known->recording->is_of_this_process() ? known->recording : nullptr;
+}
+
+std::uint8_t process_override_count() { return override_count.load(std::memory_order_acquire); }
+
+namespace {
+
+bool read_settings_again() {
+    static constinit system::ForkSafeLock one_at_a_time;
+    if (!one_at_a_time.acquire()) return false;
+    const int saved_errno = errno;
+    const Settings* previous = known_settings();
+    const Settings* fresh = read_settings(previous);
+    errno = saved_errno;
+    if (fresh != nullptr) {
+        put_in_force(fresh);
+        record::Recording* before = previous->recording;
+        record::Recording* now = fresh->recording;
+        if (before != nullptr && before != now) before->note_left(now);
+        if (record::RecordingChanges* changes = now != nullptr && now != before ? now->changes() : nullptr)
+            changes->note_carried_over(process_precision(), process_floor());
+    }
+    one_at_a_time.release();
+    if (fresh == nullptr) return false;
+    settings_changed();
+    return true;
+}
+
+}  // namespace
+
+bool reload_settings() {
+    settings();
+    return without_cancellation(read_settings_again);
+}
+
+record::PolicyFacts policy_facts(const policy::Policy& policy) {
+    return {.name = policy.name,
+            .revision = policy.revision,
+            .sha256 = policy.sha256,
+            .settings = record::format::ReloadedSettings{policy.default_precision, policy.floor, policy.cpu_mode}};
+}
+
+bool set_process_precision(std::optional<policy::Precision> precision) {
+    const int value = precision ? static_cast<int>(*precision) : -1;
+    if (process_precision_value.exchange(value, std::memory_order_acq_rel) == value) return false;
+    override_count.fetch_add(1, std::memory_order_acq_rel);
+    settings_changed();
+    return true;
+}
+
+std::optional<policy::Precision> process_precision() {
+    const int value = process_precision_value.load(std::memory_order_acquire);
+    if (value < 0) return std::nullopt;
+    return static_cast<policy::Precision>(value);
+}
+
+bool raise_process_floor(policy::Floor floor) {
+    policy::Floor current = process_floor_value.load(std::memory_order_acquire);
+    while (floor > current) {
+        if (process_floor_value.compare_exchange_weak(current, floor)) {
+            override_count.fetch_add(1, std::memory_order_acq_rel);
+            settings_changed();
+            return true;
+        }
+    }
+    return false;
+}
+
+policy::Floor process_floor() { return process_floor_value.load(std::memory_order_acquire); }
+
+void note_scopes_in_use() {
+    if (!scopes_seen.exchange(true, std::memory_order_acq_rel)) settings_changed();
+}
+
+bool scopes_in_use() { return scopes_seen.load(std::memory_order_acquire); }
+
+void obey_command(record::Recording& recording) {
+    record::RecordingChanges* const changes = recording.changes();
+    if (changes == nullptr) return;
+    const auto command = changes->take_command();
+    if (!command) return;
+    if (command->kind != record::format::CommandKind::reload) {
+        set_process_precision(command->precision);
+        changes->answer(*command, true, {});
+        return;
+    }
+    constexpr const char* refused =
+        "the policy has errors, which fp32shim check lists; the settings stay as they were";
+    const bool is_done = reload_settings();
+    changes->answer(*command, is_done, is_done ? "" : refused, policy_facts(settings().policy));
+}
+
+}  // namespace fp32shim

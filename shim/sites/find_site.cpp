@@ -1,0 +1,143 @@
+#include "shim/sites/find_site.hpp"
+
+#include <cerrno>
+
+#include "shim/blas/express.hpp"
+#include "shim/blas/govern.hpp"
+#include "shim/cublas/govern.hpp"
+#include "shim/entry/gate.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/provider.hpp"
+#include "shim/loader/slots.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/sites/known_sites.hpp"
+#include "shim/sites/make_site.hpp"
+#include "shim/sites/site_table.hpp"
+#include "shim/thread/running.hpp"
+
+namespace fp32shim {
+namespace {
+
+/// Returns true if calls from this site have to be looked at one by one: something may change them, or they are
+/// recorded.
+bool needs_gate(Site& site) {
+    if (site.provider == nullptr) return false;
+    if (site.runs_one_by_one()) return true;
+    const Settings& in_force = settings();
+    if (in_force.forward_everything || !site.is_blas) return false;
+    return is_of_cublas(site.function->convention) ? cublas::needs_gate(site, in_force)
+                                                   : blas::needs_gate(site, in_force);
+}
+
+void* gate_of(const Site& site) {
+    if (site.function->convention == Convention::cublas) return reinterpret_cast<void*>(&fp32shim_cublas_gate);
+    const bool is_worth_a_look =
+        blas::may_take_express_lane(site, settings()) || site.forwards_while_bound.load(std::memory_order_relaxed);
+    return reinterpret_cast<void*>(is_worth_a_look ? &fp32shim_express_gate : &fp32shim_govern_gate);
+}
+
+/// Sets the target by the settings in force, and forgets what the site has kept under older ones.
+void refresh(Site& site) {
+    // Two threads that do this at once may store in the wrong order. So a thread that finds other settings afterwards
+    // does it again.
+    std::uint32_t count = 0;
+    do {
+        count = settings_change_count();
+        site.cpu.decision.store(0, std::memory_order_relaxed);
+        site.cpu.express.store(0, std::memory_order_relaxed);
+        site.cublas.plan.store(0, std::memory_order_relaxed);
+        const bool is_governed = needs_gate(site);
+        site.forwards_while_bound.store(!is_governed && site.by_importers, std::memory_order_relaxed);
+        const bool is_gated = is_governed || site.by_importers;
+        site.target.store(is_gated ? gate_of(site) : site.real, std::memory_order_release);
+    } while (count != settings_change_count());
+}
+
+}  // namespace
+
+Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
+    const int saved_errno = errno;
+    // A library that we called and that jumps on to another entry point returns into us, at one place for all of
+    // them.
+    const bool from_ourselves = elf::is_own_code(return_address);
+    LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
+    Site* site = known_site(entry, return_address, on_behalf_of);
+    if (site == nullptr) {
+        // Also catches what was unloaded past our dlclose: by the C library, or by a library that binds its own.
+        forget_unloaded();
+        site = from_ourselves ? nullptr : take_over_site(entry, return_address);
+    }
+    if (site == nullptr) {
+        call_when_settings_change(refresh_sites);
+        site = make_site(entry, return_address, on_behalf_of);
+        // Complete before others can see it; then once more, for settings that changed before they could see it.
+        refresh(*site);
+        remember(site, return_address);
+        refresh(*site);
+    }
+    if (!from_ourselves) cache(*site);
+    errno = saved_errno;
+    return site;
+}
+
+namespace {
+
+/// Returns true if a site that was bound under other objects may stay as it is.
+bool stays_bound(Site& site) {
+    const elf::Reading reading;
+    const std::uint64_t stamp = objects_stamp();
+    if (site.bound_at.load(std::memory_order_relaxed) == stamp) return true;
+    const Binding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
+    // Where no importer is left that would tell, it stays with the library that it was called in so far.
+    const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
+                                            : elf::is_in_list(site.provider->map) &&
+                                                  loaded_object(site.provider->map) == site.provider;
+    if (stays) site.bound_at.store(stamp, std::memory_order_relaxed);
+    return stays;
+}
+
+bool is_gone(const LoadedObject* object) {
+    return object != nullptr && !object->loaded.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+Site* rebound_site(Site* site) {
+    // More than once where two threads had each made a site of this place.
+    while (!is_bound(*site) && !stays_bound(*site)) {
+        site->was_rebound = true;  // other threads may be in the middle of using it
+        site->return_address.store(0, std::memory_order_release);
+        site = find_site(site->entry, site->called_from.load(std::memory_order_relaxed));
+    }
+    return site;
+}
+
+void refresh_sites() { for_each_live_site(refresh); }
+
+void forget_unloaded() {
+    {
+        const elf::Reading reading;
+        if (!notice_unloaded_objects()) return;
+    }
+    // Sites first: a slot that is given back may be taken at once, and called from the same place.
+    for_each_live_site([](Site& site) {
+        if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.on_behalf_of))
+            site.return_address.store(0, std::memory_order_release);
+    });
+    forget_unloaded_slots();
+}
+
+}  // namespace fp32shim
+
+extern "C" fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::uintptr_t return_address) {
+    return fp32shim::find_site(entry, return_address);
+}
+
+#if defined(__x86_64__)
+extern "C" int fp32shim_vector_bytes() {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f")) return 64;
+    return __builtin_cpu_supports("avx") ? 32 : 16;
+}
+#endif

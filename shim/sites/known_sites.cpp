@@ -1,0 +1,103 @@
+#include "shim/sites/known_sites.hpp"
+
+#include <iterator>
+
+#include "shim/loader/elf/readers.hpp"
+#include "shim/memory/arena.hpp"
+
+namespace fp32shim {
+
+constinit std::atomic<Site*> site_buckets[4096]{};
+
+namespace {
+
+std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
+    const std::uint64_t key = return_address * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(entry);
+    return site_buckets[(key >> 40) % std::size(site_buckets)];
+}
+
+/// Returns the one chain of an entry point for callers outside every object, whose return addresses can change.
+std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
+
+Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
+              const LoadedObject* on_behalf_of) {
+    for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next) {
+        if (site->entry == entry && site->on_behalf_of == on_behalf_of &&
+            site->return_address.load(std::memory_order_acquire) == return_address)
+            return site;
+    }
+    return nullptr;
+}
+
+// Code that is made at run time may call from ever new places. Sites of one entry point whose callers are outside
+// every object differ in nothing but the return address. So beyond this many, a new place takes over the site of an
+// older one. A thread that is still using the site finds in it the same as in its own.
+constexpr std::size_t outside_limit = 256;
+constinit std::atomic<std::size_t> next_to_take_over{0};
+
+bool can_be_taken_over(const Site& site, EntryIndex entry) {
+    return is_return_address(site.return_address.load(std::memory_order_acquire)) && site.entry == entry &&
+           site.caller == nullptr && site.provider != nullptr;
+}
+
+}  // namespace
+
+Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of) {
+    Site* site = site_in(bucket_of(entry, return_address), entry, return_address, on_behalf_of);
+    return site != nullptr ? site : site_in(bucket_of_outside(entry), entry, return_address, on_behalf_of);
+}
+
+void remember(Site* site, std::uintptr_t return_address) {
+    site->return_address.store(return_address, std::memory_order_release);
+    if (site->is_in_chain) return;  // made anew
+    site->is_in_chain = true;
+    std::atomic<Site*>& bucket =
+        site->caller == nullptr ? bucket_of_outside(site->entry) : bucket_of(site->entry, return_address);
+    site->next = bucket.load(std::memory_order_relaxed);
+    while (!bucket.compare_exchange_weak(site->next, site, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+}
+
+Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
+    Site* const newest = bucket_of_outside(entry).load(std::memory_order_acquire);
+    std::size_t count = 0;
+    for (Site* site = newest; site != nullptr; site = site->next) count += can_be_taken_over(*site, entry);
+    if (count < outside_limit) return nullptr;
+    {
+        const elf::Reading reading;
+        if (object_containing(return_address - 1) != nullptr) return nullptr;
+    }
+    std::size_t to_skip = next_to_take_over.fetch_add(1, std::memory_order_relaxed) % count;
+    for (Site* site = newest; site != nullptr; site = site->next) {
+        if (!can_be_taken_over(*site, entry)) continue;
+        if (to_skip > 0) {
+            --to_skip;
+            continue;
+        }
+        std::uintptr_t old = site->return_address.load(std::memory_order_relaxed);
+        if (!is_return_address(old) ||
+            !site->return_address.compare_exchange_strong(old, return_address, std::memory_order_acq_rel))
+            continue;  // another thread was first
+        site->called_from.store(return_address, std::memory_order_relaxed);
+        return site;
+    }
+    return nullptr;
+}
+
+// A dead site's caller is gone, or its provider is, which the caller itself imported. Code that still calls an
+// unloaded provider crashes without the shim too.
+Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller) {
+    for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
+         site = site->next) {
+        if (site->entry != entry || site->was_rebound || site->caller == nullptr) continue;
+        const bool has_same_caller = site->caller == caller && !site->by_importers;
+        if (!has_same_caller && site->caller->loaded.load(std::memory_order_acquire)) continue;
+        std::uintptr_t dead = 0;
+        if (site->return_address.compare_exchange_strong(dead, taken, std::memory_order_acq_rel)) return site;
+    }
+    auto* site = static_cast<Site*>(arena_allocate(sizeof(Site)));
+    site->return_address.store(taken, std::memory_order_relaxed);
+    return site;
+}
+
+}  // namespace fp32shim

@@ -1,0 +1,31 @@
+// All sites, by entry point and return address. Chains grow at the head and are never cut, so readers need no lock.
+#pragma once
+
+#include "shim/site.hpp"
+
+namespace fp32shim {
+
+/// Returns the live site of this place, or nullptr. `on_behalf_of`: see Site.
+Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of);
+
+/// Returns memory for a site: a dead one of the same place that no running code can reach, else fresh memory. So a
+/// program that loads and unloads a plugin for ever does not grow.
+Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller);
+
+/// Gives a complete site its return address, which makes it alive, and enters it into its chain.
+void remember(Site* site, std::uintptr_t return_address);
+
+/// Moves a site of the same entry point to this return address, if both callers are outside every object. Returns
+/// nullptr if this caller is in an object, or if the entry point has few sites yet.
+Site* take_over_site(EntryIndex entry, std::uintptr_t return_address);
+
+extern constinit std::atomic<Site*> site_buckets[4096];
+
+template <class Visit>
+void for_each_live_site(Visit visit) {
+    for (std::atomic<Site*>& bucket : site_buckets)
+        for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next)
+            if (is_return_address(site->return_address.load(std::memory_order_acquire))) visit(*site);
+}
+
+}  // namespace fp32shim

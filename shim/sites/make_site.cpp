@@ -1,0 +1,141 @@
+#include "shim/sites/make_site.hpp"
+
+#include <unistd.h>
+
+#include "shim/blas/integer_width.hpp"
+#include "shim/blas/routine.hpp"
+#include "shim/cublas/govern.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/provider.hpp"
+#include "shim/loader/slots.hpp"
+#include "shim/sites/known_sites.hpp"
+#include "system/line_writer.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim {
+namespace {
+
+void say_ambiguous(const Site& site, const LoadedObject& provider) {
+    static constinit system::OncePerProcess said;
+    if (!said.first()) return;
+    char buffer[1024];
+    system::LineWriter line(buffer);
+    line.text("several libraries provide ").text(site.function->name).text(" and its caller ");
+    line.escaped(site.caller == nullptr ? "(unknown code)" : site.caller_name(), 300);
+    line.text(" imports it from none of them; using ").escaped(provider.name, 300);
+    system::stderr_line(line.view());
+}
+
+bool any_library_multiplies() {
+    for (const FunctionIndex gemm : {row_sgemm_, row_cblas_sgemm, row_scipy_sgemm_, row_scipy_sgemm_64_})
+        if (find_binding(nullptr, gemm).address != nullptr) return true;
+    return false;
+}
+
+[[noreturn]] void end_without_provider(const Function& function, std::string_view caller) {
+    char buffer[1024];
+    system::LineWriter line(buffer);
+    line.text("no loaded library provides ").text(function.name).text(", called from ");
+    line.escaped(caller.empty() ? "unknown code" : caller, 300);
+    line.text(any_library_multiplies()
+                  ? "; if that is a weak reference, which is never NULL under fp32shim, run this "
+                    "program without it"
+                  : "; if the program was linked with -lfp32shim, link its BLAS behind it with "
+                    "-Wl,--no-as-needed (-lfp32shim -Wl,--no-as-needed -lopenblas)");
+    system::stderr_line(line.view());
+    _exit(127);
+}
+
+/// The provider's function that calls of a site run, and its row of the table.
+struct Routine {
+    Binding binding;
+    const Function* function = nullptr;
+};
+
+/// Finds a stand-in for a function that no library provides: another of the same name form that does the same, or a
+/// batch's single one. Such a function is called through a weak reference, which is not NULL because the shim exports
+/// the name.
+Routine find_stand_in(LoadedObject* caller, const Function& function) {
+    for (const StandIn& known : stand_ins) {
+        if (known.missing != function.family) continue;
+        const FunctionIndex row = find_function(*known.stand_in, function.form);
+        if (row < 0) continue;
+        if (const Binding binding = find_binding(caller, row); binding.address != nullptr)
+            return {binding, &functions[row]};
+    }
+    return {};
+}
+
+/// Returns false for a bare name of a library that is no BLAS: one that has `sgemm`, but not `sgemm_`.
+bool is_blas(const Site& site) {
+    if (site.routine->convention != Convention::bare) return true;
+    const FunctionIndex known_name = find_function(*site.routine->family, NameForm::underscored);
+    return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
+}
+
+/// Finds where the calls go. Precondition: a Reading is held.
+Routine find_routine(const Site& site, void* slot_address, LoadedObject* on_behalf_of) {
+    if (site.entry >= function_count)
+        return {{object_containing(reinterpret_cast<std::uintptr_t>(slot_address)), slot_address}, site.function};
+    LoadedObject* const importer = on_behalf_of != nullptr ? on_behalf_of : site.caller;
+    Routine found{find_binding(importer, site.entry), site.function};
+    if (found.binding.address == nullptr) found = find_stand_in(importer, *site.function);
+    if (found.binding.address == nullptr) end_without_provider(*site.function, site.caller_name());
+    return found;
+}
+
+void bind_cpu(Site& site) {
+    if (const FunctionIndex gemm = blas::gemm_beside(*site.function); gemm >= 0)
+        site.cpu.gemm = find_in(*site.provider, functions[gemm].name);
+    // A stand-in is called with arguments that the shim reads, so the width of integers has to be known.
+    if (site.runs_one_by_one() && blas::integer_width(*site.provider, *site.routine) == IntegerWidth::unknown)
+        end_without_provider(*site.function, site.caller_name());
+}
+
+/// Empties the parts of a site that may be an old one, made anew.
+void clear(Site& site) {
+    site.cpu.express.store(0, std::memory_order_relaxed);
+    site.cpu.width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
+    site.cpu.gemm = nullptr;
+    site.cublas.route = nullptr;
+    site.cublas.library = nullptr;
+    site.cublas.with_compute_type = nullptr;
+    site.rules.store(nullptr, std::memory_order_relaxed);
+    site.is_blas = false;
+    site.forwards_while_bound.store(false, std::memory_order_relaxed);
+}
+
+constinit std::atomic<std::uint64_t> next_number{1};
+
+}  // namespace
+
+Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of) {
+    const elf::Reading reading;
+    const std::uint64_t stamp = objects_stamp();
+    const SlotBinding slot = entry >= function_count ? slot_binding(entry) : SlotBinding{entry, nullptr};
+    LoadedObject* caller = object_containing(return_address - 1);  // inside the call, also where it ends a function
+    Site* site = allocate_site(entry, return_address, caller);
+    clear(*site);
+    site->entry = entry;
+    site->called_from.store(return_address, std::memory_order_relaxed);
+    site->function = &functions[slot.function];
+    site->caller = caller;
+    site->number = next_number.fetch_add(1, std::memory_order_relaxed);
+    site->keyed = keyed_arguments(*site->function);
+    const Routine found = find_routine(*site, slot.address, on_behalf_of);
+    site->provider = found.binding.provider;
+    site->real = found.binding.address;
+    site->routine = found.function;
+    site->ambiguous = found.binding.ambiguous;
+    site->by_importers = found.binding.by_importers;
+    site->on_behalf_of = on_behalf_of;
+    site->bound_at.store(stamp, std::memory_order_relaxed);
+    if (site->provider != nullptr) {  // else: a slot of a library that is gone; its address is all there is
+        site->is_blas = is_blas(*site);
+        is_of_cublas(site->function->convention) ? cublas::bind(*site) : bind_cpu(*site);
+        if (site->ambiguous) say_ambiguous(*site, *site->provider);
+    }
+    return site;
+}
+
+}  // namespace fp32shim

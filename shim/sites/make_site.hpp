@@ -1,0 +1,13 @@
+// Making a site: which library its calls must reach, and everything else that holds for all of them.
+#pragma once
+
+#include "shim/site.hpp"
+
+namespace fp32shim {
+
+/// Returns a new site, complete but for its target, and for its return address, which makes it alive. Ends the
+/// process with one line where no library provides the function: the loader would have refused the call without the
+/// shim.
+Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of);
+
+}  // namespace fp32shim

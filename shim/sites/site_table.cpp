@@ -1,0 +1,86 @@
+#include "shim/sites/site_table.hpp"
+
+#include "shim/entry/gate.hpp"
+#include "shim/memory/arena.hpp"
+#include "shim/site.hpp"
+
+namespace fp32shim {
+
+/// One table of an entry point, read by assembly. Never freed, since a call may be looking at it. The next table
+/// has at least twice the ways.
+struct SiteTable {
+    TableShape shape;
+
+    std::atomic<Site*>& way(std::size_t number) { return reinterpret_cast<std::atomic<Site*>*>(this + 1)[number]; }
+};
+
+static_assert(offsetof(TableShape, multiplier) == 0 && offsetof(TableShape, mask) == 8 && sizeof(SiteTable) == 16,
+              "read by entry_*.S");
+
+namespace {
+
+/// The site in every unused way. Its return address is 0, which no call has.
+constinit Site nobody{};
+
+SiteTable* new_table(TableShape shape) {
+    const std::size_t ways = shape.mask + 1;
+    auto* table = static_cast<SiteTable*>(arena_allocate(sizeof(SiteTable) + ways * sizeof(std::atomic<Site*>)));
+    table->shape = shape;
+    for (std::size_t i = 0; i < ways; ++i) table->way(i).store(&nobody, std::memory_order_relaxed);
+    return table;
+}
+
+/// Returns the return address that the way is for; 0 if its site is dead, or has another return address by now.
+std::uintptr_t address_in(SiteTable& table, std::size_t way) {
+    const Site* site = table.way(way).load(std::memory_order_acquire);
+    const std::uintptr_t address = site->return_address.load(std::memory_order_relaxed);
+    return is_return_address(address) && table.shape.way_of(address) == way ? address : 0;
+}
+
+/// Calls `accept` with the return address of each live site in the table, until it returns false.
+template <class Accept>
+bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
+    if (table == nullptr) return true;
+    for (std::size_t way = 0; way <= table->shape.mask; ++way) {
+        const std::uintptr_t address = address_in(*table, way);
+        if (address != 0 && address != except && !accept(address)) return false;
+    }
+    return true;
+}
+
+/// Returns a larger table with the sites of `old`, if there is one, and this site.
+SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
+    const std::size_t ways = old == nullptr ? fewest_ways : 2 * (old->shape.mask + 1);
+    SiteTable* table = new_table(shape_for(ways, [&](auto accept) {
+        if (accept(address)) all_in(old, address, accept);
+    }));
+    for (std::size_t way = 0; old != nullptr && way <= old->shape.mask; ++way) {
+        const std::uintptr_t other = address_in(*old, way);
+        if (other == 0) continue;
+        Site* held = old->way(way).load(std::memory_order_acquire);
+        table->way(table->shape.way_of(other)).store(held, std::memory_order_relaxed);
+    }
+    table->way(table->shape.way_of(address)).store(&site, std::memory_order_relaxed);
+    return table;
+}
+
+}  // namespace
+
+void cache(Site& site) {
+    const std::uintptr_t address = site.return_address.load(std::memory_order_relaxed);
+    if (!is_return_address(address)) return;
+    std::atomic<SiteTable*>& place = fp32shim_site_tables[site.entry];
+    SiteTable* table = place.load(std::memory_order_acquire);
+    if (table != nullptr) {
+        const std::size_t way = table->shape.way_of(address);
+        const std::uintptr_t held = address_in(*table, way);
+        if (held == 0 || held == address || table->shape.mask + 1 == most_ways) {
+            table->way(way).store(&site, std::memory_order_release);
+            return;
+        }
+    }
+    SiteTable* larger = table_with(table, site, address);
+    place.compare_exchange_strong(table, larger, std::memory_order_acq_rel);
+}
+
+}  // namespace fp32shim

@@ -1,0 +1,77 @@
+// The sites of an entry point, in a table indexed by a hash of the return address. When a site is added, hashes
+// are tried, and the table is doubled, until no two sites share a way. So an entry point looks at one way,
+// whatever the addresses are.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/entry/entry_layout.h"
+
+namespace fp32shim {
+
+struct Site;
+
+/// The hash of a table. The entry points (entry/*.S) do the same as `way_of`.
+struct TableShape {
+    std::uint64_t multiplier = 0;
+    std::uint64_t mask = 0;  ///< number of ways, a power of two, less one
+
+    std::size_t way_of(std::uintptr_t return_address) const {
+        return (return_address * multiplier >> FP32SHIM_TABLE_SHIFT) & mask;
+    }
+};
+
+constexpr std::size_t fewest_ways = 8;
+constexpr std::size_t most_ways = std::size_t{1} << (64 - FP32SHIM_TABLE_SHIFT);
+
+class TakenWays {
+  public:
+    explicit TakenWays(std::size_t ways) {
+        for (std::size_t word = 0; word < (ways + 63) / 64; ++word) words_[word] = 0;
+    }
+    /// Returns false if it was taken already.
+    bool take(std::size_t way) {
+        const std::uint64_t bit = std::uint64_t{1} << (way % 64);
+        const bool was_free = (words_[way / 64] & bit) == 0;
+        words_[way / 64] |= bit;
+        return was_free;
+    }
+
+  private:
+    std::uint64_t words_[most_ways / 64];
+};
+
+/// Returns the i-th of a sequence of unrelated odd numbers (splitmix64).
+constexpr std::uint64_t multiplier_number(std::uint64_t i) {
+    std::uint64_t bits = (i + 1) * 0x9e3779b97f4a7c15U;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
+    return (bits ^ (bits >> 31)) | 1;
+}
+
+/// Returns the smallest shape of at least `ways` ways that gives every address a way of its own; if there is none,
+/// one with the most ways. `all_of(accept)` calls `accept` with each address, once, until that returns false.
+template <class AllOf>
+TableShape shape_for(std::size_t ways, AllOf all_of) {
+    constexpr std::uint64_t tries = 16;
+    for (;; ways *= 2) {
+        for (std::uint64_t i = 0; i < tries; ++i) {
+            const TableShape shape{multiplier_number(i), ways - 1};
+            TakenWays taken(ways);
+            bool collides = false;
+            all_of([&](std::uintptr_t address) {
+                collides = !taken.take(shape.way_of(address));
+                return !collides;
+            });
+            if (!collides || (ways == most_ways && i + 1 == tries)) return shape;
+        }
+    }
+}
+
+/// Puts a live site into its entry point's table. Lock-free. If another thread grows the table at the same time,
+/// the site may be left out, and comes here again with its next call.
+void cache(Site& site);
+
+}  // namespace fp32shim

@@ -1,0 +1,30 @@
+// Inner calls: those that a library makes to compute a product that the program asked it for. They are forwarded
+// and not counted.
+#pragma once
+
+#include "shim/entry/frame.hpp"
+#include "shim/site.hpp"
+
+namespace fp32shim {
+
+/// The outermost product that this thread is inside of. A library that multiplies by calling itself (reference
+/// CBLAS calls `sgemm_`) comes back through our entry points.
+///
+/// Kept by value and without destructor, since xerbla_ may throw or longjmp past us. A stale value is recognised
+/// by its frame: a running product has its frame above that of any call it makes.
+struct Running {
+    LoadedObject* provider;
+    LoadedObject* delegate;  ///< the library that the provider has passed its work on to, by an inner call
+    const Frame* frame;
+};
+
+__attribute__((tls_model("initial-exec"))) extern constinit thread_local Running running;
+
+/// Returns true if this call belongs to a product that is running on this thread.
+bool is_inner(const Site& site, const Frame* frame);
+
+/// Returns the library that this thread's product is running in: the delegate, else the provider; nullptr outside
+/// every product.
+LoadedObject* running_library();
+
+}  // namespace fp32shim

@@ -1,0 +1,74 @@
+#include "shim/thread/thread_context.hpp"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <new>
+
+namespace fp32shim {
+
+// Initial-exec: dynamic thread-local storage would enter the allocator on first use in each thread.
+constinit thread_local ThreadContext* current_thread_context = nullptr;
+
+namespace {
+
+void* map_pages(std::size_t size) {
+    void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? nullptr : pages;
+}
+
+void unmap(void* context) {
+    current_thread_context = nullptr;
+    auto* ending = static_cast<ThreadContext*>(context);
+    if (ending->writer != nullptr) ending->recording->detach(ending->writer);
+    if (ending->decisions != nullptr) munmap(ending->decisions, sizeof(KeptDecisions));
+    munmap(context, sizeof(ThreadContext));
+}
+
+/// Returns a key whose destructor unmaps the context, or -1 if the process has no key left: contexts then stay
+/// until exit.
+int thread_exit_key() {
+    constexpr int not_made = -2;
+    static constinit std::atomic<int> key{not_made};
+    int known = key.load(std::memory_order_acquire);
+    if (known != not_made) return known;
+    pthread_key_t fresh;
+    const int made = pthread_key_create(&fresh, unmap) == 0 ? static_cast<int>(fresh) : -1;
+    if (key.compare_exchange_strong(known, made)) return made;
+    if (made >= 0) pthread_key_delete(fresh);
+    return known;
+}
+
+}  // namespace
+
+KeptDecisions* kept_decisions() {
+    ThreadContext* const context = thread_context();
+    if (context == nullptr || context->decisions != nullptr) return context == nullptr ? nullptr : context->decisions;
+    void* pages = map_pages(sizeof(KeptDecisions));
+    if (pages == nullptr) return nullptr;
+    KeptDecisions* first = nullptr;
+    if (__atomic_compare_exchange_n(&context->decisions, &first, static_cast<KeptDecisions*>(pages), false,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return static_cast<KeptDecisions*>(pages);  // zeros are an empty one
+    munmap(pages, sizeof(KeptDecisions));
+    return first;  // a signal handler multiplied since we looked
+}
+
+ThreadContext* thread_context() {
+    if (current_thread_context != nullptr) return current_thread_context;
+    void* pages = map_pages(sizeof(ThreadContext));
+    if (pages == nullptr) return nullptr;
+    auto* const fresh = new (pages) ThreadContext;
+    ThreadContext* first = nullptr;
+    if (!__atomic_compare_exchange_n(&current_thread_context, &first, fresh, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) {
+        munmap(pages, sizeof(ThreadContext));
+        return first;  // a signal handler multiplied since we looked: its context is the thread's
+    }
+    const int key = thread_exit_key();
+    if (key >= 0) pthread_setspecific(static_cast<pthread_key_t>(key), current_thread_context);
+    return current_thread_context;
+}
+
+}  // namespace fp32shim
