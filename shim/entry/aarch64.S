@@ -17,9 +17,9 @@ fp32shim_site_tables:
     .text
     .set entry_index, 0
 
-// A table of sites (shim/sites/site_table.hpp) has its multiplier at 0, its mask at 8 and its ways, none of them null, from
-// 16 on. For want of registers the table is loaded twice: if it was replaced meanwhile, the new one has more ways, so
-// this way of it exists and at worst holds another site.
+// A table of sites (shim/sites/site_table.hpp) has its multiplier at 0, its mask at 8 and its ways, none of them null,
+// from 16 on. For want of registers the table is loaded twice: if it was replaced meanwhile, the new one has more ways,
+// so this way of it exists and at worst holds another site.
 // The site's return address is loaded with acquire order, so that its target is not read before it.
 .macro entry
     .cfi_startproc

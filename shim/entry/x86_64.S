@@ -21,8 +21,8 @@ fp32shim_site_tables:
     .text
     .set entry_index, 0
 
-// A table of sites (shim/sites/site_table.hpp) has its multiplier at 0, its mask at 8 and its ways, none of them null, from
-// 16 on.
+// A table of sites (shim/sites/site_table.hpp) has its multiplier at 0, its mask at 8 and its ways, none of them null,
+// from 16 on.
 .macro entry
     .cfi_startproc
     endbr64
