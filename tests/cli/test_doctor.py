@@ -234,7 +234,7 @@ def test_an_audit_library_that_has_the_loader_call_functions_is_found():
 def test_a_linked_program_is_seen_with_its_provider():
     program = client("cblas_product")
     status, result, stderr = doctor("--", program, LD_LIBRARY_PATH=blas_library("reference").parent)
-    assert "runs " in stderr.splitlines()[0]
+    assert "running " in stderr.splitlines()[0]
     calls = next(calls for calls in calls_of(result) if calls["caller"] == str(program))
     assert calls["seen"] and calls["provider"] == str(blas_library("reference"))
     assert status == (1 if result["findings"] or result["not_seen"] else 0)

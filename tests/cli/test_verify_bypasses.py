@@ -159,9 +159,9 @@ def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path
 
 def test_kernels_for_gpus_count_only_where_a_driver_was_loaded(tmp_path):
     product = plugin(tmp_path / "libproduct.so")
-    bypasses = [plugin(tmp_path / name, "void run(void) {}") for name in ("libcudnn.so.9", "libtriton.so", "libmlx.so")]
+    libraries = [plugin(tmp_path / name, "void run(void) {}") for name in ("libcudnn.so.9", "libtriton.so", "libmlx.so")]
     driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
-    words = [f"local={product}", f"run={product}", *(f"local={bypass}" for bypass in bypasses)]
+    words = [f"local={product}", f"run={product}", *(f"local={bypass}" for bypass in libraries)]
     assert verify(load(tmp_path / "without.fp32rec", *words)).returncode == 0
     result = verify(load(tmp_path / "with.fp32rec", *words, f"local={driver}"))
     assert (result.returncode, bypasses(result)) == (3, ["MLX", "Triton", "cuDNN"])
