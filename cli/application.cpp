@@ -103,8 +103,8 @@ Application::Application() {
 
 std::string Application::help() {
     std::string text =
-        "fp32shim chooses the precision of float32 matrix products in unmodified programs,\n"
-        "and shows what they ran at.\n\n"
+        "fp32shim chooses the precision of float32 matrix products in unmodified\n"
+        "programs, and shows what they ran at.\n\n"
         "Usage: fp32shim COMMAND [OPTIONS]\n\n"
         "Commands:\n";
     for (const Command& command : commands()) text += fmt::format("  {:<12}{}\n", command.name, command.summary);

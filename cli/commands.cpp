@@ -20,7 +20,7 @@ constexpr Command table[] = {
      .summary = "Show what fp32shim can and cannot observe here",
      .examples =
          R"(  fp32shim doctor                               processor, GPUs, BLAS, settings
-  fp32shim doctor -- python3 -c 'import torch'  which of its products will be seen)",
+  fp32shim doctor -- python3 -c 'import torch'  what can be seen of it)",
      .define = define_doctor,
      .takes_program = true},
     {.name = "explain",
@@ -31,7 +31,7 @@ constexpr Command table[] = {
     {.name = "verify",
      .summary = "Decide if recordings show that nothing ran below a format",
      .examples =
-         R"(  fp32shim verify --at-least fp32 run.fp32rec  0 shown; 1 violated; 3 inconclusive
+         R"(  fp32shim verify --at-least fp32 run.fp32rec  0 shown; 1 violated; 3 unknown
   fp32shim verify --at-least tf32 recordings/  every recording in a folder
   fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
@@ -45,13 +45,13 @@ constexpr Command table[] = {
      .examples = R"(  fp32shim report run.fp32rec
   fp32shim report --format html -o report/report.html run.fp32rec
   fp32shim report recordings/ 'other/*.fp32rec'  many processes and hosts
-  fp32shim report --by function,size-class run.fp32rec  for programs with many sizes
+  fp32shim report --by function,size-class run.fp32rec  where sizes are many
   fp32shim report --format json run.fp32rec | jq .totals.calls
   fp32shim report --caller 'libtorch_*' --max-dim '>=4096' --top 0 run.fp32rec)",
      .define = define_report},
     {.name = "log",
      .summary = "Write the calls of recordings one by one",
-     .examples = R"(  fp32shim log run.fp32rec                              every call, or each decision
+     .examples = R"(  fp32shim log run.fp32rec                              every call, or decision
   fp32shim log --follow run.fp32rec                     as a process runs
   fp32shim log --format chrome run.fp32rec >trace.json  opens in Perfetto
   fp32shim log --format jsonl --dtype complex64 run.fp32rec)",

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -57,16 +59,43 @@ std::string why_not_appended_to(const std::string& file, const struct stat& stat
     return {};
 }
 
-/// Returns a glob for all names that the log can get: placeholders and what a glob would interpret become `*`, and so
-/// does the number that a taken name is given.
-std::string as_glob(std::string_view name) {
+std::string literally(std::string_view text) {
+    std::string pattern;
+    for (const char letter : text) {
+        if (std::string_view("*?[\\").find(letter) != std::string_view::npos) pattern += '\\';
+        pattern += letter;
+    }
+    return pattern;
+}
+
+/// Returns a glob for the names that the log can get, with `end` before the extension. A known job or rank is also
+/// the program's; every other placeholder may have become any text.
+std::string as_glob(std::string_view name, std::string_view end, const record::ProcessFacts& facts) {
     name.remove_suffix(extension.size());
     std::string pattern;
     for (std::size_t i = 0; i < name.size(); ++i) {
-        pattern += std::string_view("%*?[\\").find(name[i]) == std::string_view::npos ? name[i] : '*';
-        if (name[i] == '%') ++i;
+        if (name[i] != '%') {
+            pattern += literally(name.substr(i, 1));
+            continue;
+        }
+        const std::string_view placeholder = name.substr(i++, 2);
+        const bool is_known = placeholder == "%%" || (placeholder == "%j" && !facts.job_id.empty()) ||
+                              (placeholder == "%r" && facts.rank >= 0);
+        pattern += is_known ? literally(expanded(placeholder, facts)) : "*";
     }
-    return pattern + '*' + std::string(extension);
+    return pattern.append(end).append(extension);
+}
+
+bool matches(const std::string& pattern, const std::string& path) {
+    return fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
+}
+
+/// Returns `run.fp32rec` for `run.12.fp32rec`; empty if the number is not all digits.
+std::string without_number(const std::string& path) {
+    const std::string name = path.substr(0, path.size() - extension.size());
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string::npos || name.find_first_not_of("0123456789", dot + 1) != std::string::npos) return {};
+    return name.substr(0, dot) + std::string(extension);
 }
 
 }  // namespace
@@ -122,22 +151,27 @@ std::string numbered(const std::string& path) {
     return path.substr(0, path.size() - extension.size()) + ".1" + std::string(extension);
 }
 
-std::vector<std::string> recordings_of_run(const std::string& log_path, std::uint64_t run, std::int64_t since_ns) {
-    glob_t found{};
-    std::vector<std::pair<std::int64_t, std::string>> by_begin;
-    if (glob(as_glob(log_path).c_str(), 0, nullptr, &found) == 0) {
-        for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-            const auto opened = record::RecordingReader::open(found.gl_pathv[i]);
-            if (opened.reader && opened.reader->facts().process.run == run &&
-                opened.reader->facts().opened_ns >= since_ns)
-                by_begin.emplace_back(opened.reader->facts().opened_ns, found.gl_pathv[i]);
+std::vector<std::string> recordings_of_run(const std::string& log_path, const record::ProcessFacts& facts,
+                                           std::uint64_t run, std::int64_t since_ns) {
+    const std::string unnumbered = as_glob(log_path, "", facts);
+    std::set<std::pair<std::int64_t, std::string>> by_begin;
+    for (const std::string& pattern : {unnumbered, as_glob(log_path, ".[0-9]*", facts)}) {
+        glob_t found{};
+        if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+            for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+                const std::string path = found.gl_pathv[i];
+                if (pattern != unnumbered && !matches(unnumbered, without_number(path))) continue;
+                const auto opened = record::RecordingReader::open(path);
+                if (opened.reader && opened.reader->facts().process.run == run &&
+                    opened.reader->facts().opened_ns >= since_ns)
+                    by_begin.emplace(opened.reader->facts().opened_ns, path);
+            }
         }
+        globfree(&found);
     }
-    globfree(&found);
-    std::sort(by_begin.begin(), by_begin.end());
     std::vector<std::string> paths;
     paths.reserve(by_begin.size());
-    for (auto& [begin, path] : by_begin) paths.push_back(std::move(path));
+    for (const auto& [begin, path] : by_begin) paths.push_back(path);
     return paths;
 }
 

@@ -28,6 +28,7 @@ std::string numbered(const std::string& path);
 
 /// Returns the recordings under that name that belong to `run` (ProcessFacts::run) and began at `since_ns` or later,
 /// the oldest first.
-std::vector<std::string> recordings_of_run(const std::string& log_path, std::uint64_t run, std::int64_t since_ns);
+std::vector<std::string> recordings_of_run(const std::string& log_path, const record::ProcessFacts& facts,
+                                           std::uint64_t run, std::int64_t since_ns);
 
 }  // namespace fp32shim::cli

@@ -264,7 +264,7 @@ std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
 
 /// Prints the summary of a program that has ended.
 void say_summary(const Launch& launch, RunSummary& summary, const RunChildren& children) {
-    const std::vector<std::string> recordings = summary.recordings(children);
+    const std::vector<std::string> recordings = summary.recordings(children, launch.facts);
     const std::string text = summary.read(recordings);
     std::fwrite(text.data(), 1, text.size(), stderr);
     if (!recordings.empty() && !summary.is_temporary()) say_run(recorded_text(recordings));

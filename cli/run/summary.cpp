@@ -86,8 +86,9 @@ RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environm
 
 RunSummary::~RunSummary() { remove_temporary_recordings(); }
 
-std::vector<std::string> RunSummary::recordings(const RunChildren& children) const {
-    std::vector<std::string> paths = recordings_of_run(log_path_, children.run(), began_ns_);
+std::vector<std::string> RunSummary::recordings(const RunChildren& children,
+                                                const record::ProcessFacts& facts) const {
+    std::vector<std::string> paths = recordings_of_run(log_path_, facts, children.run(), began_ns_);
     std::erase(paths, children.path());
     return paths;
 }

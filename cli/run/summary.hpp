@@ -28,7 +28,7 @@ class RunSummary {
     bool is_temporary() const { return !folder_.empty(); }
     /// Returns the recordings of the run's processes, the oldest first, without the file for children. Call it after
     /// the program has ended.
-    std::vector<std::string> recordings(const RunChildren& children) const;
+    std::vector<std::string> recordings(const RunChildren& children, const record::ProcessFacts& facts) const;
 
     /// Reads the recordings and returns the summary, each line with a line feed; empty if there is nothing to show.
     std::string read(const std::vector<std::string>& recordings);

@@ -82,14 +82,14 @@ void RecordingDecisions::visit(const std::function<bool(const RecordedRow&)>& vi
 }
 
 void RecordingDecisions::put_into_words(std::uint32_t id, const Published& published, CachedRow& words) {
-    const auto& [offset, content] = published;
+    const format::RowContent& content = published.content;
     RecordedRow& row = words.row;
     row.id = id;
     row.is_folded = (content.flags & format::row_is_folded) != 0;
     row.is_overflow = (content.flags & format::row_is_overflow) != 0;
     std::size_t place = 0;
     row.decision = format::to_decision(content, [&](format::StringId text) {
-        return std::string_view(words.texts[place++] = known_text(text, offset));
+        return std::string_view(words.texts[place++] = known_text(text, published.offset));
     });
     words.is_used = true;
 }

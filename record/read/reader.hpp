@@ -275,9 +275,9 @@ class RecordingReader {
     /// Returns an upper bound of the number of events, from segment headers.
     std::uint64_t event_count() const;
 
-    /// Returns calls in the order of their return, of one `slot` or merged from all. Leaves out events with `ticks` <=
-    /// `after` of their slot: to follow a live recording, refresh() and go on after the last events seen (`after` is
-    /// indexed by slot; a slot beyond its end has 0). Reads 4 KiB per slot at a time.
+    /// Returns calls in the order of their return, of one `slot` or merged from all. Leaves out events with `ticks`
+    /// <= `after` of their slot: to follow a live recording, refresh() and go on after the last events seen (`after`
+    /// is indexed by slot; a slot beyond its end has 0). Reads 4 KiB per slot at a time.
     RecordedEvents events(std::optional<std::uint32_t> slot = std::nullopt,
                           const std::vector<std::uint64_t>& after = {});
     /// Visits the events of events(), until `visitor` returns false.

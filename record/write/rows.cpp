@@ -134,9 +134,6 @@ int RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
 }
 
 RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
-    // New texts enter the file in this order, before those of the other fields.
-    for (const std::string_view text : {decision.call.function, decision.call.caller, decision.provider})
-        string_id(text);
     RowContent content{};
     if (!format::to_content(decision, content, [&](auto text, StringId& id) { return intern(text, id); }))
         return {format::overflow_row, false};
