@@ -1,7 +1,7 @@
 // The emulation through a naive routine as the provider's: its results must have the very bits of the same routine on
 // operands that were rounded by definition, however small the scratch memory and however many the blocks.
-#include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/arguments.hpp"
 
 #include <gtest/gtest.h>
 

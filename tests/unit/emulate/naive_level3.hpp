@@ -3,9 +3,9 @@
 // Sums are formed in double, in the order of the summed index, and rounded to float32 once per update of C, so that
 // the same product gives the same bits whether it is done at once or in blocks of C.
 //
-// The stand-in of cuBLAS (tests/cublas/stand_in/products) has a level 3 of its own, which cannot serve here: it copies
-// whole matrices, unused triangles and the gaps between columns included, from memory of a device. This one touches
-// single elements in the caller's memory, so that guard pages and NaN show every read and write too many.
+// The stand-in of cuBLAS (tests/cublas/stand_in/products) has a level 3 of its own, which cannot serve here: it
+// copies whole matrices, unused triangles and the gaps between columns included, from memory of a device. This one
+// touches single elements in the caller's memory, so that guard pages and NaN show every read and write too many.
 #pragma once
 
 #include "shim/blas/emulate/level3.hpp"

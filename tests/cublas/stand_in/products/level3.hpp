@@ -1,5 +1,5 @@
-// Matrix operations on dense copies in double precision. Operands are rounded to the permitted format as they are read,
-// products are exact or nearly so, and the result is rounded once as it is stored.
+// Matrix operations on dense copies in double precision. Operands are rounded to the permitted format as they are
+// read, products are exact or nearly so, and the result is rounded once as it is stored.
 //
 // tests/unit/emulate/naive_level3 multiplies by definition as well, but float32 in the caller's memory only. This one
 // has every cudaDataType, solves, and operands that a kernel finds through a View.
