@@ -45,7 +45,7 @@ fuzz() {
 clang() { cmake --preset clang -DFP32SHIM_TESTS=OFF -DFP32SHIM_BENCH=OFF && cmake --build build/clang; }
 
 lint() {
-    clang && git ls-files 'policy/*.cpp' 'record/*.cpp' 'shim/*.cpp' 'cli/*.cpp' |
+    clang && git ls-files 'system/*.cpp' 'policy/*.cpp' 'record/*.cpp' 'shim/*.cpp' 'cli/*.cpp' |
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
