@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -42,17 +43,19 @@ enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment
 
 /// Why what was done differs from what was asked for; a closed list.
 enum class Reason : std::uint8_t {
-#define REASON(number, code, because, remedy) code = number,
+#define REASON(number, code, because, remedy) code = (number),
 #include "policy/reasons.def"
 #undef REASON
 };
 
-/// How many reasons there are; their numbers are below it.
-inline constexpr std::size_t reason_count = 0
-#define REASON(number, code, because, remedy) +1
+/// Number of reasons; theirs are below it.
+inline constexpr std::size_t reason_count =
+    std::initializer_list<int>{
+#define REASON(number, code, because, remedy) (number),
 #include "policy/reasons.def"
 #undef REASON
-    ;
+    }
+        .size();
 
 std::optional<Precision> parse_precision(std::string_view text);
 std::optional<Floor> parse_floor(std::string_view text);

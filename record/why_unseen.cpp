@@ -11,11 +11,14 @@ namespace {
 #define FP32SHIM_MACHINE "aarch64"
 #endif
 
+constexpr std::string_view other_machine =
+    "is for another processor or word size than this fp32shim (" FP32SHIM_MACHINE ")";
+
 /// By value of WhyUnseen.
 constexpr std::string_view words[] = {
     {},
     "is statically linked",
-    "is for another processor or word size than this fp32shim (" FP32SHIM_MACHINE ")",
+    other_machine,
     "uses musl, whose loader cannot load a library that was built for glibc",
     "runs as another user or group (setuid, setgid), for which the loader ignores a preload",
     "has capabilities of its own (setcap), for which the loader ignores a preload",

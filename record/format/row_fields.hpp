@@ -1,8 +1,10 @@
 // A decision as a row of a recording stores it, and back. record/decision_fields.def lists the fields.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -32,12 +34,14 @@ constexpr void load(const Stored& stored, std::optional<Value>& value) {
     if (stored != absent(value)) value = static_cast<Value>(stored);
 }
 
-/// How many fields are texts.
-inline constexpr std::size_t texts_of_a_row = 0
-#define DECISION_FIELD(key, member, ...) +(std::is_same_v<decltype(RowContent::key), StringId> ? 1 : 0)
+/// Tells for each field of a row whether it is a text.
+inline constexpr bool is_text_of_a_row[] = {
+#define DECISION_FIELD(key, member, ...) std::is_same_v<decltype(RowContent::key), StringId>,
 #define CALL_FIELD(...)
 #include "record/decision_fields.def"
-    ;
+};
+inline constexpr auto texts_of_a_row =
+    static_cast<std::size_t>(std::count(std::begin(is_text_of_a_row), std::end(is_text_of_a_row), true));
 
 /// Fills `content`, which is all zeros, from a decision. `intern(text, id)` finds a text's id, or returns false where
 /// there is no room: then this returns false too.

@@ -14,6 +14,7 @@
 // A program built with the thread sanitizer sees the shim's use of the C library (malloc, memcmp), but not its
 // atomics. So the sanitizer is told about the one hand-over between threads that goes through such memory. These
 // symbols are absent elsewhere.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 __attribute__((weak)) void __tsan_acquire(void* address);
 __attribute__((weak)) void __tsan_release(void* address);

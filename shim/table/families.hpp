@@ -237,7 +237,7 @@ namespace families {
 #define BY_COMPUTE_TYPE(family, operation, dtype, batching, list, typed)                                            \
     inline constexpr ProductFamily family = cublas_family(blas::Operation::operation, policy::Dtype::dtype,         \
                                                           Batching::batching, Treatment::governed,                  \
-                                                          Road::compute_type, roles::list, &typed);
+                                                          Road::compute_type, roles::list, &(typed));
 #define LEGACY(family, operation, dtype, list) \
     inline constexpr ProductFamily family = legacy_family(blas::Operation::operation, policy::Dtype::dtype, roles::list);
 #define STATE(family, effect, words) inline constexpr StateFamily family = state_family(Effect::effect, words);
