@@ -209,7 +209,7 @@ std::vector<Table::Line> Table::fit(std::size_t limit, std::vector<std::size_t>&
         const std::size_t sum = length(line, [&](std::size_t i) { return widths[i]; });
         return sum - std::min(sum, limit);
     };
-    // Of two lines, the first ends where names are shortened the least.
+    // The first of two lines ends where names are shortened the least.
     for (std::size_t end = lines.front().end; lines.size() == 2 && --end > 0;) {
         const Line first{0, end}, second{end, columns_.size()};
         if (length(second, least) > limit) break;

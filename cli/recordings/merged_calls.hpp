@@ -14,7 +14,7 @@
 
 namespace fp32shim::cli {
 
-/// How rows keep a field of a decision: numbers as they are, texts and names of enumerations as a SharedText.
+/// Form in which rows keep a field of a decision: numbers as they are, texts and enumeration names as SharedText.
 template <class Field>
 struct MergedField {
     using Type = SharedText;

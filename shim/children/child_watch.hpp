@@ -34,7 +34,7 @@ class StartedProgram {
 bool watches_children();
 
 /// Returns true if this program, which `fp32shim run` started, ends without a recording of its own or of a child.
-/// It then makes one all the same, so that its loaded objects are known.
+/// Such a process makes one all the same, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
 /// Keeps the file for children in reach. To be called before the process changes the meaning of paths (chroot,

@@ -18,7 +18,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
     const Change& change = plan.change;
     std::int32_t status = run_change(site, frame, product, change);
     if (change.how == record::How::forward || !is_refusal(status)) return status;
-    // What was to be raised can be raised by the math mode too, if it has no compute type of its own.
+    // A refused raise is tried again by math mode, for functions without a compute type of their own.
     if (change.how == record::How::compute_type && change.format > plan.asked && product.asked.compute_type == 0) {
         status = run_change(site, frame, product, by_math_mode(change));
         if (!is_refusal(status)) {

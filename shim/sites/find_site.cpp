@@ -64,7 +64,7 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
     Site* site = known_site(entry, return_address, on_behalf_of);
     if (site == nullptr) {
-        // Also catches what was unloaded past our dlclose: by the C library, or by a library that binds its own.
+        // Catches libraries unloaded past our dlclose, too: by the C library, or by a library that binds its own.
         forget_unloaded();
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }

@@ -15,7 +15,7 @@ static atomic_long left = -1;  // allocations that succeed still; negative: all
 /// The next `number - 1` allocations succeed, and none after them.
 void fail_allocations_from(long number) { left = number - 1; }
 
-/// Whether some allocation has failed.
+/// True once an allocation has failed.
 static atomic_int has_failed;
 int allocations_have_failed(void) { return has_failed; }
 

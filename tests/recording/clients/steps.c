@@ -358,7 +358,8 @@ static void trap_gettid(const struct step* step) {
         fail("seccomp");
 }
 
-/// What programs that run other people's code allow: memory, threads, what is open already, and who one is.
+/// System calls that programs running other people's code allow: memory, threads, what is open already, and who one
+/// is.
 static void sandbox(const struct step* step) {
     (void)step;
     static const unsigned allowed[] = {SYS_read,       SYS_write,          SYS_futex,         SYS_brk,
