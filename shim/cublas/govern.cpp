@@ -96,25 +96,20 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
         if (logs) write_down(site, in_force, plan, done_by(site, plan), nullptr, in_words);
         return untouched;
     }
-    Plan plan;
-    Done done;
-    std::int32_t status = 0;
+    HandleLockGuard guard(product.handle);  // to the end of the call nobody changes the handle's math mode
+    describe_request(site, frame, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), product);
+    Plan plan = plan_call(site, product, in_force, in_words);
+    if (product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64))
+        plan = plan_for_nothing(plan);
+    Done done = done_by(site, plan);
     CallTime time;
-    {
-        // From here to the end of the call nobody changes the handle's math mode.
-        const HandleLockGuard guard(product.handle);
-        describe_request(site, frame, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), product);
-        plan = plan_call(site, product, in_force, in_words);
-        if (product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64))
-            plan = plan_for_nothing(plan);
-        done = done_by(site, plan);
-        const Running outer = running;
-        running = {site.provider, nullptr, &frame};
-        if (logs) time.begin = time_now(in_force);
-        status = run(site, frame, product, plan, done);
-        if (logs) time.end = time_now(in_force);
-        running = outer;
-    }
+    const Running outer = running;
+    running = {site.provider, nullptr, &frame};
+    if (logs) time.begin = time_now(in_force);
+    const std::int32_t status = run(site, frame, product, plan, done);
+    if (logs) time.end = time_now(in_force);
+    running = outer;
+    guard.release();
     if (logs) {
         done.status = status;
         write_down(site, in_force, plan, done, &time, in_words,

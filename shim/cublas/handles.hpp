@@ -86,13 +86,12 @@ std::int32_t set_program_math_mode(HandleRecord& record, const Library& library,
 
 /// Calls under the math mode `choice` (bits 0 to 2), keeps the flags that it knows, and then puts back the mode
 /// that was in force. Returns the call's status, or status_not_supported if the library refuses the mode.
-/// Precondition: the lock is held.
+/// Precondition: the lock is held, and program_math_mode has returned `program_mode` since it was taken.
 template <class Call>
-std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t choice,
-                                  const Call& call) {
+std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t program_mode,
+                                  std::int32_t choice, const Call& call) {
     const bool is_nested = record.runs_under_other_mode;
     auto* const handle = record.handle.load(std::memory_order_relaxed);
-    const std::int32_t program_mode = program_math_mode(record, library);
     std::int32_t outer_mode = program_mode;
     if (program_mode == math_unknown || library.set_math_mode == nullptr ||
         (is_nested && library.get_math_mode(handle, &outer_mode) != status_success) ||
@@ -107,8 +106,9 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
     return status;
 }
 
-/// Holds a handle's lock for the length of a block; does nothing for nullptr. No exception passes through cuBLAS. A
-/// thread that is cancelled meanwhile ends after the block, since it would take the lock, and the math mode, with it.
+/// Holds a handle's lock until release(), or to the end of a block; does nothing for nullptr. No exception passes
+/// through cuBLAS. A thread that is cancelled meanwhile ends afterwards, since it would take the lock, and the math
+/// mode, with it.
 class HandleLockGuard {
   public:
     explicit HandleLockGuard(HandleRecord* record) : record_(record) {
@@ -116,13 +116,16 @@ class HandleLockGuard {
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_);
         record_->lock->acquire();
     }
-    ~HandleLockGuard() {
-        if (record_ == nullptr) return;
-        record_->lock->release();
-        pthread_setcancelstate(cancel_state_, nullptr);
-    }
+    ~HandleLockGuard() { release(); }
     HandleLockGuard(const HandleLockGuard&) = delete;
     HandleLockGuard& operator=(const HandleLockGuard&) = delete;
+
+    void release() {
+        if (record_ == nullptr) return;
+        record_->lock->release();
+        record_ = nullptr;
+        pthread_setcancelstate(cancel_state_, nullptr);
+    }
 
   private:
     HandleRecord* record_;
