@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 namespace exit_code {
 inline constexpr int ok = 0;
 inline constexpr int finding = 1;       ///< the command found a problem
-inline constexpr int usage = 2;         ///< wrong arguments, or they name something that does not exist
+inline constexpr int usage = 2;         ///< arguments are wrong, or name something that does not exist
 inline constexpr int inconclusive = 3;  ///< the command cannot decide
 inline constexpr int own_failure = 125;
 inline constexpr int not_executable = 126;

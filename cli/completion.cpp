@@ -13,22 +13,22 @@
 namespace fp32shim::cli {
 namespace {
 
-/// An option as a script offers it.
+/// An option as the completion script of a shell offers it.
 struct OfferedOption {
     std::vector<std::string> names;  ///< `--format`, `-q`
     std::string description;
     bool takes_value = false;
-    std::vector<std::string> words;  ///< allowed values; empty: a file, or any
+    std::vector<std::string> words;  ///< allowed values if these are a closed list, else empty
     bool takes_file = false;
 };
 
-/// A command as a script offers it.
+/// A command as the completion script of a shell offers it.
 struct OfferedCommand {
     std::string name, summary;
     std::vector<OfferedOption> options;
     bool takes_program = false;
     bool takes_files = false;
-    std::vector<std::string> words;  ///< allowed values of the positional; empty: any
+    std::vector<std::string> words;  ///< allowed values of the positional argument if a closed list, else empty
 };
 
 std::vector<std::string> words_of(const CLI::Option& option) {
@@ -41,7 +41,7 @@ bool names_file(const CLI::Option& option) {
     return type == "FILE" || type == "NAME.fp32rec" || type == "RECORDING";
 }
 
-/// Returns the first part of a description, without characters that end a quotation in a shell.
+/// Returns a description up to its first `;` or `(`, with blanks for characters that a shell may interpret.
 std::string short_text(const std::string& description) {
     std::string text = description.substr(0, description.find_first_of(";("));
     for (char& c : text) {

@@ -25,7 +25,7 @@ bool takes_value(const CLI::App& app, const std::string& word) {
     return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-/// Returns the place of PROGRAM, or of the `--` before it: the first word that is neither an option nor an option's
+/// Returns the index of PROGRAM, or of the `--` before it: the first word that is neither an option nor an option's
 /// value. All words after it belong to the program.
 std::size_t where_program_begins(const CLI::App& app, const std::vector<std::string>& words) {
     std::size_t i = 0;
@@ -38,7 +38,7 @@ std::size_t where_program_begins(const CLI::App& app, const std::vector<std::str
     return std::min(i, words.size());
 }
 
-/// Inserts a `--` before PROGRAM, after which CLI11 expects no options.
+/// Inserts a `--` before PROGRAM, so that CLI11 takes no word behind it for an option.
 std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<std::string> words) {
     const std::size_t begin = where_program_begins(app, words);
     if (begin < words.size() && words[begin] != "--") {

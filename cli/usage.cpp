@@ -26,7 +26,7 @@ std::string allowed_values(const CLI::Option& option) {
     return text;
 }
 
-/// Returns the message for an option with too many values, or none.
+/// Returns the message for an option with several values, or with none.
 std::string problem_of_number(const CLI::App& app, const std::string& message) {
     const CLI::Option* option = option_of(app, message);
     if (option == nullptr) return message;
@@ -46,8 +46,8 @@ std::string problem_of_company(const CLI::App& app, const std::string& message) 
     return option->get_name() + ": found together with " + other->get_name() + "; allowed: one of the two";
 }
 
-/// Returns the message for a flag with a value, which CLI11 reports as `Could not convert: --pin = abc`. Options with
-/// values check these before conversion.
+/// Returns the message for a flag with a value, which CLI11 reports as `Could not convert: --pin = abc`. Options that
+/// take values never cause this error: their values are checked before.
 std::string problem_of_flag(const std::string& message) {
     const std::size_t name = message.find("--");
     const std::size_t equals = message.find(" = ");

@@ -142,7 +142,7 @@ class DynamicFile {
         return 0;
     }
 
-    /// Returns the elements at the address that a tag holds.
+    /// Returns up to `count` elements at the address that the dynamic section has for a tag (DT_…).
     template <class T>
     std::vector<T> at(std::int64_t tag, std::uint64_t count) const {
         const auto offset = offset_of(value(tag));
@@ -169,7 +169,7 @@ class DynamicFile {
     bool is_dynamic_ = false;
 };
 
-/// Returns the number of symbols by the hash tables, since the table of symbols has no length.
+/// Returns the number of symbols that the hash tables tell: the table of symbols has no length of its own.
 std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
     const auto counts =
         dynamic.at<std::uint32_t>(DT_HASH, 2);  // buckets, chains; there are as many chains as symbols
@@ -190,11 +190,11 @@ std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
     return count;
 }
 
-/// Returns the names of needed and defined versions by their index.
+/// Returns the names of the needed and the defined symbol versions, by version index.
 std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
     std::map<std::uint16_t, std::string> versions;
     const FileBytes& file = dynamic.file();
-    // Both are lists of lists, linked by relative offsets. The counts bound the walk, even with wrong offsets.
+    // Tables of versions are lists of lists, linked by relative offsets. Their counts bound the walk, right or wrong.
     auto place = dynamic.offset_of(dynamic.value(DT_VERNEED));
     for (std::uint64_t i = 0; place && i < std::min<std::uint64_t>(dynamic.value(DT_VERNEEDNUM), 4096); ++i) {
         const auto need = file.one<Elf64_Verneed>(*place);

@@ -13,7 +13,7 @@ const Function* find_row(std::string_view name) {
     return row < 0 ? nullptr : &functions[row];
 }
 
-/// LAPACK drivers and factorisations. Routines on BLAS levels 1 and 2 alone have no products.
+/// LAPACK routines that multiply matrices, without the type letter. Routines on BLAS levels 1 and 2 alone do not.
 constexpr std::string_view lapack_roots[] = {
     "gesv",  "gesvx", "getrf", "getri", "getrs", "posv",  "potrf", "potri", "potrs", "sysv",  "sytrf", "hesv",
     "hetrf", "geqrf", "gelqf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gels",  "gelsd", "gelsy", "gelss",
@@ -21,7 +21,7 @@ constexpr std::string_view lapack_roots[] = {
     "sygvd", "heev",  "heevd", "heevr", "hegvd", "trtri", "trtrs", "trsyl", "gebrd", "stedc", "lauum",
 };
 
-/// Routines that never call `sgemm_`, measured with OpenBLAS 0.3.21, and posv and gesv, which are built on them.
+/// LAPACK routines of OpenBLAS 0.3.21 that never call `sgemm_` (measured), and posv and gesv, built on these.
 constexpr std::string_view openblas_roots[] = {"gesv",  "getrf", "getrs", "posv", "potrf",
                                                "potri", "lauum", "trtri", "trtrs"};
 

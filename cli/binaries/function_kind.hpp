@@ -7,11 +7,11 @@
 
 namespace fp32shim::cli {
 
-/// Kind of an intercepted function.
+/// Kind of a function that multiplies and that the shim intercepts; `none` for any other.
 enum class FunctionKind : std::uint8_t { none, blas, cublas };
 
-/// Returns `blas` or `cublas` for a name that the shim intercepts, otherwise `none`. So are bare names (`sgemm`,
-/// `SGEMM`), which any function may have.
+/// Returns `blas` or `cublas` for a function that multiplies and that the shim intercepts, otherwise `none`. Bare
+/// names (`sgemm`, `SGEMM`), which any function may have, give `none` too.
 FunctionKind function_kind(std::string_view name);
 
 /// Returns true for sgemm in any name form: `sgemm_`, `cblas_sgemm64_`, `cublasSgemm_v2`.

@@ -36,7 +36,7 @@ bool is_library_name(std::string_view name) {
                        [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// A library by the name that the loader looks for.
+/// A library: the name that the loader looks for, and its path.
 struct Located {
     std::string name;
     std::string path;
@@ -176,7 +176,7 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
 
 std::vector<BlasLibrary> find_blas_libraries() {
     std::vector<BlasLibrary> libraries;
-    std::set<std::string> names;  // the loader takes the first of a name
+    std::set<std::string> names;  // the loader takes the first library of a name
     for (const Located& candidate : findable_libraries()) {
         if (!is_library_name(candidate.name) || !names.insert(candidate.name).second) continue;
         libraries.push_back(identify_blas(candidate.name, candidate.path));

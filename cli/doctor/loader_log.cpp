@@ -39,7 +39,7 @@ std::optional<std::pair<std::string, int>> name_and_namespace(std::string_view t
     return std::pair{std::string(text.substr(0, bracket)), number};
 }
 
-/// Splits a line of objects at blanks. Names may have blanks too: then the longest known name is taken.
+/// Splits a list of object names at blanks. Where names have blanks too, takes the longest of the `known` names.
 std::vector<std::string> split_scope(std::string_view text, const std::set<std::string>& known) {
     const bool has_blanks = std::any_of(known.begin(), known.end(),
                                         [](const std::string& name) { return name.find(' ') != std::string::npos; });
@@ -57,7 +57,7 @@ std::vector<std::string> split_scope(std::string_view text, const std::set<std::
     return names;
 }
 
-/// Reads the log of one process id, line by line.
+/// Reads the loader's log of one process id, line by line.
 class Reader {
   public:
     explicit Reader(int pid) : pid_(pid) {}

@@ -25,7 +25,7 @@ bool is_wanted(std::string_view name) {
            name == shim_mark;
 }
 
-/// An object with its file and its scopes.
+/// A loaded program or library: its file, and the scopes in which the loader looks its references up.
 struct Object {
     std::string name;  ///< name in the loader's output
     std::string path;
@@ -39,8 +39,8 @@ struct Object {
 
 /// Object to which the loader resolves a reference.
 struct Resolution {
-    const Object* provider = nullptr;  ///< null: no object has the name
-    bool passes_shim = false;          ///< a preload would have been found first
+    const Object* provider = nullptr;  ///< null: no object exports the name
+    bool passes_shim = false;          ///< a preloaded shim would be found before `provider`
 };
 
 bool has(const ElfFile& elf, const ElfSymbol& import) {
@@ -77,7 +77,7 @@ Resolution resolve(const Object& caller, const ElfSymbol& import, const std::vec
     return {nullptr, passes_shim};
 }
 
-/// All objects of one process. Resolves references among them.
+/// All programs and libraries that one process loaded. Resolves references among them.
 class Objects {
   public:
     Objects(const LoggedProcess& process, ExaminedProcess& result) {
@@ -126,7 +126,7 @@ class Objects {
     }
 
   private:
-    /// Finds the program's file by argument 0, the only name that the loader has.
+    /// Finds the program's file by argument 0, the only name in the loader's output.
     static std::string path_of_program(const std::string& name) {
         return find_program(name, std::getenv("PATH")).path;
     }
@@ -135,7 +135,7 @@ class Objects {
     std::vector<const Object*> added_globally_;
 };
 
-/// Judgement about a call: seen, or the reason why not.
+/// Judgement about calls: the shim sees them, or the reason why not.
 struct Sight {
     bool seen = true;
     std::string why;
@@ -171,7 +171,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
         if (kind == FunctionKind::none) continue;
         const Resolution binding = objects.binding(caller, import);
         if (binding.provider == nullptr) continue;  // a weak reference, or one that is never called
-        // cuBLAS calls its other half: part of the product that the program asked for.
+        // Calls among cuBLAS's own libraries are part of a product that the program asked for.
         if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
         const Sight sight = sight_of(caller, binding);
         Calls& calls = groups[{binding.provider, kind, sight.why}];
@@ -193,7 +193,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
     }
 }
 
-/// Returns true for OpenBLAS itself, and for a LAPACK on its inner functions like Debian's liblapack.so.3.
+/// Returns true for OpenBLAS, and for a LAPACK that is built on its inner functions, like Debian's liblapack.so.3.
 bool is_openblas(const Object& library) {
     const auto exports = [&](auto&& matches) {
         return std::any_of(library.elf.exports.begin(), library.elf.exports.end(),
@@ -205,8 +205,8 @@ bool is_openblas(const Object& library) {
             std::any_of(library.elf.needed.begin(), library.elf.needed.end(), is_from_openblas));
 }
 
-/// Returns the routines that multiply inside their library: all of them if the library has products of its own
-/// without references that a preload could catch; all of MKL's; those that OpenBLAS implements itself.
+/// Returns those of the LAPACK `routines` that multiply inside `library`, out of reach of a preload: all if it
+/// exports BLAS functions and imports none, or is MKL; for OpenBLAS, those that it implements itself.
 std::vector<std::string> inner_routines(const Object& library, const std::vector<std::string>& routines) {
     const bool has_own = has_products(library.elf.exports);
     if (has_own && (!has_products(library.elf.imports) || contains_mkl(library.path))) return routines;
@@ -221,7 +221,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
     for (const ElfSymbol& import : caller.elf.imports) {
         if (!is_lapack(import.name)) continue;
         const Object* provider = objects.binding(caller, import).provider;
-        // OpenBLAS and its LAPACK work for another caller, which is listed.
+        // OpenBLAS and its LAPACK call for another caller, which is listed.
         if (provider == nullptr || is_openblas(caller)) continue;
         groups[provider].push_back(import.name);
     }
@@ -247,7 +247,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
     }
 }
 
-/// Notes the cuBLAS that torch would load on a GPU, if it is not loaded yet.
+/// Adds a note if torch is loaded without a cuBLAS: it would load one on a GPU, or is built without CUDA.
 void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     const auto find = [&](std::string_view beginning) -> const Object* {
         for (const Object& object : objects.all()) {

@@ -38,7 +38,7 @@ bool may_lower(const policy::Policy& policy) {
                         [&](const auto& rule) { return lowers(rule.precision); }));
 }
 
-/// Reports a default precision without effect: the floor forbids it, or nothing on this machine can run at it.
+/// Reports a default precision that has no effect: the floor forbids it, or nothing on this machine can run at it.
 void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std::vector<Finding>& findings) {
     policy::Policy default_only = policy;
     default_only.rules.clear();
@@ -108,7 +108,7 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
     }
 }
 
-/// Reports variables of libraries that compile kernels or bypass cuBLAS: the shim does not govern these products.
+/// Reports variables of Triton, CuPy, JAX and MLX that let products past the shim run below float32.
 void judge_kernel_variables(std::vector<Finding>& findings) {
     constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
     for (const record::Pin& pin : record::all_pins) {
@@ -125,8 +125,8 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
     }
 }
 
-/// Reports a compilation cache of other settings. `fp32shim run` gives each policy a folder; a plain preload does
-/// not.
+/// Reports that JAX's compilation cache may hold code made under other settings. `fp32shim run` gives each policy a
+/// folder of its own; a plain preload does not.
 void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironment& environment,
                              std::vector<Finding>& findings) {
     const std::string folder = environment.get(cache_variable);
@@ -193,7 +193,7 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
     }
 }
 
-/// Finds the libraries in LD_AUDIT that have the loader call functions on the program's behalf.
+/// Reports libraries in LD_AUDIT that watch calls (`…_pltenter`): the loader then calls functions for the program.
 void judge_audits(std::vector<Finding>& findings) {
     const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
     for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {

@@ -45,7 +45,7 @@ std::string calls_text(const Calls& calls, const std::vector<std::string>& calle
                        callers.size() == 1 ? "s" : "", listed(functions, most_names), provider_text(calls));
 }
 
-/// Groups entries by key, in the order in which the keys first appear.
+/// Groups entries by key. Groups are in the order in which their keys first appear.
 template <class T, class Key>
 std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries, Key key) {
     std::vector<std::vector<const T*>> groups;
@@ -66,7 +66,7 @@ void keep_first(std::vector<T>& list, Key key) {
     std::erase_if(list, [&](const T& entry) { return !known.insert(key(entry)).second; });
 }
 
-/// Returns the distinct paths that the entries of a group have in one field.
+/// Returns the distinct paths that a group's entries have in the member `field`.
 template <class T>
 std::vector<std::string> distinct(const std::vector<const T*>& group, std::string T::*field) {
     std::vector<std::string> paths;

@@ -22,8 +22,8 @@ class LogWriter {
     /// Writes a distinct decision with its counts.
     virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
                      const record::RecordedCounters& counters) = 0;
-    /// Returns true if a decision may come again with later counts: people read the last ones, programs would add
-    /// them up.
+    /// Returns true if row() may be called again for a decision whose counts have grown: people read the last counts,
+    /// programs would add them up.
     virtual bool takes_decisions_again() const { return false; }
     /// Ends the output, behind the last entry.
     virtual void end() {}

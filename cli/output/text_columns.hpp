@@ -40,7 +40,7 @@ Table table_of(std::span<const TextColumn<Row>> columns, std::span<const Row* co
             }};
 }
 
-/// Texts of times for rows and groups. The spread of a single call is empty.
+/// Returns a time of a row or group as text. Shortest, median and longest are empty for fewer than two timed calls.
 template <class Row>
 std::string total_time_text(const Row& row) {
     return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());

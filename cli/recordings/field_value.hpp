@@ -30,7 +30,7 @@ class FieldValue {
     static FieldValue size_or_null(std::int64_t size) { return size < 0 ? FieldValue() : FieldValue(size); }
     /// Gives `"8.0"` for 80; null for 0.
     static FieldValue compute_capability(std::int32_t value);
-    /// Gives a point in time, which JSON has as a string.
+    /// Gives a point in time: nanoseconds since 1970, UTC, written as a timestamp().
     static FieldValue time(std::int64_t time_ns);
     /// Gives null for 0.
     static FieldValue time_or_null(std::int64_t time_ns) { return time_ns == 0 ? FieldValue() : time(time_ns); }

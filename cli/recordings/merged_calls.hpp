@@ -47,7 +47,7 @@ struct MergedRow : MergedDecision {
     record::RecordedCounters counters;
     /// Median duration of the timed calls that recordings have one by one; absent without such calls.
     std::optional<std::uint64_t> median_ns;
-    std::uint32_t processes = 0;  ///< number of recordings with such calls
+    std::uint32_t processes = 0;  ///< number of recordings with calls of this decision
 
     /// Returns the format that the library says it used, else the lowest that the call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
@@ -63,7 +63,7 @@ struct MergedRow : MergedDecision {
 /// Adds the counters of further calls to `sum`.
 void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters);
 
-/// Moves a median of rounded durations between the shortest and the longest call.
+/// Limits a median of rounded durations to the range from the shortest to the longest call.
 std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters);
 
 /// Returns a row of one recording, without counters.
@@ -77,10 +77,10 @@ struct MergedProcess {
     std::uint64_t calls = 0;  ///< calls that pass the filter
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedChange> changes;
-    std::uint64_t lost_changes = 0;  ///< number of older changes, which are gone
+    std::uint64_t lost_changes = 0;  ///< number of older changes that the recording no longer has
     record::RecordedObjects objects;
     std::vector<record::RecordedChild> children;  ///< children that the shim did not see
-    std::uint32_t missed_children = 0;            ///< number of further children, unnamed
+    std::uint32_t missed_children = 0;            ///< number of further unseen children, which found no room
 
     /// Returns true for a file of no process, which only names children that the shim did not see.
     bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
@@ -105,9 +105,9 @@ class MergedCalls {
         : filter_(filter), objects_(objects) {}
 
     void add(const std::string& path, record::RecordingReader& recording);
-    /// Returns the place in rows() of a recording's row that was added; nullptr stands for calls without a row.
+    /// Returns the index in rows() that the calls of a recording's row were added to; null: calls without a row.
     std::optional<std::size_t> place_of(const record::RecordedRow* row) const;
-    /// Gives each row its median. `durations` count calls by place in rows().
+    /// Gives each row its median. `durations` have the calls of each row by its index in rows().
     void set_medians(const CallDurations& durations);
 
     const std::vector<MergedRow>& rows() const { return rows_; }
@@ -116,9 +116,9 @@ class MergedCalls {
     Share total() const { return total_; }
     /// Returns the calls of each MergedRow::ran_at(), the strictest format first; `unknown` for calls without a row.
     std::vector<std::pair<std::string, Share>> by_format() const;
-    /// Returns the return of the first call: nanoseconds since 1970, UTC; 0 without calls.
+    /// Returns the time at which the first call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t first_ns() const { return first_ns_; }
-    /// Returns the return of the last call likewise.
+    /// Returns the time at which the last call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t last_ns() const { return last_ns_; }
     std::uint64_t uncounted_calls() const { return sum_of(&MergedProcess::uncounted_calls); }
     std::uint64_t dropped_events() const { return sum_of(&MergedProcess::dropped_events); }
@@ -126,7 +126,7 @@ class MergedCalls {
     std::uint64_t lost_changes() const { return sum_of(&MergedProcess::lost_changes); }
 
   private:
-    /// Returns the place in rows_ of an equal row, adding it if needed.
+    /// Returns the index in rows_ of the row that calls of `row` are added to, and makes it if needed.
     std::size_t place_for(const record::RecordedRow* row);
     std::size_t slot_of(const MergedRow& row) const;
     void enlarge_slots();
@@ -135,7 +135,7 @@ class MergedCalls {
     const Filter* filter_;
     Objects objects_;
     std::vector<MergedRow> rows_;
-    std::vector<std::uint32_t> slots_;  ///< hash table of places in rows_, plus one
+    std::vector<std::uint32_t> slots_;  ///< hash table: index in rows_ plus one; 0: free
     std::vector<MergedProcess> processes_;
     Share total_;
     std::int64_t first_ns_ = 0, last_ns_ = 0;

@@ -13,7 +13,7 @@ namespace fp32shim::cli {
 
 using RowColumn = Column<MergedRow>;
 
-/// Returns the columns of the decision: its keys in docs/log-format.md, but for those of one call.
+/// Returns the columns of a decision: the keys of docs/log-format.md, except those that are about a single call.
 std::span<const RowColumn> decision_columns();
 
 /// Returns the columns of counts and times (docs/cli/report-json.md).

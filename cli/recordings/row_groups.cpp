@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the key that rows of one group share. No text has a NUL.
+/// Returns the key that rows of one group share: texts with a NUL behind each, which none of them contains.
 std::string key_of(const MergedRow& row, const Grouping& grouping) {
     std::string key;
     for (const std::string_view text : {row.requested, row.applied, row.actual, row.reason}) {

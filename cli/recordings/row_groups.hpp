@@ -13,14 +13,14 @@
 
 namespace fp32shim::cli {
 
-/// Further keys of groups, besides the precision asked for, the one applied, and the reason.
+/// Further keys by which rows are grouped, besides the precisions asked for, applied and actual, and the reason.
 struct Grouping {
     bool by_function = false, by_size_class = false;
 
     bool is_empty() const { return !by_function && !by_size_class; }
 };
 
-/// Words of `--by`.
+/// Words that the option `--by` takes.
 inline constexpr std::string_view by_function_word = "function", by_size_class_word = "size-class";
 
 /// Class of sizes by the largest of m, n and k: above one power of two, up to the next.
@@ -46,9 +46,9 @@ struct RowGroup {
     double flops = 0;             ///< operations of all calls but `calls_without_flops`
     std::uint64_t calls_without_flops = 0;
     double sum_of_log_sizes = 0;             ///< sum over rows of log of the geometric mean of m, n and k
-    std::uint64_t decisions_with_sizes = 0;  ///< number of rows in that sum
+    std::uint64_t decisions_with_sizes = 0;  ///< number of rows in `sum_of_log_sizes`
     record::RecordedCounters counters;
-    std::optional<std::uint64_t> median_ns;  ///< like MergedRow's
+    std::optional<std::uint64_t> median_ns;  ///< median duration, as MergedRow::median_ns
 
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
@@ -62,7 +62,7 @@ std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& dur
                               RowOrder order);
 
 using GroupColumn = Column<RowGroup>;
-/// Returns the columns of a group for every format. Null: unknown, or no key of the grouping.
+/// Returns the columns of a group for every format. A null value is unknown, or of a key that the grouping lacks.
 std::span<const GroupColumn> group_columns();
 
 }  // namespace fp32shim::cli

@@ -6,19 +6,19 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Destination of the calls of one row.
+/// Places to which the calls of one row are added: a row of the report, and a format of its timeline.
 struct Target {
     bool is_known = false;
     bool passes = false;
-    std::optional<std::size_t> row;  ///< place in MergedCalls::rows()
-    std::size_t format = 0;          ///< place in the timeline
+    std::optional<std::size_t> row;  ///< index in MergedCalls::rows()
+    std::size_t format = 0;          ///< index in Timeline::formats()
 };
 
 }  // namespace
 
 void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                 CallDurations& durations, Timeline* timeline) {
-    std::vector<Target> targets;  // by row id, of 20 bits
+    std::vector<Target> targets;  // by row id, which has at most 20 bits
     const auto target_of = [&](std::uint32_t id) {
         const record::RecordedRow* row = recording.row(id);
         Target target;

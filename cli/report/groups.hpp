@@ -13,10 +13,10 @@ namespace fp32shim::cli {
 /// Returns a table of the first `limit` groups; 0: of all.
 Table group_table(const std::vector<const RowGroup*>& groups, std::size_t limit);
 
-/// Returns an object for each group (docs/cli/report-json.md).
+/// Returns an array with an object for each group (docs/cli/report-json.md).
 Json groups_json(const std::vector<RowGroup>& groups);
 
-/// Returns a line of names, and one per group.
+/// Returns CSV: a line of column names, and a line for each group.
 std::string groups_csv(const std::vector<RowGroup>& groups);
 
 }  // namespace fp32shim::cli

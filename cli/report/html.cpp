@@ -17,7 +17,7 @@
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/page_rows.hpp"
 
-// report/page/embedded.S
+// Defined in report/page/embedded.S.
 extern "C" {
 extern const char fp32shim_page_html[], fp32shim_page_html_end[];
 extern const char fp32shim_page_style[], fp32shim_page_style_end[];
@@ -30,9 +30,9 @@ namespace {
 
 // Bounds of the page's size; report/page_rows.cpp bounds its rows.
 constexpr std::size_t max_processes = 200;
-constexpr std::size_t max_lines = 50;  ///< lines of one warning, and changes
-constexpr std::size_t max_values = 5;  ///< values of one fact
-constexpr std::size_t max_text = 400;  ///< bytes of one text
+constexpr std::size_t max_lines = 50;  ///< most lines of one warning, and most changes
+constexpr std::size_t max_values = 5;  ///< most values of one fact
+constexpr std::size_t max_text = 400;  ///< most bytes of one text
 
 /// Cuts a recording's text that is too long, between two characters.
 std::string cut(std::string_view text) {
@@ -91,7 +91,7 @@ Json formats_json(const MergedCalls& calls) {
 
 // --- Facts about the processes
 
-/// Returns the distinct texts of the processes, each with the number of its processes; leaves out empty ones.
+/// Returns the distinct, not empty texts that `text_of` gives for the processes, each with its number of processes.
 Json fact(const std::string& name, const MergedCalls& calls,
           const std::function<std::string(const MergedProcess&)>& text_of) {
     std::map<std::string, std::size_t> counts;
@@ -208,10 +208,10 @@ Json changes_json(const MergedCalls& calls) {
 struct Warning {
     std::string title;
     std::vector<std::string> lines;
-    bool is_about_refused = false;  ///< the page offers to show those rows
+    bool is_about_refused = false;  ///< the page offers to show the rows that did not run as requested
 };
 
-/// Warns about the calls of certain rows: their number before `title`, and a line for each distinct `line_of`.
+/// Adds a warning about calls of rows: their number before `title`, and a line for each distinct text of `line_of`.
 void warn_about_rows(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
                      const std::function<bool(const MergedRow&)>& is_meant,
                      const std::function<std::string(const MergedRow&)>& line_of, bool is_about_refused = false) {
@@ -229,7 +229,7 @@ void warn_about_rows(std::vector<Warning>& warnings, const MergedCalls& calls, c
     warnings.push_back(std::move(warning));
 }
 
-/// Warns about processes: `title`, and a line for each process whose `line_of` is not empty.
+/// Adds a warning about processes: `title`, and a line for each process for which `line_of` returns a text.
 void warn_about_processes(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
                           const std::function<std::string(const MergedProcess&)>& line_of) {
     Warning warning{title, {}};
@@ -399,7 +399,7 @@ std::string nonce() {
     return text;
 }
 
-/// Replaces every `{{name}}` of `page`, but none in the values.
+/// Replaces every `{{name}}` of `page` by its value. Nothing inside a value is replaced.
 std::string filled(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
     std::string text;
     while (true) {

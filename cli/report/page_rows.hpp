@@ -11,7 +11,7 @@
 
 namespace fp32shim::cli {
 
-/// Decisions of the page. Every call of a recording is in one of these parts.
+/// Decisions on the report's page. Every call of a recording is in one of these parts.
 struct PageRows {
     std::vector<const MergedRow*> listed;  ///< listed one by one
     std::vector<RowGroup> summed;  ///< grouped by function and size class, so that the page's filters can judge them

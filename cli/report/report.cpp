@@ -41,7 +41,6 @@ Grouping grouping_of(const std::vector<std::string>& words) {
     return grouping;
 }
 
-/// Contents of all recordings.
 struct Contents {
     MergedCalls calls;
     CallDurations durations;

@@ -40,8 +40,8 @@ std::string shell_word(const std::string& text) {
     return word + "'";
 }
 
-/// Lists the bypasses in libraries: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Gaps in what is known, such
-/// as `later`, are left to `verify`.
+/// Lists the bypasses in libraries: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out gaps in the
+/// recording, such as `later`, which `verify` reports.
 std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     const std::vector<std::string_view> libraries = bypass_names();
     constexpr std::size_t most = 6;

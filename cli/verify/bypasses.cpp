@@ -39,7 +39,7 @@ std::string why_another(const record::RecordedObject& object, const ElfFile& elf
     std::vector<std::uint8_t> build_id = elf.build_id;
     build_id.resize(std::min(build_id.size(), record::format::build_id_limit));
     if (build_id != object.build_id) return "is another file now";
-    // Without an identification, a file that is older than the recording is taken to be the same.
+    // Without a build id, a file that is older than the recording is taken to be the same.
     if (build_id.empty() && modified_ns(object.path) >= object.first_seen_ns) return "was changed since";
     return {};
 }
@@ -54,7 +54,7 @@ JudgedFile judge(const record::RecordedObject& object) {
     return {find_bypasses(object.path, *elf), {}};
 }
 
-/// Cache: each file is judged once, however many processes loaded it.
+/// Cache of the bypasses in each file, so that a file is read once however many processes loaded it.
 class JudgedFiles {
   public:
     const JudgedFile& of(const record::RecordedObject& object) {
@@ -94,10 +94,10 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
     }
 }
 
-/// Explains why the libraries that a process loaded last are not known.
+/// Explains why it is not known which libraries a process loaded last.
 std::string_view unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
-    // A process has several recordings after an exec, or after a reload, which is noted as `left`.
+    // A process has several recordings after an exec, or after a reload, which sets flag_left.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
     const bool became_another =
         !has_left && facts.identity.start != 0 &&
@@ -108,7 +108,7 @@ std::string_view unknown_end_text(const MergedProcess& process, const std::vecto
                           : "the process was killed, or ended without running its exit handlers";
 }
 
-/// Adds the gaps in the record of what a process loaded and looked up.
+/// Adds an entry for each gap in what is known of the libraries that a process loaded and the functions it looked up.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
               PossibleBypasses& bypasses) {
     const record::RecordedObjects& objects = process.objects;
@@ -131,7 +131,7 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
                      process.path);
 }
 
-/// Adds the children that were not covered.
+/// Adds the children that the shim did not cover.
 void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
     for (const record::RecordedChild& child : process.children) {
         const std::string name = std::string(child_prefix) + std::string(record::base_name(child.path));
