@@ -41,8 +41,8 @@ bool run_rounded(void* context, const Level3& single) {
     return true;
 }
 
-/// Says that nothing was computed: a stand-in has another signature than the function that was called, so arguments
-/// that cannot be read cannot be passed on either.
+/// Says on stderr that nothing was computed: the routine that stands in for the function called has another
+/// signature, so arguments that cannot be read cannot be passed on either.
 void say_unreadable(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
@@ -53,7 +53,7 @@ void say_unreadable(const Site& site) {
     system::stderr_line(line.view());
 }
 
-/// Runs each product of the call on rounded operands, or one by one. Corrects the plan where there was no memory.
+/// Runs the call's products one by one, rounded if so planned. Notes in `plan` if memory was too small for that.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const FunctionIndex gemm = gemm_beside(*site.function);
     RoundedRun run{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm}};
@@ -64,7 +64,7 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
     if (!site.runs_one_by_one()) plan.how = record::How::forward;
 }
 
-/// Runs the plan. Corrects in it what could not be done as planned.
+/// Runs a call as planned, and corrects in `plan` what could not be done.
 std::int64_t run(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const Running outer = running;
     running = {site.provider, nullptr, &frame};

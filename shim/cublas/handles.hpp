@@ -31,8 +31,8 @@ class HandleLock {
 struct HandleRecord {
     std::atomic<Handle> handle;
     std::atomic<bool> destroyed;
-    std::atomic<Device> device;            ///< see device_of
-    std::atomic<std::uint32_t> questions;  ///< number of times that the device was asked for again
+    std::atomic<Device> device;            ///< see device_of()
+    std::atomic<std::uint32_t> questions;  ///< number of times that the driver was asked again for the device
     std::atomic<std::uint64_t> key;        ///< handle_key() of device and math mode, as last seen, or key_unknown
     HandleLock* lock;
     HandleRecord* next;
@@ -57,8 +57,8 @@ inline HandleRecord* record_of(Handle handle) {
     return record;
 }
 
-/// Returns the record of a live handle; nullptr for NULL or a destroyed one. A handle that was created unseen is
-/// adopted, with the current device as its own. Thread-safe, lock-free.
+/// Returns the record of a live handle; nullptr for NULL or a destroyed one. A handle whose creation the shim did not
+/// see gets a record now, with the current device as its own. Thread-safe, lock-free.
 HandleRecord* find_handle(Handle handle);
 
 /// Returns the device of the context that was current when the handle was first seen. A handle can be made before
@@ -81,12 +81,12 @@ void note_handle_kept(Handle handle);
 /// is held.
 std::int32_t program_math_mode(HandleRecord& record, const Library& library);
 
-/// Sets a math mode for the program. Returns the library's status. Precondition: the lock is held.
+/// Sets the math mode that the program asks for. Returns the library's status. Precondition: the lock is held.
 std::int32_t set_program_math_mode(HandleRecord& record, const Library& library, std::int32_t math_mode);
 
-/// Calls under the math mode `choice` (bits 0 to 2), keeps the flags that it knows, and then puts back the mode
+/// Calls under the math mode `choice` (bits 0 to 2) with the program's other mode bits, and then puts back the mode
 /// that was in force. Returns the call's status, or status_not_supported if the library refuses the mode.
-/// Precondition: the lock is held, and program_math_mode has returned `program_mode` since it was taken.
+/// Precondition: the lock is held, and program_math_mode has returned `program_mode` since it was acquired.
 template <class Call>
 std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t program_mode,
                                   std::int32_t choice, const Call& call) {
@@ -107,8 +107,7 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
 }
 
 /// Holds a handle's lock until release(), or to the end of a block; does nothing for nullptr. No exception passes
-/// through cuBLAS. A thread that is cancelled meanwhile ends afterwards, since it would take the lock, and the math
-/// mode, with it.
+/// through cuBLAS. Holds off cancellation of the thread too, which would leave the lock held and the mode changed.
 class HandleLockGuard {
   public:
     explicit HandleLockGuard(HandleRecord* record) : record_(record) {

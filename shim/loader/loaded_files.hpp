@@ -9,18 +9,20 @@
 
 namespace fp32shim {
 
-/// Notes every file that is loaded now. Made for RecordingSettings::look_at_objects. Thread-safe, async-signal-safe.
+/// Notes every loaded file in the recording. Serves as RecordingSettings::look_at_objects. Thread-safe,
+/// async-signal-safe.
 void note_loaded_files(record::Recording& recording);
 
-/// Notes the files that dlclose of this handle may unload, and those bound past us among them. Thread-safe.
+/// Notes the files that dlclose of this handle may unload, and which of them call products past the shim.
+/// Thread-safe.
 void note_files_before_closing(record::RecordingObjects& objects, const void* handle);
 
-/// Notes every file, and those bound past us among them. Changes nothing that others use: products may still be
-/// called afterwards.
+/// Notes every loaded file, and which of them call products past the shim. Changes nothing that others use: products
+/// may still be called afterwards.
 void note_files_at_exit(record::RecordingObjects& objects);
 
-/// Notes that a lookup got a product's function past us. Without a recording, this is kept for the one that may
-/// begin later.
+/// Notes that a program got a product's function from dlsym past the shim. Without a recording, this is remembered
+/// for one that may begin later.
 void note_lookup_past(record::RecordingObjects* objects);
 
 }  // namespace fp32shim

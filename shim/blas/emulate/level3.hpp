@@ -8,9 +8,9 @@
 
 namespace fp32shim::blas {
 
-/// The arguments of a product. A role that its operation does not have is 0 (characters: '\0'). Characters are
-/// upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one). Pointers belong to
-/// the program; only the library writes `c`.
+/// The arguments of a product. An argument that its operation does not have is 0 (characters: '\0'). Characters are
+/// upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one). Pointers belong to the
+/// program; only the library writes `c`.
 struct Level3 {
     Operation operation = Operation::gemm;
     bool is_complex = false;  ///< complex64 elements: pairs of float32

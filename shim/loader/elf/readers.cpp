@@ -17,7 +17,7 @@ namespace {
 struct Counts {
     std::uint32_t process;
     std::uint16_t closing;
-    bool waited_in_vain;  ///< a reader waited in vain for those who close now: nobody waits for them again
+    bool waited_in_vain;  ///< a reader gave up waiting for the threads in dlclose: no other reader waits for them
     std::uint16_t readers;
 };
 
@@ -39,7 +39,7 @@ Counts counts_of(std::uint64_t value, std::uint32_t self) {
 
 Counts counts_now() { return counts_of(word.load(), system::this_process()); }
 
-/// Changes the counts atomically. Returns the new ones.
+/// Applies `change` atomically to the counts of readers and of threads in dlclose. Returns the new counts.
 template <class Change>
 Counts change_counts(std::uint32_t self, Change change) {
     std::uint64_t before = word.load();
@@ -53,7 +53,7 @@ Counts change_counts(std::uint32_t self, Change change) {
 // Reading takes microseconds; unmapping, milliseconds. Longer waits mean that the other side waits for us.
 constexpr int attempts = 200;
 
-/// Waits for a condition. Returns false if it waited in vain.
+/// Waits until `condition()` is true, some 20 ms at most. Returns false if it still is not.
 template <class Condition>
 bool wait_until(Condition condition) {
     for (int attempt = 0; attempt < attempts; ++attempt) {
