@@ -34,7 +34,7 @@ class ErrnoKeeper {
 
 bool is_active() { return !settings().forward_everything; }
 
-/// Returns the list of changes of this process's recording; nullptr: it has none.
+/// Returns the part of this process's recording that notes changes of settings; nullptr: there is none.
 record::RecordingChanges* recorded_changes() {
     record::Recording* const recording = settings().recording;
     return recording != nullptr ? recording->changes() : nullptr;
@@ -46,7 +46,7 @@ std::optional<Precision> precision_of(const char* text) {
     return precision == Precision::bf16x9 ? std::nullopt : precision;
 }
 
-/// Copies `text`. Returns false if the buffer is too small. NULL with size 0 means that no copy is wanted: true.
+/// Copies `text`. Returns false if `buffer` is too small. NULL with size 0 is no error: no copy is wanted.
 bool give(std::string_view text, char* buffer, std::size_t size) {
     if (buffer == nullptr) return size == 0;
     if (text.size() >= size) return false;

@@ -6,7 +6,7 @@
 namespace fp32shim {
 namespace {
 
-/// Notes the loaded objects in the recording. Changes nothing that a product needs, since some may still be called
+/// Notes the loaded objects in the recording. Changes nothing that products need, which may still be called
 /// afterwards. Needs nothing that is destroyed before the process is gone.
 __attribute__((destructor)) void note_exit() {
     if (has_to_leave_a_recording()) settings();

@@ -73,8 +73,8 @@ struct ExpressCall {
     return {context->recording, context->writer, key, context->writes_every_call};
 }
 
-/// Runs and counts a call that needs no decision of its own, but is to be timed, or whose library calls our entry
-/// points. Returns false, having done nothing, if the call needs a decision after all.
+/// Runs and counts a call that needs no decision of its own, but is to be timed, or whose library calls the shim's
+/// entry points. Returns false, having done nothing, if the call needs a decision after all.
 bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome);
 
 }  // namespace fp32shim::blas

@@ -13,7 +13,7 @@ namespace fp32shim::blas {
 /// One intercepted call. Lives on the stack of that call and points into the program's arguments. Not to be
 /// copied, since `level3` may point at `alpha_value` and `beta_value`.
 struct Product {
-    policy::MatmulCall call;  ///< as policy rules see it; of a batch of groups, the sizes of the group with most work
+    policy::MatmulCall call;  ///< the call in policy terms; of a batch of groups, the sizes of the one with most work
 
     /// The product; of a strided batch the first one. Of a batch of groups only operation, layout and dtype are set:
     /// for_each_product() reads the rest.
@@ -36,8 +36,8 @@ void describe(const Site& site, const Frame& frame, Product& product);
 /// is otherwise not taken for BLAS.
 bool arguments_look_like_pointers(const Function& function, const Frame& frame);
 
-/// Calls `visit` with every single product of a call until it returns false; then returns false too. Precondition:
-/// product.readable.
+/// Calls `visit` with each single product of a call until `visit` returns false; then returns false too.
+/// Precondition: product.readable.
 bool for_each_product(const Site& site, const Frame& frame, const Product& product,
                       bool (*visit)(void* context, const Level3& single), void* context);
 

@@ -132,7 +132,7 @@ class ArgumentWriter {
     std::array<float, 2> reals_{};
 };
 
-/// Returns a number larger than the span of any operand of this product, as the stride in a batch of one.
+/// Returns a number larger than the span of any operand of this product, to serve as stride in a batch of one.
 std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     std::int64_t largest = product.m > product.n ? product.m : product.n;
     if (product.k > largest) largest = product.k;

@@ -29,7 +29,7 @@
 namespace fp32shim {
 namespace {
 
-/// The next function of a hooked name (the C library's, or another preload's), looked up on first use.
+/// The function that a hook of the shim goes on to (the C library's, or another preload's), found on first use.
 template <class Function>
 class Next {
   public:
@@ -131,7 +131,7 @@ constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
 constinit Next<int(int, int)> real_setns{"setns"};
 constinit Next<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
 
-/// Notes a program if it will not be seen, and calls `start` to become it. `start` returns only if that fails.
+/// Notes a program that the shim will not see, and calls `start` to become it. `start` returns only if that fails.
 template <class Start>
 int replace(const char* path, Words environment, Start start) {
     const StartedProgram program(path, environment);
@@ -145,9 +145,9 @@ bool tries_next_folder(int error) {
            error == ETIMEDOUT;
 }
 
-/// Starts the program that execvp would start, if it will not be seen. Tries each file that execvp tries, since only
-/// the kernel can tell which one it takes: if it refuses one, the next folder's follows, or a shell. Returns if the
-/// program will be seen, or cannot be started; the caller then calls execvp.
+/// Starts the program that execvp would start, if the shim will not see it. Tries each file that execvp tries, since
+/// only the kernel can tell which one it takes: if it refuses one, the next folder's follows, or a shell. Returns if
+/// the shim will see the program, or if it cannot be started; the caller then calls execvp.
 [[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
     PathSearch search(file);
     while (const char* path = search.next()) {
@@ -284,7 +284,7 @@ FP32SHIM_HOOK int execlp(const char* file, const char* word, ...) noexcept {
 FP32SHIM_HOOK int execle(const char* path, const char* word, ...) noexcept {
     va_list words;
     va_start(words, word);
-    // The environment follows the nullptr.
+    // The environment follows the nullptr behind the words.
     const int result = with_words(word, words, 1, [&](char** all, int count) {
         return execve(path, all, reinterpret_cast<char* const*>(all[count + 1]));
     });
@@ -322,7 +322,7 @@ FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     return real(command, mode);
 }
 
-// After these calls, another folder may have the name of the one for recordings. Containers are entered by `mount`.
+// After these calls, the path of the folder for recordings may lead elsewhere. Containers are entered by `mount`.
 
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();

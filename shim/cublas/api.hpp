@@ -40,7 +40,7 @@ enum MathMode : std::int32_t {
 enum Algorithm : std::int32_t {
     gemm_default = -1,
     gemm_algo23 = 23,
-    gemm_default_tensor_op = 99,  ///< this one and all up to 115 allow FP16 kernels
+    gemm_default_tensor_op = 99,  ///< values from 99 to 115 allow FP16 kernels
     gemm_algo15_tensor_op = 115,
     gemm_autotune = 999,
 };

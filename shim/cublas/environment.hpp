@@ -15,10 +15,10 @@ struct alignas(4) Environment {   // in one word, so that threads read it whole
     bool operator==(const Environment&) const = default;
 };
 
-/// Reads the variables in `NAME=value` entries up to a nullptr, as in `environ`.
+/// Reads the variables that cuBLAS obeys from `NAME=value` entries up to a nullptr, as in `environ`.
 Environment read_environment(const char* const* entries);
 
-/// Returns the variables as they were when a call site of a cuBLAS function, or a handle, was last created.
+/// Returns the variables that cuBLAS obeys, as they were at the last new cuBLAS call site or handle.
 Environment environment();
 
 /// Reads the environment again. A change of it counts as a change of settings, so that plans are made again.

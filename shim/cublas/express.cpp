@@ -28,7 +28,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (context == nullptr || context->writer_change_count != settings_change_count() ||
         context->recording->has_command())
         return false;
-    // The plan's rule is a number of these settings' rules, whatever is in force when the call has returned.
+    // The plan's rule is an index into the rules of these settings, which may no longer be in force after the call.
     const Settings& in_force = settings();
     if ((kept & settings_id_mask) != (settings_key(0, in_force.id) & settings_id_mask)) return false;
     record::Recording& recording = *context->recording;

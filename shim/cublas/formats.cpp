@@ -90,7 +90,7 @@ Format format_of_algorithm(const Asked& asked) {
 struct Wish {
     Format format;
     Reason reason;
-    bool only_without_algorithm = false;  ///< compute type and math mode allow it; only the algorithm must change
+    bool only_without_algorithm = false;  ///< compute type and math mode allow the format; only the algorithm changes
 };
 
 Format lowest_allowed(Floor floor, bool allow_bf16x9) {
@@ -213,7 +213,7 @@ void change_compute_type(const Asked& asked, const Wish& wish, bool pedantic, Ch
     change.how = record::How::compute_type;
     change.replaces_algorithm = is_tensor_op(asked.algorithm);
     change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
-    // The documentation does not say if the plain compute type then follows the handle's mode. It is taken to.
+    // The documentation does not say if plain COMPUTE_32F follows the handle's mode. It is taken to follow it.
     if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
         format_of_mode_bits(asked) != Format::fp32)
         change.math_mode = math_default;
@@ -232,7 +232,7 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
         change.reason = restraints.forbid_lowering;
         return change;
     }
-    // Only PEDANTIC keeps the environment away.
+    // Only PEDANTIC overrides the environment variables.
     const bool pedantic =
         wish.format == Format::fp32 && (asked.compute_type == compute_32f_pedantic ||
                                         (policy.pedantic && decision.precision == Precision::highest) ||

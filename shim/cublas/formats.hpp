@@ -50,7 +50,7 @@ Format asked_format(const Asked& asked, const Environment& environment);
 
 /// A reason not to round more than the program asked for.
 struct Restraints {
-    policy::Reason forbid_lowering = policy::Reason::as_requested;  ///< as_requested: there is none
+    policy::Reason forbid_lowering = policy::Reason::as_requested;  ///< as_requested: no reason
 };
 
 struct Change {
@@ -69,15 +69,15 @@ bool is_known_algorithm(std::int32_t algorithm);
 /// Returns true if an algorithm allows FP16 whatever the compute type is.
 bool is_tensor_op(std::int32_t algorithm);
 
-/// Plans how to honour a decision on a call. `floor` is the strictest in force. A decision `native` has to keep to it
-/// too: only here the program's own request is known. Precondition: is_known(asked).
+/// Plans how to honour a decision on a call. `floor` is the strictest in force. A decision `native` is held to the
+/// floor only here, where the program's own request is known. Precondition: is_known(asked).
 Change plan_change(const Asked& asked, const Environment& environment, const Restraints& restraints,
                    const policy::Decision& decision, policy::Floor floor, const policy::Policy& policy);
 
-/// Returns a change to the same format by the handle's math mode, for a function without a compute type.
+/// Returns a change to the same format by the handle's math mode, for a function that takes no compute type.
 Change by_math_mode(Change change);
 
-/// Returns the format that a format becomes under NVIDIA_TF32_OVERRIDE=0.
+/// Returns FP32 for TF32 if NVIDIA_TF32_OVERRIDE=0 switches that off; else the format itself.
 inline Format in_effect(Format format, const Environment& environment) {
     return format == Format::tf32 && environment.tf32_is_off ? Format::fp32 : format;
 }

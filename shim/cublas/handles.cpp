@@ -92,7 +92,7 @@ Device device_of(HandleRecord& record) {
     const std::uint32_t question = record.questions.fetch_add(1, std::memory_order_relaxed) + 1;
     if (question > always && (question & (question - 1)) != 0) return known;
     const Device device = current_device();
-    // Two threads may ask at once; one answer is taken.
+    // Two threads may ask the driver at once; one answer is kept.
     if (device.compute_capability == 0 ||
         !record.device.compare_exchange_strong(known, device, std::memory_order_relaxed))
         return known;

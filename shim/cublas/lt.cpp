@@ -88,7 +88,7 @@ bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) 
            found.compute_type != compute_type;
 }
 
-/// Reads the operands' type, and how the product may be rounded by its attributes. Returns false if it cannot.
+/// Reads the operands' type, and how a product may be rounded. Returns false if these cannot be read.
 bool describe_request(const Library& library, const Parts& parts, const void* algorithm, Product& product) {
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
@@ -100,7 +100,7 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     asked.compute_capability = product.device.compute_capability;
     if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
     if (asked.compute_type == 0) asked.compute_type = -1;
-    // An algorithm of a changed search is no wish of the program's: it will be replaced.
+    // An algorithm that a search found for a changed compute type is not the program's choice: it will be replaced.
     if (!is_of_other_compute_type(algorithm, asked.compute_type))
         asked.of_algorithm = format_of_algorithm(library, algorithm).value_or(Format::fp32);
     std::uint32_t batch_mode = 0;
@@ -181,7 +181,7 @@ std::uint64_t implementations_below(Format format) {
 
 struct SearchResult {
     Replacement replacement;
-    bool is_final = false;  ///< the library would answer the same again
+    bool is_final = false;  ///< the library would give the same answer if asked again
 };
 
 /// Searches for an algorithm for a product whose descriptor was changed, within the program's workspace size.
@@ -345,7 +345,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         if (tells_actual && status == status_success) done.actual = actual_format(*site.cublas.library, algorithm);
         return status;
     }
-    // The reason may be an algorithm of a changed search that is no longer remembered.
+    // The algorithm may come from a search that the shim had changed, which is no longer remembered.
     if (lt.product.handle != nullptr && algorithm != nullptr && has_changed_searches()) {
         if (const auto other = run_with_another_algorithm()) return *other;
     }
@@ -403,7 +403,7 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     if (plan.change.how == record::How::compute_type &&
         desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type) &&
         search.changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
-        // From now on products are looked at, whatever the settings: see run.
+        // From now on run() has to see every product, whatever the settings are.
         if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};
     }

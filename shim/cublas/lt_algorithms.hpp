@@ -30,7 +30,7 @@ struct FoundAlgorithm {
 };
 
 /// Remembers how an algorithm was found. If there is no room, an older one is forgotten, and the library will be
-/// asked about that again. Thread-safe, lock-free.
+/// asked about it again. Thread-safe, lock-free.
 void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found);
 bool recall_algorithm(const Algorithm64& algorithm, FoundAlgorithm& found);
 

@@ -18,9 +18,10 @@ void tell(Plan& plan, Format format, Reason reason, const Environment& environme
                                                     (effect == Format::tf32 && environment.tf32_may_be_on));
 }
 
-/// A library whose calls are lowered only by a rule that names it, by a prefix of its file name. cuSOLVER, MAGMA and
-/// torch's linear algebra refine their results, and rely on more precision than their products seem to need. cuDNN
-/// and cuTENSOR have settings of their own for TF32, which programs set, and call cublasLt for some products only.
+/// A library that gets less precision only by a rule which names it, by a prefix of its file name. cuSOLVER, MAGMA
+/// and torch's linear algebra refine their results, and rely on more precision than their products seem to need.
+/// cuDNN and cuTENSOR have settings of their own for TF32, which programs set, and call cublasLt for some products
+/// only.
 struct ProtectedCaller {
     std::string_view prefix;
     Reason reason;
@@ -80,7 +81,7 @@ Plan make_plan(const Request& request, const policy::Decision& decision, policy:
     } else if (!is_known(request.asked)) {
         plan.reason = Reason::unknown_value;
     } else {
-        // Decisions other than `native` are clamped already.
+        // policy::decide has raised decisions other than `native` to the floor already.
         if (decision.precision != policy::Precision::native) floor = policy::Floor::none;
         plan.asked = asked_format(request.asked, environment);
         plan.change = plan_change(request.asked, environment, {forbids_lowering(request, decision, policy)}, decision,

@@ -17,7 +17,7 @@ enum class Counted : std::uint8_t {
     not_at_all,  ///< float64 or integers
 };
 
-/// The parts of a call, its handle and its caller that a plan depends on.
+/// All that a plan depends on of a call, its handle and its caller.
 struct Request {
     Counted counted = Counted::governed;
     bool handle_is_known = true;

@@ -9,7 +9,7 @@ namespace {
 
 using policy::Reason;
 
-// All plans. They are few: precisions, roads, reasons. Number 0 is none.
+// All plans. They are few: precisions, ways of change, reasons. Number 0 stands for no plan.
 constexpr std::size_t plan_limit = number_mask + 1;
 constinit std::atomic<const Plan*> plans[plan_limit]{};
 

@@ -23,7 +23,7 @@ struct Route {
     CallAsCalled as_called;
     CallWithComputeType with_compute_type;  ///< nullptr: no function with a compute type does the same
     /// Returns the call's part of the key of its plan (plan_key.hpp), or key_unknown if a value is out of the
-    /// ordinary. nullptr for functions that multiply nothing, like `multiplies`.
+    /// ordinary. nullptr for functions that multiply nothing; `multiplies` is then nullptr too.
     std::uint64_t (*key)(const Frame& frame);
     /// Returns true if something is multiplied: neither a size nor the batch count is zero.
     bool (*multiplies)(const Frame& frame, bool is_ilp64);

@@ -11,7 +11,7 @@ namespace fp32shim {
 /// sizes, the thread keeps the decision for calls of equal sizes. Thread-safe.
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call);
 
-/// Returns the strictest floor under precision in force for this thread: of file, environment, API and scopes.
+/// Returns the strictest floor (least precision) in force for this thread: of file, environment, API and scopes.
 policy::Floor floor_in_force(const Settings& in_force);
 
 }  // namespace fp32shim

@@ -14,9 +14,9 @@ namespace fp32shim {
 /// validity of its arguments, depend on no other argument.
 struct KeyedArguments {
     static constexpr std::size_t capacity = 16;
-    std::uint8_t count = 0;  ///< 0: no key can be made
+    std::uint8_t count = 0;  ///< number of arguments; 0: no key can be made
     std::uint8_t option_count = 0;
-    bool by_reference = false;                     ///< pointers, to letters for options; else options have 32 bits
+    bool by_reference = false;                     ///< all are pointers (options: to letters); else 32-bit options
     bool is_plain_gemm = false;                    ///< arguments are where key::gemm_positions has them
     std::array<std::uint8_t, capacity> offsets{};  ///< byte offsets of the arguments in the frame: options first
 };

@@ -1,8 +1,8 @@
 // dlsym, dlvsym and dlclose. A program that asks a library for `cblas_sgemm` by name goes past a preload. Here it
-// gets an entry point of ours that stands for exactly that library's function. All other names go on to the real
+// gets an entry point of the shim that stands for exactly that library's function. All other names go on to the real
 // functions by a jump (entry/*.S), since those judge by their caller's address.
 //
-// Everything on the way to the real functions comes from our own reader and calls nothing outside this library:
+// Everything on the way to the real functions comes from the shim's own reader and calls nothing of other libraries:
 // sanitizer runtimes look up their own strcmp through here before it works.
 #include <dlfcn.h>
 
@@ -27,7 +27,7 @@ extern "C" {
 using DlsymFunction = void* (*)(void* handle, const char* name);
 using DlvsymFunction = void* (*)(void* handle, const char* name, const char* version);
 
-// Read by the entry points' jump.
+// The entry points (entry/*.S) jump to these.
 __attribute__((visibility("hidden"))) constinit DlsymFunction fp32shim_real_dlsym = nullptr;
 __attribute__((visibility("hidden"))) constinit DlvsymFunction fp32shim_real_dlvsym = nullptr;
 
@@ -38,8 +38,8 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 
 namespace fp32shim {
 
-/// Looks behind this library first, since GPU-sharing layers hook dlsym too. If this library was opened later than
-/// the C library, the search goes on from the start of the loader's list.
+/// Searches the objects behind this library first, since GPU-sharing layers hook dlsym too. If this library was
+/// opened later than the C library, the search goes on from the start of the loader's list.
 ElfW(Addr) next_definition(std::string_view name) {
     const link_map* own = elf::own_object();
     const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
@@ -127,13 +127,13 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
         found = real_lookup(handle, name, version);
         if (found == nullptr) return nullptr;
     }
-    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which here would be us.
+    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which here would be the shim.
     if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {
         const std::string_view wanted = version == nullptr ? std::string_view{} : system::view(version);
         found = found_behind_us(handle, name, wanted, return_address);
     }
     if (found != nullptr) return entry_point_for(name, found);
-    // Nobody but us has it: fail as the loader does, with its message in dlerror (which names this library as the
+    // No other object has it: fail as the loader does, with its message in dlerror (which names this library as the
     // place that was searched). RTLD_NEXT looks behind whoever calls, so this must not become a jump.
     void* nothing = real_lookup(RTLD_NEXT, name, version);
     asm volatile("" : "+r"(nothing));

@@ -40,8 +40,7 @@ LoadedObject* find_record(LoadedObject* head, const link_map* map) {
 constinit std::atomic<std::uint32_t> walks{
     0};  ///< number of walks of the loader's list that looked for unloaded objects
 
-/// Revives the record of an unloaded object if the same file is loaded at the same place again; nullptr: there is
-/// none.
+/// Revives the record of an unloaded object if its file is loaded at the same place again; else returns nullptr.
 LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::string_view name) {
     for (LoadedObject* gone = head; gone != nullptr; gone = gone->next) {
         if (!is_same(*gone, map) || !system::equal(gone->name, name)) continue;
@@ -96,8 +95,8 @@ std::uint64_t mix(std::uint64_t hash, const link_map* map) {
 
 std::uint64_t unload_stamp();
 
-/// Returns a hash of the loader's list. When an object came or went it is another, but for a chance of one in 2^64.
-/// It covers names, since another file can be loaded at the place of one that is gone.
+/// Returns a hash of the loader's list. It changes when an object comes or goes, but for a chance of one in 2^64. It
+/// covers names, since another file can be loaded at the place of one that is gone.
 std::uint64_t fingerprint_of_list() {
     std::uint64_t fingerprint = 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
@@ -128,7 +127,7 @@ LoadedObject* loaded_object(const link_map* map) {
 
 namespace {
 
-// The objects that contained call sites lately, by address. An entry holds while every unload is noticed.
+// The objects that contained recent call sites, by address. An entry is valid unless objects were unloaded since.
 constexpr std::size_t region_size = 1 << 16;
 constinit std::atomic<LoadedObject*> recent_objects[64]{};
 
@@ -179,7 +178,7 @@ bool notice_unloaded_objects() {
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }
     }
-    // Stored last: until then other threads, too, walk the list themselves.
+    // Stored last: until then other threads walk the list themselves.
     noticed_unloads.store(stamp, std::memory_order_release);
     return any;
 }

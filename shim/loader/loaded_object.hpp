@@ -34,7 +34,7 @@ struct LoadedObject {
     std::atomic<bool> imports_are_old{
         false};  ///< `imports` are those of the file when it was loaded before, and have to be read again
     std::atomic<bool> calls_back{false};  ///< the library was seen to multiply by calls to the shim's entry points
-    std::atomic<std::uint32_t> stamp{0};  ///< number of the last walk of the loader's list that met it
+    std::atomic<std::uint32_t> stamp{0};  ///< number of the last walk of the loader's list that met the object
     LoadedObject* next = nullptr;
 };
 

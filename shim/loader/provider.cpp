@@ -133,7 +133,7 @@ Binding find_in_handle(const void* handle, std::string_view name, std::string_vi
 }
 
 NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version) {
-    // Callers outside the global scope never find us this way.
+    // RTLD_NEXT from callers outside the global scope never finds the shim.
     const elf::Scope global = elf::global_scope();
     std::size_t i = 0;
     while (i < global.count() && (caller == nullptr || global.at(i) != caller->map)) ++i;

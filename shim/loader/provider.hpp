@@ -36,7 +36,7 @@ Binding find_default(const LoadedObject* caller, std::string_view name, std::str
 /// object's link_map.
 Binding find_in_handle(const void* handle, std::string_view name, std::string_view version);
 
-/// The result that dlsym with RTLD_NEXT would have.
+/// The result that dlsym with RTLD_NEXT would have without the shim.
 struct NextDefinition {
     bool is_ours = false;     ///< the loader's own answer would be an entry point of the shim
     void* address = nullptr;  ///< definition behind the shim's; nullptr: there is none

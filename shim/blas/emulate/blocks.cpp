@@ -9,8 +9,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Width up to which panels of the streamed operand are worth widening. The library packs the panel of the other
-/// operand again for each streamed one; at this width that costs little beside the product.
+/// Columns in a panel of one operand beyond which more gain little. For each panel the library packs the other
+/// operand's panel again; at this width that costs little beside the product.
 constexpr std::int64_t ample_width = 256;
 
 /// Returns the largest count in [1, most] with bytes(count) <= limit, else 0. `bytes` must be non-decreasing.
@@ -209,7 +209,7 @@ struct Span {
 
 using Panels = std::array<Factor, 2>;
 
-/// Computes a block of C on the diagonal through `same`, the routine that the program called, on panels.
+/// Computes a block of C on the diagonal by `same`, the routine that the program called, from operand panels.
 void call_diagonal(const Level3& product, const Panels& left, const Panels& right, Span span, Routine same) {
     Level3 call = product;
     call.n = span.count();

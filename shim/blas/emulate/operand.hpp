@@ -53,7 +53,7 @@ void round_in_place(const Matrix& matrix, RoundingKernel kernel);
 struct Factor {
     Matrix stored;
     bool cut_rows = true;     ///< a panel is a group of rows of `stored`; else a group of columns
-    Part part = Part::whole;  ///< triangle in memory, of a symmetric or Hermitian factor
+    Part part = Part::whole;  ///< triangle that is stored, if the factor is symmetric or Hermitian
     bool hermitian = false;
 
     std::int64_t length() const { return cut_rows ? stored.rows : stored.columns; }

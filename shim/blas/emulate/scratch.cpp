@@ -79,7 +79,7 @@ ThreadBlock* own_block() {
     }
     ThreadBlock* first = nullptr;
     if (!__atomic_compare_exchange_n(&thread_block, &first, block, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        // A signal handler multiplied since we looked: its block is the thread's.
+        // A signal handler multiplied meanwhile: the block that it made is the thread's.
         pthread_setspecific(static_cast<pthread_key_t>(key), first);
         munmap(page, sizeof(ThreadBlock));
         return first;

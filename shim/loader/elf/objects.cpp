@@ -342,7 +342,7 @@ bool is_there(const link_map* map) {
     return false;
 }
 
-// For a forked child: this_process(), and if the list was whole at the first look.
+// For a forked child: this_process(), and if the loader's list was whole when first checked.
 //
 //     63             32 31 1     0
 //     | this_process() | 0 | whole |
@@ -375,7 +375,7 @@ std::span<const std::uint8_t> build_id(const link_map* map) {
     for (const ElfW(Phdr) & segment : program_headers(map)) {
         if (segment.p_type != PT_NOTE) continue;
         const ElfW(Addr) end = map->l_addr + segment.p_vaddr + segment.p_memsz;
-        // Notes that are not loaded with the rest are not there to be read.
+        // ELF notes that are not in a loaded segment cannot be read.
         if (!contains(map, end - 1)) continue;
         const ElfW(Addr) alignment = segment.p_align == 8 ? 8 : 4;
         const auto aligned = [&](ElfW(Addr) size) { return (size + alignment - 1) / alignment * alignment; };

@@ -1,10 +1,10 @@
 // The loaded objects of this process, read from the loader's own list and each object's own tables.
 //
-// No dl* function is used: the loader's lock can be held by a thread that waits for us (a constructor that joins a
+// No dl* function is used: the loader's lock can be held by a thread that waits for this one (a constructor joins a
 // thread which multiplies), and `dlsym` itself comes through here. Nothing outside this library is called.
 //
 // The list is read without the loader's lock. Additions are safe (the loader appends, then publishes). A removal
-// is not: every reader holds a Reading (readers.hpp), for which our dlclose waits.
+// is not: every reader holds a Reading (readers.hpp), for which the shim's dlclose waits.
 #pragma once
 
 #include <elf.h>
@@ -36,7 +36,7 @@ struct Object {
     std::string_view name() const;
 };
 
-/// Reads an object's tables by its dynamic section. An object that is no longer mapped has none.
+/// Reads an object's tables by its dynamic section. An object that is no longer mapped has no tables.
 Object read_object(const link_map* map);
 
 /// Returns the base name of an object's file; the program's own for the main program. Reads only what the loader

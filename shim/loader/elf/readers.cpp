@@ -50,7 +50,7 @@ Counts change_counts(std::uint32_t self, Change change) {
     }
 }
 
-// Reading takes microseconds; unmapping, milliseconds. Longer waits mean that the other side waits for us.
+// Reading takes microseconds; unmapping, milliseconds. Longer waits mean that the other side waits for this thread.
 constexpr int attempts = 200;
 
 /// Waits until `condition()` is true, some 20 ms at most. Returns false if it still is not.
@@ -68,7 +68,7 @@ bool wait_until(Condition condition) {
 
 Reading::Reading() : process_(system::this_process()) {
     const auto begin = [](Counts& counts) { ++counts.readers; };
-    // Announced first and looked at second, as Closing does: one of the two sees the other.
+    // Counts itself first and checks second, as Closing does: one of the two sees the other.
     const Counts counts = change_counts(process_, begin);
     if (counts.closing == 0 || counts.waited_in_vain) return;
     // A destructor that runs inside dlclose and multiplies is its own closer.
@@ -80,7 +80,7 @@ Reading::Reading() : process_(system::this_process()) {
 }
 
 Reading::~Reading() {
-    // A signal handler may have forked meanwhile: then its child ends what it did not begin.
+    // If a signal handler has forked meanwhile, its child ends a Reading that it did not begin.
     if (system::this_process() != process_) return;
     change_counts(process_, [](Counts& counts) { --counts.readers; });
 }
