@@ -7,8 +7,8 @@
 
 namespace fp32shim::cublas {
 
-/// Returns the recording's key for calls like this one, which has taken the long way; an empty key if later ones have
-/// to take it too.
+/// Returns the key of the recording's row for later calls like this one, which may run by the plan that the site
+/// keeps; an empty key if they may not.
 ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
                              const Done& done, std::uint32_t change_count);
 

@@ -11,8 +11,8 @@
 namespace fp32shim {
 namespace {
 
-/// One slot. `address` is stored last when it is taken. A slot whose library was unloaded may be taken again;
-/// until then it keeps its address, so that a program which still calls it gets the same result as without us.
+/// An entry point for the function at `address`, which is stored last. A slot whose library was unloaded may be taken
+/// again; until then its address stays, so that a program which still calls it fares as without the shim.
 struct Slot {
     std::atomic<void*> address;
     std::atomic<FunctionIndex> function;

@@ -16,7 +16,7 @@ std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     return site_buckets[(key >> 40) % std::size(site_buckets)];
 }
 
-/// Returns the one chain of an entry point for callers outside every object, whose return addresses can change.
+/// Returns the chain of an entry point's sites for callers outside every object: their return addresses can change.
 std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
 
 Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
@@ -31,7 +31,7 @@ Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t
 
 // Code that is made at run time may call from ever new places. Sites of one entry point whose callers are outside
 // every object differ in nothing but the return address. So beyond this many, a new place takes over the site of an
-// older one. A thread that is still using the site finds in it the same as in its own.
+// older one. A thread that still uses the site for its old place finds nothing changed that matters to it.
 constexpr std::size_t outside_limit = 256;
 constinit std::atomic<std::size_t> next_to_take_over{0};
 
