@@ -20,7 +20,7 @@ struct Overrides {
     Floor floor = Floor::none;         ///< strictest floor set by the thread's scopes or the C API
 };
 
-/// Result of decide().
+/// Result of decide(): the precision of a call, its source, and why it is not what was requested.
 struct Decision {
     Precision requested = Precision::native;  ///< request of the winning source, before floor and device limit it
     Precision precision = Precision::native;  ///< precision to run at; never `automatic`

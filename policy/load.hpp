@@ -34,8 +34,8 @@ using Environment = std::vector<std::string_view>;
 /// Place and owner of the site's policy, which holds for all users of a machine.
 struct LoadOptions {
     std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; none if empty or absent
-    bool elevated = false;                                  ///< true in setuid and similar programs: nothing is read
-    uid_t site_owner = 0;  ///< required owner and only writer of the site's policy: root
+    bool elevated = false;  ///< setuid and similar programs: nothing is read or reported
+    uid_t site_owner = 0;   ///< required owner and only writer of the site's policy: root
 };
 
 /// Loads the policy of a process: the environment overrides the user's file, which overrides the site's; the

@@ -22,7 +22,7 @@ struct ProcessFacts {
     std::string executable;        ///< path of the program, from /proc/self/exe
     std::string command;           ///< the whole argument line, joined by single spaces
     std::int64_t start_ns = 0;     ///< when the facts were gathered: nanoseconds since 1970, UTC
-    std::uint64_t run = 0;         ///< random number of the `fp32shim run` that started it; 0: none that recorded
+    std::uint64_t run = 0;         ///< random number of the `fp32shim run` that it belongs to; 0: none that recorded
     std::uint16_t pins = 0;        ///< bits of the variables of all_pins that its environment has; 0: unknown
 };
 

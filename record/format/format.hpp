@@ -352,7 +352,7 @@ struct Header {
     std::int64_t start_realtime_ns;   ///< begin of the recording: nanoseconds since 1970, UTC
     std::int64_t start_monotonic_ns;  ///< begin of the recording by CLOCK_MONOTONIC
     std::uint64_t start_ticks;        ///< begin of the recording by the processor's counter
-    std::uint64_t run;                ///< number of the `fp32shim run` that started the process; 0: none
+    std::uint64_t run;                ///< number of the `fp32shim run` that the process belongs to; 0: none
     // 64
     std::uint64_t process_start;     ///< start of the process, in clock ticks after boot: field 22 of /proc/PID/stat
     std::uint64_t pid_namespace;     ///< inode of /proc/PID/ns/pid
@@ -377,7 +377,7 @@ struct Header {
     std::uint32_t flags;
     std::uint64_t ticks_per_second;  ///< measured, the more exactly the longer the process runs
     std::uint64_t uncounted_calls;   ///< calls for which there was no room even under overflow_row
-    std::uint64_t uncounted_events;  ///< events of slots for whose ring the file had no space
+    std::uint64_t uncounted_events;  ///< events of threads that got no ring, for want of space
     std::int32_t last_error;         ///< errno of the last refused space or write; 0: none
     std::uint32_t change_count;      ///< number of changes so far; the last change_limit are kept
     std::uint32_t segments_in_use;   ///< segments whose `kind` is stored, without the header

@@ -31,7 +31,7 @@ class RecordingRows {
         bool is_final = true;  ///< false: there was no space for the row now, but there may be later
         bool is_new = false;   ///< true: this call has made the row
     };
-    /// Returns the row of a decision, which is made if need be. Near the limit the sizes of new rows are rounded up
+    /// Returns the row of a decision, which is made if need be. Near the row limit, sizes of new rows are rounded up
     /// to powers of two; at the limit every new decision gets the overflow row. Thread-safe.
     Found row_of(const DecisionEvent& decision);
 
