@@ -6,13 +6,13 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Precision that the device allows.
+/// Precision that the device can run at, and the reason if that is not the wanted one.
 struct DeviceDecision {
     Precision precision;
     Reason reason;
 };
 
-/// Returns the request of the strongest source. `rule_at(i)` gives the index of the i-th rule that may match.
+/// Returns the precision that the strongest source asks for. `rule_at(i)`: index of the i-th rule that may match.
 template <class RuleAt>
 Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::size_t rule_count, const RuleAt& rule_at) {
@@ -43,7 +43,7 @@ Decision choose(const MatmulCall& call, const Process& process, const Policy& po
     return decision;
 }
 
-/// An unknown capability counts as too old.
+/// Returns true if the GPU is new enough for TF32 by the policy. One of unknown compute capability counts as too old.
 bool has_tf32(const MatmulCall& call, const Policy& policy) {
     return call.compute_capability > 0 && call.compute_capability >= policy.min_compute_capability;
 }
@@ -53,10 +53,10 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
     return possible ? Precision::high : Precision::native;
 }
 
-/// Returns `wanted`, or the lowest precision that satisfies the floor.
+/// Returns `wanted` if the floor allows it, else the lowest precision that the floor allows.
 ///
-/// `native` passes. On the CPU it is FP32. On CUDA it is the program's own request, which only the plan step sees and
-/// compares with the floor.
+/// `native` always passes. On the CPU it is FP32. On CUDA it is the program's own request, which is not known here: a
+/// later step (the plan) compares it with the floor.
 Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     const auto strictness = [&] {
         switch (wanted) {
@@ -109,7 +109,7 @@ DeviceDecision on_cuda(Precision wanted, const MatmulCall& call, const Policy& p
     return {wanted, Reason::as_requested};
 }
 
-/// Decides for the CPU. A call as made is FP32 there, so `highest` and everything impossible become `native`.
+/// Returns what the CPU can run: `native`, which is FP32 there, for `highest` and every unavailable precision.
 DeviceDecision on_cpu(Precision wanted, CpuMode mode) {
     switch (wanted) {
         case Precision::high:

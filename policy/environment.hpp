@@ -9,10 +9,10 @@
 
 namespace fp32shim::policy {
 
-/// Settings from the variables. A broken variable is reported and left out.
+/// Settings from the FP32_MATMUL_* variables. A variable with a wrong value is reported, and its setting stays unset.
 struct FromEnvironment {
     SettingsLayer settings;
-    std::string policy_path;  ///< empty when unset
+    std::string policy_path;  ///< value of FP32_MATMUL_POLICY; empty when unset
     std::optional<OnError> on_error;
     bool floor_is_broken = false;  ///< FP32_MATMUL_FLOOR has an unknown value
     bool disabled = false;

@@ -27,7 +27,7 @@ class Report {
             {file_ + ':' + std::to_string(at.line) + ':' + std::to_string(at.column), std::move(message)});
     }
 
-    /// Number of errors so far, including earlier files.
+    /// Returns the number of errors so far, those in earlier files included.
     std::size_t count() const { return errors_.size(); }
     const std::string& file() const { return file_; }
 
@@ -36,7 +36,7 @@ class Report {
     std::vector<Diagnostic>& errors_;
 };
 
-/// Returns plain_text(text), cut to a length fit for a message.
+/// Returns `text` with control and invisible characters as \xNN, cut to a length fit for a message.
 std::string printable(std::string_view text);
 
 /// Returns printable(text) in double quotes.
@@ -45,20 +45,20 @@ std::string quoted(std::string_view text);
 /// Returns a path in double quotes, printable and never cut: paths differ at their ends.
 std::string quoted_path(std::string_view path);
 
-/// Returns `a, b, c`.
+/// Returns the names with commas between them: `a, b, c`.
 std::string joined(const std::vector<std::string_view>& names);
 
 /// Returns the candidate nearest to `name` by insertions, deletions, replacements and swaps of neighbours, ignoring
 /// case; nullopt if none is near.
 std::optional<std::string_view> nearest(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// Returns `; did you mean "high"?`; empty if no candidate is near, and no other name of the same precision.
+/// Returns `; did you mean "high"?`; empty if no candidate resembles `name` or names the same precision.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// Returns `found "hihg"; allowed: native, high; did you mean "high"?`.
+/// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.
 std::string not_one_of(std::string_view found, const std::vector<std::string_view>& allowed);
 
-/// Returns not_one_of() for a default precision; for bf16x9 it says that this belongs into a rule.
+/// Returns the message of not_one_of() on a default precision; for `bf16x9` it adds that rules may have it.
 std::string not_a_default_precision(std::string_view found);
 
 /// Returns the error in the name of a log, if any. Valid are `stderr`, and names that end in `.jsonl` or `.fp32rec`,

@@ -33,7 +33,7 @@ constexpr bool are_numbered_from_0() {
 }
 static_assert(are_numbered_from_0(), "policy/reasons.def skips or repeats a number");
 
-/// Returns the words of a reason; empty ones for a reason of a newer version.
+/// Returns the words of a reason; empty ones for a reason that only a newer version of fp32shim has.
 constexpr ReasonWords words_of(Reason reason) {
     const auto number = static_cast<std::size_t>(reason);
     return number < reason_count ? reason_words[number] : ReasonWords{};

@@ -32,11 +32,11 @@ struct SettingsLayer {
     std::vector<Rule> rules;
 };
 
-/// Returns the settings in a text; nullopt if it has errors.
+/// Returns the settings in a policy file's text; nullopt, with errors in `report`, if it is wrong.
 std::optional<SettingsLayer> read_settings(std::string_view text, Report& report);
 
-/// Joins up to three sources; null for one that is absent or broken. Scalars of the environment override the user's,
-/// and those the site's. The user's rules come before the site's. The strictest floor holds.
+/// Joins up to three sources; nullptr for one that is absent or broken. The environment's settings override the
+/// user's, which override the site's. The user's rules come before the site's. The strictest floor holds.
 Policy join(const SettingsLayer* site, const SettingsLayer* user, const SettingsLayer* environment);
 
 }  // namespace fp32shim::policy

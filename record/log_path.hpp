@@ -13,7 +13,7 @@ namespace fp32shim::record {
 enum class PathProblem : std::uint8_t {
     none,
     unknown_placeholder,  ///< `%x`, or a lone `%` at the end
-    too_long,             ///< longer than the buffer
+    too_long,             ///< the path is longer than the buffer
 };
 
 struct ExpandedPath {
@@ -36,7 +36,7 @@ std::string_view make_absolute(std::string_view name, std::span<char> out, std::
 /// folder. Thread-safe, allocates nothing.
 ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer);
 
-/// Returns a message about a name: the error, and what is allowed. Precondition: there is a problem.
+/// Returns a message about the name of a log: the error, and what is allowed. Precondition: there is an error.
 std::string describe_problem(const ExpandedPath& path);
 
 /// Returns true if `name` holds the placeholder `%letter`.

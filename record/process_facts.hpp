@@ -13,27 +13,27 @@ namespace fp32shim::record {
 /// unknown.
 struct ProcessFacts {
     std::int32_t pid = 0;
-    std::int32_t forked_from = 0;  ///< the process whose log a forked child goes on with; 0: not a forked child
+    std::int32_t forked_from = 0;  ///< id of the ancestor whose log a forked child goes on with; 0: not forked
     std::string host;              ///< uname's node name
-    std::string job_id;            ///< text of the batch system
+    std::string job_id;            ///< id that the batch system gave the job
     std::string job_id_from;       ///< variable that has the job id: `SLURM_JOB_ID`
-    std::int32_t rank = -1;        ///< -1: unknown
+    std::int32_t rank = -1;        ///< rank of the process in a parallel job; -1: unknown
     std::string rank_from;         ///< variable that has the rank: `SLURM_PROCID`
-    std::string executable;        ///< the path behind /proc/self/exe
+    std::string executable;        ///< path of the program, from /proc/self/exe
     std::string command;           ///< the whole argument line, joined by single spaces
     std::int64_t start_ns = 0;     ///< when the facts were gathered: nanoseconds since 1970, UTC
-    std::uint64_t run = 0;         ///< random number of its `fp32shim run`; 0: none that recorded
-    std::uint16_t pins = 0;        ///< pin_… bits of its environment; 0: unknown
+    std::uint64_t run = 0;         ///< random number of the `fp32shim run` that it belongs to; 0: none that recorded
+    std::uint16_t pins = 0;        ///< bits of the variables of all_pins that its environment has; 0: unknown
 };
 
-/// Bits of the variables that keep operations past the shim at float32, as recordings have them.
+/// Bits of the variables of all_pins, which keep products past the shim at float32; pins_known: they were looked for.
 inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
                                pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256;
-/// A variable that `fp32shim run --pin` sets.
+/// Environment variable that `fp32shim run --pin` sets, to keep products at float32 that bypass the shim.
 struct Pin {
     std::uint16_t bit;
     std::string_view entry;  ///< `NAME=value`
-    std::string_view reach;  ///< its effect and the limits of that: a sentence without its subject, the variable
+    std::string_view reach;  ///< the variable's effect and limits, as a sentence that lacks only its subject
 };
 inline constexpr Pin all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
@@ -55,14 +55,14 @@ inline constexpr Pin all_pins[] = {
      "operands that are narrower than float32"},
     {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; not those of operands that are narrower"},
 };
-/// Returns the entries of all pins whose bits are set.
+/// Returns `NAME=value` of each variable of all_pins whose bit is set in `pins`.
 std::vector<std::string_view> entries_of(std::uint16_t pins);
 
-/// Name of the variable by which `fp32shim run` tells its processes where to note unseen children: `NUMBER PATH`,
-/// with the run's number in 16 hexadecimal digits.
+/// Name of the variable by which `fp32shim run` tells its processes where to note programs that run without the shim:
+/// `NUMBER PATH`, with the run's number in 16 hexadecimal digits.
 inline constexpr std::string_view run_variable = "FP32SHIM_RUN";
 struct RunNote {
-    std::uint64_t number = 0;  ///< 0: there is none
+    std::uint64_t number = 0;  ///< number of the run; 0: there is none
     std::string_view children_path{};
 };
 RunNote parse_run_note(std::string_view value);

@@ -22,7 +22,7 @@ constexpr std::uint16_t own_machine = EM_AARCH64;
 constexpr int most_interpreters = 5;         // as in the kernel
 constexpr unsigned long no_setuid_mark = 2;  // ST_NOSUID
 
-/// A file that is open for reading, if it could be opened.
+/// Opens a program's file for reading, if it can be opened.
 class ProgramFile {
   public:
     explicit ProgramFile(const char* path)
@@ -55,7 +55,7 @@ std::string_view interpreter_in(std::string_view head) {
     return head.substr(0, head.find_first_of(std::string_view(" \t\0", 3)));
 }
 
-/// Returns true if the kernel would heed setuid marks and capabilities of this file.
+/// Returns true if the kernel would heed setuid marks and capabilities of the file.
 bool may_gain_rights(const char* path) {
     if (system::raw::syscall6(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1) return false;
     struct statfs where {};
@@ -63,7 +63,7 @@ bool may_gain_rights(const char* path) {
     return (static_cast<unsigned long>(where.f_flags) & no_setuid_mark) == 0;
 }
 
-/// Returns a reason for the loader to ignore preloads (AT_SECURE), or `seen`.
+/// Returns the reason why the loader would ignore LD_PRELOAD for the file (AT_SECURE); `seen` if there is none.
 WhyUnseen rights_of(const char* path, const struct stat& status) {
     const auto user = static_cast<uid_t>(system::raw::syscall6(SYS_geteuid));
     const auto group = static_cast<gid_t>(system::raw::syscall6(SYS_getegid));
@@ -77,7 +77,7 @@ WhyUnseen rights_of(const char* path, const struct stat& status) {
     return size > 0 && may_gain_rights(path) ? WhyUnseen::capabilities : WhyUnseen::seen;
 }
 
-/// Returns true for the loader itself. Started as a program it has no interpreter, and preloads.
+/// Returns true for the loader itself: started as a program it has no interpreter, but heeds LD_PRELOAD.
 bool is_loader(const char* path) {
     const std::string_view name = base_name(path);
     return name.starts_with("ld") && name.find(".so") != std::string_view::npos;

@@ -12,13 +12,13 @@
 
 namespace fp32shim::system {
 
-/// A lock by the number of the holder's process (this_process.hpp). Invariant: `holder_` is 0 (free) or
-/// this_process() of the holder; any other value was copied by fork, and the lock is free too. Not recursive. Signals
-/// must be held back meanwhile (HeldLock), or a handler that calls BLAS waits for itself.
+/// A lock that knows the process of its holder. Invariant: `holder_` is 0 (free) or this_process() of the holder; any
+/// other value was copied by fork, and the lock is free too. Not recursive. Signals must be held back meanwhile
+/// (HeldLock), or a handler that calls BLAS waits for itself.
 class ForkSafeLock {
   public:
-    /// Waits at most about five seconds: a log on a file server that hangs must not hang the program for good. Once
-    /// somebody has waited in vain, nobody waits until the lock was free again. Returns false if it was not acquired.
+    /// Waits at most about five seconds: a log on a file server that hangs must not hang the program for good. Once a
+    /// thread has waited in vain, none waits until the lock was free again. Returns false if it was not acquired.
     bool acquire() {
         const std::uint32_t self = this_process();
         const bool may_wait = waited_in_vain_.load(std::memory_order_relaxed) != self;

@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::string_view ellipsis = "\xE2\x80\xA6";
 
-/// One character of the value, and its form in JSON.
+/// One character of a text, and its form in JSON.
 struct Shown {
-    std::size_t length;     ///< bytes of the value
-    std::string_view json;  ///< either the value's own bytes or an escape in `escape`
+    std::size_t length;     ///< bytes of the character in the text
+    std::string_view json;  ///< the character's own bytes, or an escape sequence
 };
 
 /// Writes `\uNNNN`, or two of those for a character beyond U+FFFF.

@@ -85,7 +85,7 @@ inline int uname(utsname& result) { return static_cast<int>(syscall6(SYS_uname, 
 inline std::int32_t getpid() { return static_cast<std::int32_t>(syscall6(SYS_getpid)); }
 inline std::int32_t gettid() { return static_cast<std::int32_t>(syscall6(SYS_gettid)); }
 
-/// Returns the nanoseconds of one of the kernel's clocks, which libfaketime does not reach.
+/// Returns the time of one of the kernel's clocks, in nanoseconds, unaltered by libfaketime.
 inline std::int64_t clock_ns(int clock) {
     timespec now{};
     syscall6(SYS_clock_gettime, clock, address(&now));

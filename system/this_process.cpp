@@ -16,7 +16,7 @@ constexpr std::size_t largest_page = 1 << 16;
 constexpr std::size_t largest_page = 1 << 12;
 #endif
 
-/// Part of the library: a program that has reached its limit of memory gets one too.
+/// A page within the library's data, which exists even in a program that has reached its limit of memory.
 struct alignas(largest_page) Page {
     std::atomic<std::uint32_t> process;
 };

@@ -15,7 +15,7 @@ struct Entry;
 
 /// A value of TOML and its position.
 struct Value {
-    struct Date {};  ///< fields are not kept: no setting is a date
+    struct Date {};  ///< a date; its value is not kept, since no setting is a date
     using Array = std::vector<Value>;
     using Table = std::vector<Entry>;
 

@@ -12,8 +12,8 @@ bool contains(std::string_view characters, char c) { return characters.find(c) !
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
-/// Walks over a text just closely enough to tell keys from strings and comments. It may err after the first syntax
-/// error, where toml++ stops.
+/// Walks over a TOML text just closely enough to tell keys from strings and comments. It may err after the first
+/// syntax error, where toml++ stops.
 class Scanner {
   public:
     explicit Scanner(std::string_view text) : text_(text) {
@@ -66,7 +66,7 @@ class Scanner {
                 static_cast<int>(1 + std::count_if(line.begin(), line.end(), starts_character))};
     }
 
-    /// Moves past a string. Returns false, at the character, if one beyond ASCII follows a backslash and whitespace.
+    /// Moves past a string. If a character beyond ASCII follows a backslash and whitespace, stops at it: false.
     bool skip_string() {
         const char quote = text_[at_];
         const bool is_multiline = text_.substr(at_, 3) == std::string(3, quote);
@@ -86,7 +86,7 @@ class Scanner {
         return true;
     }
 
-    /// Examines the text after a backslash. Moves only to a character that has to be reported.
+    /// Returns true if ASCII or nothing follows a backslash and whitespace. If not, moves to what follows.
     bool ascii_follows_whitespace() {
         const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", at_ + 1);
         if (next == std::string_view::npos || is_ascii(text_[next])) return true;

@@ -19,8 +19,7 @@ struct TextProblem {
 /// - a character beyond ASCII where TOML allows none, or after a line-ending backslash in a multi-line string: toml++
 ///   tests it for whitespace, and runs into code marked as unreachable (for example with U+00CE);
 /// - a quote that does not begin a value or key: toml++ reads it as part of a number. `a."b"` is refused too; no key
-/// of a
-///   policy needs quotes.
+///   of a policy needs quotes.
 std::optional<TextProblem> problem_for_tomlplusplus(std::string_view text);
 
 }  // namespace fp32shim::policy

@@ -22,8 +22,8 @@ int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
     return system::raw::uninterrupted([&] { return system::raw::open(path, flags, mode); });
 }
 
-/// Returns true if the file belongs to this user or root. In a folder like /tmp somebody else may have made it first,
-/// to read the log or to choose its place.
+/// Returns true if the file belongs to this user or root. In a folder like /tmp, somebody else may have made the file
+/// first, to read the log.
 bool is_own_or_roots(int descriptor) {
     struct stat status {};
     if (system::raw::fstat(descriptor, status) < 0) return false;
@@ -84,7 +84,7 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
     settle(error, buffer);
 }
 
-/// Makes the log this process's own and its descriptor valid again. Returns false if nothing can be written now.
+/// Makes the log usable in a forked child, or after the program closed its descriptor. Returns false on failure.
 bool DecisionLog::recover(LogBuffer buffer) {
     const system::SignalHold hold(system::SignalHold::all);
     if (!lock_.acquire()) return false;
@@ -128,7 +128,7 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
     return error == 0;
 }
 
-/// Opens `path_`. Returns 0 or an errno.
+/// Opens the log's file, `path_`. Returns 0 or an errno.
 int DecisionLog::open_file() {
     // O_NONBLOCK makes opening a pipe without a reader fail instead of wait.
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -147,8 +147,8 @@ int DecisionLog::open_file() {
     return descriptor_.keep(descriptor);
 }
 
-/// Writes the line of `size` bytes behind the spare byte. Returns 0 or an errno; EBADF if the descriptor is not the
-/// log's.
+/// Writes the line of `size` bytes that stands in `buffer` behind one spare byte. Returns 0 or an errno; EBADF: the
+/// descriptor is not the log's.
 int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const int descriptor = descriptor_.number();
     if (!descriptor_.is_ours(descriptor)) return EBADF;
@@ -175,7 +175,7 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     return 0;
 }
 
-/// Accounts for a line that was written (0) or lost (an errno).
+/// Counts a lost line (`error`: an errno), or reports earlier lost lines after one that was written (0).
 void DecisionLog::settle(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);

@@ -45,7 +45,6 @@ std::string hex(std::uint64_t value) {
 
 std::uint64_t byte_swapped(std::uint64_t value) { return __builtin_bswap64(value); }
 
-/// Adds `more` to `sum`.
 void add(CounterRecord& sum, const CounterRecord& more) {
     if (sum.calls == 0) {
         sum = more;
@@ -61,8 +60,8 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.timed += more.timed;
 }
 
-/// Completes `total` by the calls since the last timed one, each as long as the mean of the others. In that mean the
-/// longest counts as at most outlier_factor times the mean of the rest.
+/// Adds to `total` the calls since the last timed one, each as long as the mean of those that `total` has. In that
+/// mean the longest counts as at most outlier_factor times the mean of the rest.
 void complete_total(CounterRecord& counters) {
     const auto untimed = static_cast<double>(counters.untimed);
     const double known = static_cast<double>(counters.calls) - untimed;
@@ -79,8 +78,8 @@ std::uint64_t mean_duration(const CounterRecord& counters) {
     return counters.calls == 0 ? 0 : counters.total / counters.calls;
 }
 
-/// Counts the events at the begin of a segment that are of its own round: fewer than its count if writing was cut
-/// short.
+/// Counts the events at a segment's begin whose times rise. If writing was cut short, they are fewer than its header
+/// says: older ones follow.
 std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
@@ -137,8 +136,8 @@ std::string RecordingContents::read() {
     return {};
 }
 
-/// Reads the segments in an order that holds while the process runs: an entry refers only to parts published before
-/// it, so those are looked for later.
+/// Reads the segments in an order that holds while the process runs: an entry refers only to entries published before
+/// it, so those that are referred to are looked for later.
 void RecordingContents::read_segments(const format::Header& header) {
     uncounted_calls = header.uncounted_calls;
     uncounted_events = header.uncounted_events;
@@ -187,7 +186,7 @@ std::string RecordingContents::text(const format::Header& header, Text which, st
     return {};
 }
 
-/// Reads the name of an environment variable, and leaves out a text that is none: the name can be shown unescaped.
+/// Reads a variable's name from the header. Leaves out a text that is no name, so that names can be shown unescaped.
 std::string RecordingContents::variable_name(const format::Header& header, Text which, std::size_t header_bytes) {
     constexpr std::size_t longest = 64;
     std::string name = text(header, which, header_bytes);
@@ -236,8 +235,8 @@ void RecordingContents::read_facts(const format::Header& header, std::size_t hea
     measure_ticks(header);
 }
 
-/// Measures the counter's rate, if this is the machine and boot that recorded: the longer ago the recording began,
-/// the more exactly.
+/// Measures the rate of the processor's counter, if this machine recorded and was not restarted since: the longer ago
+/// the recording began, the more exactly.
 void RecordingContents::measure_ticks(const format::Header& header) {
     facts.ticks_per_second = header.ticks_per_second;
     if (facts.ticks_per_second == 0) {
@@ -321,7 +320,7 @@ void RecordingContents::read_counters(const SegmentIndex& index) {
     total_calls += uncounted_calls;
 }
 
-/// Adds the counters of a piece of a segment. Returns false if the piece is unused.
+/// Adds counters of a segment, from entry `first` on, to those of the recording. Returns false if none was in use.
 bool RecordingContents::add_counters(const SegmentPlace& place, std::size_t first,
                                      std::vector<std::uint32_t>& places) {
     CounterRecord piece[counters_of_a_piece];
@@ -379,8 +378,8 @@ void RecordingContents::read_rings(const SegmentIndex& index) {
     }
 }
 
-/// Reads each piece twice, since a running process goes on writing: an entry of the first reading is whole at the
-/// second. A higher count of the ring means that it has gone round meanwhile.
+/// Finds the whole entries of a ring, to which a running process goes on writing. Reads each piece twice: an entry of
+/// the first reading is whole at the second. Later, a higher count tells that the ring was begun anew.
 void RecordingContents::look_at_ring(const SegmentPlace& place, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     events.ring = place;
@@ -396,7 +395,7 @@ void RecordingContents::look_at_ring(const SegmentPlace& place, SlotEvents& even
     }
 }
 
-/// Sorts the full rings of each slot, and drops from its current ring the events that they have.
+/// Sorts the segments of events of each slot, and leaves out of its ring the events that those have too.
 void RecordingContents::arrange_events(const SegmentIndex& index) {
     for (const SegmentPlace& place : index.events) events_of(place.slot).segments.push_back(place);
     for (auto& [number, events] : slot_events) {
@@ -432,8 +431,8 @@ void RecordingContents::keep_rising_segments(SlotEvents& events) {
     events.last_appended = whole == 0 ? before_last : newest->entries[whole - 1].time;
 }
 
-/// Drops the ring's events that were appended as a segment. A ring that went on has only newer ones; else a segment
-/// that was cut short has the ring's begin.
+/// Leaves out events of a ring that the file also has in a segment. These are all of them, if none came after the
+/// ring was appended. They are the first ones, if the segment was cut short.
 void RecordingContents::leave_appended_out(SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
@@ -446,7 +445,7 @@ void RecordingContents::leave_appended_out(SlotEvents& events) {
     }
 }
 
-/// Counts the full rings of a slot that were overwritten, or found no room.
+/// Counts the full rings of a slot that the file lacks: they were overwritten, or there was no space for them.
 void RecordingContents::count_missing(const SlotEvents& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())
@@ -504,7 +503,7 @@ void RecordingContents::read_objects() {
     objects_.had_lookup_past = (facts.flags & format::flag_lookup_past) != 0;
 }
 
-/// Reads the changes that the file has, oldest first.
+/// Reads the recorded changes of settings, oldest first.
 void RecordingContents::read_changes(const format::Header& header) {
     const std::uint32_t count = header.change_count;
     const std::uint32_t kept = std::min<std::uint32_t>(count, format::change_limit);

@@ -18,7 +18,7 @@
 
 namespace fp32shim::record {
 
-/// Contents of one reading. For one thread; each refresh() makes new ones.
+/// Contents of a recording, read once. For one thread; each RecordingReader::refresh() makes new ones.
 class RecordingContents {
   public:
     /// Keeps a reference to `file`.
@@ -26,15 +26,15 @@ class RecordingContents {
     RecordingContents(const RecordingContents&) = delete;
     RecordingContents& operator=(const RecordingContents&) = delete;
 
-    /// Reads facts, counters and changes, and finds the rest. Returns an error if nothing can be read. Call once.
+    /// Reads facts, counters and changes, and finds all else. Returns an error if nothing can be read. Call once.
     std::string read();
 
     /// Returns the loaded objects, which the first call reads.
     const RecordedObjects& objects();
-    /// Returns nullptr for a missing row, and notes a problem if calls are counted under it. Valid until the next
-    /// call.
+    /// Returns a row; nullptr if it is missing, which is a problem if calls are counted under it. Valid until the
+    /// next call of row().
     const RecordedRow* row(std::uint32_t id);
-    /// Returns nullptr for a row without calls.
+    /// Returns the counters of a row; nullptr: it has no calls.
     const format::CounterRecord* counters_of(std::uint32_t row) const;
     RecordedCounters to_counters(const format::CounterRecord& record) const;
     RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;
@@ -45,7 +45,7 @@ class RecordingContents {
     ProblemList problems;
     RecordingDecisions decisions;
     RecordingFacts facts;
-    std::vector<format::CounterRecord> counters;  ///< summed over slots, by rising row
+    std::vector<format::CounterRecord> counters;  ///< one for each row with calls, by rising row
     std::vector<RecordedSlot> slots;
     std::vector<RecordedChange> changes;
     std::uint32_t lost_changes = 0;

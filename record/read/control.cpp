@@ -24,12 +24,12 @@ namespace {
 
 using format::CommandKind;
 
-/// Problem of the parent's header too, which a forked child has mapped until its first product.
+/// Reason to refuse a mapped header: it may be the parent's, which a forked child maps until its first product.
 constexpr std::string_view of_another_process = "belongs to another process";
 constexpr std::string_view left =
     "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";
 
-/// Says why `process` does not record into the header behind `descriptor`; empty if it does.
+/// Says why `process` does not record into the file behind `descriptor`; empty if it does.
 std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     format::Header header;
     if (pread(descriptor, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
@@ -44,7 +44,7 @@ std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
 }
 
-/// Finds the recording of a process. Sets `why` if the process has mapped one that cannot be used.
+/// Returns the recording that a process writes. If it has mapped one that cannot be used, `why` is the reason.
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
     if (all_mapped.empty()) return std::nullopt;
@@ -65,7 +65,7 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
 }
 
 /// Header of another process's recording, read and written by copying. If it were mapped, truncating the file would
-/// end this command.
+/// kill this command.
 class LiveHeader {
   public:
     explicit LiveHeader(const LiveRecording& recording)
@@ -83,14 +83,14 @@ class LiveHeader {
 
     const std::string& error() const { return error_; }
 
-    /// Reads a field; zeros past the end of a file that was cut.
+    /// Reads the header's field at `offset`; zeros if the file was cut before its end.
     template <class T>
     T read(std::size_t offset) const {
         T value{};
         if (pread(file_.number(), &value, sizeof value, static_cast<off_t>(offset)) != sizeof value) return {};
         return value;
     }
-    /// Returns false if the file is shorter than its header, or the kernel refuses the write.
+    /// Writes a CommandWord. Returns false if the file is shorter than its header, or the kernel refuses the write.
     bool write_command(std::uint64_t word) const {
         struct stat status {};
         if (fstat(file_.number(), &status) != 0 || status.st_size < static_cast<off_t>(sizeof(format::Header)))
@@ -103,7 +103,7 @@ class LiveHeader {
     std::string error_;
 };
 
-/// Returns the process's answer to this command, once there is one.
+/// Returns the process's answer to the command `sent`; nullopt: there is none yet.
 std::optional<CommandAnswer> answer_to(const format::CommandWord& sent, const LiveHeader& header) {
     using format::Header;
     // The process stores `answered` last, so the fields read after it belong to that answer.
@@ -119,7 +119,7 @@ std::optional<CommandAnswer> answer_to(const format::CommandWord& sent, const Li
     return CommandAnswer{is_done ? CommandOutcome::done : CommandOutcome::refused, std::string(text.bytes, size)};
 }
 
-/// A command in the header of a recording, and its answer.
+/// A command that was written into the header of a recording, and the answer to it.
 class SentCommand {
   public:
     SentCommand(const LiveRecording& recording, CommandKind kind, std::uint8_t precision)
@@ -142,7 +142,7 @@ class SentCommand {
         return answer_.has_value();
     }
 
-    /// Returns the answer at the end of the wait.
+    /// Returns the answer at the end of the wait, or the reason why there is none.
     CommandAnswer answer() const {
         if (answer_) return *answer_;
         if ((header_.read<std::uint32_t>(offsetof(format::Header, flags)) & format::flag_left) != 0)
@@ -189,7 +189,7 @@ std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, Comma
     return answers;
 }
 
-/// Says why a process may not be looked into. `status`: stat's result for its folder in /proc.
+/// Says why this user may not inspect a process. `status`: stat's result for the process's folder in /proc.
 std::string why_not_looked_into(const struct stat& status) {
     if (geteuid() == 0 || geteuid() == status.st_uid)
         return " may not be looked into from here: it has rights that this command lacks, or is outside of its "

@@ -21,20 +21,20 @@ class RecordingDecisions {
     RecordingDecisions(const RecordingBytes& bytes, ProblemList& problems)
         : bytes_(bytes), problems_(problems), row_window_(bytes), text_window_(bytes) {}
 
-    /// Takes the segments of rows and texts. `rows_in_use`: how many rows are asked for again and again.
+    /// Sets the segments of rows and texts. `rows_in_use`: number of rows with calls, for the size of the cache.
     void start(std::vector<SegmentPlace> rows, std::vector<SegmentPlace> strings, std::size_t rows_in_use);
 
-    /// Returns nullptr for a missing row. Valid until the next call.
+    /// Returns a row; nullptr: it is missing. Valid until the next call of row().
     const RecordedRow* row(std::uint32_t id);
-    /// Returns the format that a row's calls ran at, without reading its texts; nothing if the row does not say.
+    /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
     std::optional<policy::Applied> format_of(std::uint32_t id);
     /// Visits published rows by rising id, until `visitor` returns false.
     void visit(const std::function<bool(const RecordedRow&)>& visitor);
-    /// Returns an empty text, and notes a problem, for an id without a text. `referred_from`: offset of the
-    /// reference.
+    /// Returns the text of an id. If the file lacks it, returns an empty one and notes a problem at `referred_from`,
+    /// the offset of the record that has the id.
     std::string text(format::StringId id, std::uint64_t referred_from);
 
-    /// Gives back memory that only saves time.
+    /// Frees cached texts and bytes of the file, which are read again when they are needed.
     void rest();
 
   private:
@@ -45,7 +45,7 @@ class RecordingDecisions {
     struct CachedRow {
         bool is_used = false;
         RecordedRow row;
-        std::string texts[format::texts_of_a_row];  ///< owns what its views show
+        std::string texts[format::texts_of_a_row];  ///< texts that the views in `row` show
     };
 
     struct CachedText {

@@ -44,13 +44,13 @@ std::optional<EventCursor::Event> EventCursor::next() {
         const EventRecord record = loaded_[position_++];
         if (format::row_of(record) == format::thread_change)
             thread_ = static_cast<std::int32_t>(format::duration_of(record));
-        if (!goes_on(last_time_, record)) continue;  // the caller has this one
+        if (!goes_on(last_time_, record)) continue;  // the caller has had this event
         last_time_ = record.time;
         if (format::row_of(record) != format::thread_change) return Event{record, thread_};
     }
 }
 
-/// Loads the next piece. Returns false behind the last.
+/// Loads the next piece of a segment. Returns false after the last one.
 bool EventCursor::load() {
     position_ = 0;
     loaded_.clear();
@@ -74,7 +74,7 @@ bool EventCursor::load() {
     return true;
 }
 
-/// Keeps the events of a piece that belong to one round: fewer than the segment's count if writing was cut short.
+/// Keeps the loaded events whose times rise; older ones follow where writing was cut short, or a ring went round.
 void EventCursor::keep_rising() {
     std::size_t kept = 0;
     while (kept < loaded_.size() && goes_on(last_in_segment_, loaded_[kept]) && loaded_[kept].time <= latest_)
@@ -118,7 +118,7 @@ bool EventCursor::begin_ring() {
     return true;
 }
 
-/// Finds the segment that a ring became when the process had filled it: the segment's sequence is the ring's count.
+/// Finds the segment into which the ring was copied since it was found: its sequence is the count that the ring had.
 void EventCursor::find_moved_ring() {
     std::uint32_t next_segment = 0;
     bytes_.read_into(offsetof(format::Header, next_segment), next_segment);

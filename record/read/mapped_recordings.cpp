@@ -17,8 +17,7 @@ namespace fp32shim::record {
 
 namespace {
 
-constexpr std::size_t most_recordings =
-    256;  ///< bound for one process; reloads to another name leave earlier ones mapped
+constexpr std::size_t most_recordings = 256;  ///< limit for one process; reloads to other logs leave many mapped
 constexpr std::string_view deleted_mark = " (deleted)";
 constexpr std::string_view extension = ".fp32rec";
 
@@ -27,7 +26,7 @@ bool is_recording_name(std::string_view name) {
     return name.ends_with(extension);
 }
 
-/// Parses a line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234   /tmp/run.fp32rec`
+/// Line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234   /tmp/run.fp32rec`
 struct MapsLine {
     unsigned long begin = 0;
     char permissions[5] = {};
@@ -51,7 +50,7 @@ bool is_same_file(const MappedRecording& a, const MappedRecording& b) {
     return a.inode == b.inode && a.major == b.major && a.minor == b.minor;
 }
 
-/// Maps a regular file and returns its line of /proc/self/maps.
+/// Maps a regular file for a moment, and returns what /proc/self/maps says of it.
 std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
     const HeldFile readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (readable.descriptor() < 0) return std::nullopt;
@@ -68,8 +67,8 @@ std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
     return found;
 }
 
-/// Compares a file with a mapping. On btrfs and overlayfs stat names another device than maps, so a doubtful file is
-/// mapped and compared by its line in maps.
+/// Returns true if `mapped` is a mapping of the file. On btrfs and overlayfs, stat names another device than maps: a
+/// file with another device is mapped here, and compared by its line in maps.
 bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     struct stat status {};
     if (file.descriptor() < 0 || fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -79,7 +78,7 @@ bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     return here && is_same_file(*here, mapped);
 }
 
-/// Opens the file at `path`, if it is the mapped one.
+/// Opens the file at `path` with O_PATH; nullptr: it is not the mapped one.
 std::shared_ptr<const HeldFile> hold_if_mapped(const std::string& path, int flags, const MappedRecording& mapped) {
     auto file = std::make_shared<const HeldFile>(open(path.c_str(), O_PATH | O_CLOEXEC | flags));
     return is_mapped_file(*file, mapped) ? file : nullptr;
@@ -96,7 +95,7 @@ struct CloseFolder {
     void operator()(DIR* folder) const { closedir(folder); }
 };
 
-/// Finds the mapped file among the descriptors of a process.
+/// Finds the mapped file among the open descriptors of a process.
 FoundFile find_among_descriptors(const std::string& process_folder, const MappedRecording& mapped) {
     const std::string folder_path = process_folder + "/fd/";
     const std::unique_ptr<DIR, CloseFolder> folder(opendir(folder_path.c_str()));

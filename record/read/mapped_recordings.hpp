@@ -32,15 +32,15 @@ class HeldFile {
 struct MappedRecording {
     std::uint32_t major = 0, minor = 0;  ///< device of the file in the kernel's numbers, which may differ from stat's
     std::uint64_t inode = 0;
-    std::string name;  ///< name in /proc/PID/maps, which ends in ` (deleted)` once it is gone
+    std::string name;  ///< path in /proc/PID/maps, which ends in ` (deleted)` once the file is deleted
 };
 
-/// Returns the mappings of process `pid` whose names a recording can have, each file once, at most 256.
+/// Returns the mappings of process `pid` that may be recordings by their names: each file once, at most 256.
 std::vector<MappedRecording> mapped_recordings(std::int32_t pid);
 
 struct FoundFile {
-    std::shared_ptr<const HeldFile> file;  ///< nullptr: neither a name nor a descriptor leads to it any more
-    std::string name;                      ///< path to show
+    std::shared_ptr<const HeldFile> file;  ///< nullptr: neither a name nor a descriptor leads to the file any more
+    std::string name;                      ///< path of the file, for messages
 };
 
 /// Finds the file of a mapping of process `pid`: by its name, or by the descriptor that the process still has.

@@ -23,7 +23,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// Looks for a process of another namespace, which can only show in /proc.
+/// Looks in /proc for a process of another namespace. One that is not found may still run: `unknown`.
 RecordingState find_in_proc(const ProcessIdentity& recorded) {
     for (const std::int32_t pid : list_processes())
         if (identify(pid) == recorded) return RecordingState::live;

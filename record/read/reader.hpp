@@ -23,18 +23,18 @@
 
 namespace fp32shim::record {
 
-/// Bound of all times that a reader gives: 146 years around 1970, so that the difference of two fits into 64 bits.
+/// Bound of times from a reader, 146 years before and after 1970: so the difference of two fits into 64 bits.
 inline constexpr std::int64_t farthest_time_ns = (std::int64_t{1} << 62) - 1;
 
-/// A mistake in a file.
+/// An error that was found in a recording's file.
 struct Problem {
     std::uint64_t offset;  ///< bytes from the begin of the file
     std::string what;      ///< what was found and expected, and which part of the file is left out because of it
 };
 
 enum class RecordingState : std::uint8_t {
-    live,     ///< the process runs, and more may come
-    ended,    ///< the process has ended or was killed: recordings lose nothing, and do not tell the two apart
+    live,     ///< the process runs, and may record more
+    ended,    ///< the process has ended or was killed: nothing is lost by either, so recordings do not tell which
     unknown,  ///< the process ran on another machine, or in a namespace that cannot be seen from here
 };
 std::string_view to_string(RecordingState state);
@@ -47,62 +47,61 @@ struct RecordingFacts {
     std::int64_t opened_ns = 0;  ///< begin of the recording: nanoseconds since 1970, UTC
     std::uint64_t ticks_per_second = 0;
     policy::OnFull on_full = policy::OnFull::drop;
-    std::uint64_t max_size = 0;  ///< bytes
+    std::uint64_t max_size = 0;  ///< limit of the file's size, in bytes
     std::uint64_t file_size = 0;
     format::Architecture architecture = format::Architecture::unknown;
-    std::uint32_t flags = 0;      ///< format::flag_…: failures and omissions
-    std::int32_t last_error = 0;  ///< errno; 0: none
+    std::uint32_t flags = 0;      ///< bits format::flag_…: failures and omissions
+    std::int32_t last_error = 0;  ///< errno of the last refused space or write; 0: none
     ProcessIdentity identity;
-    std::uint64_t opened_ticks = 0;  ///< `opened_ns` in ticks: no other recording of the process has the same
-    std::uint64_t went_on_ticks =
-        0;  ///< `opened_ticks` of the recording that a reload had the process go on in; 0: none
+    std::uint64_t opened_ticks = 0;   ///< `opened_ns` in ticks: no other recording of the process has the same value
+    std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the recording that followed this one at a reload; 0: none
 
-    /// Returns true if the process went from this recording to `next` without a call between them.
+    /// Returns true if the process, at a reload, went on from this recording to `next`.
     bool goes_on_in(const RecordingFacts& next) const {
         return went_on_ticks != 0 && went_on_ticks == next.opened_ticks && identity.start != 0 &&
                identity == next.identity;
     }
 };
 
-/// One distinct decision. `decision.host_ns` is -1.
+/// One distinct decision of a recording. `decision.host_ns` is -1: RecordedCounters have the times.
 struct RecordedRow {
     std::uint32_t id = 0;
-    /// The reader owns its texts, as long as the row is valid. An enumeration may have a value of a newer version,
-    /// for which to_string() gives an empty text.
+    /// The reader owns the decision's texts, as long as the row is valid. An enumeration may have a value of a newer
+    /// version, for which to_string() gives an empty text.
     DecisionEvent decision;
     bool is_folded = false;    ///< sizes are rounded up to powers of two
-    bool is_overflow = false;  ///< counts calls whose own row found no room: `decision` means nothing
+    bool is_overflow = false;  ///< counts calls for whose own rows there was no space: `decision` means nothing
 };
 
-/// Number of calls and their times on the host; on CUDA, times of the launch. Not all short calls are timed: then
-/// `total_ns` is an estimate, and the shortest and longest are those of the timed ones.
+/// Number of a row's calls, and their times on the host; on CUDA, the times of their launches. If not all calls are
+/// timed, `total_ns` is an estimate, and the shortest and longest are those of the timed ones.
 struct RecordedCounters {
     std::uint64_t calls = 0;
     std::uint64_t total_ns = 0;
-    std::uint64_t shortest_ns = 0;  ///< 0 without calls
+    std::uint64_t shortest_ns = 0;  ///< duration of the shortest call; 0: no calls
     std::uint64_t longest_ns = 0;
     std::int64_t first_ns = 0;  ///< return of the first call: nanoseconds since 1970, UTC
-    std::int64_t last_ns = 0;   ///< return of the last call
+    std::int64_t last_ns = 0;   ///< return of the last call: nanoseconds since 1970, UTC
     std::uint64_t timed_calls = 0;
 };
 
-/// A thread's place in the file. A later thread goes on in the slot of one that has ended.
+/// A slot: the place of a thread in the file. Once the thread has ended, a later one goes on in its slot.
 struct RecordedSlot {
-    std::uint32_t slot = 0;         ///< number below format::segment_limit
-    std::int32_t thread = 0;        ///< id of the last thread in it
-    std::uint64_t dropped = 0;      ///< events that found no room
-    std::uint64_t overwritten = 0;  ///< oldest events that gave way to newer ones
+    std::uint32_t slot = 0;         ///< number of the slot, below format::segment_limit
+    std::int32_t thread = 0;        ///< id of the last thread that had the slot
+    std::uint64_t dropped = 0;      ///< number of events that found no space in the file
+    std::uint64_t overwritten = 0;  ///< number of oldest events that gave way to newer ones
 };
 
-/// One call.
+/// One call, as the level `calls` records it.
 struct RecordedEvent {
     std::int64_t end_ns = 0;        ///< return of the call: nanoseconds since 1970, UTC
-    std::uint64_t duration_ns = 0;  ///< on the host; of an untimed call, the mean of its row
+    std::uint64_t duration_ns = 0;  ///< duration on the host; of an untimed call, the mean of its row
     bool is_timed = true;
     std::uint32_t row = 0;  ///< RecordedRow::id
     std::uint32_t slot = 0;
-    std::int32_t thread = 0;  ///< 0: unknown
-    std::uint64_t ticks = 0;  ///< `end_ns` in ticks: rises within a slot, and never equal there
+    std::int32_t thread = 0;  ///< id of the calling thread; 0: unknown
+    std::uint64_t ticks = 0;  ///< `end_ns` in ticks: each event of a slot has a higher value than the one before
 
     std::int64_t begin_ns() const {
         const auto most = static_cast<std::uint64_t>(end_ns + farthest_time_ns);
@@ -116,43 +115,43 @@ struct RecordedChange {
     format::ChangeKind kind = format::ChangeKind::none;
     format::ChangeOrigin origin = format::ChangeOrigin::program;
     bool was_done = false;                       ///< false: refused; `message` says why
-    std::int32_t requester = 0;                  ///< process id of the command; 0: the program itself
-    std::optional<policy::Precision> precision;  ///< of set_precision; absent: environment and files hold again
-    policy::Floor floor = policy::Floor::none;   ///< of set_floor
-    std::string policy_name;                     ///< of a reload: the policy from then on; empty: it has no name
+    std::int32_t requester = 0;                  ///< process id of the `fp32shim` command; 0: the program itself
+    std::optional<policy::Precision> precision;  ///< new precision; absent: that of environment and files holds again
+    policy::Floor floor = policy::Floor::none;   ///< floor that set_floor has set
+    std::string policy_name;                     ///< name of the policy after a reload; empty: it has none
     std::string policy_revision;
     std::string policy_sha256;
-    std::optional<format::ReloadedSettings> settings;  ///< of a reload: settings from then on; absent: not known
+    std::optional<format::ReloadedSettings> settings;  ///< settings after a reload; absent: not known
     std::string message;
 };
 
-/// A program or library that was loaded.
+/// A program or library that was loaded into the recorded process.
 struct RecordedObject {
-    std::string path;                    ///< path that the loader used
+    std::string path;                    ///< path by which the loader named it
     std::vector<std::uint8_t> build_id;  ///< first 20 bytes of the build id; empty: the file has none
-    std::int64_t first_seen_ns = 0;      ///< time of the first look at it: nanoseconds since 1970, UTC
+    std::int64_t first_seen_ns = 0;      ///< time when the shim first noted it: nanoseconds since 1970, UTC
     bool is_bound_past = false;          ///< a product that it calls is known to bypass the shim
 };
 
 /// Programs and libraries that a process had loaded, as far as that is known.
 struct RecordedObjects {
     std::vector<RecordedObject> all;
-    /// Time of the last look. Later loads are unknown, unless the program ended by `exit`. 0: no look.
+    /// Time when all loaded files were last noted. Later loads are unknown, unless `until_exit`. 0: never.
     std::int64_t looked_at_ns = 0;
-    bool until_exit = false;       ///< the last look was at the program's `exit`
-    bool are_missing = false;      ///< more objects found no room
-    bool had_lookup_past = false;  ///< dlsym gave the program a product's address past the shim
+    bool until_exit = false;       ///< loaded files were noted a last time at the program's `exit`
+    bool are_missing = false;      ///< further loaded files could not be noted
+    bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, past the shim
 };
 
-/// A program that was started although the shim cannot see it.
+/// A program that the process, or one of the same `fp32shim run` without a recording, started without the shim.
 struct RecordedChild {
-    std::string path;         ///< path at the start; begins with `…` if its begin was cut off
-    std::string folder;       ///< folder of a relative path; empty: not known
+    std::string path;         ///< path that was started; begins with `…` if its begin was cut off
+    std::string folder;       ///< current folder at the start, for a relative path; empty: not known
     std::string interpreter;  ///< interpreter of a script; empty: no script
     WhyUnseen why = WhyUnseen::seen;
     std::uint32_t count = 0;
     std::int32_t pid = 0;       ///< process that first became the program or started it
-    std::int64_t first_ns = 0;  ///< since 1970, UTC
+    std::int64_t first_ns = 0;  ///< first start: nanoseconds since 1970, UTC
     std::int64_t last_ns = 0;
 };
 
@@ -160,15 +159,15 @@ class EventCursor;
 class RecordingBytes;
 class RecordingContents;
 
-/// Calls of the level `calls`, one after the other. For one thread. The reader outlives it and is not refreshed
-/// meanwhile.
+/// Iterates over the single calls that the level `calls` records. For one thread. The reader must outlive it, and not
+/// be refreshed meanwhile.
 class RecordedEvents {
   public:
     ~RecordedEvents();
     RecordedEvents(RecordedEvents&&) noexcept;
     RecordedEvents& operator=(RecordedEvents&&) noexcept;
 
-    /// Returns nothing behind the last call.
+    /// Returns the next call; nullopt after the last.
     std::optional<RecordedEvent> next();
 
   private:
@@ -178,7 +177,7 @@ class RecordedEvents {
                    const std::vector<std::uint64_t>& after);
 
     RecordingContents* contents_;
-    std::vector<Slot> slots_;  ///< slots with further calls; a heap, the earliest in front
+    std::vector<Slot> slots_;  ///< slots that have further calls: a heap, the slot of the earliest call in front
 };
 
 /// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer. Takes 64
@@ -186,13 +185,13 @@ class RecordedEvents {
 class RecordingReader {
   public:
     struct Opened {
-        std::unique_ptr<RecordingReader> reader;  ///< nullptr: nothing can be read, `error` says why
-        std::string error;                        ///< finding, offset and remedy, without the file's name
+        std::unique_ptr<RecordingReader> reader;  ///< nullptr: nothing can be read, and `error` says why
+        std::string error;                        ///< message: finding, offset and remedy, without the file's name
     };
     /// Opens a file and reads facts, counters and changes. Of a newer format it reads the facts only, and notes a
     /// problem; of a corrupt or cut file everything that is whole. It skips holes of the file.
     static Opened open(const std::string& path);
-    /// Opens a file by a descriptor for reading, which it takes even if it fails.
+    /// Opens a recording by a descriptor that can be read from; takes over the descriptor, even on failure.
     static Opened open_descriptor(int descriptor);
 
     ~RecordingReader();
@@ -202,19 +201,19 @@ class RecordingReader {
     /// Reads the file again, for live views. Views and references given before become invalid. Returns false, and
     /// changes nothing, if the file cannot be read any more.
     bool refresh();
-    /// Gives back memory that only saves time, and until the next reading the descriptor (but of open_descriptor()).
+    /// Frees caches, and closes the file until it is next read; a file of open_descriptor() stays open.
     void rest();
 
     const RecordingFacts& facts() const;
-    /// Asks the kernel for the process each time.
+    /// Returns the state of the recorded process, asking the kernel each time.
     RecordingState state() const;
-    /// Returns at most 100 problems of the parts read so far, in the order of offsets. Reading rows, events and
-    /// objects adds to them.
+    /// Returns the problems of the parts read so far, at most 100, by rising offset. Reading rows, events and objects
+    /// adds to them.
     const std::vector<Problem>& problems() const;
 
-    /// Returns nullptr for a missing row. Valid until the next call.
+    /// Returns a row; nullptr: it is missing. Valid until the next call of row().
     const RecordedRow* row(std::uint32_t id) const;
-    /// Returns the format that a row's calls ran at, without reading its texts; nothing if the row does not say.
+    /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
     std::optional<policy::Applied> format_of_row(std::uint32_t id) const;
     /// Visits published rows by rising id, until `visitor` returns false. Ids may be missing, two rows may be equal,
     /// and a row may have no calls.
@@ -223,7 +222,7 @@ class RecordingReader {
         std::uint32_t row = 0;
         RecordedCounters counters;
     };
-    /// Counters of all rows; each entry is made when it is read.
+    /// View of the counters of all rows with calls; an entry is computed when it is read.
     class CountersView {
       public:
         class Iterator {
@@ -250,25 +249,25 @@ class RecordingReader {
       private:
         const RecordingContents& contents_;
     };
-    /// Returns the counters of every row with calls, summed over slots, by rising id. In a corrupt file row() may not
-    /// find such a row.
+    /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file row() may
+    /// not find such a row.
     CountersView counters() const;
     const std::vector<RecordedSlot>& slots() const;
-    /// Returns the newest changes, oldest first.
+    /// Returns the newest changes of the process's settings, the oldest of them first.
     const std::vector<RecordedChange>& changes() const;
-    /// Returns how many older changes are gone: a recording has room for format::change_limit.
+    /// Returns the number of older changes that are gone: a recording has room for format::change_limit.
     std::uint32_t lost_changes() const;
     const RecordedObjects& objects() const;
-    /// Returns the children that the shim did not see.
+    /// Returns the programs that were started without the shim.
     const std::vector<RecordedChild>& children() const;
-    /// Returns how many further children found no room.
+    /// Returns the number of starts without the shim that found no space in the file.
     std::uint32_t missed_children() const;
 
     /// Returns the number of calls, those without a row included.
     std::uint64_t total_calls() const;
     /// Returns the number of calls that found no room even under the overflow row; counters() lacks them.
     std::uint64_t uncounted_calls() const;
-    /// Returns the number of events that found no room.
+    /// Returns the number of events that found no space in the file.
     std::uint64_t dropped_events() const;
     /// Returns the number of events that later ones overwrote.
     std::uint64_t overwritten_events() const;
@@ -280,7 +279,7 @@ class RecordingReader {
     /// is indexed by slot; a slot beyond its end has 0). Reads 4 KiB per slot at a time.
     RecordedEvents events(std::optional<std::uint32_t> slot = std::nullopt,
                           const std::vector<std::uint64_t>& after = {});
-    /// Visits the events of events(), until `visitor` returns false.
+    /// Function that visit_events() calls for each event of events(), until it returns false.
     using EventVisitor = std::function<bool(const RecordedEvent&)>;
     void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot = std::nullopt,
                       const std::vector<std::uint64_t>& after = {});

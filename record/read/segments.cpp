@@ -107,7 +107,7 @@ bool has_slot(SegmentKind kind) {
     return kind == SegmentKind::counters || kind == SegmentKind::ring || kind == SegmentKind::events;
 }
 
-/// Adds a segment to those of its kind. Returns false for a kind of a newer version.
+/// Adds a segment to those of its kind. Returns false if this version does not know the kind.
 bool put(SegmentIndex& index, const SegmentPlace& place) {
     switch (place.kind) {
         case SegmentKind::strings:

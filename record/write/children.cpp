@@ -23,7 +23,7 @@ using format::Header;
 
 namespace {
 
-/// Appends a path, or `…` and its end if it is too long: the end says more than the beginning.
+/// Appends a path, or, if it is longer than `limit`, `…` and its end, which says more than the beginning.
 void put_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
     constexpr std::string_view cut = "…";
     if (text.size() > limit) {
@@ -33,7 +33,7 @@ void put_end_of(system::LineWriter& out, std::string_view text, std::size_t limi
     out.text(text);
 }
 
-/// Fills in all that tells children apart. Sizes fit into a byte each.
+/// Fills in what tells one child from another: path, detail and reason. Sizes of texts fit into a byte each.
 void describe(ChildRecord& record, const UnseenChild& child) {
     constexpr std::size_t path_limit = 144;
     system::LineWriter out(record.text);
@@ -65,7 +65,7 @@ bool is_same(const ChildRecord& a, const ChildRecord& b) {
            a.detail_size == b.detail_size && std::memcmp(a.text, b.text, sizeof a.text) == 0;
 }
 
-/// Makes `header` that of a recording which belongs to no process.
+/// Fills the header of a file for children, which belongs to no process.
 void fill(Header& header, std::uint64_t run) {
     header.version = format::version;
     header.byte_order = format::byte_order;
@@ -115,7 +115,7 @@ int write_new_file(int descriptor, std::uint64_t run) {
     return header.error();
 }
 
-/// Gives a file its name, unless another has that name. Returns 0 or a negative errno.
+/// Gives the file `from` the name `to`, unless another has that name. Returns 0 or a negative errno.
 long publish(int folder, const char* from, const char* to) {
     const long result =
         system::raw::syscall6(SYS_linkat, folder, system::raw::address(from), folder, system::raw::address(to), 0);
@@ -126,8 +126,8 @@ long publish(int folder, const char* from, const char* to) {
                                  no_replace);
 }
 
-/// Makes the file, under another name first, so that nobody sees half of it. Returns 0 or an errno; 0 also if another
-/// process has made it meanwhile.
+/// Makes the file for children, under the name `name` first, so that nobody sees half of it. Returns 0 or an errno; 0
+/// also if another process has made it meanwhile.
 int make(const ChildrenFile& file, int folder, std::span<char> name) {
     system::LineWriter writer(name);
     if (writer.text(file.path).text(".").number(system::raw::gettid()).terminated().empty()) return ENAMETOOLONG;
@@ -151,7 +151,7 @@ int open_existing(const ChildrenFile& file, int folder) {
                                                   O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
 }
 
-/// Returns true if the file is a recording of children of this run, and not one that somebody else put there.
+/// Returns true if the file notes the children of this run, and is not one that somebody else put there.
 bool is_the_file(int descriptor, std::uint64_t run) {
     struct stat status {};
     if (system::raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||

@@ -24,18 +24,18 @@ using format::segment_size;
 
 namespace {
 
-/// Number of segments that a new file has the size of, but not the space. They are all that most recordings need:
-/// strings, rows, loaded objects and the counters of one thread.
+/// Number of segments that a new file has the size for, but no disk space until they fill. Most recordings need no
+/// more: strings, rows, loaded objects and the counters of one thread.
 constexpr std::uint32_t sparse_segments = 4;
-/// Least space that such a segment gets at once, in bytes; if pages are larger, a page.
+/// Least disk space that a sparse segment gets at once, in bytes; if pages are larger, a page.
 constexpr std::uint32_t least_space = 4096;
 
 std::uint32_t space_unit() {
     return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(getauxval(AT_PAGESZ)), least_space, segment_size);
 }
 
-/// Returns how many segments of a file events may use. An eighth, 1 to 64 MiB, is kept for counters, rows and rings;
-/// of a small file, half.
+/// Returns the number of a file's segments from which on none is used for events: an eighth, 1 to 64 MiB, is kept for
+/// counters, rows and rings; of a small file, half.
 constexpr std::uint32_t events_limit(std::uint32_t segments) {
     constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
@@ -59,7 +59,7 @@ long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t of
                                  flags, descriptor, static_cast<long>(offset));
 }
 
-/// Runs a system call that may cause SIGXFSZ. Returns its result.
+/// Runs a system call that writes, and keeps signals that it causes from the program. Returns its result.
 template <class Call>
 long without_signals(Call call) {
     const system::SignalHold hold(system::SignalHold::by_writing);
@@ -68,7 +68,7 @@ long without_signals(Call call) {
     return result;
 }
 
-/// Returns 0 or an errno.
+/// Writes `size` zeros at `offset`. Returns 0 or an errno.
 int write_zeros(int descriptor, std::uint64_t offset, std::uint64_t size) {
     static constexpr char zeros[4096] = {};
     while (size > 0) {
@@ -143,8 +143,8 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
     return error;
 }
 
-/// Gives the file the size of its first segments, and space for the used part of the header. If the size is refused,
-/// there is little room (RLIMIT_FSIZE): then the header, and every later segment, gets its whole space.
+/// Gives the file the size of its first segments, and disk space for the used part of the header. If the size is
+/// refused (RLIMIT_FSIZE), the header and every later segment get their whole space at once.
 int RecordingFile::make_space_for_header(std::size_t text_size) {
     const int descriptor = descriptor_.number();
     constexpr std::uint32_t size = (1 + sparse_segments) * segment_size;
@@ -263,7 +263,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
     return Appended::no_room;
 }
 
-/// Reserves the number of a segment. Returns 0, and sets `error` to 0, if the file may not grow any more.
+/// Reserves the next number of a segment below `limit`. Returns 0, and sets `error` to 0, if there is none left.
 std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
@@ -276,7 +276,7 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     return number;
 }
 
-/// Gives back a reserved number. If another thread has reserved one since, the segment stays unused.
+/// Gives back a number that reserve() returned. If another was reserved since, the segment stays unused.
 void RecordingFile::give_back(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
@@ -286,8 +286,8 @@ int RecordingFile::allocate(std::uint64_t offset, std::uint64_t size) const {
     return allocate_space(descriptor_.number(), offset, size);
 }
 
-/// Writes a segment of events from front to back. If a kill cuts that short, the events that are there are whole, and
-/// the ring still has all. If the disk refuses, the segment is emptied again, and the events will go to another.
+/// Writes a segment of events from front to back. If the process is killed meanwhile, the events that are there are
+/// whole, and the ring still has all. If the disk refuses, the segment is emptied again, for another use.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();
@@ -326,8 +326,8 @@ void RecordingFile::remember(std::uint32_t number) {
     if (const system::HeldLock held(queue_lock_); held) queue_[queue_end_++ % limits_.segments] = number;
 }
 
-/// Returns true if the descriptor is still this file's. A descriptor that the program closed is opened again, once
-/// per process, if the file still has its name.
+/// Returns true if the descriptor is still this file's. If the program closed it, opens the file again, once per
+/// process, if it still has its name.
 bool RecordingFile::has_descriptor() {
     if (descriptor_.is_ours()) return true;
     if (descriptor_.number() >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
@@ -351,7 +351,7 @@ bool RecordingFile::has_descriptor() {
     return false;
 }
 
-/// Makes the file and keeps its descriptor. Returns 0 or an errno, with no file left behind.
+/// Makes the file and keeps its descriptor. Returns 0, or an errno and leaves no file behind.
 int RecordingFile::open_new(std::string_view path) {
     int descriptor = -EEXIST;
     const std::int32_t self = system::raw::getpid();
@@ -378,7 +378,7 @@ int RecordingFile::open_new(std::string_view path) {
     return error;
 }
 
-/// Notes that there is no room, and says so on stderr once per process. `error`: an errno; 0: the file has its full
+/// Notes that space was refused, and says so on stderr once per process. `error`: an errno; 0: the file has its full
 /// size.
 void RecordingFile::complain(int error) {
     set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);

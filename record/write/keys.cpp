@@ -30,7 +30,7 @@ KnownKeys::Entry& KnownKeys::free_place(std::uint64_t key) {
     return entries_[place];
 }
 
-/// Doubles the table, unless the kernel has no pages or it has its largest size.
+/// Doubles the table, unless the kernel has no pages or the table has its largest size.
 void KnownKeys::grow() {
     Entry* const before = entries_;
     const std::size_t capacity_before = capacity();

@@ -9,8 +9,8 @@
 
 namespace fp32shim::record {
 
-/// Number of counters of one thread, rising in the order in which they were made: the number of their segment, then
-/// of their place in it. The next number names the next counters, but at the end of a segment, where it names none.
+/// Names one CounterRecord of a thread: by the number of its segment, and its place in that. Later records have
+/// higher numbers: by 1, or by more if they begin a segment.
 using CountersNumber = std::uint32_t;
 inline constexpr std::uint32_t counters_place_bits = 10;
 static_assert(format::CounterSegment::capacity < 1U << counters_place_bits);
@@ -28,24 +28,24 @@ class KnownKeys {
   public:
     static constexpr CountersNumber none = UINT32_MAX;
 
-    /// Returns the counters of a key; none: it is not known. Precondition: key != 0.
+    /// Returns the counters of a key; `none`: the key is not known. Precondition: key != 0.
     [[gnu::always_inline]] CountersNumber find(std::uint64_t key);
     /// Adds a key that find() does not know. If there is no room for one more, all others are forgotten.
     void add(std::uint64_t key, CountersNumber counters);
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask() + 1; }
 
-    /// Returns the first place of a key in a table of `1 << bits`. Keys may be sums of multiples of sizes, which
-    /// programs step through evenly, so neither a key's own bits nor those of a multiple of it would spread well.
+    /// Returns the first place to look for a key in a table of `1 << bits`. Keys may be sums of multiples of sizes,
+    /// which programs step through evenly: neither a key's own bits nor a multiple's would spread well.
     [[gnu::always_inline]] static std::uint64_t first_place(std::uint64_t key, std::uint32_t bits) {
         return (key ^ key >> 32) * 0x9e3779b97f4a7c15U >> (64 - bits);
     }
 
-    static constexpr std::uint32_t first_bits = 8;     ///< 256 entries
-    static constexpr std::uint32_t largest_bits = 21;  ///< twice the rows of a file: 48 MiB
+    static constexpr std::uint32_t first_bits = 8;     ///< binary logarithm of the first size, 256 entries
+    static constexpr std::uint32_t largest_bits = 21;  ///< logarithm of the largest: twice the rows of a file, 48 MiB
 
   private:
     struct Entry {
-        std::uint64_t key;  ///< 0: free
+        std::uint64_t key;  ///< 0: the entry is free
         CountersNumber counters;
     };
 
@@ -53,7 +53,7 @@ class KnownKeys {
     void grow();
     void forget_all();
     Entry& free_place(std::uint64_t key);
-    /// Returns the bytes of a table: its entries, and behind them the keys in order.
+    /// Returns the size of a table in bytes: its entries, and behind them the keys in the order of their counters.
     static constexpr std::size_t size_of(std::size_t capacity) {
         return capacity * sizeof(Entry) + (capacity + 1) * sizeof(std::uint64_t);
     }

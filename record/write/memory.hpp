@@ -17,12 +17,12 @@ enum class InChild : unsigned char {
 void* map_private_pages(std::size_t size, InChild in_child);
 void unmap_pages(void* pages, std::size_t size);
 
-/// Memory that is never given back. Thread-safe, lock-free.
+/// Private memory whose pieces are never freed. Thread-safe, lock-free.
 class PrivateArena {
   public:
     /// Returns zeroed memory, aligned to 16 bytes; nullptr: the kernel has none. Precondition: size <= 1024.
     void* allocate(std::size_t size);
-    /// Begins anew in a forked child, where the pages are gone.
+    /// Forgets all memory, in a forked child, where its pages are not mapped.
     void forget() { current_.store(nullptr, std::memory_order_relaxed); }
 
   private:

@@ -37,13 +37,13 @@ struct RecordingRows::RowNode {
     bool is(const RowContent& other) const { return std::memcmp(&record->content, &other, sizeof other) == 0; }
 };
 
-/// A segment of strings that is being filled.
+/// A segment of strings that is being filled with texts.
 struct RecordingRows::StringsFill {
     char* segment;
     std::uint32_t number;
     std::uint32_t sequence;
-    std::atomic<std::uint32_t> used;  ///< bytes
-    std::atomic<std::uint32_t> room;  ///< bytes that there is space for in the file
+    std::atomic<std::uint32_t> used;  ///< bytes that are taken
+    std::atomic<std::uint32_t> room;  ///< bytes that have disk space
 };
 
 namespace {
@@ -66,7 +66,7 @@ Node* find(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
     return nullptr;
 }
 
-/// Inserts `fresh`, unless another thread has inserted a node of that key. Returns the node that is in the trie.
+/// Inserts `fresh` into a trie, unless a node of the same key is there by now. Returns the node that is in the trie.
 template <class Node, class Key>
 Node* insert(std::atomic<Node*>& root, Node* fresh, const Key& key) {
     std::atomic<Node*>* place = &root;
@@ -84,10 +84,10 @@ std::int64_t rounded_up(std::int64_t size) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
 }
 
-/// Returns the number of rows from which on sizes are folded. The rest of the rows is for the folded ones.
+/// Returns the number of rows after which sizes of new rows are rounded up, so that the last quarter lasts longer.
 std::uint32_t fold_from(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
 
-/// Returns `text`, or as many whole characters of it as fit, followed by `…`.
+/// Returns `text`, or as many whole characters of it as fit into `buffer`, followed by `…`.
 std::string_view limited(std::string_view text, std::span<char, format::string_limit> buffer) {
     constexpr std::string_view ellipsis = "…";
     if (text.size() <= buffer.size()) return text;
@@ -175,7 +175,7 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowContent& content) 
     return kept;
 }
 
-/// Returns the segment of a row that is to be made, with space for it; nullptr: there is no room now.
+/// Returns the segment for a new row, with disk space for the row; nullptr: there is none now.
 format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     const std::uint32_t sequence = row / format::RowSegment::capacity;
     format::RowSegment* segment = segments_[sequence].load(std::memory_order_acquire);
@@ -207,7 +207,7 @@ format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     return segment;
 }
 
-/// Gets space for the first `size` bytes of a segment. Returns false if there is none now.
+/// Gets disk space for the first `size` bytes of a segment. Returns false if there is none now.
 bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
     if (!may_grow()) return false;
     const system::HeldLock held(growth_);
@@ -227,7 +227,7 @@ StringId RecordingRows::string_id(std::string_view text) {
     return id;
 }
 
-/// Finds a text, or adds it. Returns false if there is no room for it.
+/// Finds a text, or adds it, and sets `id`. Returns false if there is no space for it.
 bool RecordingRows::intern(std::string_view text, StringId& id) {
     if (text.empty()) return true;
     if (text.size() > format::string_limit) return intern_cut(text, id);
@@ -247,13 +247,13 @@ bool RecordingRows::intern(std::string_view text, StringId& id) {
     return true;
 }
 
-/// Interns the beginning of a long text. Out of line, since few calls need this much stack.
+/// Interns the beginning of a long text. A function of its own, since few calls need this much stack.
 [[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id) {
     char buffer[format::string_limit];
     return intern(limited(text, buffer), id);
 }
 
-/// Reserves space for a text and its size, which stands before it. Returns its address; nullptr: there is no room.
+/// Reserves space for a text's size and the text, and sets `id`. Returns its address; nullptr: there is no space.
 char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
     constexpr std::size_t alignment = format::string_alignment;
     const auto needed =
