@@ -34,7 +34,7 @@ class ErrnoKeeper {
 
 bool is_active() { return !settings().forward_everything; }
 
-/// Returns the part of this process's recording that notes changes of settings; nullptr: there is none.
+/// Returns the part of this process's recording that stores changes of settings; nullptr: there is no recording.
 record::RecordingChanges* recorded_changes() {
     record::Recording* const recording = settings().recording;
     return recording != nullptr ? recording->changes() : nullptr;

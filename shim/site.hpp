@@ -27,8 +27,8 @@ using EntryIndex = std::int32_t;
 /// The part of a call site that only functions of CPU libraries use.
 struct CpuSite {
     std::atomic<std::uint64_t> express;   ///< lets calls be counted without a decision, see blas/express.hpp; 0: none
-    std::atomic<IntegerWidth> width;      ///< the provider's; probed at the first governed call
-    std::atomic<std::uint64_t> decision;  ///< for all calls of the site, see KeptDecision; 0: none is kept
+    std::atomic<IntegerWidth> width;      ///< integer width of the provider; probed at the first governed call
+    std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the site; 0: none
     void* gemm;                           ///< the provider's plain gemm of the same name form; nullptr: it has none
 };
 
@@ -40,9 +40,9 @@ struct CublasSite {
     void* with_compute_type;          ///< the provider's function that does the same with a compute type, or nullptr
 };
 
-/// One call site. Never freed. A dead site may be made anew for the same entry point. One whose caller is outside
-/// every object may get the return address of another such caller. The first two members are read by assembly without
-/// a lock; a site whose caller or provider was unloaded gets return_address 0, which matches no call.
+/// One call site. Never freed. A dead site's memory may be reused for the same entry point. A site whose caller is
+/// outside every object may get the return address of another such caller. Assembly reads the first two members
+/// without a lock; a site whose caller or provider was unloaded gets return_address 0, which matches no call.
 struct Site {
     std::atomic<std::uintptr_t> return_address;  ///< address that its calls return to; 0: the site is dead
     std::atomic<void*> target;                   ///< jump target of the entry point: `real`, or a gate of the shim
@@ -54,14 +54,14 @@ struct Site {
     LoadedObject* on_behalf_of;  ///< if the shim is the caller: the library it called, which jumped on to `entry`
 
     // The express lane reads these and the line above: two cache lines.
-    std::uint64_t number;                    ///< identifies the site, also among sites made anew in the same memory
+    std::uint64_t number;                    ///< unique, also among sites that reuse the same memory
     std::atomic<std::uint64_t> bound_at;     ///< objects_stamp() when the site was bound
     KeyedArguments keyed;                    ///< the arguments that tell the calls of the site apart
     EntryIndex entry;                        ///< the entry point that was called
     bool is_blas;                            ///< false: calls are left alone (no BLAS, or cuBLAS calling itself)
     bool ambiguous;                          ///< importers of the function bind to several libraries, see Binding
     bool by_importers;                       ///< not imported by the caller: bound again when objects are added
-    std::atomic<bool> forwards_while_bound;  ///< has a gate only because of `by_importers`
+    std::atomic<bool> forwards_while_bound;  ///< needs a gate only to be bound again (by_importers)
     bool was_rebound;                        ///< another site has replaced it: dead for good
     bool is_in_chain;                        ///< linked into its chain by `next`, see sites/known_sites.hpp
     CpuSite cpu;

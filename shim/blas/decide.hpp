@@ -5,8 +5,8 @@
 
 namespace fp32shim::blas {
 
-/// A decision that holds for every call of a call site, and the settings and overrides that it was made under. One
-/// word, so that threads load and store it at once.
+/// A decision that is valid for every call of a call site, with the settings and overrides that it was made under.
+/// Fits one word, so that threads load and store it atomically.
 struct KeptDecision {
     std::uint8_t settings;  ///< Settings::id of the settings that it was made under; never 0
     std::uint8_t override_count;
@@ -19,7 +19,7 @@ struct KeptDecision {
 static_assert(sizeof(KeptDecision) == sizeof(std::uint64_t));
 
 /// Decides the precision of a call. Calls `describe(call)` to fill in the call only if its call site has no decision
-/// that holds for all its calls. Thread-safe.
+/// that is valid for all its calls. Thread-safe.
 template <class Describe>
 policy::Decision decide(Site& site, const Settings& in_force, const Describe& describe) {
     // Counted before the overrides are read: a decision may be made with newer ones than it says, never with older.

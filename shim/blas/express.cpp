@@ -9,7 +9,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the event that a call which was forwarded without a decision would otherwise have recorded.
+/// Decides and plans a call after it was forwarded without a decision. Returns the event to record for it.
 record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force) {
     Product product;
     describe(site, frame, product);

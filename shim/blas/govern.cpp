@@ -53,7 +53,8 @@ void say_unreadable(const Site& site) {
     system::stderr_line(line.view());
 }
 
-/// Runs the call's products one by one, rounded if so planned. Notes in `plan` if memory was too small for that.
+/// Runs the call's products one by one, rounded if so planned. Products whose rounded operands do not fit in memory
+/// run unrounded; `plan` then gets applied fp32 and reason scratch_limit.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const FunctionIndex gemm = gemm_beside(*site.function);
     RoundedRun run{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm}};
@@ -64,7 +65,7 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
     if (!site.runs_one_by_one()) plan.how = record::How::forward;
 }
 
-/// Runs a call as planned, and corrects in `plan` what could not be done.
+/// Runs a call as planned. Where that is impossible, corrects `plan` to what was done.
 std::int64_t run(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const Running outer = running;
     running = {site.provider, nullptr, &frame};

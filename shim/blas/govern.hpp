@@ -1,4 +1,4 @@
-// The way of one call to a CPU library: describe, decide, plan, run, record.
+// The steps of one call to a CPU library: describe, decide, plan, run, record.
 #pragma once
 
 #include "shim/entry/gate.hpp"

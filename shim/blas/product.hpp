@@ -32,8 +32,8 @@ struct Product {
 /// here that would not in the library.
 void describe(const Site& site, const Frame& frame, Product& product);
 
-/// Returns true if every argument could be a pointer. A function with a name like `sgemm`, which any library may use,
-/// is otherwise not taken for BLAS.
+/// Returns true if every argument could be a pointer. If not, a function with a name that any library may use
+/// (`sgemm`) is not treated as BLAS.
 bool arguments_look_like_pointers(const Function& function, const Frame& frame);
 
 /// Calls `visit` with each single product of a call until `visit` returns false; then returns false too.

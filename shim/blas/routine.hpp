@@ -10,8 +10,8 @@
 
 namespace fp32shim::blas {
 
-/// A routine of the library, and the function that says how it takes its arguments. Integers are passed so that
-/// 32-bit and 64-bit readers both understand them.
+/// A routine of the library, and the function table's row with its calling convention and argument order. Integers
+/// are passed so that the routine may read them with 32 or with 64 bits.
 struct BoundRoutine {
     const Function* function = nullptr;
     void* address = nullptr;  ///< nullptr: the library has no such routine

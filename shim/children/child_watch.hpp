@@ -1,5 +1,5 @@
 // The programs that a recorded process starts and that will not be seen. `fp32shim verify` has to know of them.
-// Without a recording, a look costs children/exec_hooks.cpp one load.
+// Without a recording, the check costs children/exec_hooks.cpp one memory read.
 #pragma once
 
 #include "record/program_look.hpp"
@@ -20,7 +20,7 @@ class StartedProgram {
     bool can_start() const { return look_.can_start; }
     bool is_unseen() const { return look_.why != record::WhyUnseen::seen; }
 
-    /// Withdraws the note, since the program could not be started.
+    /// Notes that the program could not be started, which cancels the constructor's note.
     void failed() const;
     /// Notes a program that posix_spawn started after file actions. These may have changed the folder: a relative
     /// path that leads nowhere in this process may have led to an unknown file.
@@ -37,8 +37,8 @@ bool watches_children();
 /// then writes one all the same, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
-/// Opens the folder of the file that notes unseen children, to keep it in reach. To be called before the process
-/// changes the meaning of paths (chroot, mount).
+/// Opens the folder of the file that notes unseen children, so that it stays accessible. To be called before the
+/// process changes the meaning of paths (chroot, mount).
 void keep_children_folder();
 
 }  // namespace fp32shim

@@ -1,4 +1,4 @@
-// The functions by which programs start other programs. Each looks at the program first (children/child_watch.hpp)
+// The functions by which programs start other programs. Each checks the program first (children/child_watch.hpp)
 // and goes on to the real function with the same arguments. The C library's own functions reach each other by hidden
 // names, so each of them has to be here. `pidfd_spawn` is not: a program whose C library lacks it would find ours.
 //

@@ -63,12 +63,12 @@ enum DataType : std::int32_t {
     type_r_4f_e2m1 = 33,
 };
 
-/// cublasOperation_t; below it cublasSideMode_t.
+/// cublasOperation_t; the next enum is cublasSideMode_t.
 enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
 enum Side : std::int32_t { side_left = 0, side_right = 1 };
 
-/// cublasLtMatmulDescAttributes_t; below it cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t and
-/// cublasLtMatmulAlgoCapAttributes_t.
+/// cublasLtMatmulDescAttributes_t; the next three enums are cublasLtMatrixLayoutAttribute_t,
+/// cublasLtMatmulPreferenceAttributes_t and cublasLtMatmulAlgoCapAttributes_t.
 enum DescAttribute : std::int32_t { desc_compute_type = 0, desc_trans_a = 3, desc_trans_b = 4 };
 enum LayoutAttribute : std::int32_t {
     layout_type = 0,
@@ -88,7 +88,7 @@ enum PreferenceAttribute : std::int32_t {
     preference_max_waves_count = 9,
     preference_impl_mask = 12,
 };
-/// A mode of cublasLtMatmulSearch_t. In every other one a search begins from algorithms in the array of results.
+/// CUBLASLT_SEARCH_BEST_FIT. In every other search mode a search begins from algorithms in the array of results.
 constexpr std::uint32_t search_best_fit = 0;
 enum AlgoCapability : std::int32_t {
     capability_numerical_impl_flags = 15,

@@ -9,7 +9,7 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the key of the recording's row for successful calls like this one, run by the plan that the site keeps.
+/// Returns the key of the recording's row for successful calls like this one, run by `kept`, the site's cached plan.
 std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle) {
     constexpr std::uint64_t random[] = {0xd1342543de82ef95, 0x2127599bf4325c37, 0x880355f21e6d1965};
     const std::uint64_t salt =
@@ -20,8 +20,8 @@ std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t ke
 
 const Plan& plan_of(std::uint64_t kept) { return interned_plan(kept >> number_shift & number_mask); }
 
-/// Runs and records a call by the plan that its site keeps. Returns false if the call has to be planned anew; the
-/// library may have refused it once by then.
+/// Runs and records a call by its site's cached plan. Returns false if the call has to be planned again; by then the
+/// library may have been called once, and have refused.
 bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                   const Change& change, std::int32_t& status) {
     const ThreadContext* context = existing_thread_context();

@@ -90,7 +90,7 @@ Format format_of_algorithm(const Asked& asked) {
 struct Wish {
     Format format;
     Reason reason;
-    bool only_without_algorithm = false;  ///< compute type and math mode allow the format; only the algorithm changes
+    bool only_without_algorithm = false;  ///< the default algorithm alone gives the format
 };
 
 Format lowest_allowed(Floor floor, bool allow_bf16x9) {

@@ -1,5 +1,5 @@
-// The formats of a cuBLAS call: the one that it asks for, the one that is wished, and how a call expresses one.
-// Pure: tables of cases test it (tests/unit/shim/cublas_formats_test.cpp).
+// The formats of a cuBLAS call: the one that it asks for, the one that a decision wants, and how a call expresses
+// one. Pure: tables of cases test it (tests/unit/shim/cublas_formats_test.cpp).
 //
 // Operands may be rounded to a format. cuBLAS's FAST types and TF32 mode *allow* rounding, so every format here is
 // the lowest that a call permits.

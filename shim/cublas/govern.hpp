@@ -1,4 +1,4 @@
-// The way of one cuBLAS call: describe, decide and plan, run, record. That of cublasLt is in lt.cpp.
+// The steps of one cuBLAS call: describe, decide and plan, run, record. Those of cublasLt are in lt.cpp.
 #pragma once
 
 #include "shim/entry/gate.hpp"

@@ -19,7 +19,7 @@ void note_math_mode(HandleRecord& record, std::int32_t math_mode) {
 }
 
 /// Allocates a lock on a page that is zeroed in a forked child: nobody holds it there. (CUDA does not work in a
-/// forked child, but its functions say so, and must not hang instead.)
+/// forked child, but its functions must return their error there, and not hang.)
 HandleLock* allocate_lock() {
     constexpr std::size_t page_size = 4096;
     void* page = mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -92,7 +92,7 @@ Device device_of(HandleRecord& record) {
     const std::uint32_t question = record.questions.fetch_add(1, std::memory_order_relaxed) + 1;
     if (question > always && (question & (question - 1)) != 0) return known;
     const Device device = current_device();
-    // Two threads may ask the driver at once; one answer is kept.
+    // Two threads may ask the driver at once; only one answer is stored.
     if (device.compute_capability == 0 ||
         !record.device.compare_exchange_strong(known, device, std::memory_order_relaxed))
         return known;

@@ -12,9 +12,8 @@
 
 namespace fp32shim::cublas {
 
-/// The lock of a handle's math mode, which is shared state. Held by a thread that changes the mode for the length
-/// of a call, or depends on it. The same thread may take it again (a logging callback of cuBLAS's may multiply).
-/// Free in a forked child.
+/// The lock of a handle's math mode, which is shared state. Held by a thread that changes the mode for the length of
+/// a call, or depends on it. Recursive, since a logging callback of cuBLAS may multiply. Free in a forked child.
 class HandleLock {
   public:
     void acquire();
@@ -32,7 +31,7 @@ struct HandleRecord {
     std::atomic<Handle> handle;
     std::atomic<bool> destroyed;
     std::atomic<Device> device;            ///< device of the handle, see device_of()
-    std::atomic<std::uint32_t> questions;  ///< number of times that the device was wanted while unknown
+    std::atomic<std::uint32_t> questions;  ///< number of device_of() calls while the device was unknown
     std::atomic<std::uint64_t> key;        ///< handle_key() of device and math mode, as last seen, or key_unknown
     HandleLock* lock;
     HandleRecord* next;

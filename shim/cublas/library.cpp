@@ -36,8 +36,8 @@ std::int32_t version_of_lt(const LoadedObject& object) {
     return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
 }
 
-/// Measures the sizes of descriptors: the bytes that desc_init changes in two patterns, since a byte of one may have
-/// had its value already. desc_init makes the newest version that fits into the size that it is given.
+/// Measures descriptors: each ends at the last byte that desc_init overwrites in either of two fill patterns (one of
+/// them may hold the value already). desc_init makes the newest version that fits into the size that it is given.
 const DescSizes* measure_descriptors(const Library& library) {
     constexpr std::size_t smallest = 56;  // less is refused, and logged by cublasLt where that is asked for
     constexpr std::size_t step = 8;

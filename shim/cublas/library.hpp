@@ -23,7 +23,7 @@ struct DescSize {
 constexpr std::size_t max_desc_size = 512;
 using DescSizes = std::array<DescSize, 8>;
 
-/// The functions of a library that the shim calls; nullptr: it lacks one. Never freed, like its LoadedObject.
+/// The functions of a library that the shim calls; nullptr: the library lacks it. Never freed, like its LoadedObject.
 struct Library {
     std::uint32_t loads = 0;  ///< LoadedObject::loads when the functions were looked up
 
@@ -66,7 +66,7 @@ std::size_t desc_size(const Library& library, std::int32_t version);
 /// Returns the alignment in bytes that is enough for all four matrices of a cublasLt algorithm.
 std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
 
-struct alignas(8) Device {                // in one word, so that threads read it whole
+struct alignas(8) Device {                // one word, so that threads read it atomically
     std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
 

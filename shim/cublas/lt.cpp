@@ -31,7 +31,7 @@ enum Argument {
     argument_workspace_size = 14,
 };
 
-/// Places of the arguments that follow the layouts in cublasLtMatmulAlgoCheck, counted from 0.
+/// Indices, from 0, of the arguments that follow the layouts in cublasLtMatmulAlgoCheck.
 enum CheckArgument {
     check_algorithm = 6,
     check_result = 7,
@@ -240,7 +240,7 @@ bool fits(const Library& library, const Parts& parts, const Algorithm64& algorit
 }
 
 /// Replaces `algorithm`, the program's, by one that fits the product with its changed descriptor; false: there is
-/// none. Answers of the library are kept, so that it is asked once per algorithm and product.
+/// none. The library's answers are cached, so that it is asked once per algorithm and product.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
                        const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);

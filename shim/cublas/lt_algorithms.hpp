@@ -19,8 +19,8 @@ struct HeuristicResult {
 };
 static_assert(sizeof(HeuristicResult) == 96);
 
-/// The conditions under which a search found an algorithm. The shim's search for a replacement must keep to the masks
-/// and waves, which the program's search allowed.
+/// The conditions under which a search found an algorithm. The masks and max_waves_count are limits set by the
+/// program, which the shim's search for a replacement obeys too.
 struct FoundAlgorithm {
     std::uint64_t implementation_mask = ~std::uint64_t{0};
     std::uint32_t reduction_scheme_mask = 0xffffffff;

@@ -1,7 +1,7 @@
 // The search of cublasLtMatmulAlgoGetHeuristic and …ForStream for algorithms that a program can choose from.
 //
-// Some programs keep the place of an algorithm in the list instead of the algorithm. XLA does, in compiled
-// programs that JAX keeps on disk: later it searches again and looks at that place, without asking how long the
+// Some programs store the index of an algorithm in the list instead of the algorithm. XLA does, in compiled programs
+// that JAX stores on disk: later it searches again and reads the list at that index, without checking how long the
 // list is this time. A changed search therefore returns as many algorithms as the program's own.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace fp32shim::cublas {
 
-/// Places of the arguments of cublasLtMatmulAlgoGetHeuristic, counted from 0.
+/// Indices, from 0, of the arguments of cublasLtMatmulAlgoGetHeuristic.
 enum HeuristicArgument {
     heuristic_a_layout = 2,
     heuristic_b_layout = 3,

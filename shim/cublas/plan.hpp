@@ -9,7 +9,7 @@
 
 namespace fp32shim::cublas {
 
-/// Returns the plan for a call. Calls `describe` to fill in the call only if its site keeps no plan for such calls.
+/// Returns the plan for a call. Calls `describe` to fill in the call only if its site has no cached plan for it.
 /// Thread-safe, lock-free.
 template <class Describe>
 Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);

@@ -22,7 +22,7 @@ struct Product {
     bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
     HandleRecord* handle = nullptr;       ///< nullptr: unknown
     Device device;                        ///< device of the handle
-    std::uint64_t key = key_unknown;      ///< key under which its plan is kept, see plan_key.hpp
+    std::uint64_t key = key_unknown;      ///< key under which its plan is cached, see plan_key.hpp
     Asked asked;
 };
 bool is_cublas_library(const LoadedObject* object);

@@ -31,7 +31,7 @@ constexpr Role role_at(const Positions& positions, int word) {
     return Role::other;
 }
 
-/// Returns argument `word` of `form`, called in place of `called`: the program's in that role, or a substitute.
+/// Returns argument `word` for a call of `form` in place of `called`: the program's of that role, or a substitute.
 template <const auto& called, const auto& form, int word>
 std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     constexpr Role role = role_at(form.cblas, word);

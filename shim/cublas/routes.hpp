@@ -22,14 +22,14 @@ struct Route {
     const Family* family;
     CallAsCalled as_called;
     CallWithComputeType with_compute_type;  ///< nullptr: no function with a compute type does the same
-    /// Returns the call's part of the key of its plan (plan_key.hpp), or key_unknown if a value is out of the
-    /// ordinary. nullptr for functions that multiply nothing; `multiplies` is then nullptr too.
+    /// Returns the call's part of the key of its plan (plan_key.hpp), or key_unknown (no cached plan) for unusual
+    /// types and unknown algorithms. nullptr for functions that multiply nothing; `multiplies` is then nullptr too.
     std::uint64_t (*key)(const Frame& frame);
     /// Returns true if something is multiplied: neither a size nor the batch count is zero.
     bool (*multiplies)(const Frame& frame, bool is_ilp64);
 };
 
-/// Returns the ways to call a family's functions; nullptr for those from before version 2, which are only jumped to.
+/// Returns the ways to call a family's functions; nullptr for cuBLAS's legacy API, whose calls are only jumped to.
 const Route* route_of(const Family& family);
 
 }  // namespace fp32shim::cublas

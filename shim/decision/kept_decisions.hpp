@@ -36,7 +36,7 @@ class KeptDecisions {
             if (entry.key == key) return entry.decision;
         return std::nullopt;
     }
-    /// Keeps a decision, in place of an older one if there is no room.
+    /// Stores a decision; replaces an older one if there is no free entry.
     void keep(const DecisionKey& key, const policy::Decision& decision) {
         const Use use(in_use_);
         if (!use.is_mine()) return;

@@ -38,8 +38,8 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 
 namespace fp32shim {
 
-/// Searches the objects behind this library first, since GPU-sharing layers hook dlsym too. If this library was
-/// opened later than the C library, the search goes on from the start of the loader's list.
+/// Searches the objects after this library first, so that the dlsym of a GPU-sharing layer there stays in use. If
+/// this library was opened later than the C library, the search goes on from the start of the loader's list.
 ElfW(Addr) next_definition(std::string_view name) {
     const link_map* own = elf::own_object();
     const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {

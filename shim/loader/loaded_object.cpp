@@ -40,7 +40,7 @@ LoadedObject* find_record(LoadedObject* head, const link_map* map) {
 constinit std::atomic<std::uint32_t> walks{
     0};  ///< number of walks of the loader's list that looked for unloaded objects
 
-/// Revives the record of an unloaded object if its file is loaded at the same place again; else returns nullptr.
+/// Revives the record of an unloaded object if its file is loaded at the same address again; else returns nullptr.
 LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::string_view name) {
     for (LoadedObject* gone = head; gone != nullptr; gone = gone->next) {
         if (!is_same(*gone, map) || !system::equal(gone->name, name)) continue;
@@ -54,8 +54,8 @@ LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::str
     return nullptr;
 }
 
-/// Calls `visit(function, symbol)` for every product that the object has relocations against. Of equal ones in a row
-/// only the first counts.
+/// Calls `visit(function, symbol)` for every product that the object has relocations against, once for consecutive
+/// relocations against one symbol.
 template <class Visit>
 void for_each_import(const elf::Object& object, Visit visit) {
     std::uint32_t previous = 0;
@@ -65,7 +65,7 @@ void for_each_import(const elf::Object& object, Visit visit) {
     });
 }
 
-/// Reads the imports of an object. Returns `old`, those of its file when it was loaded before, if they are the same.
+/// Reads the imports of an object. Returns `old`, read when its file was loaded before, if they are the same.
 const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     const elf::Object object = elf::read_object(map);
     std::int32_t count = 0;
@@ -96,7 +96,7 @@ std::uint64_t mix(std::uint64_t hash, const link_map* map) {
 std::uint64_t unload_stamp();
 
 /// Returns a hash of the loader's list. It changes when an object comes or goes, but for a chance of one in 2^64. It
-/// covers names, since another file can be loaded at the place of one that is gone.
+/// covers names, since another file can be loaded at the address of one that is gone.
 std::uint64_t fingerprint_of_list() {
     std::uint64_t fingerprint = 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
@@ -167,7 +167,7 @@ bool notice_unloaded_objects() {
     const std::uint32_t walk = walks.fetch_add(1, std::memory_order_acq_rel) + 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         LoadedObject* known = find_record(bucket_of(map).load(std::memory_order_acquire), map);
-        // Another file may lie at the very place of one that is gone.
+        // Another file may be loaded at the address of one that is gone.
         if (known != nullptr && system::equal(known->name, elf::name_of(map)))
             known->stamp.store(walk, std::memory_order_release);
     }
@@ -198,8 +198,8 @@ void search_loader_counts() {
     was_searched.store(true, std::memory_order_release);
 }
 
-/// Returns a number that changes when objects are unloaded; never 0. Two loads if the loader's counts are known:
-/// objects ever added, less those that are loaded. Otherwise a hash of its list, which changes with additions too.
+/// Returns a number that changes when objects are unloaded; never 0. If the loader's counters are known, reads two:
+/// objects ever added, less objects loaded. Else hashes the loader's list, which changes with additions too.
 std::uint64_t unload_stamp() {
     search_loader_counts();
     const std::uint64_t adds = quick_objects_stamp();

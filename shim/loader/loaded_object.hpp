@@ -1,8 +1,8 @@
 // The record of a loaded object: its name, its imports of the table, the width of its integers.
 //
-// An object is known by its link_map, base, dynamic section and name together, since the loader reuses each of them.
-// When it is gone, its record is marked and stays, for sites that still refer to it. The same file, loaded again at
-// the same place, takes its record over, so that a program which loads and unloads a plugin for ever does not grow.
+// An object is identified by its link_map, base, dynamic section and name together, since the loader reuses each of
+// them. When it is gone, its record is marked and stays, for sites that still refer to it. The same file, loaded
+// again at the same address, gets the record again, so that reloading a plugin for ever needs no more memory.
 #pragma once
 
 #include <link.h>
@@ -62,17 +62,17 @@ void for_each_product_relocation(const elf::Object& object, Visit visit) {
 }
 
 /// Marks the records of objects that are no longer in the loader's list. Returns true if there were any. Costs two
-/// loads if nothing was unloaded since the last time. Sees unloads that bypassed the shim's dlclose too.
+/// memory reads if nothing was unloaded since the last time. Sees unloads that bypassed the shim's dlclose too.
 bool notice_unloaded_objects();
 
-/// Returns a number that changes when objects are added; never 0. Cheap, unless the loader's count could not be
-/// found: then it changes also when objects are unloaded. Precondition: an elf::Reading is held.
+/// Returns a number that changes when objects are added; never 0. Cheap if the loader's counter was found; else a
+/// hash of the loader's list, which changes with unloads too. Precondition: an elf::Reading is held.
 std::uint64_t objects_stamp();
 
 extern std::atomic<const std::uint64_t*>
     loader_adds;  ///< loader's count of objects ever added, once elf::find_loader_counts() was asked for it
 
-/// Returns objects_stamp() by two loads, even if no elf::Reading is held; 0: it is not known.
+/// Returns objects_stamp() by two memory reads, needing no elf::Reading; 0 if the loader's counter is unknown.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {
     const std::uint64_t* adds = loader_adds.load(std::memory_order_acquire);
     return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);

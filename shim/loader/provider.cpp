@@ -72,7 +72,7 @@ Binding bind_import(const LoadedObject& importer, std::int32_t symbol, FunctionI
     return search_scopes_of(importer.map, functions[function].name, version.name);
 }
 
-/// Returns true if both objects are in the scope of one root, an object that was itself opened.
+/// Returns true if one scope has both objects: the main program's, or that of an object opened by dlopen.
 bool share_a_scope(const link_map* left, const link_map* right) {
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
         const elf::Scope scope = elf::own_scope(root);

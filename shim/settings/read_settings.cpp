@@ -251,8 +251,8 @@ void read_settings_or_forward(void* argument) {
 // first call may have 16 KB in all.
 constexpr std::size_t reading_stack_size = 2 << 20;
 
-// The stack to use if there is no memory for that one: enough for all but the worst. Settings are read by one
-// thread at a time.
+// The stack to use if there is no memory for a larger one: enough for all but the worst cases. Settings are read by
+// one thread at a time.
 alignas(64) constinit char spare_stack[128 << 10]{};
 
 void on_own_stack(void (*function)(void*), void* argument) {

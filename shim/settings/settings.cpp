@@ -27,8 +27,8 @@ constinit std::atomic<const Settings*> settings_in_force{nullptr};
 
 namespace {
 
-// The thread that reads the settings; 0: nobody does. In one word, since a signal handler that multiplies must
-// know at any time if it has interrupted the reader.
+// The thread that reads the settings; 0: none does. In one word, since a signal handler that multiplies must know at
+// any time if it has interrupted the reader.
 //
 //     63             32 31        0
 //     | this_process() | thread id |

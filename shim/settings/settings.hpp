@@ -18,7 +18,7 @@ namespace fp32shim {
 /// running calls may still read it.
 struct Settings {
     std::uint32_t generation = 1;  ///< serial number of this reading, from 1
-    std::uint8_t id = 1;           ///< a short `generation`: never 0, and never that of the reading before
+    std::uint8_t id = 1;           ///< 8-bit form of `generation`: never 0 or the previous reading's id
     policy::Policy policy;
     policy::Process process;                 ///< views of `facts`
     record::ProcessFacts facts;              ///< unset if there is neither a rule nor a log
@@ -50,10 +50,10 @@ extern constinit std::atomic<std::uint32_t> settings_changes;
 /// out of date.
 inline std::uint32_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
 
-/// Counts a change of what decisions depend on, so that nothing that was kept before holds any more.
+/// Counts a change of something that decisions depend on, which makes cached decisions and plans invalid.
 void settings_changed();
 
-/// Makes settings_changed() call `renew` from now on. Meant for call sites, of which settings need not know.
+/// Makes settings_changed() call `renew` from now on. Lets call sites follow without settings knowing of them.
 void call_when_settings_change(void (*renew)());
 
 /// Returns the number of changes of the process-wide overrides, modulo 256.

@@ -37,7 +37,7 @@ void* gate_of(const Site& site) {
     return reinterpret_cast<void*>(is_worth_a_look ? &fp32shim_express_gate : &fp32shim_govern_gate);
 }
 
-/// Sets the site's target by the settings in force, and drops the decision and plan kept under older ones.
+/// Sets the site's target by the settings in force, and clears the decision and plan cached under older settings.
 void refresh(Site& site) {
     // Two threads that do this at once may store in the wrong order. So a thread that finds other settings afterwards
     // does it again.
@@ -58,7 +58,7 @@ void refresh(Site& site) {
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     const int saved_errno = errno;
-    // A library that the shim called, and that jumps on to another entry point, returns into the shim, at one place
+    // A library that the shim called, and that jumps on to another entry point, returns into the shim, at one address
     // for all such libraries.
     const bool from_ourselves = elf::is_own_code(return_address);
     LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
@@ -120,7 +120,7 @@ void forget_unloaded() {
         const elf::Reading reading;
         if (!notice_unloaded_objects()) return;
     }
-    // Sites first: a slot that is given back may be taken at once, and called from the same place.
+    // Sites first: a freed slot may be reused at once, and called from the same address.
     for_each_live_site([](Site& site) {
         if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.on_behalf_of))
             site.return_address.store(0, std::memory_order_release);

@@ -9,10 +9,10 @@ namespace fp32shim {
 /// ends the process if no library provides the function. Called by entry points whose table lacks the site.
 Site* find_site(EntryIndex entry, std::uintptr_t return_address);
 
-/// Returns the site itself, or, if objects were added that may bind it otherwise, the one that replaces it.
+/// Returns the site itself, or, if objects were added that bind it to another function, the site that replaces it.
 Site* rebound_site(Site* site);
 
-/// Sets anew where the calls of every site jump to. Called when the settings changed.
+/// Updates the jump target of every site. Called when the settings changed.
 void refresh_sites();
 
 /// Marks as dead the sites of objects that are no longer loaded, and frees their slots (entry points from dlsym).

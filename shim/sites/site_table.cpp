@@ -6,8 +6,8 @@
 
 namespace fp32shim {
 
-/// A hash table of one entry point's sites, read by assembly. Never freed, since a call may be looking at it. The
-/// table that replaces it has at least twice the ways (places).
+/// A hash table of one entry point's sites, read by assembly. Never freed, since a call may be reading it. The table
+/// that replaces it has at least twice as many entries (ways).
 struct SiteTable {
     TableShape shape;
 
@@ -19,7 +19,7 @@ static_assert(offsetof(TableShape, multiplier) == 0 && offsetof(TableShape, mask
 
 namespace {
 
-/// The site in every unused place of a table. Its return address is 0, which no call has.
+/// The site in every unused entry of a table. Its return address is 0, which no call has.
 constinit Site nobody{};
 
 SiteTable* new_table(TableShape shape) {
@@ -30,7 +30,7 @@ SiteTable* new_table(TableShape shape) {
     return table;
 }
 
-/// Returns the return address of the site in this place of the table; 0 if it is dead, or has moved to another place.
+/// Returns the return address of the site in entry `way`; 0 if the site is dead, or now belongs to another entry.
 std::uintptr_t address_in(SiteTable& table, std::size_t way) {
     const Site* site = table.way(way).load(std::memory_order_acquire);
     const std::uintptr_t address = site->return_address.load(std::memory_order_relaxed);

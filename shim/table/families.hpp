@@ -93,8 +93,8 @@ enum class Effect : std::uint8_t {
 
 constexpr int max_words = 24;  ///< most integer-class arguments that `call_words` can pass
 
-/// The place of each role among the integer-class arguments (pointers, integers, enums), or -1. Floating-point
-/// arguments travel in registers of their own, in order, and do not count.
+/// The index of each role among the integer-class arguments (pointers, integers, enums), or -1. Floating-point
+/// arguments travel in their own registers, in order, and are not counted.
 struct Positions {
     std::array<std::int8_t, static_cast<int>(Role::count)> word{};
     std::int8_t alpha_float = -1;  ///< index among the floating-point arguments

@@ -60,8 +60,8 @@ extern const Function functions[function_count];
 /// it before the libraries of a sanitizer or allocator work.
 FunctionIndex find_function(const char* symbol);
 
-/// Returns the first row of the table with this family and name form, or -1: `scipy_cblas_cgemm64_` for cgemm and the
-/// form of `scipy_cblas_csyrk64_`.
+/// Returns the first row of the table with this family and name form, or -1. Example: `scipy_cblas_cgemm64_` for
+/// cgemm and the form of `scipy_cblas_csyrk64_`.
 FunctionIndex find_function(const Family& family, NameForm form);
 
 }  // namespace fp32shim

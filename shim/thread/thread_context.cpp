@@ -50,7 +50,7 @@ KeptDecisions* kept_decisions() {
     KeptDecisions* first = nullptr;
     if (__atomic_compare_exchange_n(&context->decisions, &first, static_cast<KeptDecisions*>(pages), false,
                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        return static_cast<KeptDecisions*>(pages);  // zeros are an empty one
+        return static_cast<KeptDecisions*>(pages);  // zeros are an empty object
     munmap(pages, sizeof(KeptDecisions));
     return first;  // a signal handler multiplied since we looked
 }

@@ -9,8 +9,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Columns in a panel of one operand beyond which more gain little. For each panel the library packs the other
-/// operand's panel again; at this width that costs little beside the product.
+/// Panel width, in rows or columns, beyond which a wider panel gains little. For each panel the library packs the
+/// other operand's panel again; at this width that costs little compared with the product.
 constexpr std::int64_t ample_width = 256;
 
 /// Returns the largest count in [1, most] with bytes(count) <= limit, else 0. `bytes` must be non-decreasing.
@@ -47,7 +47,7 @@ void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
 
 // --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
 
-/// A plan to round a gemm's factors by panels: each panel of one stays in memory while all of the other's pass.
+/// A plan to round a gemm's factors by panels: a panel of one stays in memory while all panels of the other are used.
 struct GemmPlan {
     std::int64_t kept = 0;  ///< rows or columns of a panel that stays in memory; 0: not even one fits
     std::int64_t streamed = 0;
@@ -116,8 +116,8 @@ Factor right_factor(const Level3& product) {
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
 
-/// One gemm of the one or two whose sum is a rectangle of C beside the diagonal. Scalars are two floats: gemm's are
-/// complex even where those of herk and her2k are real.
+/// A gemm. A rectangle of C off the diagonal is the sum of one or two of them. Scalars are two floats, since gemm's
+/// are complex even where those of herk and her2k are real.
 struct Term {
     Factor left;
     Factor right;
@@ -166,8 +166,8 @@ Terms terms_of(const Level3& product) {
     return terms;
 }
 
-/// A plan that keeps left panels of `kept` rows of C in memory while right panels of `streamed` columns pass. `kept`
-/// is a multiple of `streamed`, so that a right panel meets a left one either on C's diagonal or beside it.
+/// A plan that keeps left panels of `kept` rows of C in memory while right panels of `streamed` columns are used.
+/// `kept` is a multiple of `streamed`, so that a right panel meets a left one either on C's diagonal or beside it.
 struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_unit = std::size_t{64} << 10;
 
-/// The scratch memory that a thread keeps. Lives in a page of its own and never moves, so that a signal handler may
-/// look at it any time. Invariant: only the owner, who turned `taken` from false to true, uses the other members.
+/// A thread's scratch memory, kept between calls. The struct has a page of its own and never moves, so that a signal
+/// handler may check `taken` at any time. Invariant: only the owner, who set `taken` to true, uses the other members.
 struct ThreadBlock {
     std::atomic<bool> taken{false};
     void* memory = nullptr;
@@ -87,8 +87,8 @@ ThreadBlock* own_block() {
     return block;
 }
 
-/// Replaces the block's memory by `bytes` or more; false: there is none. Grows by doubling up to `limit`, so that
-/// slowly growing products do not map anew each time; pages that are not touched cost nothing.
+/// Replaces the block's memory by at least `bytes`. Returns false if the kernel has none. Grows by doubling up to
+/// `limit`, so that slowly growing products do not map memory each time; untouched pages cost nothing.
 bool grow(ThreadBlock& block, std::size_t bytes, std::size_t limit) {
     if (block.memory != nullptr) munmap(block.memory, block.capacity);
     const std::size_t ahead = std::max(bytes, std::min(2 * block.capacity, limit));

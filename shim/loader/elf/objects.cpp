@@ -26,7 +26,7 @@ namespace {
 // glibc has kept this order in all versions from 2.17 to 2.41 (include/link.h):
 //     const ElfW(Phdr) *l_phdr; ElfW(Addr) l_entry; ElfW(Half) l_phnum, l_ldnum;
 //     struct r_scope_elem { link_map **r_list; unsigned r_nlist; } l_searchlist;
-// The main program's l_phdr, l_entry and l_phnum are also in the auxiliary vector, so the place is found by value
+// The main program's l_phdr, l_entry and l_phnum are also in the auxiliary vector, so the offset is found by value
 // and checked; where the check fails, nothing private is used.
 struct PrivateFields {
     const ElfW(Phdr) * headers;
@@ -64,7 +64,7 @@ std::size_t search_private_offset() {
     return not_found;
 }
 
-/// Returns the fields of an object's link_map that glibc keeps private, or nullptr if their place was not found.
+/// Returns the fields of an object's link_map that glibc keeps private, or nullptr if their offset was not found.
 const PrivateFields* private_fields(const link_map* map) {
     std::size_t offset = private_offset.load(std::memory_order_relaxed);
     if (offset == not_searched) {
@@ -225,7 +225,7 @@ namespace {
 // glibc's struct rtld_global (sysdeps/generic/ldsodefs.h) has kept this order in all versions from 2.17 to 2.41:
 //     struct link_namespaces { link_map *_ns_loaded; unsigned _ns_nloaded; … } _dl_ns[16]; size_t _dl_nns;
 //     two recursive locks, three from 2.35 on; unsigned long long _dl_load_adds;
-// What is between the first two fields and the locks differs, so the place is found by what it must look like.
+// What is between the first two fields and the locks differs, so the offset is found by what must be there.
 // Compared with dl_iterate_phdr on 2.31, 2.36 and 2.41.
 struct Namespace {
     const link_map* list;
@@ -328,7 +328,7 @@ const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
 }
 
 /// Returns true if the object is still mapped: its headers lead to the dynamic section that the loader knows. After
-/// an unmapping, something else may lie at its place.
+/// an unmapping, something else may lie at its address.
 bool is_there(const link_map* map) {
     const ProgramHeaders headers = program_headers(map);
     const auto dynamic = reinterpret_cast<ElfW(Addr)>(map->l_ld);

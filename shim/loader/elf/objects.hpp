@@ -39,16 +39,16 @@ struct Object {
 /// Reads an object's tables by its dynamic section. An object that is no longer mapped has no tables.
 Object read_object(const link_map* map);
 
-/// Returns the base name of an object's file; the program's own for the main program. Reads only what the loader
-/// keeps of the object.
+/// Returns the base name of an object's file; the program's own for the main program. Reads only the loader's data,
+/// not the object's memory.
 std::string_view name_of(const link_map* map);
 
 /// Returns the first object of the loader's list: the main program.
 const link_map* first_object();
 
-/// The loader's own counts: one load tells if there are new objects, two tell if any are gone.
+/// The loader's own counters: reading one tells if objects were added, reading both tells if any were removed.
 struct LoaderCounts {
-    const std::uint64_t* adds = nullptr;    ///< objects ever added to a list; nullptr: not found (not glibc as known)
+    const std::uint64_t* adds = nullptr;    ///< objects ever added to a list; nullptr: not found (unknown C library)
     const std::uint32_t* loaded = nullptr;  ///< objects that are in first_object()'s list; nullptr: not found
 };
 LoaderCounts find_loader_counts();
@@ -137,7 +137,7 @@ class Scope {
 };
 
 /// Returns the main program's scope: the program, preloaded objects, their dependencies, then all that was opened
-/// RTLD_GLOBAL. Empty if the loader's records could not be found (not glibc as known); callers then go by load order.
+/// RTLD_GLOBAL. Empty if the loader's records could not be found (unknown C library); callers then use load order.
 Scope global_scope();
 
 /// Returns the scope of an object that was opened by dlopen: itself and its dependencies. Empty for an object that

@@ -20,7 +20,7 @@ class Reading {
     std::uint32_t process_;
 };
 
-/// Guard to hold around the real dlclose. Waits for those who hold a Reading first.
+/// Guard to hold around the real dlclose. First waits, some 20 ms at most, until nobody holds a Reading.
 class Closing {
   public:
     Closing();
