@@ -11,7 +11,7 @@ class App;
 
 namespace fp32shim::cli {
 
-/// Exit codes of every command. The last three are `run`'s, which otherwise ends as its program does.
+/// Exit codes. Only `run` returns the last three; once its program has started, it ends as the program does.
 namespace exit_code {
 inline constexpr int ok = 0;
 inline constexpr int finding = 1;       ///< the command found a problem

@@ -10,7 +10,7 @@
 
 namespace fp32shim::cli {
 
-/// Format that a call would run at, and the reason, in the words of a log.
+/// Format that a call would run at, and the reason, with the names that a log gives them.
 struct PlannedFormat {
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;

@@ -38,7 +38,7 @@ std::size_t where_program_begins(const CLI::App& app, const std::vector<std::str
     return std::min(i, words.size());
 }
 
-/// Inserts a `--` before PROGRAM, so that CLI11 takes no word behind it for an option.
+/// Inserts a `--` before PROGRAM, so that CLI11 parses no later word as an option.
 std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<std::string> words) {
     const std::size_t begin = where_program_begins(app, words);
     if (begin < words.size() && words[begin] != "--") {

@@ -14,8 +14,8 @@
 
 namespace fp32shim::cli {
 
-/// Marks a word `[a,b]`, which CLI11 would split. Options that were given to take_whole_words() remove the mark, as
-/// does without_mark().
+/// Appends a mark to a word `[a,b]`, so that CLI11 does not split it. without_mark() removes the mark, as does an
+/// option that was given to take_whole_words().
 std::string as_whole(const std::string& word);
 std::string without_mark(const std::string& word);
 void take_whole_words(CLI::Option& option);

@@ -199,7 +199,7 @@ std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>
     return all;
 }
 
-/// Cuts the text to the terminal's height, so that its head stays visible.
+/// Truncates the text to the lines that fit on the terminal, so that its head stays visible.
 std::string fitting(const std::string& text) {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return text;

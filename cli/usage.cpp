@@ -26,7 +26,7 @@ std::string allowed_values(const CLI::Option& option) {
     return text;
 }
 
-/// Returns the message for an option with several values, or with none.
+/// Returns the message for an option with the wrong number of values: several, or none.
 std::string problem_of_number(const CLI::App& app, const std::string& message) {
     const CLI::Option* option = option_of(app, message);
     if (option == nullptr) return message;

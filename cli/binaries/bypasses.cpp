@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A BLAS library, recognised by a text that survives static linking and stripping.
+/// A BLAS library, recognised by a string in its file that survives static linking and stripping.
 struct KnownBlas {
     std::string_view name;
     std::string_view marker;
@@ -46,8 +46,8 @@ bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
                        [&](const ElfSymbol& symbol) { return function_kind(symbol.name) == kind; });
 }
 
-/// Returns ` (12 of its functions are defined and not exported: sgemm_, …)` for a statically linked BLAS. Exported
-/// functions are those of a program, which the loader finds before those of any preload.
+/// Returns ` (12 of its functions are defined and not exported: sgemm_, …)` for a statically linked BLAS.
+/// `are_exported`: says that a program's functions come before every preload, since the loader finds them first.
 std::string describe(const std::vector<std::string>& names, bool are_exported) {
     if (names.empty()) return {};
     return fmt::format(" ({} of its functions are defined and {}: {}{})", names.size(),
@@ -55,8 +55,8 @@ std::string describe(const std::vector<std::string>& names, bool are_exported) {
                        names.size() > 1 ? ", …" : "");
 }
 
-/// Adds a bypass if a BLAS is linked into the file statically. A program shows it by the names that it exports, other
-/// files by hidden names, stripped files by the texts in `markers`.
+/// Adds a bypass if a BLAS is linked into the file statically. Signs of it are BLAS functions that a program exports
+/// or that any file defines and does not export, and, in stripped files, the texts in `markers`.
 void add_static_blas(const std::string& path, const ElfFile& elf, const Markers& markers,
                      std::vector<Bypass>& bypasses) {
     std::vector<std::string> hidden;

@@ -169,7 +169,7 @@ class DynamicFile {
     bool is_dynamic_ = false;
 };
 
-/// Returns the number of symbols that the hash tables tell: the table of symbols has no length of its own.
+/// Returns the number of dynamic symbols, computed from DT_HASH or DT_GNU_HASH: the symbol table has no length field.
 std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
     const auto counts =
         dynamic.at<std::uint32_t>(DT_HASH, 2);  // buckets, chains; there are as many chains as symbols
@@ -268,7 +268,7 @@ std::vector<Elf64_Shdr> read_sections(const FileBytes& file, const Elf64_Ehdr& h
     return file.array<Elf64_Shdr>(header.e_shoff, header.e_shnum);
 }
 
-/// Reads the table of all symbols, which strip removes, for functions that are not exported.
+/// Adds functions that are not exported to `result`, from the full symbol table (.symtab), which strip removes.
 void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const NameFilter& wanted, ElfFile& result) {
     const auto sections = read_sections(file, header);
     for (const Elf64_Shdr& section : sections) {

@@ -20,7 +20,7 @@ struct ElfSymbol {
     bool operator==(const ElfSymbol&) const = default;
 };
 
-/// The parts of an ELF file that decide which object calls which. Lists hold only the names asked for, each once.
+/// Facts of an ELF file that decide which object calls which. Symbols: those that pass the NameFilter, each once.
 struct ElfFile {
     bool is_this_architecture = false;   ///< ELF class, byte order and machine are those of fp32shim itself
     std::string machine;                 ///< `x86-64`, `aarch64`, `i386`, …

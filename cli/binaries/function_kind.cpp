@@ -13,7 +13,7 @@ const Function* find_row(std::string_view name) {
     return row < 0 ? nullptr : &functions[row];
 }
 
-/// LAPACK routines that multiply matrices, without the type letter. Routines on BLAS levels 1 and 2 alone do not.
+/// LAPACK routines that multiply matrices (use BLAS level 3, not levels 1 and 2 alone), without the type letter.
 constexpr std::string_view lapack_roots[] = {
     "gesv",  "gesvx", "getrf", "getri", "getrs", "posv",  "potrf", "potri", "potrs", "sysv",  "sytrf", "hesv",
     "hetrf", "geqrf", "gelqf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gels",  "gelsd", "gelsy", "gelss",

@@ -10,7 +10,7 @@
 namespace fp32shim::cli {
 
 /// Code that multiplies past the shim, recognised by a text inside a file (a marker) or by the file's name. Markers
-/// are from libraries as distributed; a text that a compiler may drop, or that other libraries quote, is none.
+/// are from libraries as distributed; a text that a compiler may drop, or that other libraries quote, is no marker.
 struct KnownBypass {
     std::string_view name;                    ///< name for `--assume-unused`
     std::string_view title = name;            ///< name in messages

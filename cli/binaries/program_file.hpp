@@ -24,7 +24,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable);
 /// Returns true for an ELF file, whatever its processor.
 bool is_elf(const std::string& path);
 
-/// Reason why the shim cannot be preloaded into a program; `why` is `seen` if it can, or if that is not known.
+/// Reason why the shim cannot be preloaded into a program; `why` is `seen` if no such reason is known.
 struct Unseen {
     record::WhyUnseen why = record::WhyUnseen::seen;
     std::string text;  ///< words after the program's name: `is statically linked`; empty if `why` is `seen`

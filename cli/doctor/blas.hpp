@@ -16,8 +16,8 @@ struct BlasLibrary {
     std::string soname;  ///< name by which programs ask the loader for it
     std::string path;    ///< path at which the loader finds it
     std::string file;    ///< the path with all symbolic links resolved
-    std::string
-        implementation;   ///< `OpenBLAS`, `BLIS`, `MKL`, `FlexiBLAS`, `NVBLAS`, `over libopenblas.so.0`, `other`
+    /// `OpenBLAS`, `BLIS`, `MKL`, `FlexiBLAS`, `NVBLAS`, `other`; `over libopenblas.so.0`: only forwards calls to it.
+    std::string implementation;
     std::string version;  ///< version that the library itself reports; empty: unknown
     std::string kernels;  ///< processor type of the kernels in use, `Haswell`; empty: unknown
     std::string problem;  ///< reason why the library could not be asked; empty: none

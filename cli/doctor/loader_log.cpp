@@ -150,7 +150,7 @@ class Reader {
     std::vector<LoggedProcess> processes_;
 };
 
-/// Makes a temporary folder, and removes it with its files at the end.
+/// Creates a temporary folder. The destructor removes it with its files.
 class TemporaryFolder {
   public:
     TemporaryFolder() {

@@ -15,7 +15,7 @@ struct LoggedObject {
     std::string name;  ///< name in the loader's output; argument 0 for the program
     int link_namespace = 0;
     /// Lists of objects in which the loader looks up this object's references, in this order. A list that begins with
-    /// the program is the global scope at that time. With RTLD_DEEPBIND the object's own list comes first.
+    /// the program is the global scope, as it was when logged. With RTLD_DEEPBIND the object's own list comes first.
     std::vector<std::vector<std::string>> scopes;
 };
 
@@ -39,7 +39,7 @@ struct LoggedProcess {
 /// Reads one process's output of LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
 std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid);
 
-/// Result of running a program with the loader's log.
+/// Result of running a program with LD_DEBUG.
 struct Observation {
     std::string problem;  ///< reason why there is no log of the loader; empty: there is one
     Ended ended;

@@ -65,7 +65,7 @@ std::string brand() {
 
 #else
 
-/// Returns the processor's numbers in /proc/cpuinfo: aarch64 tells user programs no name.
+/// Returns the processor's implementer and part numbers from /proc/cpuinfo: aarch64 gives programs no processor name.
 std::string brand() {
     std::ifstream file("/proc/cpuinfo");
     std::string implementer;

@@ -247,7 +247,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
     }
 }
 
-/// Adds a note if torch is loaded without a cuBLAS: it would load one on a GPU, or is built without CUDA.
+/// Adds a note if torch is loaded without cuBLAS: its build has no CUDA part, or it loads cuBLAS on a GPU only.
 void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     const auto find = [&](std::string_view beginning) -> const Object* {
         for (const Object& object : objects.all()) {

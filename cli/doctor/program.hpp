@@ -12,14 +12,14 @@
 
 namespace fp32shim::cli {
 
-/// Functions of one kind that a program or library calls in another.
+/// Functions of one family that one loaded object calls in another.
 struct Calls {
     std::string caller;    ///< path of the object that calls
     std::string provider;  ///< path of the object that is called; may be the caller
     std::string family;    ///< `blas`, `cublas`, `lapack`
     std::vector<std::string> functions;
     bool seen = true;
-    std::string why;  ///< reason why the shim does not see the calls; empty: it does
+    std::string why;  ///< reason why the shim does not see the calls; empty: it sees them
     std::string remedy;
     std::string package;  ///< Python package of the provider, `nvidia_cublas 13.4.1.3`; empty: unknown
     BlasLibrary library;  ///< facts about the provider, if it is a BLAS of the CPU

@@ -193,7 +193,7 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
     }
 }
 
-/// Reports libraries in LD_AUDIT that watch calls (`…_pltenter`): the loader then calls functions for the program.
+/// Reports libraries in LD_AUDIT that define `…_pltenter`: functions may then see the loader as their caller.
 void judge_audits(std::vector<Finding>& findings) {
     const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
     for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {

@@ -106,7 +106,7 @@ class PerRow {
     std::vector<Kept> texts_;
 };
 
-/// Returns `python3 on node7, rank 3`.
+/// Returns `what` with the process's host and rank: `python3 on node7, rank 3`.
 std::string with_place(std::string_view what, const record::ProcessFacts& process) {
     std::string text = fmt::format("{} on {}", what, process.host);
     if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
@@ -212,7 +212,7 @@ class JsonWriter : public LogWriter {
     bool has_entries_ = false;
 };
 
-/// Writes the events of docs/log-format.md as CSV, but for `start`. Columns: the keys of `row`; calls lack some.
+/// Writes the events of docs/log-format.md except `start` as CSV. Columns: the keys of `row`; calls leave some empty.
 class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const>) override {
@@ -355,7 +355,7 @@ class ChromeWriter : public LogWriter {
         return put(line_ += "}}");
     }
 
-    PerRow heads_, arguments_;  ///< the parts that all calls of a row share
+    PerRow heads_, arguments_;  ///< cached JSON of a row: beginning of a span, and its arguments
     std::string line_;
     bool has_entries_ = false;
     std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< process number for each recording

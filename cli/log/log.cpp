@@ -32,7 +32,7 @@ struct LogOptions {
     Filter filter;
 };
 
-/// Time between two readings of a live recording: for calls, and for counts, which people read.
+/// Intervals between readings of a live recording: one that has single calls, and one that has counts only.
 constexpr auto calls_again_after = std::chrono::milliseconds(200);
 constexpr auto counts_again_after = std::chrono::milliseconds(1000);
 
@@ -71,7 +71,7 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     }
 }
 
-/// Most recordings that are open at the same time: a process may have a limit of some thousand files.
+/// Maximum number of recordings that are open at the same time: a process may have a limit of some thousand files.
 constexpr std::size_t open_at_a_time = 32;
 
 std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const LogOptions& options,

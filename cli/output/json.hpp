@@ -20,7 +20,7 @@ inline std::string json_text(const Json& json) { return dumped(json, 2) + "\n"; 
 /// Returns the text on one line, with a line feed at the end.
 inline std::string json_line(const Json& json) { return dumped(json, -1) + "\n"; }
 
-/// Writes control and invisible characters in the texts of `json` as \xNN, for readers that show these to people.
+/// Replaces control and invisible characters in the texts of `json` by \xNN, for consumers that display the texts.
 void make_plain(Json& json);
 
 /// Returns null for an empty text.

@@ -71,7 +71,7 @@ class Table {
     };
     std::vector<Line> fit(std::size_t limit, std::vector<std::size_t>& widths) const;
     std::vector<std::size_t> natural_widths() const;
-    /// Returns the table without the columns that have no room, and adds their titles to `left_out`.
+    /// Returns the table without the columns that do not fit into `limit`, and adds their titles to `left_out`.
     Table fitted(std::size_t limit, std::vector<std::string>& left_out) const;
     void write_lines(std::size_t limit, int stream, const TextSink& put) const;
     std::string cell(std::size_t row, std::size_t column) const;

@@ -11,7 +11,7 @@
 
 namespace fp32shim::cli {
 
-/// Condition under which a table has a column: always, if one row has a text in it, or if rows differ in it.
+/// Condition under which a table has a column: always, if any row has a text in it, or if the rows' texts differ.
 enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
 
 /// A column: its title, and the function that returns a row's text.

@@ -23,7 +23,7 @@ class Filter {
     std::string read();
 
     bool is_empty() const { return rule_.when.empty(); }
-    /// Returns true if the filter chooses calls of this row, or may do so, if the row's sizes are rounded up.
+    /// Returns true if the filter selects calls of this row, or may do so for a row whose sizes are rounded up.
     bool passes(const record::RecordedRow& row, const record::ProcessFacts& process) const;
     bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
 

@@ -45,7 +45,7 @@ struct MergedDecision {
 struct MergedRow : MergedDecision {
     double flops = -1;  ///< operations of one call; -1: unknown
     record::RecordedCounters counters;
-    /// Median duration of the timed calls that recordings have one by one; absent without such calls.
+    /// Median duration of the timed calls that were recorded singly, not only as counts; absent if there are none.
     std::optional<std::uint64_t> median_ns;
     std::uint32_t processes = 0;  ///< number of recordings with calls of this decision
 
@@ -80,9 +80,9 @@ struct MergedProcess {
     std::uint64_t lost_changes = 0;  ///< number of older changes that the recording no longer has
     record::RecordedObjects objects;
     std::vector<record::RecordedChild> children;  ///< children that the shim did not see
-    std::uint32_t missed_children = 0;            ///< number of further unseen children, which found no room
+    std::uint32_t missed_children = 0;            ///< number of further unseen children, dropped for lack of space
 
-    /// Returns true for a file of no process, which only names children that the shim did not see.
+    /// Returns true for a file that records no process and only names children that the shim did not see.
     bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
@@ -105,7 +105,7 @@ class MergedCalls {
         : filter_(filter), objects_(objects) {}
 
     void add(const std::string& path, record::RecordingReader& recording);
-    /// Returns the index in rows() that the calls of a recording's row were added to; null: calls without a row.
+    /// Returns the index in rows() for the calls of `row` (null: calls without a row); nullopt if none were added.
     std::optional<std::size_t> place_of(const record::RecordedRow* row) const;
     /// Gives each row its median. `durations` have the calls of each row by its index in rows().
     void set_medians(const CallDurations& durations);
@@ -126,7 +126,7 @@ class MergedCalls {
     std::uint64_t lost_changes() const { return sum_of(&MergedProcess::lost_changes); }
 
   private:
-    /// Returns the index in rows_ of the row that calls of `row` are added to, and makes it if needed.
+    /// Returns the index in rows_ of the row that calls of `row` are added to, and adds such a row if there is none.
     std::size_t place_for(const record::RecordedRow* row);
     std::size_t slot_of(const MergedRow& row) const;
     void enlarge_slots();

@@ -75,8 +75,8 @@ std::string identity_in(const std::string& path) {
     return is_recording ? begin : std::string();
 }
 
-/// Measures how much of a recording a file holds, to compare copies: one may be older than another, or have been cut.
-/// Times are no measure, since each reader estimates them.
+/// Measures how much of a recording a file holds, to compare copies: one may be older than another, or truncated.
+/// Times are not compared, since each reader estimates them.
 auto content_of(const std::string& path) {
     const auto opened = record::RecordingReader::open(path);
     const auto* reader = opened.reader.get();

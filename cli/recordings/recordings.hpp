@@ -18,11 +18,11 @@ struct RecordingPaths {
 };
 
 /// Finds the recordings of each argument: a file; a folder, for all `*.fp32rec` in and below it; or a glob that the
-/// shell left alone. A folder that cannot be read is among the paths, so that visit_recordings() reports it.
+/// shell did not expand. A folder that cannot be read is among the paths, so that visit_recordings() reports it.
 RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 
-/// Adds the other recordings of each `fp32shim run` in the same folders, and the run's file of uncovered children;
-/// for a recording without a run, only the `….children.fp32rec` of the same log. Adds a note for each file.
+/// Adds the other recordings of each `fp32shim run` in the same folders, and the run's file of uncovered children.
+/// For a recording `a.fp32rec` without a run, adds only `a.children.fp32rec`. Adds a note for each file.
 void add_rest_of_runs(RecordingPaths& found);
 
 /// Prints each error, or each note if there are no errors, in one line. Returns true if there are errors.

@@ -7,8 +7,8 @@
 
 namespace fp32shim::cli {
 
-/// Describes fields of the row that contradict each other; empty if none do. An empty text proves nothing, since all
-/// fields may have been changed alike.
+/// Describes fields of the row that contradict each other; empty if none do. Absence of contradictions proves
+/// nothing, since somebody may have changed all fields consistently.
 std::string contradiction_in(const MergedRow& row);
 
 }  // namespace fp32shim::cli

@@ -62,7 +62,7 @@ std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& dur
                               RowOrder order);
 
 using GroupColumn = Column<RowGroup>;
-/// Returns the columns of a group for every format. A null value is unknown, or of a key that the grouping lacks.
+/// Returns the columns of a group for every format. A value is null if it is unknown or the grouping lacks its key.
 std::span<const GroupColumn> group_columns();
 
 }  // namespace fp32shim::cli

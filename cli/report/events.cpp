@@ -6,7 +6,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Places to which the calls of one row are added: a row of the report, and a format of its timeline.
+/// Row of the report and format of its timeline to which the calls of one recorded row are added.
 struct Target {
     bool is_known = false;
     bool passes = false;

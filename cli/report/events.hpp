@@ -10,8 +10,8 @@
 namespace fp32shim::cli {
 
 /// Adds the calls of `recording` that pass the filter to `timeline`, unless it is null, and the timed ones to
-/// `durations`, by place in `calls.rows()`. `calls` has the recording already. Reads ten million calls in a third of
-/// a second, with a timeline in half a second.
+/// `durations`, by index in `calls.rows()`. Precondition: `calls` includes the recording. Reads ten million calls in
+/// a third of a second, with a timeline in half a second.
 void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                 CallDurations& durations, Timeline* timeline);
 

@@ -305,7 +305,7 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 
 namespace {
 
-/// Returns the members that come before the rows. `groups`, unless null, replace the rows.
+/// Returns the report's members before its rows. If `groups` is not null, the report has groups and no rows.
 Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     Json json;
     json["schema"] = 1;

@@ -16,7 +16,7 @@ namespace fp32shim::cli {
 struct TableLimits {
     std::size_t sites = 10;  ///< longest list of call sites, in rows; 0: all
     RowOrder order = RowOrder::time;
-    std::string how_to_see_more = "--top 0 shows all";  ///< said if the list leaves rows out
+    std::string how_to_see_more = "--top 0 shows all";  ///< hint after a list that leaves rows out
 };
 
 /// Writes for people: totals, formats, the call sites that matter most, refusals and omissions. `stream`:

@@ -28,13 +28,13 @@ extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
 namespace fp32shim::cli {
 namespace {
 
-// Bounds of the page's size; report/page_rows.cpp bounds its rows.
+// Upper limits that bound the page's size; those of its rows are in report/page_rows.cpp.
 constexpr std::size_t max_processes = 200;
-constexpr std::size_t max_lines = 50;  ///< most lines of one warning, and most changes
-constexpr std::size_t max_values = 5;  ///< most values of one fact
-constexpr std::size_t max_text = 400;  ///< most bytes of one text
+constexpr std::size_t max_lines = 50;  ///< maximum number of lines of a warning, and of listed changes
+constexpr std::size_t max_values = 5;  ///< maximum number of values listed for a fact
+constexpr std::size_t max_text = 400;  ///< maximum length of a text, in bytes
 
-/// Cuts a recording's text that is too long, between two characters.
+/// Truncates a text longer than `max_text` at the end of a character, and appends `…`.
 std::string cut(std::string_view text) {
     if (text.size() <= max_text) return std::string(text);
     std::size_t end = max_text;

@@ -14,8 +14,8 @@ namespace fp32shim::cli {
 /// Returns the format that a row's calls ran at; `unknown` for calls without a decision.
 std::string format_of(const MergedRow& row);
 
-/// Calls over time, by the format that they ran at. All bins are equally wide, as narrow as `max_bins` of them can be
-/// to cover all events. When events come that they do not cover, neighbours are joined and the width doubles.
+/// Calls over time, by the format that they ran at, in bins of equal width. Whenever the calls would span more than
+/// `max_bins` bins, pairs of neighbouring bins are joined and the width doubles.
 class Timeline {
   public:
     static constexpr std::int64_t max_bins = 240;

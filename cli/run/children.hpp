@@ -13,8 +13,8 @@ namespace fp32shim::cli {
 
 class RunChildren {
   public:
-    /// Chooses the run's number and file for uncovered children, and puts both into `environment`, if `log_path`
-    /// names recordings. Without `is_own`, takes those of the outer `fp32shim run`, if any, to which the log belongs.
+    /// If `log_path` names recordings, chooses the run's number and file for uncovered children, and puts both into
+    /// `environment`. `is_own`: this run named the log; otherwise takes both from an outer `fp32shim run`, if any.
     RunChildren(const std::string& log_path, bool is_own, ProcessEnvironment& environment,
                 const record::ProcessFacts& facts);
 

@@ -33,8 +33,8 @@ json conditions(const policy::Conditions& all) {
                         ranges(all.min_dim), ranges(all.max_dim), ranges(all.flops), ranges(all.compute_capability)});
 }
 
-/// Returns all settings that can change a product on a GPU, as text, without logs and names. Equal texts share a
-/// folder.
+/// Returns all settings that can change a product on a GPU, as text, without logs and names. Policies with equal
+/// texts share a cache folder.
 std::string essence(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)
@@ -45,7 +45,7 @@ std::string essence(const policy::Policy& policy, std::uint16_t pins) {
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// Removes the part that an earlier cache_folder_for() added to the path of a folder.
+/// Removes the part that an earlier call of cache_folder_for() added to the path of a folder.
 void remove_own_part(std::string& folder) {
     const std::size_t place = folder.rfind(mark);
     if (place == std::string::npos || folder.size() != place + mark.size() + digits) return;

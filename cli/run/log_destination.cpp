@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view extension = ".fp32rec";
 
-/// Returns true if this process cannot know the name that the program's log will get. Process id and start time are
-/// the program's own. A rank or job that is unknown here may be known to the program, for example under mpirun.
+/// Returns true if only the program can fill in a placeholder of the log's name: its process id, its start time, or a
+/// rank or job that is unknown here but may be known to the program, for example under mpirun.
 bool is_open(std::string_view name, const record::ProcessFacts& facts) {
     return record::has_placeholder(name, 'p') || record::has_placeholder(name, 't') ||
            (facts.rank < 0 && record::has_placeholder(name, 'r')) ||

@@ -15,12 +15,12 @@ bool is_recording_name(const std::string& log_path);
 /// is wrong, or if the folder's name is not known yet. `log_path` is valid and may have placeholders.
 std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts);
 
-/// Returns the file that has the log's name already and so gives the new recording a number. Empty if there is none,
-/// if the name is not known yet, or for a rank whose log's name has no `%r`: several ranks may share it.
+/// Returns the existing file with the log's name, so that the new recording gets a number. Empty if there is none, if
+/// the name is not known yet, or for a rank without `%r` in the name: several ranks may share it.
 std::string taken_by(const std::string& log_path, const record::ProcessFacts& facts);
 
-/// Returns true if the log's folder is known. A relative name is not: the program may change its folder. Nor is one
-/// with a placeholder that only the program can fill in.
+/// Returns true if the log's folder is known. A relative folder is not, since the program may change its working
+/// folder; nor is a folder with a placeholder that only the program can fill in.
 bool is_folder_known(const std::string& log_path, const record::ProcessFacts& facts);
 
 /// Returns the first name that a recording gets if its own is taken: `run.1.fp32rec` for `run.fp32rec`.

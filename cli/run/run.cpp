@@ -230,7 +230,7 @@ struct Launch {
     const Unseen& unseen;
     ProcessEnvironment& environment;
 
-    /// Chooses the file for programs that the shim does not cover, and notes this program in it if it is one.
+    /// Chooses the file that lists uncovered programs, and adds this program to it if the shim does not cover it.
     RunChildren children(const std::string& log_path, bool is_own_log) const {
         RunChildren children(log_path, is_own_log, environment, facts);
         if (!unseen.text.empty()) children.note(program.path, unseen.why);

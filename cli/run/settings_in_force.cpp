@@ -32,7 +32,7 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
                 break;
             case ChangeKind::set_floor:
                 asked.floor = std::max(asked.floor, change.floor);
-                asked.is_floor_known = true;  // a floor that did not rise is not noted, so earlier ones are lower
+                asked.is_floor_known = true;  // a floor that did not rise is not recorded, so lost ones were lower
                 break;
             case ChangeKind::reload:
                 now = {{}, {}, {}, change.policy_name};

@@ -8,8 +8,8 @@
 
 namespace fp32shim::cli {
 
-/// Settings of a process. An absent one is not known: a reload did not note it, or newer changes have pushed its
-/// change out of the recording.
+/// Settings of a process. An absent setting is not known: a reload did not record it, or newer changes have displaced
+/// the record of its last change.
 struct SettingsInForce {
     std::optional<policy::Precision> precision;  ///< default precision; rules and scopes come before it
     std::optional<policy::Floor> floor;

@@ -40,8 +40,8 @@ std::string shell_word(const std::string& text) {
     return word + "'";
 }
 
-/// Lists the bypasses in libraries: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out gaps in the
-/// recording, such as `later`, which `verify` reports.
+/// Lists the bypasses that libraries contain: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out entries
+/// about gaps in the recording, such as `later`, which `verify` reports.
 std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     const std::vector<std::string_view> libraries = bypass_names();
     constexpr std::size_t most = 6;
@@ -76,7 +76,7 @@ RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environm
                                std::strerror(errno));
         return;
     }
-    // The program may be in another folder when it looks for this one.
+    // The program may change its working folder before it opens the recording.
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
     folder_ = error ? folder : absolute.string();

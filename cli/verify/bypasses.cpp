@@ -94,7 +94,7 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
     }
 }
 
-/// Explains why it is not known which libraries a process loaded last.
+/// Explains why the libraries that a process loaded near its end are not known.
 std::string_view unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
     // A process has several recordings after an exec, or after a reload, which sets flag_left.

@@ -11,7 +11,7 @@
 
 namespace fp32shim::cli {
 
-/// A bypass (code that multiplies past the shim) that some process may have used, or a gap in what is known of it.
+/// Code that multiplies past the shim and that a process may have used, or a gap in what is known of the process.
 struct PossibleBypass {
     std::string name;    ///< name for `--assume-unused`; `child:NAME` for a child that the shim did not cover
     std::string reason;  ///< sentence after the name: why something may have multiplied unseen

@@ -32,7 +32,7 @@ struct VerifyOptions {
 
 /// A reason why the verdict cannot be `shown`.
 struct Doubt {
-    std::string where;  ///< path of a recording; empty: all of them
+    std::string where;  ///< path of a recording; empty: all recordings
     std::string reason;
 };
 
@@ -42,8 +42,8 @@ enum class Verdict : std::uint8_t { shown, violated, inconclusive };
 struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
-    std::vector<PossibleBypass> bypasses;  ///< bypasses that may have been used
-    std::vector<PossibleBypass> assumed;   ///< bypasses that were not used, as the user states
+    std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
+    std::vector<PossibleBypass> assumed;   ///< possible bypasses that the user states were not used
     std::uint64_t shown_calls = 0;
 
     Verdict verdict() const {
