@@ -34,7 +34,7 @@ inline bool any_range(const std::vector<Range>& ranges, double size) {
 /// condition on the scope `outer` also holds in scopes opened inside it.
 bool any_scope(const std::vector<std::string>& globs, std::string_view path);
 
-/// Return the smallest and the largest of m, n and k, without those that the function lacks; -1: it lacks all.
+/// Return the smallest and the largest of those of m, n and k that the function has; -1 if it has none.
 double smallest_dim(const MatmulCall& call);
 double largest_dim(const MatmulCall& call);
 /// Returns the call's floating-point operations: 2mnk (complex: 8mnk) times the batch count; -1 if the function lacks
@@ -45,8 +45,8 @@ inline double capability_of(const MatmulCall& call) {
     return call.compute_capability > 0 ? call.compute_capability : -1;
 }
 
-/// Calls `judge(key, list, found, holds)` for each condition key, until a call returns false: `list` is what the rule
-/// asks for, `found` the value of the call or process. Returns false if a call did.
+/// Calls `judge(key, list, found, holds)` for each condition key, and returns false as soon as `judge` does. `list`:
+/// what the rule asks for; `found`: the value of the call or process; `holds`: true if `list` allows `found`.
 template <class Judge>
 bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process& process, const Judge& judge) {
     const auto glob = [&](std::string_view key, const std::vector<std::string>& globs, std::string_view text) {

@@ -6,13 +6,13 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Precision that the device can run at, and the reason if that is not the wanted one.
+/// Precision that the device can run, and the reason if it differs from the requested one.
 struct DeviceDecision {
     Precision precision;
     Reason reason;
 };
 
-/// Returns the precision that the strongest source asks for. `rule_at(i)`: index of the i-th rule that may match.
+/// Returns the request of the strongest Source that has one. `rule_at(i)`: index of the i-th rule to try.
 template <class RuleAt>
 Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::size_t rule_count, const RuleAt& rule_at) {
@@ -43,7 +43,7 @@ Decision choose(const MatmulCall& call, const Process& process, const Policy& po
     return decision;
 }
 
-/// Returns true if the GPU is new enough for TF32 by the policy. One of unknown compute capability counts as too old.
+/// Returns true if the GPU has the policy's minimum compute capability for TF32; false if its capability is unknown.
 bool has_tf32(const MatmulCall& call, const Policy& policy) {
     return call.compute_capability > 0 && call.compute_capability >= policy.min_compute_capability;
 }

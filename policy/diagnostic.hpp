@@ -5,7 +5,7 @@
 
 namespace fp32shim::policy {
 
-/// Message about a place in a file, or about a variable.
+/// Message about a position in a file, or about an environment variable.
 struct Diagnostic {
     std::string where;    ///< `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
     std::string message;  ///< one line: the value found, the values allowed, the nearest known name

@@ -46,7 +46,7 @@ bool begins_with(std::string_view text, const Piece& piece) {
     return true;
 }
 
-/// Sets bit i of the result if byte i at `text` is `c`, which `eight_times_c` holds in each of its 8 bytes.
+/// Returns a mask: bit i, i < 8, is set if text[i] is `c`. `eight_times_c` has `c` in each of its 8 bytes.
 std::uint64_t places_of_8(const char* text, std::uint64_t eight_times_c) {
     constexpr std::uint64_t low_bits = 0x7f7f'7f7f'7f7f'7f7f;
     std::uint64_t bytes = 0;
@@ -57,7 +57,7 @@ std::uint64_t places_of_8(const char* text, std::uint64_t eight_times_c) {
 }
 static_assert(std::endian::native == std::endian::little);
 
-/// Returns the bits of `asked` at whose places `element` matches `text`: bit i stands for text[i], i < 64.
+/// Returns a mask: bit i, i < 64, is set if it is set in `asked` and `element` matches text[i].
 std::uint64_t places_of(const GlobElement& element, std::string_view text, std::uint64_t asked) {
     std::uint64_t places = 0;
     if (element.kind == GlobElement::Kind::any) return asked;
@@ -74,7 +74,7 @@ std::uint64_t places_of(const GlobElement& element, std::string_view text, std::
     return places;
 }
 
-/// Returns the first place in `text` where `piece` matches; `none` if there is none.
+/// Returns the first offset in `text` at which `piece` matches; `none` if there is none.
 std::size_t find(std::string_view text, const Piece& piece) {
     if (piece.length > text.size()) return none;
     if (piece.is_literal) {

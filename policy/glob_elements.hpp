@@ -12,7 +12,7 @@ struct GlobElement {
         literal,  ///< one given byte
         any,      ///< `?`: one byte
         set,      ///< `[abc]`, `[!abc]`: one byte of a set
-        run,      ///< `*`: any bytes
+        run,      ///< `*`: any number of bytes
     };
     Kind kind;
     std::string_view text;  ///< the element as the pattern has it

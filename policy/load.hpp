@@ -31,10 +31,10 @@ Loaded read_policy_file(const std::string& path);
 /// List of `NAME=value`, as in `environ`. Entries that do not begin with FP32_MATMUL_ are skipped.
 using Environment = std::vector<std::string_view>;
 
-/// Place and owner of the site's policy, which holds for all users of a machine.
+/// Path and required owner of the site's policy, which is for all users of a machine.
 struct LoadOptions {
     std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; none if empty or absent
-    bool elevated = false;  ///< setuid and similar programs: nothing is read or reported
+    bool elevated = false;  ///< true in setuid and similar programs: nothing is read or reported
     uid_t site_owner = 0;   ///< required owner and only writer of the site's policy: root
 };
 

@@ -32,7 +32,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-/// Returns the candidate that names the same precision as `name`: for `highest`, `fp32` among the floors.
+/// Returns the candidate that names the same precision as `name`, for example the floor `fp32` for `highest`.
 std::optional<std::string_view> same_precision(std::string_view name,
                                                const std::vector<std::string_view>& candidates) {
     const auto precision = parse_word(precision_words, name);
@@ -48,7 +48,7 @@ bool ends_in_name(std::string_view path, std::string_view extension) {
     return !path.empty() && path.back() != '/';
 }
 
-/// Returns plain_text() of at most `longest` bytes of `text`, cut between characters; `…` marks a cut.
+/// Returns plain_text() of `text`. A text longer than `longest` bytes is truncated after a character, and gets a `…`.
 std::string printable_to(std::string_view text, std::size_t longest) {
     const bool cut = text.size() > longest;
     if (cut) {

@@ -20,7 +20,7 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-/// A rule's `when` or `unless` table. All keys must hold: a key holds if an entry of its list does, or it has none.
+/// A rule's `when` or `unless` table. All keys must hold: a key holds if its list is empty or has a matching entry.
 struct Conditions {
     std::vector<std::string> function, caller, executable, command, host, scope;  ///< globs, one of which must match
     std::vector<Device> device;
@@ -29,8 +29,7 @@ struct Conditions {
     std::vector<Range> m, n, k, batch, min_dim, max_dim, flops;
 
     bool empty() const;
-    /// Returns true if a condition depends on the sizes of a call. Decisions cannot then be cached by call site
-    /// alone.
+    /// Returns true if a condition depends on a call's sizes: then decisions cannot be cached by call site alone.
     bool looks_at_sizes() const;
 
     bool operator==(const Conditions&) const = default;

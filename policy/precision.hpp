@@ -69,7 +69,7 @@ std::string_view to_string(CpuMode mode);
 std::string_view to_string(Tf32Rounding rounding);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
-/// Returns the end of a sentence, after "because"; empty for a reason that only a newer version has.
+/// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.
 std::string_view because(Reason reason);
 
 }  // namespace fp32shim::policy

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view digits = "0123456789";
 constexpr std::string_view operator_characters = "<>=";
 
-/// Parses digits, without sign or spaces; nullopt if the number does not fit.
+/// Parses decimal digits; nullopt if there is a sign, a space or another character, or if the number exceeds 64 bits.
 std::optional<std::uint64_t> parse_whole(std::string_view text) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

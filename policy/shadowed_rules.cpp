@@ -100,7 +100,7 @@ std::vector<GlobElement> elements_of(std::string_view glob) {
     return elements;
 }
 
-/// Returns true if an element matches every byte that another one matches.
+/// Returns true if `broad` matches every byte that `narrow` matches.
 bool element_covers(const GlobElement& broad, const GlobElement& narrow) {
     using Kind = GlobElement::Kind;
     if (narrow.kind == Kind::run) return false;

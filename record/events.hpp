@@ -19,15 +19,15 @@ namespace fp32shim::record {
 /// Version of the log's format. It grows when a key is removed or changes its meaning, not with new keys or codes.
 inline constexpr int log_schema = 1;
 
-/// Longest line in bytes, its line feed included. A line feed that DecisionLog may put before it makes it 4096:
-/// PIPE_BUF, up to which the kernel does not divide a write to a pipe.
+/// Longest line in bytes, its line feed included. A line with the line feed that DecisionLog may put before it has at
+/// most 4096 bytes: PIPE_BUF, up to which a write to a pipe is atomic.
 inline constexpr std::size_t line_limit = 4095;
 
 /// Ways in which a product was executed.
 enum class How : std::uint8_t {
     forward,         ///< by the function that the program called, with its arguments
     round_operands,  ///< by the function that was called, on rounded copies of the operands
-    one_by_one,      ///< a batch, one product after the other, because no library has that batch function
+    one_by_one,      ///< a batch, by single products, because no library has the batch function that was called
     compute_type,    ///< cuBLAS: the same product, with another compute type
     math_mode,       ///< cuBLAS: the same function, the handle's math mode changed around the call
 };
@@ -83,11 +83,11 @@ std::string_view to_string(ErrorCode code);
 struct ErrorEvent {
     ErrorCode code = ErrorCode::bad_setting;
     std::string_view detail;
-    std::int64_t dropped = -1;  ///< number of lost lines; -1: the error is another one
+    std::int64_t dropped = -1;  ///< number of lost lines; -1 with any other code
 };
 
-/// Write one JSON object and a line feed to `out`. Each returns the size of both, at most line_limit; 0: `out` is too
-/// small, which line_limit bytes never are. Long values are cut (docs/log-format.md, "Cut values"). Thread-safe,
+/// Write one JSON object and a line feed to `out`, and return their size, at most line_limit; 0: `out` is too small.
+/// line_limit bytes always suffice. Long values are truncated (docs/log-format.md, "Cut values"). Thread-safe,
 /// allocate nothing.
 std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
                          std::span<char> out);

@@ -22,7 +22,7 @@ struct ExpandedPath {
     char placeholder = 0;  ///< the unknown letter; 0: the `%` was the last character
 };
 
-/// Size of the longest path that the kernel takes, with its NUL. A buffer for expand_path() needs as much.
+/// Size of the longest path that the kernel accepts, with its NUL. expand_path() needs a buffer of this size.
 inline constexpr std::size_t path_capacity = 4096;
 
 /// Returns `name` as an absolute path, since daemons change their directory before they fork. A `%` of the current

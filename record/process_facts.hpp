@@ -13,7 +13,7 @@ namespace fp32shim::record {
 /// unknown.
 struct ProcessFacts {
     std::int32_t pid = 0;
-    std::int32_t forked_from = 0;  ///< id of the ancestor whose log a forked child goes on with; 0: not forked
+    std::int32_t forked_from = 0;  ///< id of the ancestor whose log a forked child continues; 0: not forked
     std::string host;              ///< uname's node name
     std::string job_id;            ///< id that the batch system gave the job
     std::string job_id_from;       ///< variable that has the job id: `SLURM_JOB_ID`
@@ -22,14 +22,14 @@ struct ProcessFacts {
     std::string executable;        ///< path of the program, from /proc/self/exe
     std::string command;           ///< the whole argument line, joined by single spaces
     std::int64_t start_ns = 0;     ///< when the facts were gathered: nanoseconds since 1970, UTC
-    std::uint64_t run = 0;         ///< random number of the `fp32shim run` that it belongs to; 0: none that recorded
-    std::uint16_t pins = 0;        ///< bits of the variables of all_pins that its environment has; 0: unknown
+    std::uint64_t run = 0;         ///< random number of the process's `fp32shim run`; 0: no run that records
+    std::uint16_t pins = 0;        ///< bits of the variables of all_pins that are in the environment; 0: unknown
 };
 
-/// Bits of the variables of all_pins, which keep products past the shim at float32; pins_known: they were looked for.
+/// Bits of ProcessFacts::pins: one for each variable of all_pins, and pins_known if the environment was searched.
 inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
                                pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256;
-/// Environment variable that `fp32shim run --pin` sets, to keep products at float32 that bypass the shim.
+/// Environment variable that `fp32shim run --pin` sets, to keep products that bypass the shim at float32.
 struct Pin {
     std::uint16_t bit;
     std::string_view entry;  ///< `NAME=value`

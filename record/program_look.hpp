@@ -10,7 +10,7 @@
 
 namespace fp32shim::record {
 
-/// Result of look_at_program(): if and how a program starts, and if it has the shim in it then.
+/// Result of look_at_program(): if and how a program starts, and if the shim is then loaded.
 struct ProgramLook {
     WhyUnseen why = WhyUnseen::seen;
     bool can_start = false;             ///< there is an executable file and, for a script, its interpreter
@@ -20,9 +20,9 @@ struct ProgramLook {
 /// Number of bytes at a file's begin by which the kernel tells how to start it.
 inline constexpr std::size_t program_head_size = 256;
 
-/// Judges if the program at `path` would have the shim in it, following `#!` lines as the kernel does. A file that
-/// cannot be started counts as `seen`. `interpreter`: buffer for ProgramLook::interpreter. Raw system calls and
-/// little stack; allocates nothing, leaves errno alone: safe in signal handlers and after vfork.
+/// Judges if the program at `path` would load the shim, following `#!` lines as the kernel does. A file that cannot
+/// be started counts as `seen`. `interpreter`: buffer for ProgramLook::interpreter. Raw system calls and little
+/// stack; allocates nothing, leaves errno alone: safe in signal handlers and after vfork.
 ProgramLook look_at_program(const char* path, std::span<char, program_head_size> interpreter);
 
 }  // namespace fp32shim::record

@@ -16,7 +16,7 @@ class OwnDescriptor {
     int keep(int descriptor);
 
     int number() const { return number_.load(std::memory_order_relaxed); }
-    /// Gives up the descriptor: returns its number, and keeps -1.
+    /// Gives up ownership: returns the descriptor's number, and stores -1 instead.
     int take() { return number_.exchange(-1, std::memory_order_relaxed); }
     /// Returns true if `descriptor` is open, and is of the file that was kept.
     bool is_ours(int descriptor) const;

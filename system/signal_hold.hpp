@@ -25,7 +25,7 @@ class SignalHold {
     /// handler.
     static constexpr SignalSet by_faults = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) |
                                            signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
-    /// All signals but by_faults: for sections that a signal handler which calls BLAS must not enter twice.
+    /// All signals but by_faults: for sections that a signal handler which calls BLAS must not reenter.
     static constexpr SignalSet all = ~by_faults;
 
     explicit SignalHold(SignalSet held) {
@@ -36,7 +36,7 @@ class SignalHold {
     SignalHold(const SignalHold&) = delete;
     SignalHold& operator=(const SignalHold&) = delete;
 
-    /// Removes a held signal that the shim's write has caused. One that was pending before stays the program's.
+    /// Consumes a pending signal that the shim's write has caused. A signal that was pending before stays pending.
     void take_back(int number) const {
         const SignalSet wanted = signal_bit(number);
         if (pending_before_ & wanted) return;

@@ -23,7 +23,7 @@ class Pieces {
         if (!text.empty() && count_ < std::size(parts_)) parts_[count_++] = part(text);
     }
 
-    /// Adds `text`, with \xNN for bytes of characters that are not plain; after too many of those, `…` ends the line.
+    /// Adds `text`, with \xNN for bytes of characters that are not plain. After too many escapes, `…` ends the line.
     void add_escaped(std::string_view text) {
         for (std::size_t escapes = 0; !text.empty(); ++escapes) {
             const std::size_t plain = plain_length(text);

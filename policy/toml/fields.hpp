@@ -54,7 +54,7 @@ auto read_word(const Entry& entry, const auto& words, Report& report) {
     return read_word(entry, entry.value, words, report);
 }
 
-/// Assigns a value that was read. `target` keeps its own if reading failed (nullopt).
+/// Assigns a value that was read. If reading failed (nullopt), `target` keeps its value.
 template <class Target, class T>
 void take(Target& target, std::optional<T> value) {
     if (value) target = *std::move(value);

@@ -66,7 +66,7 @@ class Scanner {
                 static_cast<int>(1 + std::count_if(line.begin(), line.end(), starts_character))};
     }
 
-    /// Moves past a string. If a character beyond ASCII follows a backslash and whitespace, stops at it: false.
+    /// Moves past a string. Stops, and returns false, at a character beyond ASCII after a backslash and whitespace.
     bool skip_string() {
         const char quote = text_[at_];
         const bool is_multiline = text_.substr(at_, 3) == std::string(3, quote);
@@ -86,7 +86,7 @@ class Scanner {
         return true;
     }
 
-    /// Returns true if ASCII or nothing follows a backslash and whitespace. If not, moves to what follows.
+    /// Returns false, and moves to the character, if one beyond ASCII follows this backslash and any whitespace.
     bool ascii_follows_whitespace() {
         const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", at_ + 1);
         if (next == std::string_view::npos || is_ascii(text_[next])) return true;

@@ -35,8 +35,8 @@ ClockPoint read_clocks();
 /// Returns the counter's rate between two points, in ticks per second; 0: they are less than a microsecond apart.
 std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to);
 
-/// Returns the counter's rate in ticks per second. On aarch64 the processor tells it; else it is measured from
-/// `since` to now, exact to some 50 ns in that time, which it extends to 20 microseconds by waiting. If the clock
+/// Returns the counter's rate in ticks per second. On aarch64 the processor reports it. Elsewhere it is measured from
+/// `since` to now, with an error of some 50 ns, after a wait until `since` is 20 microseconds ago. If the clock
 /// cannot be read, returns a guess, and says so in one line on stderr.
 std::uint64_t measure_ticks_per_second(const ClockPoint& since);
 

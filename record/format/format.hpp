@@ -54,24 +54,24 @@ enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, 
 
 struct SegmentHeader {
     std::uint32_t kind;      ///< SegmentKind; stored last, and never changed after that
-    std::uint32_t slot;      ///< counters, ring, events: number of the slot, a thread's place in the file
+    std::uint32_t slot;      ///< counters, ring, events: number of the slot, a thread's part of the file
     std::uint32_t sequence;  ///< number, from 0, among the segments of this kind (and of this slot if it has one)
-    std::uint32_t count;     ///< events: number of events, from the first place on; ring: how often the ring was full
+    std::uint32_t count;     ///< events: number of events, from the first entry on; ring: how often the ring was full
     std::int32_t thread;     ///< id of the slot's thread: at present (counters, ring) or at the first event (events)
     std::uint32_t reserved0;
     std::uint64_t first_time;  ///< events: time of the segment's first event, in ticks
     std::uint64_t last_time;   ///< events: time of the segment's last event, in ticks
-    std::uint64_t dropped;     ///< ring: events of this slot that found no room in the file
+    std::uint64_t dropped;     ///< ring: events of this slot lost for lack of space in the file
     std::uint64_t reserved1[2];
 };
 static_assert(sizeof(SegmentHeader) == 64);
 
 // ---- strings ------------------------------------------------------------------------------------------------------
 
-/// The place of a text in the file; 0: no text.
+/// Identifies a text by its segment of strings and its offset there (make_string_id()); 0: no text.
 using StringId = std::uint32_t;
 inline constexpr std::size_t string_alignment = 16;
-/// Longest text in bytes. Longer ones are cut and end in `…`.
+/// Longest text in bytes. Longer texts are truncated and end in `…`.
 inline constexpr std::size_t string_limit = 2048;
 
 constexpr StringId make_string_id(std::uint32_t sequence, std::size_t offset) {
@@ -83,16 +83,16 @@ static_assert(segment_size / string_alignment == 1 << 12);
 
 // ---- rows ---------------------------------------------------------------------------------------------------------
 
-/// Number of bits of a row's number. Numbers run on from segment to segment: row 682 is the first of the second.
+/// Bits of a row's number. Numbers continue from segment to segment: row 682 is the first one of the second segment.
 inline constexpr std::uint32_t row_bits = 20;
 inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
-/// Row of an event that is no call: from here on the slot belongs to another thread, whose id is the duration.
+/// Row of an event that is no call: the slot's later events are of another thread, whose id is the event's duration.
 inline constexpr std::uint32_t thread_change = row_limit;
-/// The row that counts all calls for whose own row the file had no space.
+/// Row of all calls for which the file had no space for a row of their own.
 inline constexpr std::uint32_t overflow_row = 0;
 
 inline constexpr std::uint32_t row_is_folded = 1;    ///< m, n, k and batch are rounded up to powers of two
-inline constexpr std::uint32_t row_is_overflow = 2;  ///< the row is overflow_row, which says nothing about its calls
+inline constexpr std::uint32_t row_is_overflow = 2;  ///< the row is overflow_row; its other fields mean nothing
 
 inline constexpr std::uint8_t no_actual = 0xff;
 inline constexpr std::int32_t no_status = INT32_MIN;
@@ -137,8 +137,8 @@ static_assert(sizeof(RowRecord) == 96);
 
 // ---- counters -----------------------------------------------------------------------------------------------------
 
-/// Limit of the duration that a timed call gives to each untimed call before it, as a multiple of the mean of the
-/// other calls. So a call that was interrupted counts once.
+/// Limit of the duration assumed for untimed calls, which is that of the next timed call, as a multiple of the mean
+/// of all calls but the longest. So the time of an interruption is not multiplied.
 inline constexpr std::uint64_t outlier_factor = 8;
 
 /// Counters of the calls of one slot (thread) with one row (decision). `calls` is stored last: other fields may be a
@@ -179,7 +179,7 @@ constexpr std::uint64_t duration_of(const EventRecord& event) { return event.dur
 
 // ---- objects ------------------------------------------------------------------------------------------------------
 
-inline constexpr std::uint32_t object_is_bound_past = 1;  ///< the object calls a product without the shim
+inline constexpr std::uint32_t object_is_bound_past = 1;  ///< a product that the object calls bypasses the shim
 inline constexpr std::size_t build_id_limit = 20;
 /// Largest number of segments with objects. If they do not suffice, flag_objects_missed is set.
 inline constexpr std::uint32_t object_segment_limit = 8;
@@ -224,16 +224,16 @@ enum class Architecture : std::uint8_t { unknown, x86_64, aarch64 };
 
 /// Bits of Header::flags: things that went wrong, or had to be left out. A bit that is set stays set.
 inline constexpr std::uint32_t flag_file_full = 1;        ///< the file has reached its largest size
-inline constexpr std::uint32_t flag_io_error = 2;         ///< the kernel refused space or a write: Header::last_error
+inline constexpr std::uint32_t flag_io_error = 2;         ///< the kernel refused space or a write; see `last_error`
 inline constexpr std::uint32_t flag_rows_folded = 4;      ///< the file has rows with row_is_folded
 inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< calls are counted under overflow_row
 inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the file; it could not be reopened
-inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym returned a library's own function, past the shim
+inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym returned a library's own function, not the shim's
 inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objects are not in the file
-inline constexpr std::uint32_t flag_left = 128;           ///< after a reload, the process records elsewhere or not
+inline constexpr std::uint32_t flag_left = 128;           ///< the process left this file at a reload; see went_on_at
 inline constexpr std::uint32_t flag_children_only = 256;  ///< file of no process, only for programs without the shim
 
-/// Place of one text in the header.
+/// Offset and size of one text in the header.
 struct TextRange {
     std::uint32_t offset;  ///< bytes from the beginning of the header
     std::uint32_t size;
@@ -255,7 +255,7 @@ enum class Text : std::uint32_t {
 inline constexpr std::size_t text_count = static_cast<std::size_t>(Text::count_);
 
 enum class CommandKind : std::uint8_t { none, set_precision, reload };
-inline constexpr std::uint8_t no_precision = 0xf;  ///< in a command: back to that of environment and policy files
+inline constexpr std::uint8_t no_precision = 0xf;  ///< in a command: environment and policy files decide again
 
 /// A command of `fp32shim set` or `reload` in one word; 0: no command yet.
 ///
@@ -313,7 +313,7 @@ struct ChangeRecord {
     std::uint32_t reserved1[4];
 };
 static_assert(sizeof(ChangeRecord) == 64 && offsetof(ChangeRecord, has_settings) == 44);
-/// Number of changes that are kept. Change number i, from 0, is in place i % change_limit.
+/// Number of changes that are kept. Change number i, from 0, is at index i % change_limit.
 inline constexpr std::size_t change_limit = 256;
 
 // ---- children -----------------------------------------------------------------------------------------------------
@@ -323,8 +323,8 @@ inline constexpr std::size_t child_text_limit = 224;
 inline constexpr std::size_t child_limit = 40;
 inline constexpr std::uint32_t child_is_whole = 2;
 
-/// A program that ran without the shim, started by the process, or by one without a recording in the same `fp32shim
-/// run`. Starts that are equal, but for time and process, share one record.
+/// A program that ran without the shim, started by the process, or by a process of the same `fp32shim run` that has
+/// no recording. Starts that differ only in time and process share one record.
 struct ChildRecord {
     std::uint32_t state;       ///< 0 unused, 1 being written, child_is_whole; stored last
     std::uint32_t count;       ///< number of starts; 0: the kernel refused them all
@@ -333,7 +333,7 @@ struct ChildRecord {
     std::int32_t pid;          ///< process that first became the program by exec, or started it
     std::uint8_t why;          ///< record::WhyUnseen
     std::uint8_t detail_kind;  ///< ChildDetail
-    std::uint8_t path_size;    ///< bytes of the path in `text`; a path that begins with `…` was cut there
+    std::uint8_t path_size;    ///< bytes of the path in `text`; `…` at its start stands for a truncated beginning
     std::uint8_t detail_size;  ///< bytes of the detail, which follows the path in `text`
     char text[child_text_limit];
 };
@@ -373,10 +373,10 @@ struct Header {
     TextRange texts[text_count];
     std::uint8_t reserved2[48];
     // 256: written whenever the file grows
-    std::uint32_t next_segment;  ///< number of the first segment that no thread has taken yet
+    std::uint32_t next_segment;  ///< number of the first segment that no thread has reserved yet
     std::uint32_t flags;
     std::uint64_t ticks_per_second;  ///< measured, the more exactly the longer the process runs
-    std::uint64_t uncounted_calls;   ///< calls for which there was no room even under overflow_row
+    std::uint64_t uncounted_calls;   ///< calls that no counters had space for, not even those of overflow_row
     std::uint64_t uncounted_events;  ///< events of threads that got no ring, for want of space
     std::int32_t last_error;         ///< errno of the last refused space or write; 0: none
     std::uint32_t change_count;      ///< number of changes so far; the last change_limit are kept

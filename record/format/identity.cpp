@@ -14,7 +14,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// The path `/proc/FOLDER/NAME`, cut if it does not fit.
+/// The path `/proc/FOLDER/NAME`, truncated if it does not fit.
 class ProcPath {
   public:
     ProcPath(std::string_view folder, std::string_view name) {

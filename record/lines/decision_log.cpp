@@ -175,7 +175,7 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     return 0;
 }
 
-/// Counts a lost line (`error`: an errno), or reports earlier lost lines after one that was written (0).
+/// If `error` is an errno, counts a lost line. If it is 0, a line was written: reports the lines lost before it.
 void DecisionLog::settle(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);

@@ -18,7 +18,7 @@ class JsonLine {
 
     /// Writes a text, escaped; null for an empty one. `limit`: see LineWriter::escaped().
     JsonLine& string(std::string_view key, std::string_view value, std::size_t limit);
-    /// Writes a string that needs no escape and no cut; null for an empty one.
+    /// Writes a string that needs no escaping or truncation; null for an empty one.
     JsonLine& code(std::string_view key, std::string_view value);
     /// Writes the name of an enumeration's value; null for a value without one.
     template <class Enumeration>

@@ -60,8 +60,8 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.timed += more.timed;
 }
 
-/// Adds to `total` the calls since the last timed one, each as long as the mean of those that `total` has. In that
-/// mean the longest counts as at most outlier_factor times the mean of the rest.
+/// Adds an estimate for the calls that `total` lacks: each counts as the mean of the calls in `total`. In that mean,
+/// the longest call is limited to outlier_factor times the mean of the others.
 void complete_total(CounterRecord& counters) {
     const auto untimed = static_cast<double>(counters.untimed);
     const double known = static_cast<double>(counters.calls) - untimed;
@@ -78,8 +78,8 @@ std::uint64_t mean_duration(const CounterRecord& counters) {
     return counters.calls == 0 ? 0 : counters.total / counters.calls;
 }
 
-/// Counts the events at a segment's begin whose times rise. If writing was cut short, they are fewer than its header
-/// says: older ones follow.
+/// Counts the events at a segment's begin whose times rise. If writing was interrupted, older events follow, and the
+/// count in the header is too high.
 std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
@@ -136,8 +136,8 @@ std::string RecordingContents::read() {
     return {};
 }
 
-/// Reads the segments in an order that holds while the process runs: an entry refers only to entries published before
-/// it, so those that are referred to are looked for later.
+/// Reads the segments in an order that is safe while the process records: an entry refers only to entries published
+/// before it, so segments with references are read before those that they refer to.
 void RecordingContents::read_segments(const format::Header& header) {
     uncounted_calls = header.uncounted_calls;
     uncounted_events = header.uncounted_events;
@@ -186,7 +186,7 @@ std::string RecordingContents::text(const format::Header& header, Text which, st
     return {};
 }
 
-/// Reads a variable's name from the header. Leaves out a text that is no name, so that names can be shown unescaped.
+/// Reads a variable's name from the header. Replaces other texts by an empty one, since names are shown unescaped.
 std::string RecordingContents::variable_name(const format::Header& header, Text which, std::size_t header_bytes) {
     constexpr std::size_t longest = 64;
     std::string name = text(header, which, header_bytes);
@@ -320,7 +320,8 @@ void RecordingContents::read_counters(const SegmentIndex& index) {
     total_calls += uncounted_calls;
 }
 
-/// Adds counters of a segment, from entry `first` on, to those of the recording. Returns false if none was in use.
+/// Adds a piece of a segment's counters, from entry `first` on, to `counters`. `places[row]`: the row's index there
+/// plus 1; 0: none yet. Returns false if no entry of the piece was in use.
 bool RecordingContents::add_counters(const SegmentPlace& place, std::size_t first,
                                      std::vector<std::uint32_t>& places) {
     CounterRecord piece[counters_of_a_piece];
@@ -378,8 +379,8 @@ void RecordingContents::read_rings(const SegmentIndex& index) {
     }
 }
 
-/// Finds the whole entries of a ring, to which a running process goes on writing. Reads each piece twice: an entry of
-/// the first reading is whole at the second. Later, a higher count tells that the ring was begun anew.
+/// Finds the complete entries of a ring that a process may be writing. Each piece is read twice: an entry of the
+/// first reading is complete in the second. A ring that is overwritten later has a higher count.
 void RecordingContents::look_at_ring(const SegmentPlace& place, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     events.ring = place;
@@ -395,7 +396,7 @@ void RecordingContents::look_at_ring(const SegmentPlace& place, SlotEvents& even
     }
 }
 
-/// Sorts the segments of events of each slot, and leaves out of its ring the events that those have too.
+/// Sorts each slot's segments of events, and excludes from its ring the events that these segments also have.
 void RecordingContents::arrange_events(const SegmentIndex& index) {
     for (const SegmentPlace& place : index.events) events_of(place.slot).segments.push_back(place);
     for (auto& [number, events] : slot_events) {
@@ -431,8 +432,8 @@ void RecordingContents::keep_rising_segments(SlotEvents& events) {
     events.last_appended = whole == 0 ? before_last : newest->entries[whole - 1].time;
 }
 
-/// Leaves out events of a ring that the file also has in a segment. These are all of them, if none came after the
-/// ring was appended. They are the first ones, if the segment was cut short.
+/// Excludes from a ring the events that a segment of the file also has: all, if none came after the ring was copied;
+/// the first ones, if writing the copy was interrupted.
 void RecordingContents::leave_appended_out(SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
@@ -445,7 +446,7 @@ void RecordingContents::leave_appended_out(SlotEvents& events) {
     }
 }
 
-/// Counts the full rings of a slot that the file lacks: they were overwritten, or there was no space for them.
+/// Counts a slot's full rings of which the file has no copy: it was overwritten, or there was no space for it.
 void RecordingContents::count_missing(const SlotEvents& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())

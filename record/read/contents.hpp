@@ -26,13 +26,13 @@ class RecordingContents {
     RecordingContents(const RecordingContents&) = delete;
     RecordingContents& operator=(const RecordingContents&) = delete;
 
-    /// Reads facts, counters and changes, and finds all else. Returns an error if nothing can be read. Call once.
+    /// Reads facts, counters and changes, and locates the rest. Returns an error if nothing is readable. Call once.
     std::string read();
 
     /// Returns the loaded objects, which the first call reads.
     const RecordedObjects& objects();
-    /// Returns a row; nullptr if it is missing, which is a problem if calls are counted under it. Valid until the
-    /// next call of row().
+    /// Returns a row; nullptr if it is missing, which is noted as a problem if calls are counted under it. Valid
+    /// until the next call of row().
     const RecordedRow* row(std::uint32_t id);
     /// Returns the counters of a row; nullptr: it has no calls.
     const format::CounterRecord* counters_of(std::uint32_t row) const;

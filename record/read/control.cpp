@@ -29,7 +29,7 @@ constexpr std::string_view of_another_process = "belongs to another process";
 constexpr std::string_view left =
     "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";
 
-/// Says why `process` does not record into the file behind `descriptor`; empty if it does.
+/// Returns the reason why `process` does not record into the file behind `descriptor`; empty if it does.
 std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     format::Header header;
     if (pread(descriptor, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
@@ -44,7 +44,7 @@ std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
 }
 
-/// Returns the recording that a process writes. If it has mapped one that cannot be used, `why` is the reason.
+/// Returns the recording that a process writes; nullopt: none. `why`: reason if it has mapped only unusable ones.
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
     if (all_mapped.empty()) return std::nullopt;
@@ -83,7 +83,7 @@ class LiveHeader {
 
     const std::string& error() const { return error_; }
 
-    /// Reads the header's field at `offset`; zeros if the file was cut before its end.
+    /// Reads the header's field at `offset`; zeros if the file was truncated before the field's end.
     template <class T>
     T read(std::size_t offset) const {
         T value{};
@@ -189,7 +189,7 @@ std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, Comma
     return answers;
 }
 
-/// Says why this user may not inspect a process. `status`: stat's result for the process's folder in /proc.
+/// Returns the reason why this user may not inspect a process. `status`: stat's result for its folder in /proc.
 std::string why_not_looked_into(const struct stat& status) {
     if (geteuid() == 0 || geteuid() == status.st_uid)
         return " may not be looked into from here: it has rights that this command lacks, or is outside of its "

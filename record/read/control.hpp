@@ -35,9 +35,9 @@ struct FoundRecording {
 FoundRecording find_live_recording(std::int32_t pid);
 
 enum class CommandOutcome : std::uint8_t {
-    done,          ///< the command holds from the process's next product on
+    done,          ///< the command takes effect with the process's next product
     refused,       ///< the process could not obey: `message` is its reason
-    not_answered,  ///< the process made no product within the time; its next product will obey
+    not_answered,  ///< the process made no product in time; the command takes effect with the next one
     failed,        ///< the command was not sent
 };
 struct CommandAnswer {
@@ -47,7 +47,7 @@ struct CommandAnswer {
 
 /// Writes a command into the headers of processes' recordings, and waits until all have answered or `timeout` is
 /// over. Returns an answer for each. The command replaces one that a process has not answered yet. Without
-/// `precision`, that of environment and policy files holds again.
+/// `precision`, environment and policy files decide again.
 std::vector<CommandAnswer> send_set_precision(std::span<const LiveRecording> recordings,
                                               std::optional<policy::Precision> precision,
                                               std::chrono::milliseconds timeout);

@@ -45,7 +45,7 @@ class RecordingDecisions {
     struct CachedRow {
         bool is_used = false;
         RecordedRow row;
-        std::string texts[format::texts_of_a_row];  ///< texts that the views in `row` show
+        std::string texts[format::texts_of_a_row];  ///< texts that the string_views in `row` refer to
     };
 
     struct CachedText {

@@ -74,7 +74,7 @@ bool EventCursor::load() {
     return true;
 }
 
-/// Keeps the loaded events whose times rise; older ones follow where writing was cut short, or a ring went round.
+/// Drops the loaded events from the first one whose time does not rise: it is left from an earlier use of its entry.
 void EventCursor::keep_rising() {
     std::size_t kept = 0;
     while (kept < loaded_.size() && goes_on(last_in_segment_, loaded_[kept]) && loaded_[kept].time <= latest_)
@@ -118,7 +118,7 @@ bool EventCursor::begin_ring() {
     return true;
 }
 
-/// Finds the segment into which the ring was copied since it was found: its sequence is the count that the ring had.
+/// Finds the segment that a full ring was copied into during reading: its sequence is the former count of the ring.
 void EventCursor::find_moved_ring() {
     std::uint32_t next_segment = 0;
     bytes_.read_into(offsetof(format::Header, next_segment), next_segment);

@@ -10,13 +10,13 @@
 
 namespace fp32shim::record {
 
-/// Places of one slot's events: the segments that were full rings, by rising sequence, then the ring in use.
+/// Locations of a slot's events: the segments with copies of full rings, by rising sequence, then the ring in use.
 struct SlotEvents {
     std::uint32_t slot = 0;
     std::vector<SegmentPlace> segments;
     std::optional<SegmentPlace> ring;  ///< the ring in use; its `count`: how often it was full before
     std::uint32_t ring_begin = 0;      ///< first entry of the ring that is not in `segments` as well
-    std::uint32_t ring_end = 0;        ///< place after the last whole entry of the ring
+    std::uint32_t ring_end = 0;        ///< index after the last whole entry of the ring
     std::uint64_t ring_last = 0;       ///< time of the last whole entry of the ring
     std::uint64_t last_appended = 0;   ///< time of the last event in `segments`
 

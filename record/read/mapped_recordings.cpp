@@ -67,8 +67,8 @@ std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
     return found;
 }
 
-/// Returns true if `mapped` is a mapping of the file. On btrfs and overlayfs, stat names another device than maps: a
-/// file with another device is mapped here, and compared by its line in maps.
+/// Returns true if `mapped` is a mapping of the file. On btrfs and overlayfs, stat and /proc/PID/maps name different
+/// devices: a file with another device is mapped here, and compared by its line in /proc/self/maps.
 bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     struct stat status {};
     if (file.descriptor() < 0 || fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return false;

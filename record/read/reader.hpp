@@ -85,12 +85,12 @@ struct RecordedCounters {
     std::uint64_t timed_calls = 0;
 };
 
-/// A slot: the place of a thread in the file. Once the thread has ended, a later one goes on in its slot.
+/// A slot: the part of the file for one thread at a time. Once the thread has ended, a later thread uses its slot.
 struct RecordedSlot {
     std::uint32_t slot = 0;         ///< number of the slot, below format::segment_limit
     std::int32_t thread = 0;        ///< id of the last thread that had the slot
     std::uint64_t dropped = 0;      ///< number of events that found no space in the file
-    std::uint64_t overwritten = 0;  ///< number of oldest events that gave way to newer ones
+    std::uint64_t overwritten = 0;  ///< number of oldest events that newer ones overwrote
 };
 
 /// One call, as the level `calls` records it.
@@ -143,9 +143,9 @@ struct RecordedObjects {
     bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, past the shim
 };
 
-/// A program that the process, or one of the same `fp32shim run` without a recording, started without the shim.
+/// A program started without the shim by the process, or by one of the same `fp32shim run` that has no recording.
 struct RecordedChild {
-    std::string path;         ///< path that was started; begins with `…` if its begin was cut off
+    std::string path;         ///< path that was started; `…` at its start stands for a truncated beginning
     std::string folder;       ///< current folder at the start, for a relative path; empty: not known
     std::string interpreter;  ///< interpreter of a script; empty: no script
     WhyUnseen why = WhyUnseen::seen;
@@ -189,7 +189,7 @@ class RecordingReader {
         std::string error;                        ///< message: finding, offset and remedy, without the file's name
     };
     /// Opens a file and reads facts, counters and changes. Of a newer format it reads the facts only, and notes a
-    /// problem; of a corrupt or cut file everything that is whole. It skips holes of the file.
+    /// problem. Of a corrupt or truncated file it reads all that is whole. Skips holes of the file.
     static Opened open(const std::string& path);
     /// Opens a recording by a descriptor that can be read from; takes over the descriptor, even on failure.
     static Opened open_descriptor(int descriptor);
@@ -255,7 +255,7 @@ class RecordingReader {
     const std::vector<RecordedSlot>& slots() const;
     /// Returns the newest changes of the process's settings, the oldest of them first.
     const std::vector<RecordedChange>& changes() const;
-    /// Returns the number of older changes that are gone: a recording has room for format::change_limit.
+    /// Returns the number of older changes that were overwritten: a recording keeps format::change_limit.
     std::uint32_t lost_changes() const;
     const RecordedObjects& objects() const;
     /// Returns the programs that were started without the shim.
@@ -274,9 +274,9 @@ class RecordingReader {
     /// Returns an upper bound of the number of events, from segment headers.
     std::uint64_t event_count() const;
 
-    /// Returns calls in the order of their return, of one `slot` or merged from all. Leaves out events with `ticks`
-    /// <= `after` of their slot: to follow a live recording, refresh() and go on after the last events seen (`after`
-    /// is indexed by slot; a slot beyond its end has 0). Reads 4 KiB per slot at a time.
+    /// Iterates over calls by the time of their return, of one `slot` or merged from all. Leaves out events with
+    /// `ticks` <= `after` of their slot: to follow a live recording, refresh() and go on after the last events seen
+    /// (`after` is indexed by slot; a slot beyond its end has 0). Reads 4 KiB per slot at a time.
     RecordedEvents events(std::optional<std::uint32_t> slot = std::nullopt,
                           const std::vector<std::uint64_t>& after = {});
     /// Function that visit_events() calls for each event of events(), until it returns false.

@@ -49,13 +49,13 @@ class RecordingBytes {
     std::string path_;
     dev_t device_ = 0;
     ino_t inode_ = 0;
-    char begin_[64] = {};  ///< first bytes of the file, to know it again: inodes are soon used again
+    char begin_[64] = {};  ///< first bytes of the file, to recognize it when reopened: inodes are reused
     bool has_holes_ = false;
     mutable bool is_lost_ = false;
     mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< last range without holes that next_data() found
 };
 
-/// Bytes of a piece of a file, kept so that neighbouring look-ups cost one read.
+/// Piece of a file, cached so that neighbouring look-ups cost one read.
 class RecordingWindow {
   public:
     static constexpr std::size_t size = 4096;
@@ -64,7 +64,7 @@ class RecordingWindow {
 
     /// Returns `wanted` bytes at `offset`, at most `size`; fewer at the file's end. Valid until the next call.
     std::string_view at(std::uint64_t offset, std::size_t wanted);
-    /// Drops the bytes that are kept, since the file may have changed.
+    /// Drops the cached bytes, since the file may have changed.
     void forget();
 
   private:
@@ -83,7 +83,7 @@ class ProblemList {
     std::vector<Problem> problems_;
 };
 
-/// Place of a segment, with the parts of its header that readers need.
+/// Offset of a segment, and the parts of its header that readers need.
 struct SegmentPlace {
     std::uint64_t offset = 0;
     std::uint64_t first_time = 0, last_time = 0;
@@ -91,7 +91,7 @@ struct SegmentPlace {
     std::uint32_t slot = 0, sequence = 0, count = 0;
     std::int32_t thread = 0;
 
-    /// Returns true if `header`, read from this place, is still the segment's: newer events may have overwritten it.
+    /// Returns true if `header`, read again at `offset`, is still this segment's: newer events may have replaced it.
     bool is_of(const format::SegmentHeader& header) const {
         return header.kind == static_cast<std::uint32_t>(kind) && header.slot == slot && header.sequence == sequence;
     }
@@ -103,11 +103,11 @@ struct SegmentIndex {
     std::uint32_t whole_count = 0;  ///< number of segments that lie wholly within the file
 };
 
-/// Reads the headers of all segments that `next_segment` and the size of the file allow. Leaves out, as problems,
-/// segments of unknown kinds or with slot numbers from format::segment_limit on.
+/// Reads the headers of all segments that `next_segment` and the size of the file allow. Skips segments of unknown
+/// kinds or with slot numbers from format::segment_limit on, and reports them as problems.
 SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems);
 
-/// Sorts by rising sequence. Of equal ones it keeps the first; the others become problems that call them `what`.
+/// Sorts by rising sequence. Of equal sequences, keeps the first, and reports the others as problems, named `what`.
 void sort_by_sequence(std::vector<SegmentPlace>& places, const char* what, ProblemList& problems);
 /// Returns the segment with the number `sequence`; nullptr: there is none. Precondition: `places` are sorted.
 const SegmentPlace* find_sequence(const std::vector<SegmentPlace>& places, std::uint32_t sequence);

@@ -24,7 +24,7 @@ struct PolicyFacts {
     std::optional<format::ReloadedSettings> settings{};  ///< settings after a reload; absent: not known
 };
 
-/// The part of a recording that takes commands, answers them, and notes changes; see Recording::changes().
+/// The part of a recording that receives commands, answers them, and notes changes; see Recording::changes().
 /// Thread-safe, but for start() and forget().
 class RecordingChanges {
   public:
@@ -32,7 +32,7 @@ class RecordingChanges {
 
     struct Command {
         format::CommandKind kind = format::CommandKind::none;
-        std::optional<policy::Precision> precision;  ///< new precision; absent: environment and files hold again
+        std::optional<policy::Precision> precision;  ///< new precision; absent: environment and files decide again
         std::uint64_t word = 0;                      ///< CommandWord, by which answer() names the command
     };
     /// Returns true if `header` has a command that no thread has taken yet. Costs two loads.
@@ -44,7 +44,7 @@ class RecordingChanges {
     /// does not know is answered here, and not returned.
     std::optional<Command> take_command();
     /// Tells `fp32shim set` or `reload` the result, and notes the change. `message`: one line for the user, empty if
-    /// the command is done. `policy`: the one after a reload.
+    /// the command is done. `policy`: the policy in force after a reload.
     void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
 
     /// Notes a change that the program made itself, through the C API.
@@ -54,7 +54,7 @@ class RecordingChanges {
     /// Notes settings that were asked for before this recording began.
     void note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
 
-    /// Begins the list of changes of a new file with settings from before. No other thread may know its header yet.
+    /// Begins a new file's list of changes with the settings already in force. No other thread may use the file yet.
     void start(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
     /// Forgets the last command that was taken, since it was in a header that is now replaced by a new one.
     void forget() { taken_.store(0, std::memory_order_relaxed); }

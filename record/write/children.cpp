@@ -115,7 +115,7 @@ int write_new_file(int descriptor, std::uint64_t run) {
     return header.error();
 }
 
-/// Gives the file `from` the name `to`, unless another has that name. Returns 0 or a negative errno.
+/// Gives the file `from` the name `to`, unless a file of that name exists. Returns 0 or a negative errno.
 long publish(int folder, const char* from, const char* to) {
     const long result =
         system::raw::syscall6(SYS_linkat, folder, system::raw::address(from), folder, system::raw::address(to), 0);

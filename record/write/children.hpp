@@ -24,7 +24,7 @@ enum class ChildEvent : std::uint8_t {
     failed,  ///< follows `starts`, if the kernel refused the start
 };
 
-/// Notes a child in a mapped header, which may be another process's. Without room the child is only counted.
+/// Notes a child in a mapped header, which may be another process's; without space there, only counts the child.
 void note_child(format::Header& header, const UnseenChild& child, ChildEvent event);
 
 /// The file for programs that processes without a recording start without the shim: a recording with nothing but a

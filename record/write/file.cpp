@@ -34,8 +34,8 @@ std::uint32_t space_unit() {
     return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(getauxval(AT_PAGESZ)), least_space, segment_size);
 }
 
-/// Returns the number of a file's segments from which on none is used for events: an eighth, 1 to 64 MiB, is kept for
-/// counters, rows and rings; of a small file, half.
+/// Returns the number of the first segment that append_events() must not use. An eighth of the file (1 to 64 MiB), or
+/// half of a small file, is reserved for counters, rows and rings.
 constexpr std::uint32_t events_limit(std::uint32_t segments) {
     constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
@@ -263,7 +263,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
     return Appended::no_room;
 }
 
-/// Reserves the next number of a segment below `limit`. Returns 0, and sets `error` to 0, if there is none left.
+/// Reserves the next segment number below `limit`. If there is none left, returns 0 and sets `error` to 0.
 std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
@@ -286,8 +286,8 @@ int RecordingFile::allocate(std::uint64_t offset, std::uint64_t size) const {
     return allocate_space(descriptor_.number(), offset, size);
 }
 
-/// Writes a segment of events from front to back. If the process is killed meanwhile, the events that are there are
-/// whole, and the ring still has all. If the disk refuses, the segment is emptied again, for another use.
+/// Writes a segment of events from front to back. If the process is killed meanwhile, the events in the file are
+/// whole, and the ring still has all. If a write fails, the segment's header is zeroed again, for another use.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();
@@ -326,8 +326,8 @@ void RecordingFile::remember(std::uint32_t number) {
     if (const system::HeldLock held(queue_lock_); held) queue_[queue_end_++ % limits_.segments] = number;
 }
 
-/// Returns true if the descriptor is still this file's. If the program closed it, opens the file again, once per
-/// process, if it still has its name.
+/// Returns true if the descriptor still refers to this file. If the program closed it, reopens the file by its path,
+/// at most once per process.
 bool RecordingFile::has_descriptor() {
     if (descriptor_.is_ours()) return true;
     if (descriptor_.number() >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {

@@ -50,8 +50,8 @@ class RecordingFile {
     int create(std::string_view path, const Limits& limits, std::size_t text_size, format::Header*& header);
     /// Undoes create(): removes the file.
     void discard();
-    /// Makes `filled` the header of the file in use. If there was another, `filled` moves to the address of that one,
-    /// so that threads may go on reading there.
+    /// Makes `filled` the header of the file in use. If there already was a header, `filled` moves to its address, so
+    /// that threads may go on reading there.
     void install(format::Header* filled);
     /// Replaces the header by private zeros, in a forked child that could not make a file.
     void abandon();
@@ -61,7 +61,7 @@ class RecordingFile {
     std::string_view path() const { return path_; }
     /// Sets a bit of Header::flags.
     void set_flag(std::uint32_t flag) { std::atomic_ref(header()->flags).fetch_or(flag, std::memory_order_relaxed); }
-    /// Returns the time a second from now, in ticks: after space was refused, none is asked for until then.
+    /// Returns the time a second from now, in ticks. After space was refused, no more is requested before that time.
     std::uint64_t in_a_second() const {
         return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
     }
@@ -75,12 +75,12 @@ class RecordingFile {
 
     enum class Space : std::uint8_t {
         whole,      ///< disk space for all of the segment
-        as_needed,  ///< disk space for its beginning, if it is one of the file's first: most recordings are small
+        as_needed,  ///< like `whole`; of the file's first segments only the beginning: most recordings are small
     };
-    /// Maps a new segment of zeros. Without disk space, returns no address, and says so on stderr once per process.
+    /// Maps a new segment of zeros. Without disk space, `address` is null; one line on stderr per process says so.
     Segment map_new_segment(Space space);
-    /// Gets disk space for at least the first `size` bytes of a segment. `room`: its bytes that have space, which
-    /// grow. Without space, returns false, and says so on stderr once per process. For one thread at a time.
+    /// Gets disk space for at least the first `size` bytes of a segment. Updates `room`, the bytes that have space.
+    /// Without space, returns false, and says so on stderr once per process. For one thread at a time.
     bool grow(std::uint32_t number, std::uint32_t size, std::uint32_t& room);
 
     enum class Appended : std::uint8_t {

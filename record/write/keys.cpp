@@ -12,7 +12,7 @@ namespace fp32shim::record {
 void KnownKeys::add(std::uint64_t key, CountersNumber counters) {
     if (2 * (std::size_t{used_} + 1) > capacity()) grow();
     if (entries_ == nullptr) return;
-    // Some places stay free, since they end the search for a key that is not there.
+    // Some entries stay free, since they end the search for a key that is not there.
     if (4 * (std::size_t{used_} + 1) > 3 * capacity()) forget_all();
     free_place(key) = {key, counters};
     ++used_;
@@ -30,7 +30,7 @@ KnownKeys::Entry& KnownKeys::free_place(std::uint64_t key) {
     return entries_[place];
 }
 
-/// Doubles the table, unless the kernel has no pages or the table has its largest size.
+/// Doubles the table, unless the kernel refuses memory or the table has its largest size.
 void KnownKeys::grow() {
     Entry* const before = entries_;
     const std::size_t capacity_before = capacity();

@@ -9,15 +9,15 @@ namespace fp32shim::record {
 
 /// The state of private pages in a forked child.
 enum class InChild : unsigned char {
-    nothing,  ///< they are not mapped there
-    zeros,    ///< they are mapped and empty; needs Linux 4.14
+    nothing,  ///< the child has no such pages
+    zeros,    ///< the child has zeroed pages; needs Linux 4.14
 };
 
 /// Returns zeroed pages, or nullptr. Leaves errno alone.
 void* map_private_pages(std::size_t size, InChild in_child);
 void unmap_pages(void* pages, std::size_t size);
 
-/// Private memory whose pieces are never freed. Thread-safe, lock-free.
+/// Allocates memory that is never freed, and that forked children do not inherit. Thread-safe, lock-free.
 class PrivateArena {
   public:
     /// Returns zeroed memory, aligned to 16 bytes; nullptr: the kernel has none. Precondition: size <= 1024.

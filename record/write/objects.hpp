@@ -29,7 +29,7 @@ class RecordingObjects {
     RecordingObjects(RecordingFile& file, RecordingRows& rows, const std::string& program)
         : file_(file), rows_(rows), program_(program) {}
 
-    /// Adds the loaded files one after the other. While a walk lives, signals and other threads' walks wait.
+    /// Adds the loaded files one after the other. While a Walk exists, signals are blocked and other walks wait.
     class Walk {
       public:
         explicit Walk(RecordingObjects& objects) : objects_(objects), held_(objects.lock_) {}
@@ -39,7 +39,7 @@ class RecordingObjects {
       private:
         RecordingObjects& objects_;
         const system::HeldLock held_;
-        std::uint32_t next_ = 0;  // the likely place of the next file: files come in the order of the last walk
+        std::uint32_t next_ = 0;  // the likely index of the next file: files come in the order of the last walk
     };
     void note(const LoadedFile& file) { Walk(*this).add(file); }
 

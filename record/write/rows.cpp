@@ -37,12 +37,12 @@ struct RecordingRows::RowNode {
     bool is(const RowContent& other) const { return std::memcmp(&record->content, &other, sizeof other) == 0; }
 };
 
-/// A segment of strings that is being filled with texts.
+/// The segment of strings to which new texts are appended, and how far it is filled.
 struct RecordingRows::StringsFill {
     char* segment;
     std::uint32_t number;
     std::uint32_t sequence;
-    std::atomic<std::uint32_t> used;  ///< bytes that are taken
+    std::atomic<std::uint32_t> used;  ///< bytes in use
     std::atomic<std::uint32_t> room;  ///< bytes that have disk space
 };
 
@@ -175,7 +175,7 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowContent& content) 
     return kept;
 }
 
-/// Returns the segment for a new row, with disk space for the row; nullptr: there is none now.
+/// Returns the segment for a new row, with disk space for the row; nullptr: there is no space now.
 format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     const std::uint32_t sequence = row / format::RowSegment::capacity;
     format::RowSegment* segment = segments_[sequence].load(std::memory_order_acquire);
@@ -207,7 +207,7 @@ format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     return segment;
 }
 
-/// Gets disk space for the first `size` bytes of a segment. Returns false if there is none now.
+/// Gets disk space for the first `size` bytes of a segment. Returns false if there is no space now.
 bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
     if (!may_grow()) return false;
     const system::HeldLock held(growth_);
@@ -247,7 +247,7 @@ bool RecordingRows::intern(std::string_view text, StringId& id) {
     return true;
 }
 
-/// Interns the beginning of a long text. A function of its own, since few calls need this much stack.
+/// Interns the beginning of a long text. A separate function, since few calls need this much stack.
 [[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id) {
     char buffer[format::string_limit];
     return intern(limited(text, buffer), id);

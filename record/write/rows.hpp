@@ -29,13 +29,13 @@ class RecordingRows {
     struct Found {
         std::uint32_t row = format::overflow_row;
         bool is_final = true;  ///< false: there was no space for the row now, but there may be later
-        bool is_new = false;   ///< true: this call has made the row
+        bool is_new = false;   ///< true: this call has added the row
     };
-    /// Returns the row of a decision, which is made if need be. Near the row limit, sizes of new rows are rounded up
-    /// to powers of two; at the limit every new decision gets the overflow row. Thread-safe.
+    /// Returns the row of a decision, adding it if need be. Near the row limit, sizes of new rows are rounded up to
+    /// powers of two; at the limit every new decision gets the overflow row. Thread-safe.
     Found row_of(const DecisionEvent& decision);
 
-    /// Returns the id of a text, which is added if need be; 0: it is empty, or there is no room. Thread-safe.
+    /// Returns the id of a text, adding the text if need be; 0: it is empty, or there is no space. Thread-safe.
     format::StringId string_id(std::string_view text);
 
   private:

@@ -31,7 +31,7 @@ class alignas(64) ThreadWriter {
         const CountersNumber number = keys_.find(key);
         return number == KnownKeys::none ? nullptr : &counters(number);
     }
-    /// Returns the counters of a row, which are made if need be; overflow_counters: there is no room for them.
+    /// Returns a row's counters, assigning unused ones if need be; overflow_counters: there is no space for them.
     CountersNumber counters_of_row(RecordingFile& file, std::uint32_t row);
 
     [[gnu::always_inline]] bool has_place_for_event() const { return next_event_ != events_end_; }
@@ -52,11 +52,11 @@ class alignas(64) ThreadWriter {
         ++next_event_;
     }
 
-    /// Gives a zeroed writer the slot `slot`. `first`: segment for its counters, the overflow row's to begin with.
+    /// Gives a zeroed writer the slot `slot`. `first`: segment for its counters; entry 0 is the overflow row's.
     void begin_slot(RecordingFile& file, std::uint32_t slot, const RecordingFile::Segment& first);
     /// Makes a segment for the ring of events. Returns false if there is no space.
     bool make_ring(RecordingFile& file);
-    /// Copies the full ring into a segment of the file, and begins it anew. Returns false if there is no space.
+    /// Copies the full ring into a segment of the file, and empties the ring. Returns false if there is no space.
     bool append_ring(RecordingFile& file);
 
     CountersNumber find_by_row(std::uint32_t row) const;

@@ -45,7 +45,7 @@ system::IoError describe_error(int error, std::int64_t group) {
 
 using HeaderTexts = std::array<std::string_view, format::text_count>;
 
-/// Returns the texts of a header, cut so that together they fit.
+/// Returns the texts of a header, truncated so that together they fit.
 HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
     static constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
     static_assert((format::text_count - 2) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
@@ -292,7 +292,7 @@ void Recording::detach(ThreadWriter* writer) {
     }
 }
 
-/// Gives a writer that has a slot to the calling thread.
+/// Assigns a writer that has a slot to the calling thread.
 void Recording::change_thread(ThreadWriter& writer) {
     writer.is_busy_.store(false, std::memory_order_relaxed);
     const std::int32_t thread = system::raw::gettid();
@@ -348,7 +348,7 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     if (with_event) add_event(writer, counters, begin, end);
 }
 
-/// Counts a product of a signal handler that interrupted count(): by another writer than the interrupted one.
+/// Counts a product of a signal handler that interrupted count(), with a writer other than the interrupted one.
 void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
     ThreadWriter* writer = attach();
@@ -357,7 +357,7 @@ void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t beg
     detach(writer);
 }
 
-/// Makes a ring, or empties the full one into the file, for one more event. Returns false if there is no space.
+/// Makes space for one more event: makes a ring, or copies the full one into the file. Returns false on failure.
 bool Recording::find_room_for_events(ThreadWriter& writer) {
     if (ticks() < writer.retry_at_) return false;
     const bool is_new = writer.ring_ == nullptr;

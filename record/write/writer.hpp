@@ -70,7 +70,7 @@ inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
 /// Number of first calls of a row that are all timed, since they differ from later ones.
 inline constexpr std::uint64_t timed_at_first = 16;
-/// Limit of short calls: those that take less than 2 microseconds in the mean, so that 500,000 fit into a second.
+/// Rate that defines short calls: they take less than 2 microseconds in the mean, so that 500,000 fit into a second.
 inline constexpr std::uint64_t short_calls_per_second = 500'000;
 
 /// Returns the number of untimed calls before the next timed one, if `timed` calls were timed so far. It changes,
@@ -79,8 +79,8 @@ constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(timed * 0x9e3779b97f4a7c15U >> 58);
 }
 
-/// Divisor for the limit of a short call's time: below 2 µs / 8 = 250 ns, the clock's own steps and jitter are as
-/// large as the call.
+/// Divisor of a short call's limit: a timed call of up to 2 µs / 8 = 250 ns gives its full duration to untimed ones,
+/// since the clock's own steps and jitter are as large.
 inline constexpr std::uint64_t jitter_part = 8;
 
 /// An open recording. Threads may use it until the process ends. Forked children go on with it, each in a file of its
@@ -211,8 +211,8 @@ class Recording {
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
-/// Returns the longest duration that a timed call may give to untimed ones. It follows from the mean of all calls but
-/// the longest, so that one interruption does not count, but calls that become longer for good do.
+/// Returns the limit of the duration that untimed calls get from the next timed one. The mean of all calls but the
+/// longest determines it: one interruption does not count, but calls that become longer for good do.
 inline std::uint64_t Recording::longest_for_others(const format::CounterRecord& counters) const {
     const std::uint64_t known = counters.calls - counters.untimed;
     const std::uint64_t others = counters.total - counters.longest;
@@ -276,7 +276,7 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.is_busy_.store(false, std::memory_order_relaxed);
 }
 
-/// Returns the counters of a key; nullptr: it is not known, or a signal handler asks that interrupted a look-up.
+/// Returns the counters of a key; nullptr: unknown key, or call by a signal handler that interrupted a look-up.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (writer.is_busy_.load(std::memory_order_relaxed)) return nullptr;
     writer.is_busy_.store(true, std::memory_order_relaxed);
