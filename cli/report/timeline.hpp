@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/recordings/merged_calls.hpp"
@@ -12,7 +13,7 @@
 namespace fp32shim::cli {
 
 /// Returns the format that a row's calls ran at; `unknown` for calls without a decision.
-std::string format_of(const MergedRow& row);
+std::string_view format_of(const MergedRow& row);
 
 /// Calls over time, by the format that they ran at. All bins are equally wide, as narrow as it takes for at most
 /// `max_bins` of them to cover all events: the width doubles, and neighbours are joined, whenever that gets too few.
@@ -27,7 +28,7 @@ class Timeline {
     /// are nanoseconds since 1970; `place` is its format's.
     void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place);
     /// Returns the format's place in formats(), adding it if it is new.
-    std::size_t place_of(const std::string& format);
+    std::size_t place_of(std::string_view format);
 
     bool empty() const { return bins_.empty(); }
     /// Nanoseconds.
