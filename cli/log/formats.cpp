@@ -218,24 +218,21 @@ class CsvWriter : public LogWriter {
     void begin(std::span<const RecordingFacts* const>) override {
         std::string names;
         visit_common_fields("", {}, 0, 0, [&](std::string_view key, const FieldValue&) { names.append(key) += ','; });
-        put(names + csv_names(decision_columns()) + ',' + csv_names(count_columns()) + "\r\n");
+        put(names + csv_names(row_columns()) + "\r\n");
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
         begin_line("decision", facts, event.end_ns, event.thread);
         line_ += decisions_.of(facts, row,
                                [&](std::string& text) { append_csv(text, decision_columns(), to_merged_row(row)); });
-        for (const RowColumn& column : count_columns()) {
+        for (const RowColumn& column : row_columns().subspan(decision_columns().size())) {
             line_ += ',';
             if (column.name == "host_ns" && event.is_timed) FieldValue(event.duration_ns).append_csv(line_);
         }
         return put(line_ += "\r\n");
     }
     bool row(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedCounters& counters) override {
-        const MergedRow row = row_with_counters(recorded, counters);
         begin_line("row", facts, counters.last_ns);
-        append_csv(line_, decision_columns(), row);
-        line_ += ',';
-        append_csv(line_, count_columns(), row);
+        append_csv(line_, row_columns(), row_with_counters(recorded, counters));
         return put(line_ += "\r\n");
     }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/output/json.hpp"
 
@@ -58,6 +60,22 @@ struct Column {
     std::string_view name;
     FieldValue (*value)(const Row& row);
 };
+
+/// Returns the columns of all parts, one behind the other.
+template <class Row>
+std::vector<Column<Row>> joined(std::initializer_list<std::span<const Column<Row>>> parts) {
+    std::vector<Column<Row>> columns;
+    for (const std::span<const Column<Row>> part : parts) columns.insert(columns.end(), part.begin(), part.end());
+    return columns;
+}
+
+/// Returns a row as an object.
+template <class Row>
+Json json_of(std::span<const Column<Row>> columns, const Row& row) {
+    Json json;
+    for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).json();
+    return json;
+}
 
 /// Appends the fields of a row, with commas between them.
 template <class Row>

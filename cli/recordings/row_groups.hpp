@@ -35,23 +35,15 @@ struct SizeClass {
 
 SizeClass size_class_of(const MergedRow& row);
 
-/// Sum of the rows that share the keys of a grouping.
-struct RowGroup {
-    SharedText function;  ///< empty: all functions, or calls without a decision
+/// Sum of the rows that share the keys of a grouping. What those rows need not share is unknown, like the function;
+/// `actual` and `is_overflow` are keys too.
+struct RowGroup : MergedRow {
     SizeClass sizes;
-    SharedText requested, applied, actual, reason;
-    bool is_overflow = false;     ///< calls without a decision
-    bool is_refused = false;      ///< MergedRow::is_refused() of all its rows
     std::uint64_t decisions = 0;  ///< number of rows
-    double flops = 0;             ///< operations of all calls but `calls_without_flops`
-    std::uint64_t calls_without_flops = 0;
+    double work = 0;              ///< operations of all calls but `calls_without_work`
+    std::uint64_t calls_without_work = 0;
     double sum_of_log_sizes = 0;             ///< sum over rows of log of the geometric mean of m, n and k
-    std::uint64_t decisions_with_sizes = 0;  ///< number of rows in `sum_of_log_sizes`
-    record::RecordedCounters counters;
-    std::optional<std::uint64_t> median_ns;  ///< median duration, as MergedRow::median_ns
-
-    SharedText ran_at() const { return actual.empty() ? applied : actual; }
-    bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
+    std::uint64_t decisions_with_sizes = 0;  ///< number of rows in that sum
 };
 
 /// Groups `rows` and sorts the groups.

@@ -49,35 +49,26 @@ std::string moment_text(std::int64_t time_ns) {
     return text + " UTC";
 }
 
-/// Returns the flops of all calls of a row; 0 if they are not known.
-double work_of(const MergedRow& row) { return std::max(row.flops, 0.0) * static_cast<double>(row.counters.calls); }
-
-struct Sum {
-    std::uint64_t calls = 0, host_ns = 0, calls_without_work = 0;
+Json totals_json(const MergedCalls& calls) {
+    const Share total = calls.total();
     double work = 0;
-
-    void add(const MergedRow& row) {
-        calls += row.counters.calls;
-        host_ns += row.counters.total_ns;
-        work += work_of(row);
-        if (row.flops < 0) calls_without_work += row.counters.calls;
+    std::uint64_t calls_with_work = 0;
+    for (const MergedRow& row : calls.rows()) {
+        work += row.total_flops();
+        if (row.flops >= 0) calls_with_work += row.counters.calls;
     }
-    Json json() const {
-        return {{"calls", calls}, {"host_ns", host_ns}, {"work", work}, {"calls_without_work", calls_without_work}};
-    }
-};
-
-Sum sum_of(const MergedCalls& calls) {
-    Sum sum;
-    for (const MergedRow& row : calls.rows()) sum.add(row);
-    sum.calls_without_work += calls.total().calls - sum.calls;
-    sum.calls = calls.total().calls;
-    return sum;
+    return {{"calls", total.calls},
+            {"host_ns", total.host_ns},
+            {"work", work},
+            {"calls_without_work", total.calls - calls_with_work},
+            {"estimated", total.is_estimate},
+            {"recordings", calls.processes().size()},
+            {"decisions", calls.rows().size()}};
 }
 
 Json formats_json(const MergedCalls& calls) {
-    std::map<std::string, double> work;
-    for (const MergedRow& row : calls.rows()) work[format_of(row)] += work_of(row);
+    std::map<std::string_view, double> work;
+    for (const MergedRow& row : calls.rows()) work[format_of(row)] += row.total_flops();
     Json json = Json::array();
     for (const auto& [format, share] : calls.by_format()) {
         json.push_back({{"format", format},
@@ -356,10 +347,7 @@ Json page_data(const HtmlReport& report) {
     json["filtered"] = report.is_filtered;
     json["sort"] = report.order == RowOrder::calls ? "calls" : report.order == RowOrder::flops ? "work" : "host_ns";
     json["by"] = {{"function", report.grouping.by_function}, {"size", report.grouping.by_size_class}};
-    json["totals"] = sum_of(calls).json();
-    json["totals"]["estimated"] = calls.total().is_estimate;
-    json["totals"]["recordings"] = calls.processes().size();
-    json["totals"]["decisions"] = calls.rows().size();
+    json["totals"] = totals_json(calls);
     json["period"] = duration_json(calls);
     json["formats"] = formats_json(calls);
     json["warnings"] = json_of(warnings_about(calls, report.problems));

@@ -35,30 +35,17 @@ class Texts {
     std::vector<std::string> texts_;
 };
 
-struct PageColumn {
-    std::string name;
-    FieldValue (*value)(const MergedRow& row);
-};
-
-std::vector<PageColumn> page_columns() {
-    std::vector<PageColumn> columns;
-    const auto add = [&](std::span<const RowColumn> more) {
-        for (const RowColumn& column : more) {
-            if (column.name == "first" || column.name == "last") continue;
-            columns.push_back({std::string(column.name), column.value});
-        }
-    };
-    add(decision_columns());
-    add(count_columns());
-    columns.push_back(
-        {"format", [](const MergedRow& row) { return FieldValue(std::string_view(SharedText(format_of(row)))); }});
+std::vector<RowColumn> page_columns() {
+    std::vector<RowColumn> columns(row_columns().begin(), row_columns().end());
+    std::erase_if(columns, [](const RowColumn& column) { return column.name == "first" || column.name == "last"; });
+    columns.push_back({"format", [](const MergedRow& row) { return FieldValue(format_of(row)); }});
     columns.push_back(
         {"refused", [](const MergedRow& row) { return row.is_refused() ? FieldValue(1) : FieldValue(); }});
     return columns;
 }
 
 Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorten)(std::string_view)) {
-    const std::vector<PageColumn> columns = page_columns();
+    const std::vector<RowColumn> columns = page_columns();
     Texts texts;
     Json names = Json::array(), table = Json::array();
     std::vector<bool> is_text(columns.size());
@@ -81,18 +68,14 @@ Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorte
 }
 
 Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view)) {
+    const Json all = json_of(group_columns(), group);
     Json json;
-    for (const GroupColumn& column : group_columns()) {
-        const Json value = column.value(group).json();
-        if (column.name == "first" || column.name == "last" || value.is_null()) continue;
-        const std::string name(column.name);
-        if (value.is_string())
-            json[name] = shorten(value.get_ref<const std::string&>());
-        else
-            json[name] = value;
+    for (const auto& [name, value] : all.items()) {
+        if (name == "first" || name == "last" || value.is_null()) continue;
+        json[name] = value.is_string() ? Json(shorten(value.get_ref<const std::string&>())) : value;
     }
-    json["format"] = group.is_overflow || group.ran_at().empty() ? "unknown" : std::string_view(group.ran_at());
-    if (group.is_refused) json["refused"] = 1;
+    json["format"] = format_of(group);
+    if (group.is_refused()) json["refused"] = 1;
     if (group.decisions_with_sizes > 0) {
         json["sized"] = group.decisions_with_sizes;
         json["size"] = std::exp(group.sum_of_log_sizes / static_cast<double>(group.decisions_with_sizes));

@@ -11,7 +11,6 @@
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/events.hpp"
 #include "cli/report/formats.hpp"
-#include "cli/report/groups.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/timeline.hpp"
@@ -65,10 +64,7 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     if (options.format == "json") {
         write_report_json(contents.calls, shown, output);
     } else if (options.format == "csv") {
-        if (shown != nullptr)
-            output.put(groups_csv(*shown));
-        else
-            write_report_csv(contents.calls, output);
+        write_report_csv(contents.calls, shown, output);
     } else if (options.format == "prometheus") {
         output.put(report_prometheus(contents.calls));
     } else {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/recordings/merged_calls.hpp"
@@ -12,7 +13,7 @@
 namespace fp32shim::cli {
 
 /// Returns the format that a row's calls ran at; `unknown` for calls without a decision.
-std::string format_of(const MergedRow& row);
+std::string_view format_of(const MergedRow& row);
 
 /// Calls over time, by the format that they ran at, in bins of equal width. Whenever the calls would span more than
 /// `max_bins` bins, pairs of neighbouring bins are joined and the width doubles.
@@ -26,8 +27,8 @@ class Timeline {
     /// Adds one call: counts it in the bin of its return, and spreads its time over the bins in which it ran. Times
     /// are nanoseconds since 1970; `place` is the format's index in formats().
     void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place);
-    /// Returns the format's index in formats(), adding the format if it is new.
-    std::size_t place_of(const std::string& format);
+    /// Returns the format's place in formats(), adding it if it is new.
+    std::size_t place_of(std::string_view format);
 
     bool empty() const { return bins_.empty(); }
     /// Width of each bin, in nanoseconds.
