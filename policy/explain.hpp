@@ -30,7 +30,4 @@ struct RuleVerdict {
 /// Judges every condition, even after one has failed. Thread-safe; allocates.
 RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process);
 
-/// Says what can be done about a reason; empty where nothing can.
-std::string_view remedy_of(Reason reason);
-
 }  // namespace fp32shim::policy
