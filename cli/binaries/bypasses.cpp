@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/known_bypasses.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -23,8 +23,6 @@ constexpr KnownBlas known_blas[] = {
 constexpr std::string_view static_blas_name = "static-BLAS";
 
 constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul"};
-
-std::string base_name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 bool begins_with_any(std::string_view name, const std::vector<std::string_view>& beginnings) {
     return std::any_of(beginnings.begin(), beginnings.end(),
@@ -78,7 +76,7 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const Markers&
     // library.
     if (imports && which.empty()) hidden.clear();
     const bool takes_part = imports || has_kind(elf.exports, FunctionKind::blas);
-    const bool is_part_of_mkl = base_name_of(path).starts_with("libmkl_");
+    const bool is_part_of_mkl = system::base_name(path).starts_with("libmkl_");
     if (exported.empty() && hidden.empty() && (which.empty() || takes_part || is_part_of_mkl)) return;
     const std::string names = exported.empty() ? describe(hidden, false) : describe(exported, true);
     bypasses.push_back({.name = std::string(static_blas_name),
@@ -98,7 +96,7 @@ std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
     for (const KnownBlas& blas : known_blas) wanted.push_back(blas.marker);
     const Markers markers = find_markers(path, wanted);
 
-    const std::string base_name = base_name_of(path);
+    const std::string_view base_name = system::base_name(path);
     std::vector<Bypass> bypasses;
     for (const KnownBypass& known : known_bypasses()) {
         const bool has_marker = std::any_of(known.markers.begin(), known.markers.end(),
@@ -113,7 +111,7 @@ std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
 std::vector<Bypass> find_bypasses_by_name(const std::string& path) {
     std::vector<Bypass> bypasses;
     for (const KnownBypass& known : known_bypasses()) {
-        if (begins_with_any(base_name_of(path), known.files)) bypasses.push_back(bypass_in(known, path));
+        if (begins_with_any(system::base_name(path), known.files)) bypasses.push_back(bypass_in(known, path));
     }
     return bypasses;
 }
@@ -127,7 +125,7 @@ std::vector<std::string_view> bypass_names() {
 
 bool looks_cublas_up(const std::string& path, const ElfFile& elf) {
     if (has_kind(elf.imports, FunctionKind::cublas) || has_kind(elf.exports, FunctionKind::cublas)) return false;
-    return !base_name_of(path).starts_with("libcublas") && !find_markers(path, lookup_markers).empty();
+    return !system::base_name(path).starts_with("libcublas") && !find_markers(path, lookup_markers).empty();
 }
 
 bool contains_mkl(const std::string& path) { return !find_markers(path, {&mkl_marker, 1}).empty(); }

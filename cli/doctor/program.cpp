@@ -15,7 +15,7 @@
 #include "cli/binaries/program_file.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
-#include "record/process_facts.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -59,7 +59,7 @@ bool has_products(const std::vector<ElfSymbol>& symbols) {
                        [](const ElfSymbol& symbol) { return function_kind(symbol.name) == FunctionKind::blas; });
 }
 
-bool is_cublas(const std::string& path) { return record::base_name(path).starts_with("libcublas"); }
+bool is_cublas(const std::string& path) { return system::base_name(path).starts_with("libcublas"); }
 
 Resolution resolve(const Object& caller, const ElfSymbol& import, const std::vector<const Object*>& added_globally) {
     bool passes_shim = false;
@@ -187,7 +187,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
         std::sort(calls.functions.begin(), calls.functions.end());
         calls.package = package_of(calls.provider);
         if (calls.family == "blas" && calls.provider != calls.caller) {
-            calls.library = identify_blas(std::string(record::base_name(calls.provider)), calls.provider);
+            calls.library = identify_blas(std::string(system::base_name(calls.provider)), calls.provider);
         }
         result.calls.push_back(std::move(calls));
     }
@@ -251,7 +251,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
 void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     const auto find = [&](std::string_view beginning) -> const Object* {
         for (const Object& object : objects.all()) {
-            if (record::base_name(object.path).starts_with(beginning)) return &object;
+            if (system::base_name(object.path).starts_with(beginning)) return &object;
         }
         return nullptr;
     };

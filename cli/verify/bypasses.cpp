@@ -15,6 +15,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "record/process_facts.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -134,7 +135,7 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
 /// Adds the children that were not covered.
 void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
     for (const record::RecordedChild& child : process.children) {
-        const std::string name = std::string(child_prefix) + std::string(record::base_name(child.path));
+        const std::string name = std::string(child_prefix) + std::string(system::base_name(child.path));
         bypasses.add(name, "not covered: " + unseen_child_text(child), "", process.path);
     }
     if (process.missed_children > 0)
@@ -151,7 +152,7 @@ bool may_have_a_gpu(const MergedProcess& process) {
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0 || objects.are_missing) return true;
     return std::any_of(objects.all.begin(), objects.all.end(), [&](const record::RecordedObject& object) {
-        const std::string_view name = record::base_name(object.path);
+        const std::string_view name = system::base_name(object.path);
         return std::any_of(std::begin(drivers), std::end(drivers),
                            [&](std::string_view driver) { return name.starts_with(driver); });
     });
@@ -170,7 +171,7 @@ void add_process(const MergedProcess& process, const std::vector<MergedProcess>&
             bypasses.add(bypass.name, fmt::format("{}in {}: {}", title, object.path, bypass.message), bypass.remedy,
                          process.path, is_pinned ? bypass.pins : 0);
         }
-        if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(record::base_name(object.path));
+        if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(system::base_name(object.path));
         if (object.is_bound_past)
             bypasses.add(
                 bound_past,
