@@ -23,11 +23,8 @@ struct ElfSymbol {
 /// The parts of an ELF file that decide which object calls which. Lists hold the wanted names only, each once.
 struct ElfFile {
     bool is_this_architecture = false;   ///< class, byte order and machine are this program's
-    std::string machine;                 ///< `x86-64`, `aarch64`, `i386`, …
-    bool is_dynamic = false;             ///< has a dynamic section
     bool is_symbolic = false;            ///< -Bsymbolic: looks names up in itself first
     std::string interpreter;             ///< empty: none
-    std::string soname;                  ///< empty: none
     std::vector<std::uint8_t> build_id;  ///< NT_GNU_BUILD_ID; empty: none
     std::vector<std::string> needed;
     std::vector<ElfSymbol> imports;   ///< names with a relocation, even if the file defines them itself
