@@ -25,8 +25,7 @@ constexpr std::string_view static_blas_name = "static-BLAS";
 constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul"};
 
 bool begins_with_any(std::string_view name, const std::vector<std::string_view>& beginnings) {
-    return std::any_of(beginnings.begin(), beginnings.end(),
-                       [&](std::string_view beginning) { return name.starts_with(beginning); });
+    return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
 Bypass bypass_in(const KnownBypass& known, const std::string& path) {
@@ -37,11 +36,6 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
             .message = std::string(known.message),
             .remedy = std::string(known.remedy),
             .pins = known.pins};
-}
-
-bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
-    return std::any_of(symbols.begin(), symbols.end(),
-                       [&](const ElfSymbol& symbol) { return function_kind(symbol.name) == kind; });
 }
 
 /// Describes the functions of a BLAS in a file: hidden ones, or those that a program exports. The program's own come
@@ -99,8 +93,8 @@ std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
     const std::string_view base_name = system::base_name(path);
     std::vector<Bypass> bypasses;
     for (const KnownBypass& known : known_bypasses()) {
-        const bool has_marker = std::any_of(known.markers.begin(), known.markers.end(),
-                                            [&](std::string_view marker) { return markers.contains(marker); });
+        const bool has_marker =
+            std::ranges::any_of(known.markers, [&](std::string_view marker) { return markers.contains(marker); });
         if ((has_marker || begins_with_any(base_name, known.files)) && !begins_with_any(base_name, known.except))
             bypasses.push_back(bypass_in(known, path));
     }

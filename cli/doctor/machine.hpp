@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/doctor/finding.hpp"
-
 namespace fp32shim::cli {
 
 /// The processor and its features for products.

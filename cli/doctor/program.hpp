@@ -1,7 +1,6 @@
 // Examines a program: which of its objects call which BLAS, and which products the shim will see.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,6 @@ struct Calls {
     std::string provider;  ///< path; the caller's own if it calls itself
     std::string family;    ///< `blas`, `cublas`, `lapack`
     std::vector<std::string> functions;
-    bool seen = true;
     std::string why;  ///< reason why they are not seen; empty: they are
     std::string remedy;
     std::string package;  ///< package of the provider, `nvidia_cublas 13.4.1.3`; empty: unknown

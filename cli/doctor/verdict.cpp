@@ -50,8 +50,8 @@ template <class T, class Key>
 std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries, Key key) {
     std::vector<std::vector<const T*>> groups;
     for (const T* entry : entries) {
-        const auto same = std::find_if(groups.begin(), groups.end(),
-                                       [&](const auto& group) { return key(*group.front()) == key(*entry); });
+        const auto same =
+            std::ranges::find_if(groups, [&](const auto& group) { return key(*group.front()) == key(*entry); });
         if (same == groups.end())
             groups.push_back({entry});
         else
@@ -83,7 +83,7 @@ void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
     for (const auto& group : grouped(all, key)) {
         const Calls& calls = *group.front();
         const std::string text = calls_text(calls, distinct(group, &Calls::caller));
-        if (calls.seen)
+        if (calls.why.empty())
             result.seen.push_back(text);
         else
             result.not_seen.push_back({calls.caller, fmt::format("{}: {}", text, calls.why), calls.remedy});
