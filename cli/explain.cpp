@@ -16,6 +16,7 @@
 #include "policy/quantity.hpp"
 #include "record/process_facts.hpp"
 #include "shim/table/functions.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -271,7 +272,7 @@ int explain(const ExplainOptions& options) {
     const std::string command = options.command.empty() ? options.executable : options.command;
     const std::string host =
         options.host.empty() ? record::gather_process_facts(environment.views()).host : options.host;
-    const policy::Process process{record::base_name(options.executable), command, host};
+    const policy::Process process{system::base_name(options.executable), command, host};
 
     Explanation explanation;
     explanation.call = call_of(function, options);

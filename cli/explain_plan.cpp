@@ -172,8 +172,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
             const PlannedFormat outcome = {other.applied, other.reason};
             if (outcome == planned.outcome) continue;
             matters = true;
-            auto same = std::find_if(planned.others.begin(), planned.others.end(),
-                                     [&](const PlannedCall::Other& known) { return known.outcome == outcome; });
+            auto same = std::ranges::find(planned.others, outcome, &PlannedCall::Other::outcome);
             if (same == planned.others.end()) same = planned.others.insert(same, {outcome, {}});
             same->where.push_back(fmt::format("{} {}", unknown.what, value.name));
         }

@@ -25,9 +25,8 @@ CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string_view>& 
     return option->type_name(alternatives(words))
         ->transform(CLI::Validator(
             [words](std::string& text) {
-                const auto word = std::find_if(words.begin(), words.end(), [&](std::string_view candidate) {
-                    return policy::equal_ignoring_case(candidate, text);
-                });
+                const auto word = std::ranges::find_if(
+                    words, [&](std::string_view candidate) { return policy::equal_ignoring_case(candidate, text); });
                 if (word == words.end()) return policy::not_one_of(text, words);
                 text = *word;
                 return std::string();

@@ -2,7 +2,6 @@
 #include "policy/conditions.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
 #include <string>
 
@@ -72,10 +71,8 @@ double flops_of(const MatmulCall& call) {
 bool Conditions::empty() const { return *this == Conditions{}; }
 
 bool Conditions::looks_at_sizes() const {
-    for (const auto* ranges : {&m, &n, &k, &batch, &min_dim, &max_dim, &flops}) {
-        if (!ranges->empty()) return true;
-    }
-    return false;
+    return !(m.empty() && n.empty() && k.empty() && batch.empty() && min_dim.empty() && max_dim.empty() &&
+             flops.empty());
 }
 
 bool Policy::looks_at_sizes() const {

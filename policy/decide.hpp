@@ -1,7 +1,6 @@
 // Decides the precision of a call. Pure: the same arguments give the same answer; no lock, no I/O.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>

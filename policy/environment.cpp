@@ -1,9 +1,9 @@
-#include "policy/environment.hpp"
-
+// Reads the FP32_MATMUL_* variables.
 #include <algorithm>
 #include <string>
 
 #include "policy/quantity.hpp"
+#include "policy/settings.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::policy {

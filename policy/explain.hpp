@@ -30,7 +30,4 @@ struct RuleVerdict {
 /// Judges every condition, even after one has failed. Thread-safe; allocates.
 RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process);
 
-/// Returns advice to a user whose call did not run as asked, for this reason; empty if there is none to give.
-std::string_view remedy_of(Reason reason);
-
 }  // namespace fp32shim::policy

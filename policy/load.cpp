@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "policy/environment.hpp"
 #include "policy/settings.hpp"
 #include "policy/toml/policy_file.hpp"
 

@@ -3,12 +3,11 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "policy/diagnostic.hpp"
+#include "policy/messages.hpp"
 #include "policy/policy.hpp"
 
 namespace fp32shim::policy {

@@ -1,5 +1,5 @@
-// Parts of error messages. A message is one printable line: the value found, the values allowed, the nearest known
-// name.
+// Error messages, and their parts. A message is one printable line: the value found, the values allowed, the nearest
+// known name.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,18 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/diagnostic.hpp"
-
 namespace fp32shim::policy {
 
-/// A position in a text file. Lines and columns count from 1; columns count characters.
+/// An error or warning about a place in a file, or about a variable.
+struct Diagnostic {
+    std::string where;    ///< `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
+    std::string message;  ///< one line: the value found, the values allowed, the nearest known name
+
+    /// Returns `where: message` on one line.
+    std::string text() const { return where + ": " + message; }
+};
+
+/// A place in a text file. Lines and columns count from 1; columns count characters.
 struct Position {
     int line = 1;
     int column = 1;

@@ -59,8 +59,6 @@ inline constexpr std::size_t reason_count =
 
 std::optional<Precision> parse_precision(std::string_view text);
 std::optional<Floor> parse_floor(std::string_view text);
-std::optional<CpuMode> parse_cpu_mode(std::string_view text);
-std::optional<Tf32Rounding> parse_tf32_rounding(std::string_view text);
 
 std::string_view to_string(Precision precision);
 std::string_view to_string(Applied applied);
@@ -71,5 +69,7 @@ std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
 /// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.
 std::string_view because(Reason reason);
+/// Says what can be done about a reason; empty where nothing can.
+std::string_view remedy_of(Reason reason);
 
 }  // namespace fp32shim::policy

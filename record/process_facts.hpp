@@ -74,7 +74,4 @@ RunNote parse_run_note(std::string_view value);
 /// Never fails: facts that cannot be found out stay unknown. Keeps errno. Allocates; needs little stack.
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment);
 
-/// Returns the part after the last slash: `python3.11` for `/usr/bin/python3.11`.
-std::string_view base_name(std::string_view path);
-
 }  // namespace fp32shim::record

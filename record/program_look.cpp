@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "record/process_facts.hpp"
+#include "system/inline_text.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
@@ -79,7 +80,7 @@ WhyUnseen rights_of(const char* path, const struct stat& status) {
 
 /// Returns true for the loader itself: started as a program it has no interpreter, but heeds LD_PRELOAD.
 bool is_loader(const char* path) {
-    const std::string_view name = base_name(path);
+    const std::string_view name = system::base_name(path);
     return name.starts_with("ld") && name.find(".so") != std::string_view::npos;
 }
 

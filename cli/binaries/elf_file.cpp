@@ -2,14 +2,12 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <set>
 #include <type_traits>
@@ -91,16 +89,6 @@ class Names {
     std::vector<char> bytes_;
 };
 
-std::string machine_name(std::uint16_t machine) {
-    constexpr std::pair<std::uint16_t, std::string_view> names[] = {
-        {EM_X86_64, "x86-64"}, {EM_AARCH64, "aarch64"}, {EM_386, "i386"}, {EM_ARM, "arm"},
-        {EM_PPC64, "ppc64"},   {EM_RISCV, "riscv"},     {EM_S390, "s390"}};
-    for (const auto& [number, name] : names) {
-        if (number == machine) return std::string(name);
-    }
-    return fmt::format("machine {}", machine);
-}
-
 std::vector<Elf64_Phdr> read_segments(const FileBytes& file, const Elf64_Ehdr& header) {
     if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
     return file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum);
@@ -113,7 +101,6 @@ class DynamicFile {
         : file_(file), segments_(read_segments(file, header)) {
         for (const Elf64_Phdr& segment : segments_) {
             if (segment.p_type != PT_DYNAMIC) continue;
-            is_dynamic_ = true;
             for (const auto& entry : file.array<Elf64_Dyn>(segment.p_offset, segment.p_filesz / sizeof(Elf64_Dyn))) {
                 if (entry.d_tag == DT_NULL) break;
                 entries_.push_back(entry);
@@ -122,7 +109,6 @@ class DynamicFile {
         names_ = Names(at<char>(DT_STRTAB, value(DT_STRSZ)));
     }
 
-    bool is_dynamic() const { return is_dynamic_; }
     const Names& names() const { return names_; }
     const std::vector<Elf64_Dyn>& entries() const { return entries_; }
 
@@ -166,7 +152,6 @@ class DynamicFile {
     std::vector<Elf64_Phdr> segments_;
     std::vector<Elf64_Dyn> entries_;
     Names names_;
-    bool is_dynamic_ = false;
 };
 
 /// Returns the number of dynamic symbols, computed from DT_HASH or DT_GNU_HASH: the symbol table has no length field.
@@ -330,21 +315,14 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
     const auto header = read_header(file);
     if (!header) return std::nullopt;
     ElfFile result;
-    const bool same_order = header->e_ident[EI_DATA] == this_byte_order;
-    // 32-bit files have the machine at the same place.
-    const auto swapped = static_cast<std::uint16_t>((header->e_machine << 8) | (header->e_machine >> 8));
-    result.machine = machine_name(same_order ? header->e_machine : swapped);
-    if (!is_readable(*header)) return result;
-    result.is_this_architecture = header->e_machine == this_machine;
+    result.is_this_architecture = is_readable(*header) && header->e_machine == this_machine;
     if (!result.is_this_architecture) return result;
 
     const DynamicFile dynamic(file, *header);
-    result.is_dynamic = dynamic.is_dynamic();
     result.interpreter = dynamic.interpreter();
     result.is_symbolic = (dynamic.value(DT_FLAGS) & DF_SYMBOLIC) != 0;
     for (const Elf64_Dyn& entry : dynamic.entries()) {
         if (entry.d_tag == DT_NEEDED) result.needed.emplace_back(dynamic.names().at(entry.d_un.d_val));
-        if (entry.d_tag == DT_SONAME) result.soname = dynamic.names().at(entry.d_un.d_val);
         if (entry.d_tag == DT_SYMBOLIC) result.is_symbolic = true;
     }
     result.build_id = read_build_id(file, *header);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cli/binaries/elf_file.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
@@ -45,19 +44,19 @@ FunctionKind function_kind(std::string_view name) {
     return is_of_cublas(row->convention) ? FunctionKind::cublas : FunctionKind::blas;
 }
 
+bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
+    return std::ranges::any_of(symbols, [&](const ElfSymbol& symbol) { return function_kind(symbol.name) == kind; });
+}
+
 bool is_sgemm(std::string_view name) {
     const Function* row = find_row(name);
     return row != nullptr && (row->family == &families::sgemm || row->family == &families::cublas_sgemm);
 }
 
-bool is_lapack(std::string_view name) {
-    const std::string_view root = lapack_root(name);
-    return std::find(std::begin(lapack_roots), std::end(lapack_roots), root) != std::end(lapack_roots);
-}
+bool is_lapack(std::string_view name) { return std::ranges::count(lapack_roots, lapack_root(name)) > 0; }
 
 bool is_lapack_of_openblas(std::string_view name) {
-    const std::string_view root = lapack_root(name);
-    return std::find(std::begin(openblas_roots), std::end(openblas_roots), root) != std::end(openblas_roots);
+    return std::ranges::count(openblas_roots, lapack_root(name)) > 0;
 }
 
 bool is_shim(const std::string& path) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <istream>
-#include <map>
 #include <string>
 #include <vector>
 

@@ -141,8 +141,7 @@ Json ask_driver() {
 }  // namespace
 
 bool Processor::has(const std::string& feature) const {
-    return std::any_of(features.begin(), features.end(),
-                       [&](const auto& entry) { return entry.first == feature && entry.second; });
+    return std::ranges::count(features, std::pair(feature, true)) > 0;
 }
 
 Processor read_processor() {

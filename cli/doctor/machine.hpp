@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/doctor/finding.hpp"
-
 namespace fp32shim::cli {
 
 /// This machine's processor, and its features that matter for matrix products.

@@ -1,7 +1,6 @@
 // Examines a program: which of its objects call which BLAS, and which products the shim will see.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -18,8 +17,7 @@ struct Calls {
     std::string provider;  ///< path of the object that is called; may be the caller
     std::string family;    ///< `blas`, `cublas`, `lapack`
     std::vector<std::string> functions;
-    bool seen = true;
-    std::string why;  ///< reason why the shim does not see the calls; empty: it sees them
+    std::string why;  ///< reason why they are not seen; empty: they are
     std::string remedy;
     std::string package;  ///< Python package of the provider, `nvidia_cublas 13.4.1.3`; empty: unknown
     BlasLibrary library;  ///< facts about the provider, if it is a BLAS of the CPU

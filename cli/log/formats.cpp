@@ -21,6 +21,7 @@
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_columns.hpp"
 #include "record/lines/event_fields.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -258,7 +259,7 @@ class ChromeWriter : public LogWriter {
         number_processes(recordings);
         for (const RecordingFacts* facts : recordings) {
             zero_ns_ = std::min(zero_ns_, facts->opened_ns);
-            std::string name(record::base_name(facts->process.executable));
+            std::string name(system::base_name(facts->process.executable));
             if (numbers_[facts] != facts->process.pid) name += fmt::format(", process {}", facts->process.pid);
             begin_entry();
             line_ += fmt::format(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":)", numbers_[facts]);

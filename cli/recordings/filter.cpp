@@ -7,6 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/load.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -103,7 +104,7 @@ bool Filter::passes(const record::RecordedRow& row, const record::ProcessFacts& 
     if (is_empty()) return true;
     if (row.is_overflow) return false;
     return policy::matches(row.is_folded ? folded_rule_ : rule_, row.decision.call,
-                           {record::base_name(process.executable), process.command, process.host});
+                           {system::base_name(process.executable), process.command, process.host});
 }
 
 std::string folded_text(std::uint64_t calls) {

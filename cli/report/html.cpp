@@ -16,6 +16,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/page_rows.hpp"
+#include "system/inline_text.hpp"
 
 // Defined in report/page/embedded.S.
 extern "C" {
@@ -148,7 +149,7 @@ Json processes_json(const MergedCalls& calls) {
                         {"host", cut(facts.host)},
                         {"pid", facts.pid},
                         {"rank", facts.rank < 0 ? Json() : Json(facts.rank)},
-                        {"program", cut(record::base_name(facts.executable))},
+                        {"program", cut(system::base_name(facts.executable))},
                         {"opened", moment_text(process.facts.opened_ns)},
                         {"state", record::to_string(process.state)},
                         {"calls", process.calls}});
@@ -354,7 +355,7 @@ Json page_data(const HtmlReport& report) {
     json["facts"] = facts_json(calls);
     json["commands"] = fact("Command", calls, short_command);
     json["programs"] = fact("Program", calls, [](const MergedProcess& process) {
-        return std::string(record::base_name(process.facts.process.executable));
+        return std::string(system::base_name(process.facts.process.executable));
     });
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);

@@ -17,8 +17,8 @@ constexpr std::size_t digits = 12;
 bool changes_products(const policy::Policy& policy) {
     return !policy.disabled &&
            (policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
-            std::any_of(policy.rules.begin(), policy.rules.end(),
-                        [](const policy::Rule& rule) { return rule.precision != policy::Precision::native; }));
+            std::ranges::any_of(
+                policy.rules, [](const policy::Rule& rule) { return rule.precision != policy::Precision::native; }));
 }
 
 json ranges(const std::vector<policy::Range>& all) {

@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "cli/run/process_environment.hpp"
 #include "policy/policy.hpp"
 
 namespace fp32shim::cli {

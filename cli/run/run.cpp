@@ -62,7 +62,7 @@ void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
 void preload(ProcessEnvironment& environment, const std::string& library) {
     const std::string others = environment.get("LD_PRELOAD");
     const std::vector<std::string> entries = list_entries(others, " :");
-    if (std::find(entries.begin(), entries.end(), library) != entries.end()) return;
+    if (std::ranges::count(entries, library) > 0) return;
     environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
 }
 

@@ -47,13 +47,13 @@ std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     constexpr std::size_t most = 6;
     std::vector<std::string> texts;
     for (const PossibleBypass& bypass : bypasses) {
-        if (std::find(libraries.begin(), libraries.end(), bypass.name) == libraries.end()) continue;
+        if (std::ranges::count(libraries, bypass.name) == 0) continue;
         const std::size_t end = bypass.reason.find(": ");
         const std::size_t begin = bypass.reason.rfind('/', end);
         const std::string where =
             begin == std::string::npos ? "" : " in " + bypass.reason.substr(begin + 1, end - begin - 1);
         const std::string text = bypass.name + where;
-        if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+        if (std::ranges::count(texts, text) == 0) texts.push_back(text);
     }
     return printable(listed(texts, most));
 }

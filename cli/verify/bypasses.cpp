@@ -15,6 +15,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "record/process_facts.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -46,8 +47,7 @@ std::string why_another(const record::RecordedObject& object, const ElfFile& elf
 
 JudgedFile judge(const record::RecordedObject& object) {
     if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no whole path"};
-    const auto elf =
-        read_elf(object.path, [](std::string_view name) { return function_kind(name) != FunctionKind::none; });
+    const auto elf = read_elf(object.path, is_intercepted);
     if (!elf) return {find_bypasses_by_name(object.path), "is not here, or cannot be read"};
     if (std::string why = why_another(object, *elf); !why.empty())
         return {find_bypasses_by_name(object.path), std::move(why)};
@@ -100,8 +100,7 @@ std::string_view unknown_end_text(const MergedProcess& process, const std::vecto
     // A process has several recordings after an exec, or after a reload, which sets flag_left.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
     const bool became_another =
-        !has_left && facts.identity.start != 0 &&
-        std::any_of(processes.begin(), processes.end(), [&](const MergedProcess& other) {
+        !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
             return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
         });
     return became_another ? "the process became another program by exec, which the shim does not see coming"
@@ -134,7 +133,7 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
 /// Adds the children that the shim did not cover.
 void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
     for (const record::RecordedChild& child : process.children) {
-        const std::string name = std::string(child_prefix) + std::string(record::base_name(child.path));
+        const std::string name = std::string(child_prefix) + std::string(system::base_name(child.path));
         bypasses.add(name, "not covered: " + unseen_child_text(child), "", process.path);
     }
     if (process.missed_children > 0)
@@ -150,10 +149,9 @@ bool may_have_a_gpu(const MergedProcess& process) {
     constexpr std::string_view drivers[] = {"libcuda.so", "libamdhip64.so", "libhsa-runtime64.so", "libze_loader.so"};
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0 || objects.are_missing) return true;
-    return std::any_of(objects.all.begin(), objects.all.end(), [&](const record::RecordedObject& object) {
-        const std::string_view name = record::base_name(object.path);
-        return std::any_of(std::begin(drivers), std::end(drivers),
-                           [&](std::string_view driver) { return name.starts_with(driver); });
+    return std::ranges::any_of(objects.all, [&](const record::RecordedObject& object) {
+        const std::string_view name = system::base_name(object.path);
+        return std::ranges::any_of(drivers, [&](std::string_view driver) { return name.starts_with(driver); });
     });
 }
 
@@ -170,7 +168,7 @@ void add_process(const MergedProcess& process, const std::vector<MergedProcess>&
             bypasses.add(bypass.name, fmt::format("{}in {}: {}", title, object.path, bypass.message), bypass.remedy,
                          process.path, is_pinned ? bypass.pins : 0);
         }
-        if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(record::base_name(object.path));
+        if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(system::base_name(object.path));
         if (object.is_bound_past)
             bypasses.add(
                 bound_past,
@@ -192,8 +190,8 @@ bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>
     using record::format::flag_closed, record::format::flag_left;
     // If the program closed the descriptor, calls from before the reload may be missing.
     if ((process.facts.flags & (flag_closed | flag_left)) != flag_left) return false;
-    return std::any_of(processes.begin(), processes.end(),
-                       [&](const MergedProcess& next) { return process.facts.goes_on_in(next.facts); });
+    return std::ranges::any_of(processes,
+                               [&](const MergedProcess& next) { return process.facts.goes_on_in(next.facts); });
 }
 
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes) {

@@ -18,6 +18,7 @@
 #include "shim/loader/elf/objects.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/settings/settings.hpp"
+#include "system/inline_text.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"
 #include "system/own_descriptor.hpp"
@@ -122,11 +123,11 @@ bool is_in_reach(std::string_view path, int mode) {
 
 /// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library, and puts its path into `entry`.
 bool names_us(std::string_view list, std::string_view& entry) {
-    const std::string_view own = record::base_name(elf::own_object()->l_name);
+    const std::string_view own = system::base_name(elf::own_object()->l_name);
     while (!list.empty()) {
         const std::size_t end = list.find_first_of(" :\t\n");
         entry = list.substr(0, end);
-        if (record::base_name(entry) == own) return true;
+        if (system::base_name(entry) == own) return true;
         list.remove_prefix(end == std::string_view::npos ? list.size() : end + 1);
     }
     return false;

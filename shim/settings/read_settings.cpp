@@ -18,6 +18,7 @@
 #include "shim/loader/loaded_files.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/memory/own_memory.hpp"
+#include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
@@ -205,7 +206,7 @@ void read(Reading& reading) {
     // Asked only if rules or a log need it: a sandbox may end a process that asks.
     if (!settings->policy.rules.empty() || !settings->policy.log_path.empty()) {
         settings->facts = record::gather_process_facts(environment);
-        settings->process = {record::base_name(settings->facts.executable), settings->facts.command,
+        settings->process = {system::base_name(settings->facts.executable), settings->facts.command,
                              settings->facts.host};
     }
     settings->looks_at_sizes = settings->policy.looks_at_sizes();
