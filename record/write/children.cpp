@@ -91,29 +91,19 @@ void fill(Header& header, std::uint64_t run) {
     std::atomic_ref(header.magic).store(format::magic, std::memory_order_release);
 }
 
-/// The header of an open file, mapped for the lifetime of the object.
-class MappedHeader {
-  public:
-    explicit MappedHeader(int descriptor)
-        : mapped_(raw::syscall6(SYS_mmap, 0, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)) {}
-    ~MappedHeader() {
-        if (mapped_ > 0) raw::syscall6(SYS_munmap, mapped_, sizeof(Header));
-    }
-    MappedHeader(const MappedHeader&) = delete;
-    MappedHeader& operator=(const MappedHeader&) = delete;
-
-    int error() const { return mapped_ > 0 ? 0 : static_cast<int>(-mapped_); }
-    Header& operator*() const { return *reinterpret_cast<Header*>(mapped_); }
-
-  private:
-    long mapped_;
-};
+/// Calls `use` with the mapped header of an open file. Returns 0 or an errno.
+template <class Use>
+int with_header(int descriptor, const Use& use) {
+    const long mapped = raw::syscall6(SYS_mmap, 0, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (mapped < 0) return static_cast<int>(-mapped);
+    use(*reinterpret_cast<Header*>(mapped));
+    raw::syscall6(SYS_munmap, mapped, sizeof(Header));
+    return 0;
+}
 
 int write_new_file(int descriptor, std::uint64_t run) {
     if (const int error = allocate_space(descriptor, 0, sizeof(Header)); error != 0) return error;
-    const MappedHeader header(descriptor);
-    if (header.error() == 0) fill(*header, run);
-    return header.error();
+    return with_header(descriptor, [&](Header& header) { fill(header, run); });
 }
 
 /// Gives a file its name, unless another has that name. Returns 0 or a negative errno.
@@ -215,11 +205,8 @@ int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent ev
     }
     if (descriptor < 0) return -descriptor;
     int error = EEXIST;
-    if (is_the_file(descriptor, file.run)) {
-        const MappedHeader header(descriptor);
-        error = header.error();
-        if (error == 0) note_child(*header, child, event);
-    }
+    if (is_the_file(descriptor, file.run))
+        error = with_header(descriptor, [&](Header& header) { note_child(header, child, event); });
     raw::close(descriptor);
     return error;
 }

@@ -145,11 +145,11 @@ int RecordingFile::make_space_for_header(std::size_t text_size) {
     constexpr std::uint32_t size = (1 + sparse_segments) * segment_size;
     const bool is_sparse = without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, size); }) == 0;
     sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
-    if (!is_sparse) return allocate(0, segment_size);
+    if (!is_sparse) return allocate_space(descriptor, 0, segment_size);
     // The part before the texts is stored to at any time: changes, and children, which other processes note.
     const std::uint64_t unit = space_unit();
     const std::uint64_t used = offsetof(format::Header, text) + text_size;
-    return allocate(0, (used + unit - 1) / unit * unit);
+    return allocate_space(descriptor, 0, (used + unit - 1) / unit * unit);
 }
 
 void RecordingFile::discard() {
@@ -193,7 +193,7 @@ void RecordingFile::publish(format::Header& header, format::SegmentHeader& segme
 
 int RecordingFile::map_first_segment(std::uint32_t number, Segment& segment) const {
     segment = {nullptr, number, space_of(number, Space::as_needed)};
-    const int error = allocate(std::uint64_t{number} * segment_size, segment.room);
+    const int error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, segment.room);
     if (error != 0) return error;
     segment.address = map_segment(number);
     return segment.address == nullptr ? ENOMEM : 0;
@@ -208,7 +208,7 @@ RecordingFile::Segment RecordingFile::map_new_segment(Space space) {
     int error = 0;
     if (const std::uint32_t number = reserve(limits_.segments, error); number != 0) {
         const std::uint32_t room = space_of(number, space);
-        error = allocate(std::uint64_t{number} * segment_size, room);
+        error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, room);
         if (error == 0) {
             if (void* address = map_segment(number)) return {address, number, room};
             error = ENOMEM;
@@ -224,7 +224,8 @@ bool RecordingFile::grow(std::uint32_t number, std::uint32_t size, std::uint32_t
     if (!has_descriptor()) return false;
     std::uint32_t larger = 2 * room;
     while (larger < size) larger *= 2;
-    const int error = allocate(std::uint64_t{number} * segment_size + room, larger - room);
+    const int error =
+        allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size + room, larger - room);
     if (error == 0) {
         room = larger;
         return true;
@@ -273,10 +274,6 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
 void RecordingFile::give_back(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
-}
-
-int RecordingFile::allocate(std::uint64_t offset, std::uint64_t size) const {
-    return allocate_space(descriptor_.number(), offset, size);
 }
 
 /// Writes a segment of events from front to back. If a kill cuts that short, the events that are there are whole, and
@@ -376,17 +373,14 @@ void RecordingFile::complain(int error) {
 
     char buffer[1024];
     system::LineWriter out(buffer);
-    out.text("recording ").escaped(path_, 600).text(": ");
-    if (error == 0) {
-        out.text("max_size is reached");
-    } else {
-        const system::IoError description = system::describe_io_error(error);
-        out.text(description.meaning);
-        if (description.meaning.find('(') == std::string_view::npos) out.text(" (errno ").number(error).text(")");
-    }
+    const system::IoError problem =
+        error == 0 ? system::IoError{"max_size is reached", "raise [log] max_size, or record with the level summary"}
+                   : system::describe_io_error(error);
+    out.text("recording ").escaped(path_, 600).text(": ").text(problem.meaning);
+    if (error != 0 && problem.meaning.find('(') == std::string_view::npos)
+        out.text(" (errno ").number(error).text(")");
     out.text("; calls that find room are still counted, the rest is dropped, and the recording says how much; ");
-    out.text(error == 0 ? "raise [log] max_size, or record with the level summary"
-                        : system::describe_io_error(error).remedy);
+    out.text(problem.remedy);
     system::stderr_line(out.view());
 }
 
