@@ -31,8 +31,7 @@ class ForkSafeLock {
             }
             if (!may_wait) return false;
             const timespec ten_milliseconds{0, 10'000'000};
-            raw::syscall6(SYS_futex, raw::address(&holder_), FUTEX_WAIT_PRIVATE, self,
-                          raw::address(&ten_milliseconds));
+            raw::syscall6(SYS_futex, &holder_, FUTEX_WAIT_PRIVATE, self, &ten_milliseconds);
         }
         waited_in_vain_.store(self, std::memory_order_relaxed);
         return false;
@@ -40,7 +39,7 @@ class ForkSafeLock {
 
     void release() {
         holder_.store(0, std::memory_order_release);
-        raw::syscall6(SYS_futex, raw::address(&holder_), FUTEX_WAKE_PRIVATE, 1);
+        raw::syscall6(SYS_futex, &holder_, FUTEX_WAKE_PRIVATE, 1);
     }
 
   private:

@@ -29,10 +29,10 @@ class SignalHold {
     static constexpr SignalSet all = ~by_faults;
 
     explicit SignalHold(SignalSet held) {
-        raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, raw::address(&held), raw::address(&before_), sizeof(SignalSet));
-        raw::syscall6(SYS_rt_sigpending, raw::address(&pending_before_), sizeof(SignalSet));
+        raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, &held, &before_, sizeof(SignalSet));
+        raw::syscall6(SYS_rt_sigpending, &pending_before_, sizeof(SignalSet));
     }
-    ~SignalHold() { raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, raw::address(&before_), 0, sizeof(SignalSet)); }
+    ~SignalHold() { raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, &before_, 0, sizeof(SignalSet)); }
     SignalHold(const SignalHold&) = delete;
     SignalHold& operator=(const SignalHold&) = delete;
 
@@ -41,10 +41,8 @@ class SignalHold {
         const SignalSet wanted = signal_bit(number);
         if (pending_before_ & wanted) return;
         const timespec at_once{};
-        raw::uninterrupted([&] {
-            return raw::syscall6(SYS_rt_sigtimedwait, raw::address(&wanted), 0, raw::address(&at_once),
-                                 sizeof(SignalSet));
-        });
+        raw::uninterrupted(
+            [&] { return raw::syscall6(SYS_rt_sigtimedwait, &wanted, 0, &at_once, sizeof(SignalSet)); });
     }
 
   private:

@@ -50,7 +50,8 @@ inline constexpr std::size_t segment_size = 65536;
 /// Largest number of segments of one file, which is then 256 GiB.
 inline constexpr std::uint32_t segment_limit = 1U << 22;
 
-enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events, objects };
+enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events, objects, count_ };
+inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKind::count_);
 
 struct SegmentHeader {
     std::uint32_t kind;      ///< SegmentKind; stored last, and never changed after that

@@ -70,11 +70,7 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
     const std::uint32_t owner = owner_.load(std::memory_order_acquire);
     if (owner == 0) return;
     const bool in_child = owner != system::this_process();
-    if (!in_child && gave_up_.load(std::memory_order_relaxed)) {
-        dropped_.fetch_add(1, std::memory_order_relaxed);
-        return;
-    }
-    if (in_child && !recover(buffer)) {
+    if (in_child ? !recover(buffer) : gave_up_.load(std::memory_order_relaxed)) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
         return;
     }
@@ -86,20 +82,14 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
 
 /// Makes the log usable in a forked child, or after the program closed its descriptor. Returns false on failure.
 bool DecisionLog::recover(LogBuffer buffer) {
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!lock_.acquire()) return false;
-    bool usable = true;
-    if (owner_.load(std::memory_order_acquire) != system::this_process()) {
-        usable = enter_child(buffer);
-    } else if (gave_up_.load(std::memory_order_relaxed)) {
-        usable = false;
-    } else if (!descriptor_.is_ours()) {  // otherwise another thread has recovered it
-        const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
-        if (error != 0) give_up(error, buffer);
-        usable = error == 0;
-    }
-    lock_.release();
-    return usable;
+    const system::HeldLock held(lock_);
+    if (!held) return false;
+    if (owner_.load(std::memory_order_acquire) != system::this_process()) return enter_child(buffer);
+    if (gave_up_.load(std::memory_order_relaxed)) return false;
+    if (descriptor_.is_ours()) return true;  // another thread has recovered it
+    const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
+    if (error != 0) give_up(error, buffer);
+    return error == 0;
 }
 
 /// Opens the log for a forked child and writes its first line. The caller holds the lock.

@@ -110,10 +110,8 @@ const std::string& RecordingDecisions::known_text(format::StringId id, std::uint
 const SegmentPlace* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
     const SegmentPlace* known = find_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_looked_again_, true)) return known;
-    std::uint32_t next_segment = 0;
-    bytes_.read_into(offsetof(format::Header, next_segment), next_segment);
     ProblemList ignored;
-    strings_ = index_segments(bytes_, next_segment, ignored).strings;
+    strings_ = index_segments(bytes_, ignored)[format::SegmentKind::strings];
     sort_by_sequence(strings_, "texts", ignored);
     return find_sequence(strings_, sequence);
 }

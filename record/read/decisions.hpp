@@ -10,10 +10,19 @@
 
 #include "record/format/format.hpp"
 #include "record/format/row_fields.hpp"
-#include "record/read/reader.hpp"
 #include "record/read/segments.hpp"
 
 namespace fp32shim::record {
+
+/// One distinct decision. `decision.host_ns` is -1.
+struct RecordedRow {
+    std::uint32_t id = 0;
+    /// The reader owns its texts, as long as the row is valid. An enumeration may have a value of a newer version,
+    /// for which to_string() gives an empty text.
+    DecisionEvent decision;
+    bool is_folded = false;    ///< sizes are rounded up to powers of two
+    bool is_overflow = false;  ///< counts calls whose own row found no room: `decision` means nothing
+};
 
 /// Reads rows and texts, and hands out copies of the file's bytes. For one thread.
 class RecordingDecisions {

@@ -49,6 +49,7 @@ class EventCursor {
     bool load();
     bool begin_segment();
     bool begin_ring();
+    void begin(const SegmentPlace& place, std::size_t first, std::size_t end);
     void find_moved_ring();
     void keep_rising();
 

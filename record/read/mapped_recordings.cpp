@@ -17,7 +17,7 @@ namespace fp32shim::record {
 
 namespace {
 
-constexpr std::size_t most_recordings = 256;  ///< limit for one process; reloads to other logs leave many mapped
+constexpr std::size_t most_recordings = 256;  // of one process: reloads to another name leave earlier ones mapped
 constexpr std::string_view deleted_mark = " (deleted)";
 constexpr std::string_view extension = ".fp32rec";
 
@@ -52,10 +52,10 @@ bool is_same_file(const MappedRecording& a, const MappedRecording& b) {
 
 /// Maps a regular file for a moment, and returns what /proc/self/maps says of it.
 std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
-    const HeldFile readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (readable.descriptor() < 0) return std::nullopt;
+    const Descriptor readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (readable.number() < 0) return std::nullopt;
     const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    void* place = mmap(nullptr, size, PROT_READ, MAP_SHARED, readable.descriptor(), 0);
+    void* place = mmap(nullptr, size, PROT_READ, MAP_SHARED, readable.number(), 0);
     if (place == MAP_FAILED) return std::nullopt;
     std::optional<MappedRecording> found;
     std::ifstream maps("/proc/self/maps");
@@ -71,7 +71,7 @@ std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
 /// devices: a file with another device is mapped here, and compared by its line in /proc/self/maps.
 bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     struct stat status {};
-    if (file.descriptor() < 0 || fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
     if (major(status.st_dev) == mapped.major && minor(status.st_dev) == mapped.minor)
         return status.st_ino == mapped.inode;
     const auto here = as_mapped_here(file);
@@ -114,10 +114,6 @@ FoundFile find_among_descriptors(const std::string& process_folder, const Mapped
 
 }  // namespace
 
-HeldFile::~HeldFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-}
-
 std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
     std::vector<MappedRecording> found;
     std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
@@ -126,7 +122,7 @@ std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
         auto line = parse_maps_line(text);
         if (!line || line->offset != 0 || std::string_view(line->permissions) != "rw-s") continue;
         const auto is_it = [&](const MappedRecording& other) { return is_same_file(other, line->file); };
-        if (std::none_of(found.begin(), found.end(), is_it)) found.push_back(std::move(line->file));
+        if (std::ranges::none_of(found, is_it)) found.push_back(std::move(line->file));
     }
     return found;
 }

@@ -10,22 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "policy/descriptor.hpp"
+
 namespace fp32shim::record {
 
 /// File opened with O_PATH: the same file, whatever becomes of its name.
-class HeldFile {
+class HeldFile : public Descriptor {
   public:
-    explicit HeldFile(int descriptor) : descriptor_(descriptor) {}
-    ~HeldFile();
-    HeldFile(const HeldFile&) = delete;
-    HeldFile& operator=(const HeldFile&) = delete;
-
-    int descriptor() const { return descriptor_; }
+    using Descriptor::Descriptor;
     /// Returns a path that opens the file for reading or writing, if this user may: `/proc/self/fd/7`.
-    std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
-  private:
-    int descriptor_;
+    std::string path() const { return "/proc/self/fd/" + std::to_string(number()); }
 };
 
 /// Mapping that may be a recording's header: the begin of a file, shared and writable.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,17 +21,14 @@
 #include "record/format/format.hpp"
 #include "record/format/identity.hpp"
 #include "record/process_facts.hpp"
+#include "record/read/decisions.hpp"
+#include "record/read/event_cursor.hpp"
+#include "record/read/segments.hpp"
 
 namespace fp32shim::record {
 
 /// Bound of times from a reader, 146 years before and after 1970: so the difference of two fits into 64 bits.
 inline constexpr std::int64_t farthest_time_ns = (std::int64_t{1} << 62) - 1;
-
-/// An error that was found in a recording's file.
-struct Problem {
-    std::uint64_t offset;  ///< bytes from the begin of the file
-    std::string what;      ///< what was found and expected, and which part of the file is left out because of it
-};
 
 enum class RecordingState : std::uint8_t {
     live,     ///< the process runs, and may record more
@@ -63,18 +61,8 @@ struct RecordingFacts {
     }
 };
 
-/// One distinct decision of a recording. `decision.host_ns` is -1: RecordedCounters have the times.
-struct RecordedRow {
-    std::uint32_t id = 0;
-    /// The reader owns the decision's texts, as long as the row is valid. An enumeration may have a value of a newer
-    /// version, for which to_string() gives an empty text.
-    DecisionEvent decision;
-    bool is_folded = false;    ///< sizes are rounded up to powers of two
-    bool is_overflow = false;  ///< counts calls for whose own rows there was no space: `decision` means nothing
-};
-
-/// Number of a row's calls, and their times on the host; on CUDA, the times of their launches. If not all calls are
-/// timed, `total_ns` is an estimate, and the shortest and longest are those of the timed ones.
+/// Number of calls and their times on the host; on CUDA, times of the launch. Not all short calls are timed: then
+/// `total_ns` is an estimate, and the shortest and longest are those of the timed ones.
 struct RecordedCounters {
     std::uint64_t calls = 0;
     std::uint64_t total_ns = 0;
@@ -155,29 +143,28 @@ struct RecordedChild {
     std::int64_t last_ns = 0;
 };
 
-class EventCursor;
-class RecordingBytes;
-class RecordingContents;
+class RecordingReader;
 
 /// Iterates over the single calls that the level `calls` records. For one thread. The reader must outlive it, and not
 /// be refreshed meanwhile.
 class RecordedEvents {
   public:
-    ~RecordedEvents();
-    RecordedEvents(RecordedEvents&&) noexcept;
-    RecordedEvents& operator=(RecordedEvents&&) noexcept;
-
-    /// Returns the next call; nullopt after the last.
+    /// Returns nothing behind the last call.
     std::optional<RecordedEvent> next();
 
   private:
     friend class RecordingReader;
-    struct Slot;
-    RecordedEvents(RecordingContents& contents, std::optional<std::uint32_t> slot,
+    struct Slot {
+        std::unique_ptr<EventCursor> cursor;
+        EventCursor::Event next;
+
+        bool operator<(const Slot& other) const;  // the earliest is the greatest
+    };
+    RecordedEvents(const RecordingReader& reader, std::optional<std::uint32_t> slot,
                    const std::vector<std::uint64_t>& after);
 
-    RecordingContents* contents_;
-    std::vector<Slot> slots_;  ///< slots that have further calls: a heap, the slot of the earliest call in front
+    const RecordingReader* reader_;
+    std::vector<Slot> slots_;  ///< slots with further calls; a heap, the earliest in front
 };
 
 /// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer. Takes 64
@@ -191,21 +178,18 @@ class RecordingReader {
     /// Opens a file and reads facts, counters and changes. Of a newer format it reads the facts only, and notes a
     /// problem. Of a corrupt or truncated file it reads all that is whole. Skips holes of the file.
     static Opened open(const std::string& path);
-    /// Opens a recording by a descriptor that can be read from; takes over the descriptor, even on failure.
-    static Opened open_descriptor(int descriptor);
-
-    ~RecordingReader();
-    RecordingReader(const RecordingReader&) = delete;
-    RecordingReader& operator=(const RecordingReader&) = delete;
+    /// Opens a file by a descriptor for reading, which it takes even if it fails. `path` opens the file again after
+    /// rest(); empty: it stays open.
+    static Opened open_descriptor(int descriptor, const std::string& path = {});
 
     /// Reads the file again, for live views. Views and references given before become invalid. Returns false, and
     /// changes nothing, if the file cannot be read any more.
     bool refresh();
-    /// Frees caches, and closes the file until it is next read; a file of open_descriptor() stays open.
+    /// Gives back memory that only saves time, and until the next reading the descriptor.
     void rest();
 
-    const RecordingFacts& facts() const;
-    /// Returns the state of the recorded process, asking the kernel each time.
+    const RecordingFacts& facts() const { return facts_; }
+    /// Asks the kernel for the process each time.
     RecordingState state() const;
     /// Returns the problems of the parts read so far, at most 100, by rising offset. Reading rows, events and objects
     /// adds to them.
@@ -213,61 +197,56 @@ class RecordingReader {
 
     /// Returns a row; nullptr: it is missing. Valid until the next call of row().
     const RecordedRow* row(std::uint32_t id) const;
-    /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
-    std::optional<policy::Applied> format_of_row(std::uint32_t id) const;
+    /// Returns the format that a row's calls ran at, without reading its texts; nothing if the row does not say.
+    std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may be missing, two rows may be equal,
     /// and a row may have no calls.
-    void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const;
+    void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const { decisions_->visit(visitor); }
     struct RowCounters {
         std::uint32_t row = 0;
         RecordedCounters counters;
     };
-    /// View of the counters of all rows with calls; an entry is computed when it is read.
-    class CountersView {
-      public:
-        class Iterator {
-          public:
-            Iterator(const CountersView& view, std::size_t place) : view_(&view), place_(place) {}
-            RowCounters operator*() const { return (*view_)[place_]; }
+    /// Counters of all rows; each entry is made when it is read.
+    struct CountersView {
+        struct Iterator {
+            RowCounters operator*() const { return (*view)[place]; }
             Iterator& operator++() {
-                ++place_;
+                ++place;
                 return *this;
             }
-            bool operator==(const Iterator& other) const { return place_ == other.place_; }
+            bool operator==(const Iterator&) const = default;
 
-          private:
-            const CountersView* view_;
-            std::size_t place_;
+            const CountersView* view;
+            std::size_t place;
         };
-        explicit CountersView(const RecordingContents& contents) : contents_(contents) {}
-        std::size_t size() const;
+        std::size_t size() const { return reader.counters_.size(); }
         bool empty() const { return size() == 0; }
-        RowCounters operator[](std::size_t place) const;
-        Iterator begin() const { return {*this, 0}; }
-        Iterator end() const { return {*this, size()}; }
+        RowCounters operator[](std::size_t place) const { return reader.to_counters(reader.counters_[place]); }
+        Iterator begin() const { return {this, 0}; }
+        Iterator end() const { return {this, size()}; }
 
-      private:
-        const RecordingContents& contents_;
+        const RecordingReader& reader;
     };
-    /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file row() may
-    /// not find such a row.
-    CountersView counters() const;
-    const std::vector<RecordedSlot>& slots() const;
-    /// Returns the newest changes of the process's settings, the oldest of them first.
-    const std::vector<RecordedChange>& changes() const;
-    /// Returns the number of older changes that were overwritten: a recording keeps format::change_limit.
-    std::uint32_t lost_changes() const;
+    /// Returns the counters of every row with calls, summed over slots, by rising id. In a corrupt file row() may not
+    /// find such a row.
+    CountersView counters() const { return {*this}; }
+    const std::vector<RecordedSlot>& slots() const { return slots_; }
+    /// Returns the newest changes, oldest first.
+    const std::vector<RecordedChange>& changes() const { return changes_; }
+    /// Returns how many older changes are gone: a recording has room for format::change_limit.
+    std::uint32_t lost_changes() const { return lost_changes_; }
+    /// Returns the loaded objects, which the first call reads.
     const RecordedObjects& objects() const;
-    /// Returns the programs that were started without the shim.
-    const std::vector<RecordedChild>& children() const;
-    /// Returns the number of starts without the shim that found no space in the file.
-    std::uint32_t missed_children() const;
+    /// Returns the children that the shim did not see.
+    const std::vector<RecordedChild>& children() const { return children_; }
+    /// Returns how many further children found no room.
+    std::uint32_t missed_children() const { return missed_children_; }
 
     /// Returns the number of calls, those without a row included.
-    std::uint64_t total_calls() const;
+    std::uint64_t total_calls() const { return total_calls_; }
     /// Returns the number of calls that found no room even under the overflow row; counters() lacks them.
-    std::uint64_t uncounted_calls() const;
-    /// Returns the number of events that found no space in the file.
+    std::uint64_t uncounted_calls() const { return uncounted_calls_; }
+    /// Returns the number of events that found no room.
     std::uint64_t dropped_events() const;
     /// Returns the number of events that later ones overwrote.
     std::uint64_t overwritten_events() const;
@@ -278,21 +257,61 @@ class RecordingReader {
     /// `ticks` <= `after` of their slot: to follow a live recording, refresh() and go on after the last events seen
     /// (`after` is indexed by slot; a slot beyond its end has 0). Reads 4 KiB per slot at a time.
     RecordedEvents events(std::optional<std::uint32_t> slot = std::nullopt,
-                          const std::vector<std::uint64_t>& after = {});
-    /// Function that visit_events() calls for each event of events(), until it returns false.
+                          const std::vector<std::uint64_t>& after = {}) const {
+        return {*this, slot, after};
+    }
+    /// Visits the events of events(), until `visitor` returns false.
     using EventVisitor = std::function<bool(const RecordedEvent&)>;
     void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot = std::nullopt,
-                      const std::vector<std::uint64_t>& after = {});
+                      const std::vector<std::uint64_t>& after = {}) const;
 
     /// Converts ticks of the processor's counter to nanoseconds since 1970, UTC.
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
   private:
-    explicit RecordingReader(std::unique_ptr<RecordingBytes> bytes);
-    static Opened read(int descriptor, const std::string& path);
+    friend class RecordedEvents;
+    explicit RecordingReader(std::shared_ptr<RecordingBytes> bytes);
+    RecordingReader& operator=(RecordingReader&&) = default;
 
-    std::unique_ptr<RecordingBytes> bytes_;
-    std::unique_ptr<RecordingContents> contents_;
+    std::string read();
+    void read_facts(const format::Header& header, std::size_t header_bytes);
+    std::string text(const format::Header& header, format::Text which, std::size_t header_bytes);
+    std::string variable_name(const format::Header& header, format::Text which, std::size_t header_bytes);
+    void measure_ticks(const format::Header& header);
+    void read_segments(const format::Header& header);
+    void read_counters(const std::vector<SegmentPlace>& segments);
+    bool add_counters(const SegmentPlace& segment, std::uint32_t first, std::vector<std::uint32_t>& places);
+    void read_rings(const std::vector<SegmentPlace>& rings);
+    void check_completeness(std::uint32_t whole, std::uint32_t in_use);
+    void arrange_events(const std::vector<SegmentPlace>& full_rings);
+    void keep_rising_segments(SlotEvents& events);
+    void count_missing(const SlotEvents& events);
+    void read_changes(const format::Header& header);
+    RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
+    void read_children(const format::Header& header);
+
+    std::uint64_t duration_ns(std::uint64_t ticks) const;
+    const format::CounterRecord* counters_of(std::uint32_t row) const;
+    RowCounters to_counters(const format::CounterRecord& record) const;
+    RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;
+
+    // On the heap, since others refer to them.
+    std::shared_ptr<RecordingBytes> bytes_;
+    std::unique_ptr<ProblemList> problems_;
+    std::unique_ptr<RecordingDecisions> decisions_;
+
+    RecordingFacts facts_;
+    std::int64_t start_realtime_ns_ = 0;
+    std::vector<format::CounterRecord> counters_;  // summed over slots, by rising row
+    std::vector<RecordedSlot> slots_;
+    std::map<std::uint32_t, RecordedSlot> slots_by_number_;  // only while they are read
+    std::map<std::uint32_t, SlotEvents> events_;             // by slot
+    std::vector<RecordedChange> changes_;
+    std::vector<RecordedChild> children_;
+    mutable std::vector<SegmentPlace> object_segments_;  // not yet read
+    mutable RecordedObjects objects_;
+    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0;
+    std::uint32_t lost_changes_ = 0, missed_children_ = 0;
 };
 
 }  // namespace fp32shim::record

@@ -97,7 +97,6 @@ class RecordingFile {
     int make_space_for_header(std::size_t text_size);
     void* map_segment(std::uint32_t number) const;
     std::uint32_t space_of(std::uint32_t number, Space space) const;
-    int allocate(std::uint64_t offset, std::uint64_t size) const;
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;
     std::uint32_t take_oldest();

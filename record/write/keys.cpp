@@ -42,8 +42,7 @@ void KnownKeys::grow() {
     // Look-ups in a large table go all over it, each through another page. Without huge pages the kernel goes on with
     // small ones.
     constexpr std::size_t huge_page = std::size_t{2} << 20;
-    if (size >= huge_page)
-        system::raw::syscall6(SYS_madvise, system::raw::address(pages), static_cast<long>(size), MADV_HUGEPAGE);
+    if (size >= huge_page) system::raw::syscall6(SYS_madvise, pages, size, MADV_HUGEPAGE);
     const std::uint64_t* const in_order_before = in_order_;
     entries_ = static_cast<Entry*>(pages);
     in_order_ = reinterpret_cast<std::uint64_t*>(entries_ + (std::size_t{1} << bits));

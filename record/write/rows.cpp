@@ -188,37 +188,40 @@ format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     return segment != nullptr ? segment : add_row_segment(sequence);
 }
 
-format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
-    if (!may_grow()) return nullptr;
+/// Calls `get` under the lock, to get room in the file: false means that there is none, and for a second nobody asks
+/// again. Returns its result; false also if the lock was not to be had.
+template <class Get>
+bool RecordingRows::get_room(const Get& get) {
+    if (ticks() < retry_at_.load(std::memory_order_relaxed)) return false;
     const system::HeldLock held(growth_);
-    if (!held) return nullptr;
+    if (!held) return false;
+    if (get()) return true;
+    retry_at_.store(file_.in_a_second(), std::memory_order_relaxed);
+    return false;
+}
+
+format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     std::atomic<format::RowSegment*>& place = segments_[sequence];
-    format::RowSegment* segment = place.load(std::memory_order_acquire);  // another thread may have made it
-    if (segment == nullptr) {
-        segment = static_cast<format::RowSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
-        if (segment == nullptr) {
-            note_no_room();
-        } else {
-            segment->header.sequence = sequence;
-            file_.publish(segment->header, format::SegmentKind::rows);
-            place.store(segment, std::memory_order_release);
-        }
-    }
-    return segment;
+    get_room([&] {
+        if (place.load(std::memory_order_acquire) != nullptr) return true;  // another thread has made it
+        auto* segment = static_cast<format::RowSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
+        if (segment == nullptr) return false;
+        segment->header.sequence = sequence;
+        file_.publish(segment->header, format::SegmentKind::rows);
+        place.store(segment, std::memory_order_release);
+        return true;
+    });
+    return place.load(std::memory_order_acquire);
 }
 
 /// Gets disk space for the first `size` bytes of a segment. Returns false if there is no space now.
 bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
-    if (!may_grow()) return false;
-    const system::HeldLock held(growth_);
-    if (!held) return false;
-    std::uint32_t bytes = room.load(std::memory_order_acquire);
-    const bool has_room = file_.grow(number, size, bytes);
-    if (has_room)
+    return get_room([&] {
+        std::uint32_t bytes = room.load(std::memory_order_acquire);
+        if (!file_.grow(number, size, bytes)) return false;
         room.store(bytes, std::memory_order_release);
-    else
-        note_no_room();
-    return has_room;
+        return true;
+    });
 }
 
 StringId RecordingRows::string_id(std::string_view text) {
@@ -274,32 +277,21 @@ char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
 }
 
 bool RecordingRows::add_strings_segment(const StringsFill* full) {
-    if (!may_grow()) return false;
-    const system::HeldLock held(growth_);
-    if (!held) return false;
-    bool is_added = fill_.load(std::memory_order_acquire) != full;  // by another thread
-    if (const std::uint32_t sequence = full->sequence + 1; !is_added && sequence < strings_segment_limit) {
-        void* memory = arena_.allocate(sizeof(StringsFill));
-        const auto got =
-            memory == nullptr ? RecordingFile::Segment{} : file_.map_new_segment(RecordingFile::Space::whole);
-        if (got.address == nullptr) {
-            note_no_room();
-        } else {
-            auto* segment = static_cast<char*>(got.address);
-            auto& header = *reinterpret_cast<format::SegmentHeader*>(segment);
-            header.sequence = sequence;
-            file_.publish(header, format::SegmentKind::strings);
-            fill_.store(new (memory)
-                            StringsFill{segment, got.number, sequence, sizeof(format::SegmentHeader), got.room},
-                        std::memory_order_release);
-            is_added = true;
-        }
-    }
-    return is_added;
+    return get_room([&] {
+        if (fill_.load(std::memory_order_acquire) != full) return true;  // another thread has added it
+        const std::uint32_t sequence = full->sequence + 1;
+        void* memory = sequence < strings_segment_limit ? arena_.allocate(sizeof(StringsFill)) : nullptr;
+        if (memory == nullptr) return false;
+        const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::whole);
+        if (got.address == nullptr) return false;
+        auto* segment = static_cast<char*>(got.address);
+        auto& header = *reinterpret_cast<format::SegmentHeader*>(segment);
+        header.sequence = sequence;
+        file_.publish(header, format::SegmentKind::strings);
+        fill_.store(new (memory) StringsFill{segment, got.number, sequence, sizeof(format::SegmentHeader), got.room},
+                    std::memory_order_release);
+        return true;
+    });
 }
-
-bool RecordingRows::may_grow() const { return ticks() >= retry_at_.load(std::memory_order_relaxed); }
-
-void RecordingRows::note_no_room() { retry_at_.store(file_.in_a_second(), std::memory_order_relaxed); }
 
 }  // namespace fp32shim::record

@@ -54,8 +54,8 @@ class RecordingRows {
     format::RowSegment* segment_of_row(std::uint32_t row);
     format::RowSegment* add_row_segment(std::uint32_t sequence);
     bool grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room);
-    bool may_grow() const;
-    void note_no_room();
+    template <class Get>
+    bool get_room(const Get& get);
 
     RecordingFile& file_;
     PrivateArena arena_;
