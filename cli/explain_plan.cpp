@@ -15,10 +15,6 @@ namespace {
 using policy::Applied;
 using policy::Reason;
 
-bool multiplies(const policy::MatmulCall& call) {
-    return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
-}
-
 std::string_view format_words(Applied applied, policy::Device device) {
     const bool on_cpu = device == policy::Device::cpu;
     switch (applied) {
@@ -41,10 +37,9 @@ std::string_view format_words(Applied applied, policy::Device device) {
 // ---- the CPU -----------------------------------------------------------------------------------------------------
 
 PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision) {
-    const Treated treated = treat(function.family->treatment, decision);
+    const Treated treated = treat(function.family->treatment, decision, call);
     PlannedCall planned;
     planned.outcome = {treated.applied, treated.reason};
-    if (treated.rounds && !multiplies(call)) planned.outcome = {Applied::fp32, Reason::no_product};
     planned.words = format_words(planned.outcome.applied, call.device);
     if (function.family->treatment == Treatment::opaque)
         planned.notes.emplace_back("products with the operands that it prepares are not seen");

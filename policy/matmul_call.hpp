@@ -32,6 +32,11 @@ struct MatmulCall {
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
 };
 
+/// Returns false if a size is 0, so that there is nothing to multiply. Sizes that are unknown are taken to be others.
+inline bool multiplies(const MatmulCall& call) {
+    return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
+}
+
 /// Facts about the process, for conditions of rules.
 struct Process {
     std::string_view executable;  ///< base name of the program

@@ -16,10 +16,10 @@ constexpr Word<Source> source_words[] = {
 
 struct ReasonWords {
     std::size_t number;
-    std::string_view code, because, remedy;
+    std::string_view code, device, because, remedy;
 };
 constexpr ReasonWords reason_words[] = {
-#define REASON(number, code, because, remedy) {number, #code, because, remedy},
+#define REASON(number, code, device, because, remedy) {number, #code, #device, because, remedy},
 #include "policy/reasons.def"
 #undef REASON
 };
@@ -53,6 +53,11 @@ std::string_view to_string(Source source) { return name_of(source_words, source)
 std::string_view to_string(Reason reason) { return words_of(reason).code; }
 std::string_view because(Reason reason) { return words_of(reason).because; }
 std::string_view remedy_of(Reason reason) { return words_of(reason).remedy; }
+
+bool is_reason_of_cpu(std::string_view code) {
+    return std::any_of(std::begin(reason_words), std::end(reason_words),
+                       [&](const ReasonWords& words) { return words.code == code && words.device == "cpu"; });
+}
 std::string_view to_string(Device device) { return name_of(device_words, device); }
 std::string_view to_string(Dtype dtype) { return name_of(dtype_words, dtype); }
 std::string_view to_string(OnError on_error) { return name_of(on_error_words, on_error); }

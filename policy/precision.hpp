@@ -43,7 +43,7 @@ enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment
 
 /// Reasons why a product did not run as asked; a closed list.
 enum class Reason : std::uint8_t {
-#define REASON(number, code, because, remedy) code = (number),
+#define REASON(number, code, ...) code = (number),
 #include "policy/reasons.def"
 #undef REASON
 };
@@ -51,7 +51,7 @@ enum class Reason : std::uint8_t {
 /// Number of reasons. All values of Reason are below it.
 inline constexpr std::size_t reason_count =
     std::initializer_list<int>{
-#define REASON(number, code, because, remedy) (number),
+#define REASON(number, code, ...) (number),
 #include "policy/reasons.def"
 #undef REASON
     }
@@ -71,5 +71,7 @@ std::string_view to_string(Reason reason);
 std::string_view because(Reason reason);
 /// Says what can be done about a reason; empty where nothing can.
 std::string_view remedy_of(Reason reason);
+/// Returns true for the code of a reason that only products on a CPU have.
+bool is_reason_of_cpu(std::string_view code);
 
 }  // namespace fp32shim::policy

@@ -94,7 +94,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
         call.caller = site.caller_name();
         call.dtype = site.function->product().dtype;
     });
-    return treat(Treatment::governed, decision).rounds;
+    return treat(Treatment::governed, decision, {}).rounds;
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,

@@ -290,10 +290,6 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
     return format ? std::optional(applied_of(*format)) : std::nullopt;
 }
 
-bool multiplies(const policy::MatmulCall& call) {
-    return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
-}
-
 /// Runs the product with this compute type, and an algorithm that fits. Returns nothing if that is impossible;
 /// `obstacle` then has the reason.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
