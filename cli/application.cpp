@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t help_width = 80;
 constexpr std::size_t description_column = 34;
 
-/// Breaks `text`, which begins in column `begin`, before a blank or a `|` into lines that fit. Later lines begin in
-/// column `indent`.
+/// Breaks `text` at blanks and before `|` into lines of at most `help_width` columns. The first line begins in column
+/// `begin`, later ones in column `indent`.
 std::string in_lines(std::string_view text, std::size_t begin, std::size_t indent) {
     std::string lines;
     for (std::size_t column = begin; !text.empty();) {

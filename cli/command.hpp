@@ -11,11 +11,11 @@ class App;
 
 namespace fp32shim::cli {
 
-/// Exit codes of every command. The last three are `run`'s, which otherwise ends as its program does.
+/// Exit codes. Only `run` returns the last three; once its program has started, it ends as the program does.
 namespace exit_code {
 inline constexpr int ok = 0;
 inline constexpr int finding = 1;       ///< the command found a problem
-inline constexpr int usage = 2;         ///< wrong arguments, or they name something that does not exist
+inline constexpr int usage = 2;         ///< arguments are wrong, or name something that does not exist
 inline constexpr int inconclusive = 3;  ///< the command cannot decide
 inline constexpr int own_failure = 125;
 inline constexpr int not_executable = 126;

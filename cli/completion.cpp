@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A command as a script offers it.
+/// A command as the completion script of a shell offers it.
 struct OfferedCommand : Command {
     std::unique_ptr<CLI::App> app;  ///< owns the options
     std::vector<const CLI::Option*> options;
@@ -30,7 +30,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// Returns the allowed values; empty: a file, or any.
+/// Returns the allowed values if these are a closed list, else none.
 std::vector<std::string> words_of(const CLI::Option* option) {
     const std::string type = option == nullptr ? "" : option->get_type_name();
     return type.find('|') == std::string::npos ? std::vector<std::string>() : CLI::detail::split(type, '|');
@@ -41,7 +41,7 @@ bool takes_file(const CLI::Option* option) {
     return type == "FILE" || type == "NAME.fp32rec" || type == "RECORDING";
 }
 
-/// Returns the first part of a description, without characters that end a quotation in a shell.
+/// Returns a description up to its first `;` or `(`, with blanks for characters that a shell may interpret.
 std::string short_text(std::string_view description) {
     std::string text(description.substr(0, description.find_first_of(";(")));
     for (char& c : text) {

@@ -16,6 +16,7 @@
 #include "policy/quantity.hpp"
 #include "record/process_facts.hpp"
 #include "shim/table/functions.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -51,13 +52,12 @@ policy::Device device_of(const Function& function) {
     return is_of_cublas(function.convention) ? policy::Device::cuda : policy::Device::cpu;
 }
 
-/// Returns true if each call has arguments for the types of its operands. Otherwise the function's name tells the
-/// type.
+/// Returns true if the arguments of a call tell the types of its operands, false if the function's name does.
 bool takes_any_dtype(const Function& function) {
     return function.product().road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
-/// Returns an error for a device or type that the function does not have; empty if there is none.
+/// Returns an error for a device or type that the function does not have; empty if there is no such error.
 std::string problem_of_call(const Function& function, const ExplainOptions& options) {
     const auto problem = [&](std::string_view option, const std::string& found, std::string_view allowed) {
         if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();
@@ -89,7 +89,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     return call;
 }
 
-/// Returns the meaning of a reason, and the remedy.
+/// Returns the meaning of a reason, and what can be done about it.
 std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
         return "no GPU was named, which counts as too old: --compute-capability";
@@ -111,7 +111,7 @@ std::string call_text(const policy::MatmulCall& call) {
     return text;
 }
 
-/// Returns the option that supplies a fact that a condition lacks.
+/// Returns the option of `explain` that gives the fact named by a policy's key: `--m, --n, --k` for `min_dim`.
 std::string option_of(std::string_view key) {
     if (key == "min_dim" || key == "max_dim" || key == "flops") return "--m, --n, --k";
     std::string option = fmt::format("--{}", key);
@@ -155,12 +155,12 @@ Json json_of(const std::vector<policy::ConditionVerdict>& conditions) {
     return list;
 }
 
-/// Everything that is printed, in any format.
+/// Everything that `explain` prints, in any format.
 struct Explanation {
     policy::MatmulCall call;
     policy::Policy policy;
     policy::Decision decision;
-    std::vector<policy::RuleVerdict> tried;  ///< rules of the policy, up to the one that applies
+    std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the one that applies
     PlannedCall planned;
 };
 
@@ -272,7 +272,7 @@ int explain(const ExplainOptions& options) {
     const std::string command = options.command.empty() ? options.executable : options.command;
     const std::string host =
         options.host.empty() ? record::gather_process_facts(environment.views()).host : options.host;
-    const policy::Process process{record::base_name(options.executable), command, host};
+    const policy::Process process{system::base_name(options.executable), command, host};
 
     Explanation explanation;
     explanation.call = call_of(function, options);

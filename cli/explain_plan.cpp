@@ -57,7 +57,7 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
 
 // ---- cuBLAS ------------------------------------------------------------------------------------------------------
 
-/// A value of a fact that only the process has.
+/// A possible value of a fact that only a running process knows, such as cuBLAS's math mode.
 struct Value {
     std::string_view name;
     std::int32_t value;
@@ -91,7 +91,7 @@ constexpr Value lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cub
 constexpr Value bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
 constexpr Value grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1}, {"without cublasGemmGroupedBatchedEx", 0}};
 
-/// A fact that only the process has. Its first value is assumed.
+/// A fact that only a running process knows. The first of its possible values is assumed.
 struct Unknown {
     std::string_view what;
     std::span<const Value> values;
@@ -172,8 +172,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
             const PlannedFormat outcome = {other.applied, other.reason};
             if (outcome == planned.outcome) continue;
             matters = true;
-            auto same = std::find_if(planned.others.begin(), planned.others.end(),
-                                     [&](const PlannedCall::Other& known) { return known.outcome == outcome; });
+            auto same = std::ranges::find(planned.others, outcome, &PlannedCall::Other::outcome);
             if (same == planned.others.end()) same = planned.others.insert(same, {outcome, {}});
             same->where.push_back(fmt::format("{} {}", unknown.what, value.name));
         }

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +24,7 @@ bool takes_value(const CLI::App& app, const std::string& word) {
     return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-/// Returns the place of PROGRAM, or of the `--` before it: the first word that is neither an option nor an option's
+/// Returns the index of PROGRAM, or of the `--` before it: the first word that is neither an option nor an option's
 /// value. All words after it belong to the program.
 std::size_t where_program_begins(const CLI::App& app, const std::vector<std::string>& words) {
     std::size_t i = 0;
@@ -38,7 +37,7 @@ std::size_t where_program_begins(const CLI::App& app, const std::vector<std::str
     return std::min(i, words.size());
 }
 
-/// Inserts a `--` before PROGRAM, after which CLI11 expects no options.
+/// Inserts a `--` before PROGRAM, so that CLI11 parses no later word as an option.
 std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<std::string> words) {
     const std::size_t begin = where_program_begins(app, words);
     if (begin < words.size() && words[begin] != "--") {
@@ -75,7 +74,7 @@ std::string allowed_values(const CLI::Option& option) {
     return text;
 }
 
-/// Returns the message for an option with too many values, or none.
+/// Returns the message for an option with the wrong number of values: several, or none.
 std::string problem_of_number(const CLI::App& app, const std::string& message) {
     const CLI::Option* option = option_of(app, message);
     if (option == nullptr) return message;
@@ -95,8 +94,8 @@ std::string problem_of_company(const CLI::App& app, const std::string& message) 
     return option->get_name() + ": found together with " + other->get_name() + "; allowed: one of the two";
 }
 
-/// Returns the message for a flag with a value, which CLI11 reports as `Could not convert: --pin = abc`. Options with
-/// values check these before conversion.
+/// Returns the message for a flag with a value, which CLI11 reports as `Could not convert: --pin = abc`. Options that
+/// take values never cause this error: their values are checked before.
 std::string problem_of_flag(const std::string& message) {
     const std::size_t name = message.find("--");
     const std::size_t equals = message.find(" = ");

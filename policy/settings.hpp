@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/messages.hpp"
+#include "policy/load.hpp"
 #include "policy/policy.hpp"
 
 namespace fp32shim::policy {
@@ -32,8 +32,20 @@ struct SettingsLayer {
     std::vector<Rule> rules;
 };
 
-/// Returns the settings in a text; nullopt if it has errors.
+/// Returns the settings in a policy file's text; nullopt, with errors in `report`, if it is wrong.
 std::optional<SettingsLayer> read_settings(std::string_view text, Report& report);
+
+/// Settings from the FP32_MATMUL_* variables. A broken variable is reported and left out.
+struct FromEnvironment {
+    SettingsLayer settings;
+    std::string policy_path;  ///< empty when unset
+    std::optional<OnError> on_error;
+    bool floor_is_broken = false;  ///< FP32_MATMUL_FLOOR has an unknown value
+    bool disabled = false;
+};
+
+FromEnvironment read_environment(const Environment& environment, std::vector<Diagnostic>& errors,
+                                 std::vector<Diagnostic>& warnings);
 
 /// Joins up to three sources; null for one that is absent or broken. Scalars of the environment override the user's,
 /// and those the site's. The user's rules come before the site's. The strictest floor holds.

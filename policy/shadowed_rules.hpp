@@ -12,7 +12,7 @@ namespace fp32shim::policy {
 /// A rule that is never reached.
 struct ShadowedRule {
     std::size_t rule;  ///< index of the rule that is never reached
-    std::size_t by;    ///< index of the first rule that applies to all of its calls
+    std::size_t by;    ///< index of the first rule that applies to all calls of `rule`
 };
 
 /// Returns the rules that are certainly shadowed by one earlier rule. Others may be shadowed too: by several rules

@@ -5,7 +5,7 @@
 
 namespace fp32shim::cli {
 
-/// Returns `nvidia_cublas 13.4.1.3` for a file below site-packages that a wheel's RECORD lists, otherwise empty.
+/// Returns the Python package, `nvidia_cublas 13.4.1.3`, of a file that a wheel's RECORD lists; otherwise empty.
 std::string package_of(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -55,7 +55,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
         const std::string folder(colon == 0 || folders.empty() ? "." : folders.substr(0, colon));
         ProgramFile candidate = look_at(folder + '/' + name);
         if (candidate.lookup == Lookup::found) return candidate;
-        // It is unlikely to be in a folder that this user may not search.
+        // The program is unlikely to be in a folder that this user may not search.
         const bool is_there = candidate.lookup == Lookup::not_executable && access(folder.c_str(), X_OK) == 0;
         if (is_there && !refused) refused = candidate;
         if (colon == std::string_view::npos) break;

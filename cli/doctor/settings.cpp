@@ -33,12 +33,10 @@ bool may_lower(const policy::Policy& policy) {
         return precision != policy::Precision::native && precision != policy::Precision::highest;
     };
     return policy.floor != policy::Floor::fp32 &&
-           (lowers(policy.default_precision) ||
-            std::any_of(policy.rules.begin(), policy.rules.end(),
-                        [&](const auto& rule) { return lowers(rule.precision); }));
+           (lowers(policy.default_precision) || std::ranges::any_of(policy.rules, lowers, &policy::Rule::precision));
 }
 
-/// Reports a default precision without effect: the floor forbids it, or nothing on this machine can run at it.
+/// Reports a default precision that has no effect: the floor forbids it, or nothing on this machine can run at it.
 void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std::vector<Finding>& findings) {
     policy::Policy default_only = policy;
     default_only.rules.clear();
@@ -55,7 +53,7 @@ void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std
         return;
     }
     if (on_cpu != policy::Reason::cpu_mode_off) return;
-    const bool has_fitting_gpu = std::any_of(gpus.devices.begin(), gpus.devices.end(), [&](const Gpu& gpu) {
+    const bool has_fitting_gpu = std::ranges::any_of(gpus.devices, [&](const Gpu& gpu) {
         policy::MatmulCall call;
         call.device = policy::Device::cuda;
         call.compute_capability =
@@ -108,7 +106,7 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
     }
 }
 
-/// Reports variables of libraries that compile kernels or bypass cuBLAS: the shim does not govern these products.
+/// Reports variables of Triton, CuPy, JAX and MLX that let products past the shim run below float32.
 void judge_kernel_variables(std::vector<Finding>& findings) {
     constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
     for (const record::Pin& pin : record::all_pins) {
@@ -125,8 +123,8 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
     }
 }
 
-/// Reports a compilation cache of other settings. `fp32shim run` gives each policy a folder; a plain preload does
-/// not.
+/// Reports that JAX's compilation cache may hold code made under other settings. `fp32shim run` gives each policy a
+/// folder of its own; a plain preload does not.
 void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironment& environment,
                              std::vector<Finding>& findings) {
     const std::string folder = environment.get(cache_variable);
@@ -154,7 +152,7 @@ void judge_onednn_variables(std::vector<Finding>& findings) {
 std::vector<std::string> entries_of(std::string_view list) { return list_entries(list, " :\t\n"); }
 
 bool is_wanted_of_a_preload(std::string_view name) {
-    return name == shim_mark || name == "dlsym" || name == "__asan_init" || function_kind(name) != FunctionKind::none;
+    return name == shim_mark || name == "dlsym" || name == "__asan_init" || is_intercepted(name);
 }
 
 void judge_preload(const Preload& preload, const std::string& where, bool shim_is_behind, bool is_environment,
@@ -175,17 +173,16 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
         return;
     }
     if (preload.is_shim || !shim_is_behind) return;
-    const auto exports = [&](auto&& matches) {
-        return std::any_of(elf->exports.begin(), elf->exports.end(),
-                           [&](const ElfSymbol& symbol) { return matches(symbol.name); });
+    const auto exports = [&](std::string_view name) {
+        return std::ranges::count(elf->exports, name, &ElfSymbol::name) > 0;
     };
     // A sanitizer's runtime has to be first, and does not intercept BLAS functions.
-    if (exports([](const std::string& name) { return name == "__asan_init"; })) return;
+    if (exports("__asan_init")) return;
     const std::string remedy = fmt::format("name libfp32shim.so first in {}", is_environment ? "LD_PRELOAD" : where);
-    if (exports([](const std::string& name) { return function_kind(name) != FunctionKind::none; })) {
+    if (std::ranges::any_of(elf->exports, is_intercepted, &ElfSymbol::name)) {
         findings.push_back(
             {about, "it comes before the shim and has BLAS functions of its own: calls reach it first", remedy});
-    } else if (exports([](const std::string& name) { return name == "dlsym"; })) {
+    } else if (exports("dlsym")) {
         findings.push_back({about,
                             "it comes before the shim and has a dlsym of its own: BLAS functions that a program "
                             "looks up may bypass the shim",
@@ -193,7 +190,7 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
     }
 }
 
-/// Finds the libraries in LD_AUDIT that have the loader call functions on the program's behalf.
+/// Reports libraries in LD_AUDIT that define `…_pltenter`: functions may then see the loader as their caller.
 void judge_audits(std::vector<Finding>& findings) {
     const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
     for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {

@@ -122,7 +122,7 @@ std::string program_text(const ExaminedProgram& program) {
     return text;
 }
 
-/// Groups the entries by remedy, so that each remedy is printed once.
+/// Lists products that are not seen: those with the same remedy together, so that each remedy is printed once.
 std::string not_seen_text(const std::vector<Finding>& not_seen) {
     std::string text;
     std::set<std::string> said;

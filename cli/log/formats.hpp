@@ -9,12 +9,12 @@
 
 namespace fp32shim::cli {
 
-/// Writes to stdout. event() and row() return false once nobody reads any more. Every entry comes with facts that
-/// begin() was given; entries of one recording share them.
+/// Writes to stdout. event() and row() return false once stdout cannot be written. The facts of each entry are an
+/// object that begin() was given; entries of one recording share it.
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
-    /// Takes the recordings of all entries, before the first entry.
+    /// Receives the facts of all recordings, before the first entry.
     virtual void begin(std::span<const record::RecordingFacts* const> recordings) = 0;
     /// Writes one call.
     virtual bool event(const record::RecordingFacts& facts, const record::RecordedRow& row,
@@ -22,10 +22,10 @@ class LogWriter {
     /// Writes a distinct decision with its counts.
     virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
                      const record::RecordedCounters& counters) = 0;
-    /// Returns true if a decision may come again with later counts: people read the last ones, programs would add
-    /// them up.
+    /// Returns true if row() may be called again for a decision whose counts have grown: people read the last counts,
+    /// programs would add them up.
     virtual bool takes_decisions_again() const { return false; }
-    /// Ends the output, behind the last entry.
+    /// Ends the output, after the last entry.
     virtual void end() {}
 };
 

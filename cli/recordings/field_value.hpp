@@ -17,7 +17,7 @@ namespace fp32shim::cli {
 /// One value of an output field. It does not own its text.
 class FieldValue {
   public:
-    /// Nanoseconds since 1970; JSON has a string.
+    /// Point in time: nanoseconds since 1970, UTC, written as a timestamp().
     struct Time {
         std::int64_t ns;
     };

@@ -43,7 +43,7 @@ void merge_field(const Field& field, Merged& merged) {
         merged = field;
 }
 
-/// Returns a recording's row; nullptr stands for calls without a row.
+/// Returns a recording's row; for nullptr, one with `is_overflow`, which stands for calls without a row.
 MergedRow to_merged_row(const record::RecordedRow* row) {
     if (row != nullptr) return cli::to_merged_row(*row);
     MergedRow merged;
@@ -108,7 +108,7 @@ void Share::add(const record::RecordedCounters& counters) {
     is_estimate |= counters.timed_calls < counters.calls;
 }
 
-/// Returns the place in slots_ of an equal row, or the free one for it. Precondition: slots_ is not empty.
+/// Returns the index in slots_ that leads to an equal row, or a free one for it. Precondition: slots_ is not empty.
 std::size_t MergedCalls::slot_of(const MergedRow& row) const {
     const std::size_t mask = slots_.size() - 1;
     const auto is_like = [&](const MergedDecision& other) { return other == row; };

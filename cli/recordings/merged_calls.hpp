@@ -45,9 +45,9 @@ struct MergedDecision {
 struct MergedRow : MergedDecision {
     double flops = -1;  ///< operations of one call; -1: unknown
     record::RecordedCounters counters;
-    /// Median duration of the timed calls that recordings have one by one; absent without such calls.
+    /// Median duration of the timed calls that were recorded singly, not only as counts; absent if there are none.
     std::optional<std::uint64_t> median_ns;
-    std::uint32_t processes = 0;  ///< number of recordings with such calls
+    std::uint32_t processes = 0;  ///< number of recordings with calls of this decision
 
     /// Returns the format that the library says it used, else the lowest that the call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
@@ -65,7 +65,7 @@ struct MergedRow : MergedDecision {
 /// Adds the counters of further calls to `sum`.
 void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters);
 
-/// Moves a median of rounded durations between the shortest and the longest call.
+/// Limits a median of rounded durations to the range from the shortest to the longest call.
 std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters);
 
 /// Returns a row of one recording, without counters.
@@ -79,12 +79,12 @@ struct MergedProcess {
     std::uint64_t calls = 0;  ///< calls that pass the filter
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedChange> changes;
-    std::uint64_t lost_changes = 0;  ///< number of older changes, which are gone
+    std::uint64_t lost_changes = 0;  ///< number of older changes that the recording no longer has
     record::RecordedObjects objects;
     std::vector<record::RecordedChild> children;  ///< children that the shim did not see
-    std::uint32_t missed_children = 0;            ///< number of further children, unnamed
+    std::uint32_t missed_children = 0;            ///< number of further unseen children, dropped for lack of space
 
-    /// Returns true for a file of no process, which only names children that the shim did not see.
+    /// Returns true for a file that records no process and only names children that the shim did not see.
     bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
@@ -107,9 +107,9 @@ class MergedCalls {
         : filter_(filter), objects_(objects) {}
 
     void add(const std::string& path, record::RecordingReader& recording);
-    /// Returns the place in rows() of a recording's row that was added; nullptr stands for calls without a row.
+    /// Returns the index in rows() for the calls of `row` (null: calls without a row); nullopt if none were added.
     std::optional<std::size_t> place_of(const record::RecordedRow* row) const;
-    /// Gives each row its median. `durations` count calls by place in rows().
+    /// Gives each row its median. `durations` have the calls of each row by its index in rows().
     void set_medians(const CallDurations& durations);
 
     const std::vector<MergedRow>& rows() const { return rows_; }
@@ -122,7 +122,7 @@ class MergedCalls {
     std::size_t host_count() const;
     /// Returns the return of the first call: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t first_ns() const { return first_ns_; }
-    /// Returns the return of the last call likewise.
+    /// Returns the time at which the last call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t last_ns() const { return last_ns_; }
     std::uint64_t uncounted_calls() const { return sum_of(&MergedProcess::uncounted_calls); }
     std::uint64_t dropped_events() const { return sum_of(&MergedProcess::dropped_events); }
@@ -130,7 +130,7 @@ class MergedCalls {
     std::uint64_t lost_changes() const { return sum_of(&MergedProcess::lost_changes); }
 
   private:
-    /// Returns the place in rows_ of an equal row, adding it if needed.
+    /// Returns the index in rows_ of the row that calls of `row` are added to, and adds such a row if there is none.
     std::size_t place_for(const record::RecordedRow* row);
     std::size_t slot_of(const MergedRow& row) const;
     void enlarge_slots();
@@ -139,7 +139,7 @@ class MergedCalls {
     const Filter* filter_;
     Objects objects_;
     std::vector<MergedRow> rows_;
-    std::vector<std::uint32_t> slots_;  ///< hash table of places in rows_, plus one
+    std::vector<std::uint32_t> slots_;  ///< hash table: index in rows_ plus one; 0: free
     std::vector<MergedProcess> processes_;
     Share total_;
     std::int64_t first_ns_ = 0, last_ns_ = 0;

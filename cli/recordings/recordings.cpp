@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Adds all files named like a recording, and each folder that cannot be read: reading it says why, so that no proof
-/// lacks a recording silently.
+/// Returns all `*.fp32rec` below a folder, and each folder that cannot be read: opening it as a recording tells why,
+/// so that no recording is missed silently.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
@@ -60,8 +60,8 @@ std::vector<std::string> matches_of(const std::string& pattern) {
     return found;
 }
 
-/// Returns the begin of a file's header, which tells recordings apart and which copies share. After a reload, an exec
-/// or a fork the next recording has another one. Empty if the file is no recording.
+/// Returns the begin of a file's header, which copies of one recording share. Any other recording differs in it, also
+/// the next one of a process, after a reload, an exec or a fork. Empty if the file is no recording.
 std::string identity_in(const std::string& path) {
     std::string begin(offsetof(record::format::Header, texts), '\0');
     // O_NONBLOCK, so that opening a pipe without a writer does not wait.
@@ -75,8 +75,8 @@ std::string identity_in(const std::string& path) {
     return is_recording ? begin : std::string();
 }
 
-/// Measures how much of a recording a copy holds: its process may go on writing into it, or it may have been cut.
-/// Times are no measure, since each reader estimates them.
+/// Measures how much of a recording a file holds, to compare copies: one may be older than another, or truncated.
+/// Times are not compared, since each reader estimates them.
 auto content_of(const std::string& path) {
     const auto opened = record::RecordingReader::open(path);
     const auto* reader = opened.reader.get();
@@ -172,7 +172,7 @@ namespace {
 
 constexpr std::string_view extension = ".fp32rec";
 
-/// Returns ProcessFacts::run of a recording; 0 if it has none, or is no recording.
+/// Returns the number of the `fp32shim run` that made a recording (ProcessFacts::run); 0: none, or no recording.
 std::uint64_t run_of(const std::string& path) {
     const std::string begin = identity_in(path);
     std::uint64_t run = 0;

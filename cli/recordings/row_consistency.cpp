@@ -7,7 +7,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the format of `as_requested`; empty if it depends on the program's own call.
+/// Returns the format of a call that ran as `requested`; empty if the program's own settings decide the format.
 std::string_view format_of(const std::string& requested) {
     if (requested == "highest") return "fp32";
     if (requested == "high") return "tf32";
@@ -18,7 +18,7 @@ std::string_view format_of(const std::string& requested) {
 
 bool is_float32(const MergedRow& row) { return row.dtype == "float32" || row.dtype == "complex64"; }
 
-/// Returns true for reasons of float32 products on a CPU only, which then run as called.
+/// Returns true for a reason why a float32 product on a CPU ran unchanged; other products never have such a reason.
 bool is_reason_of_cpu(const std::string& reason) {
     return reason == "cpu_mode_off" || reason == "cpu_accelerate_not_built" || reason == "scratch_limit";
 }

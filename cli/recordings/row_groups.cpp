@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the key that rows of one group share. No text has a NUL.
+/// Returns the key that rows of one group share: texts with a NUL after each, since no text contains a NUL.
 std::string key_of(const MergedRow& row, const Grouping& grouping) {
     std::string key;
     for (const std::string_view text : {row.requested, row.applied, row.actual, row.reason}) {
@@ -58,7 +58,7 @@ void add_row(RowGroup& group, const MergedRow& row) {
 
 struct Grouped {
     std::vector<RowGroup> groups;
-    std::vector<std::size_t> group_of;  ///< group of each row, by the row's place
+    std::vector<std::size_t> group_of;  ///< index in `groups`, by the row's index in the input
 };
 
 template <class Rows, class ToRow>

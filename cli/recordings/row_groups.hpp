@@ -13,14 +13,14 @@
 
 namespace fp32shim::cli {
 
-/// Further keys of groups, besides the precision asked for, the one applied, and the reason.
+/// Further keys by which rows are grouped, besides the precisions asked for, applied and actual, and the reason.
 struct Grouping {
     bool by_function = false, by_size_class = false;
 
     bool is_empty() const { return !by_function && !by_size_class; }
 };
 
-/// Words of `--by`.
+/// Words that the option `--by` takes.
 inline constexpr std::string_view by_function_word = "function", by_size_class_word = "size-class";
 
 /// Class of sizes by the largest of m, n and k: above one power of two, up to the next.
@@ -54,7 +54,7 @@ std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& dur
                               RowOrder order);
 
 using GroupColumn = Column<RowGroup>;
-/// Returns the columns of a group for every format. Null: unknown, or no key of the grouping.
+/// Returns the columns of a group for every format. A value is null if it is unknown or the grouping lacks its key.
 std::span<const GroupColumn> group_columns();
 
 }  // namespace fp32shim::cli

@@ -15,14 +15,14 @@
 namespace fp32shim::cli {
 
 struct TableLimits {
-    std::size_t sites = 10;  ///< most rows of the list of call sites; 0: all
+    std::size_t sites = 10;  ///< longest list of call sites, in rows; 0: all
     RowOrder order = RowOrder::time;
-    std::string how_to_see_more = "--top 0 shows all";  ///< said if there are more rows
+    std::string how_to_see_more = "--top 0 shows all";  ///< hint after a list that leaves rows out
 };
 
 /// Writes for people: totals, formats, the call sites that matter most, refusals and omissions. `stream`:
 /// destination, 1 or 2; -1: a file. `groups` replace the call sites. Written line by line, since there may be a
-/// million.
+/// million lines.
 void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
                         const std::vector<RowGroup>* groups = nullptr);
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);

@@ -16,8 +16,9 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/page_rows.hpp"
+#include "system/inline_text.hpp"
 
-// report/page/embedded.S
+// Defined in report/page/embedded.S.
 extern "C" {
 extern const char fp32shim_page_html[], fp32shim_page_html_end[];
 extern const char fp32shim_page_style[], fp32shim_page_style_end[];
@@ -28,13 +29,13 @@ extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
 namespace fp32shim::cli {
 namespace {
 
-// Bounds of the page's size; report/page_rows.cpp bounds its rows.
+// Upper limits that bound the page's size; those of its rows are in report/page_rows.cpp.
 constexpr std::size_t max_processes = 200;
-constexpr std::size_t max_lines = 50;  ///< lines of one warning, and changes
-constexpr std::size_t max_values = 5;  ///< values of one fact
-constexpr std::size_t max_text = 400;  ///< bytes of one text
+constexpr std::size_t max_lines = 50;  ///< maximum number of lines of a warning, and of listed changes
+constexpr std::size_t max_values = 5;  ///< maximum number of values listed for a fact
+constexpr std::size_t max_text = 400;  ///< maximum length of a text, in bytes
 
-/// Cuts a recording's text that is too long, between two characters.
+/// Truncates a text longer than `max_text` at the end of a character, and appends `…`.
 std::string cut(std::string_view text) {
     if (text.size() <= max_text) return std::string(text);
     std::size_t end = max_text;
@@ -82,7 +83,7 @@ Json formats_json(const MergedCalls& calls) {
 
 // --- Facts about the processes
 
-/// Returns the distinct texts of the processes, each with the number of its processes; leaves out empty ones.
+/// Returns the distinct, not empty texts that `text_of` gives for the processes, each with its number of processes.
 Json fact(const std::string& name, const MergedCalls& calls,
           const std::function<std::string(const MergedProcess&)>& text_of) {
     std::map<std::string, std::size_t> counts;
@@ -148,7 +149,7 @@ Json processes_json(const MergedCalls& calls) {
                         {"host", cut(facts.host)},
                         {"pid", facts.pid},
                         {"rank", facts.rank < 0 ? Json() : Json(facts.rank)},
-                        {"program", cut(record::base_name(facts.executable))},
+                        {"program", cut(system::base_name(facts.executable))},
                         {"opened", moment_text(process.facts.opened_ns)},
                         {"state", record::to_string(process.state)},
                         {"calls", process.calls}});
@@ -196,7 +197,8 @@ Json changes_json(const MergedCalls& calls) {
 
 // --- Warnings
 
-/// Adds a warning unless it has no lines. `is_about_refused`: the page offers to show those rows.
+/// Adds a warning unless it has no lines. `is_about_refused`: the page offers to show the rows that did not run as
+/// requested.
 void add_warning(Json& warnings, const std::string& title, const std::vector<std::string>& lines,
                  bool is_about_refused = false) {
     if (lines.empty()) return;
@@ -206,7 +208,7 @@ void add_warning(Json& warnings, const std::string& title, const std::vector<std
     warnings.push_back({{"title", title}, {"lines", std::move(shown)}, {"refused", is_about_refused}});
 }
 
-/// Warns about the calls of certain rows: their number before `title`, and a line for each distinct `line_of`.
+/// Adds a warning about calls of rows: their number before `title`, and a line for each distinct text of `line_of`.
 void warn_about_rows(Json& warnings, const MergedCalls& calls, const std::string& title,
                      const std::function<bool(const MergedRow&)>& is_meant,
                      const std::function<std::string(const MergedRow&)>& line_of, bool is_about_refused = false) {
@@ -222,7 +224,7 @@ void warn_about_rows(Json& warnings, const MergedCalls& calls, const std::string
     add_warning(warnings, counted(total, "call") + " " + title, lines, is_about_refused);
 }
 
-/// Warns about processes: `title`, and a line for each process whose `line_of` is not empty.
+/// Adds a warning about processes: `title`, and a line for each process for which `line_of` returns a text.
 void warn_about_processes(Json& warnings, const MergedCalls& calls, const std::string& title,
                           const std::function<std::string(const MergedProcess&)>& line_of) {
     std::vector<std::string> lines;
@@ -337,7 +339,7 @@ Json page_data(const HtmlReport& report) {
     json["facts"] = facts_json(calls);
     json["commands"] = fact("Command", calls, short_command);
     json["programs"] = fact("Program", calls, [](const MergedProcess& process) {
-        return std::string(record::base_name(process.facts.process.executable));
+        return std::string(system::base_name(process.facts.process.executable));
     });
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
@@ -370,7 +372,7 @@ std::string nonce() {
     return text;
 }
 
-/// Replaces every `{{name}}` of `page`, but none in the values.
+/// Replaces every `{{name}}` of `page` by its value. Nothing inside a value is replaced.
 std::string filled(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
     std::string text;
     while (true) {

@@ -22,7 +22,7 @@ class ReportOutput {
     ReportOutput(const ReportOutput&) = delete;
     ReportOutput& operator=(const ReportOutput&) = delete;
 
-    /// Returns false if nobody reads any more or there is no room: then the rest need not be written.
+    /// Returns false once a write failed, for example on a closed pipe or full disk: the rest need not be written.
     bool put(std::string_view text);
     /// Completes the file. Returns an error message in one line, empty on success.
     std::string finish();

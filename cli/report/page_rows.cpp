@@ -21,7 +21,7 @@ bool is_listed_anyway(const MergedRow& row) {
     return row.is_refused() || format == "tf32" || format == "bf16" || format == "fp16";
 }
 
-/// List of distinct texts.
+/// List of distinct texts, to which rows refer by index.
 class Texts {
   public:
     std::size_t place_of(const std::string& text) {

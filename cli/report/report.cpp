@@ -40,7 +40,6 @@ Grouping grouping_of(const std::vector<std::string>& words) {
     return grouping;
 }
 
-/// Contents of all recordings.
 struct Contents {
     MergedCalls calls;
     CallDurations durations;
@@ -75,20 +74,20 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     }
 }
 
-/// Destination of the calls of one row.
+/// Row of the report and format of its timeline to which the calls of one recorded row are added.
 struct Target {
     bool is_known = false;
     bool passes = false;
-    std::optional<std::size_t> row;  ///< place in MergedCalls::rows()
-    std::size_t format = 0;          ///< place in the timeline
+    std::optional<std::size_t> row;  ///< index in MergedCalls::rows()
+    std::size_t format = 0;          ///< index in Timeline::formats()
 };
 
 /// Adds the calls of `recording` that pass the filter to `timeline`, unless it is null, and the timed ones to
-/// `durations`, by place in `calls.rows()`. `calls` has the recording already. Reads ten million calls in a third of
-/// a second, with a timeline in half a second.
+/// `durations`, by index in `calls.rows()`. Precondition: `calls` includes the recording. Reads ten million calls in
+/// a third of a second, with a timeline in half a second.
 void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                 CallDurations& durations, Timeline* timeline) {
-    std::vector<Target> targets;  // by row id, of 20 bits
+    std::vector<Target> targets;  // by row id, which has at most 20 bits
     const auto target_of = [&](std::uint32_t id) {
         const record::RecordedRow* row = recording.row(id);
         Target target;

@@ -30,9 +30,9 @@ struct VerifyOptions {
     bool allow_bf16x9 = false;
 };
 
-/// A reason why nothing can be shown.
+/// A reason why the verdict cannot be `shown`.
 struct Doubt {
-    std::string where;  ///< path of a recording; empty: all of them
+    std::string where;  ///< path of a recording; empty: all recordings
     std::string reason;
 };
 
@@ -42,8 +42,8 @@ enum class Verdict : std::uint8_t { shown, violated, inconclusive };
 struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
-    std::vector<PossibleBypass> bypasses;  ///< may have been used
-    std::vector<PossibleBypass> assumed;   ///< were not used, as the user states
+    std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
+    std::vector<PossibleBypass> assumed;   ///< possible bypasses that the user states were not used
     std::uint64_t shown_calls = 0;
 
     Verdict verdict() const {
@@ -89,7 +89,7 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     }
 }
 
-/// `is_continued`: another recording has the later part of the process.
+/// Adds doubts about one process. `is_continued`: another recording has the later part of the process.
 void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
     if (process.uncounted_calls > 0) {
@@ -102,7 +102,7 @@ void judge_process(const MergedProcess& process, bool is_continued, Verified& ve
     }
 }
 
-/// Returns a bypass's name in its usual spelling; `child:NAME` as it is. Empty if there is no such bypass.
+/// Returns a bypass's name in its usual spelling; `child:NAME` unchanged. Empty if there is no such bypass.
 std::string known_bypass(const std::string& word) {
     if (is_child_name(word)) return word;
     for (const std::string_view known : possible_bypass_names()) {
@@ -219,7 +219,7 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
     return json;
 }
 
-/// Returns a line for each variable: what it keeps at float32, and what not.
+/// Returns a line for each environment variable in `pins`: what it keeps at float32, and what not.
 std::string reach_of_pins(std::uint16_t pins) {
     std::string text;
     for (const record::Pin& pin : record::all_pins) {

@@ -19,10 +19,10 @@ namespace {
 
 using State = PolicyFile::State;
 
-/// One byte more than a policy may have, so that read_settings notices a larger file.
+/// Largest number of bytes to read: one more than a policy may have, so that read_settings notices a larger file.
 constexpr std::size_t most_bytes = (1 << 20) + 1;
 
-/// File systems whose files the kernel generates when they are read. linux/magic.h lacks the last two.
+/// File systems whose files the kernel generates when they are read. linux/magic.h has no names for the last two.
 constexpr std::uint32_t kernel_file_systems[] = {
     PROC_SUPER_MAGIC,    SYSFS_MAGIC,        DEBUGFS_MAGIC,  TRACEFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
     CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC,     EFIVARFS_MAGIC, SELINUX_MAGIC, BPF_FS_MAGIC,     NSFS_MAGIC,
@@ -50,7 +50,7 @@ int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
     return 0;
 }
 
-/// Returns true if `user` is a number of this user namespace, not the one that stands for all others.
+/// Returns true if user id `user` is mapped in this user namespace, and so does not stand for all unmapped users.
 bool has_number_here(uid_t user) {
     const Descriptor map(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
     std::string text;
@@ -63,8 +63,8 @@ bool has_number_here(uid_t user) {
     return false;
 }
 
-/// Returns true if the file counts as root's. In a sandbox without a number for root, root's files belong to user
-/// 65534; whoever made the sandbox also chose its /etc.
+/// Returns true if the file counts as `owner`'s. In a sandbox that maps no root, root's files belong to user 65534,
+/// which is accepted: whoever made the sandbox also chose its /etc.
 bool belongs_to(const struct stat& status, uid_t owner) {
     constexpr uid_t overflow_user = 65534;
     return status.st_uid == owner || (status.st_uid == overflow_user && !has_number_here(overflow_user));

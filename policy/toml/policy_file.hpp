@@ -14,7 +14,7 @@ struct PolicyFile {
         read,
         absent,      ///< there is no file of that name
         unreadable,  ///< the file cannot be read
-        refused,     ///< the file has the wrong owner
+        refused,     ///< the file has a wrong owner, or others may write it
     };
     State state = State::unreadable;
     std::string bytes;    ///< contents, up to one byte more than a policy may have

@@ -14,7 +14,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// The path `/proc/FOLDER/NAME`, cut if it does not fit.
+/// The path `/proc/FOLDER/NAME`, truncated if it does not fit.
 class ProcPath {
   public:
     ProcPath(std::string_view folder, std::string_view name) {
@@ -43,7 +43,7 @@ Integer number_at(std::string_view text) {
     return value;
 }
 
-/// Returns field 22 of /proc/PID/stat; 0: the process has ended.
+/// Returns the start of process /proc/FOLDER, in clock ticks after boot (field 22 of `stat`); 0: it has ended.
 std::uint64_t read_start(std::string_view folder) {
     char buffer[512];
     std::string_view stat = read_begin(ProcPath(folder, "stat").c_str(), buffer);
@@ -61,8 +61,8 @@ std::uint64_t read_start(std::string_view folder) {
     return number_at<std::uint64_t>(stat);
 }
 
-/// Returns the last number of `NSpid:` in /proc/PID/status: the id in the process's own namespace. The groups of its
-/// user stand before it, perhaps thousands.
+/// Returns a process's id in its own namespace: the last number of `NSpid:` in /proc/PID/status. Before that line
+/// stand the groups of the process's user, perhaps thousands.
 std::int32_t read_own_pid(std::string_view folder) {
     const ProcPath path(folder, "status");
     std::string buffer(4096, '\0');
@@ -78,7 +78,7 @@ std::int32_t read_own_pid(std::string_view folder) {
     return number_at<std::int32_t>(line.substr(line.find_last_of("\t :") + 1));
 }
 
-/// Returns the number in `pid:[4026531836]`, to which /proc/PID/ns/pid links.
+/// Returns the number of a process's namespace of process ids: /proc/PID/ns/pid links to `pid:[4026531836]`.
 std::uint64_t read_pid_namespace(std::string_view folder) {
     char buffer[64];
     const long size = system::raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);

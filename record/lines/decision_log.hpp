@@ -21,8 +21,8 @@
 
 namespace fp32shim::record {
 
-/// Bytes that a caller lends for the length of each call below: on the heap or in thread-local memory, since threads
-/// may have 16 KB of stack.
+/// Bytes that a caller of DecisionLog lends it for the length of a call: on the heap or in thread-local memory, since
+/// threads may have 16 KB of stack.
 inline constexpr std::size_t log_buffer_size = 4096;
 using LogBuffer = std::span<char, log_buffer_size>;
 
@@ -34,7 +34,7 @@ using LogBuffer = std::span<char, log_buffer_size>;
 class DecisionLog {
   public:
     DecisionLog() = default;
-    /// Closes the file, if the descriptor is still ours. No other thread may use the log any more.
+    /// Closes the file, if its descriptor is still the log's. No other thread may use the log any more.
     ~DecisionLog();
     DecisionLog(const DecisionLog&) = delete;
     DecisionLog& operator=(const DecisionLog&) = delete;

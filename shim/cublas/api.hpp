@@ -25,7 +25,7 @@ enum ComputeType : std::int32_t {
     compute_32f_emulated_16bfx9 = 78,
 };
 
-/// cublasMath_t: bits 0 to 2 choose; 3 (float64 emulation) and 4 (reductions) are flags, which concern others.
+/// cublasMath_t: bits 0 to 2 choose a format; bits 3 (float64 emulation) and 4 (reductions) do not concern float32.
 enum MathMode : std::int32_t {
     math_default = 0,
     math_tensor_op = 1,
@@ -40,7 +40,7 @@ enum MathMode : std::int32_t {
 enum Algorithm : std::int32_t {
     gemm_default = -1,
     gemm_algo23 = 23,
-    gemm_default_tensor_op = 99,  ///< this one and all up to 115 allow FP16 kernels
+    gemm_default_tensor_op = 99,  ///< values from 99 to 115 allow FP16 kernels
     gemm_algo15_tensor_op = 115,
     gemm_autotune = 999,
 };
@@ -63,12 +63,12 @@ enum DataType : std::int32_t {
     type_r_4f_e2m1 = 33,
 };
 
-/// cublasOperation_t, cublasSideMode_t.
+/// cublasOperation_t; the next enum is cublasSideMode_t.
 enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
 enum Side : std::int32_t { side_left = 0, side_right = 1 };
 
-/// cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t and
-/// cublasLtMatmulAlgoCapAttributes_t.
+/// cublasLtMatmulDescAttributes_t; the next three enums are cublasLtMatrixLayoutAttribute_t,
+/// cublasLtMatmulPreferenceAttributes_t and cublasLtMatmulAlgoCapAttributes_t.
 enum DescAttribute : std::int32_t { desc_compute_type = 0, desc_trans_a = 3, desc_trans_b = 4 };
 enum LayoutAttribute : std::int32_t {
     layout_type = 0,
@@ -88,7 +88,7 @@ enum PreferenceAttribute : std::int32_t {
     preference_max_waves_count = 9,
     preference_impl_mask = 12,
 };
-/// cublasLtMatmulSearch_t; in every other mode the array of results says where to begin.
+/// CUBLASLT_SEARCH_BEST_FIT. In every other search mode a search begins from algorithms in the array of results.
 constexpr std::uint32_t search_best_fit = 0;
 enum AlgoCapability : std::int32_t {
     capability_numerical_impl_flags = 15,

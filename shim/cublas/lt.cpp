@@ -31,13 +31,13 @@ enum Argument {
     argument_workspace_size = 14,
 };
 
-/// The arguments of cublasLtMatmulAlgoCheck behind the layouts, by place.
+/// Indices, from 0, of the arguments that follow the layouts in cublasLtMatmulAlgoCheck.
 enum CheckArgument {
     check_algorithm = 6,
     check_result = 7,
 };
 
-/// The parts of a product: the program's, but for a changed copy of its descriptor.
+/// The handle, descriptor and layouts of a product: the program's own, but for the descriptor if a copy was changed.
 struct Parts {
     Handle handle;
     const void* desc;
@@ -50,7 +50,7 @@ struct Parts {
 // ---- describe ----------------------------------------------------------------------------------------------------
 
 struct LtProduct {
-    Product product;  ///< has no key: its plan is made for each call, which is little beside the work of cublasLt
+    Product product;  ///< without a key: no plan is kept, as making one costs little beside the work of cublasLt
     policy::MatmulCall call;
 };
 
@@ -59,7 +59,7 @@ bool has_everything_needed(const Library& library) {
            library.desc_init != nullptr;
 }
 
-/// Returns the format that an algorithm rounds its operands to by its own account, if it gives one.
+/// Returns the format that an algorithm rounds its operands to by its own capability flags, if they name one.
 std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm) {
     std::uint64_t flags = 0;
     if (library.algo_capability == nullptr || algorithm == nullptr ||
@@ -80,15 +80,15 @@ Algorithm64 algorithm_at(const void* address) {
 
 constinit std::atomic<bool> searches_were_changed{false};
 
-/// Returns true for an algorithm that a changed search found, under other settings, for another compute type than
-/// this product's.
+/// Returns true if the algorithm comes from a search that the shim had changed, for another compute type than the
+/// product has now.
 bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) {
     FoundAlgorithm found;
     return algorithm != nullptr && has_changed_searches() && recall_algorithm(algorithm_at(algorithm), found) &&
            found.compute_type != compute_type;
 }
 
-/// Reads how the product says what it allows, and the type of its operands. Returns false if it cannot be read.
+/// Reads the operands' type, and how a product may be rounded. Returns false if these cannot be read.
 bool describe_request(const Library& library, const Parts& parts, const void* algorithm, Product& product) {
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
@@ -100,7 +100,7 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     asked.compute_capability = product.device.compute_capability;
     if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
     if (asked.compute_type == 0) asked.compute_type = -1;
-    // An algorithm of a changed search is no wish of the program's: it will be replaced.
+    // An algorithm that a search found for a changed compute type is not the program's choice: it will be replaced.
     if (!is_of_other_compute_type(algorithm, asked.compute_type))
         asked.of_algorithm = format_of_algorithm(library, algorithm).value_or(Format::fp32);
     std::uint32_t batch_mode = 0;
@@ -131,8 +131,8 @@ void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCa
     call.k = k;
 }
 
-/// Describes a product. Returns false if the shim cannot read it; the library will then report the error. With an
-/// invalid handle the library looks at nothing else, and neither does this.
+/// Reads a product's arguments. Returns false if they cannot be read; the library will then report the error. With an
+/// invalid handle the library looks at nothing else, and neither does this function.
 bool describe(const Site& site, const Parts& parts, const void* algorithm, LtProduct& result) {
     const Library& library = *site.cublas.library;
     Product& product = result.product;
@@ -169,7 +169,7 @@ std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
     return {frame.word(argument_a), frame.word(argument_b), frame.word(argument_c), frame.word(argument_d)};
 }
 
-/// A cublasLtMatmulPreference_t: opaque; no version needs more.
+/// Space for a cublasLtMatmulPreference_t, which is opaque; no version needs more.
 using Preference = std::array<std::uint64_t, 32>;
 
 std::uint64_t implementations_below(Format format) {
@@ -181,10 +181,10 @@ std::uint64_t implementations_below(Format format) {
 
 struct SearchResult {
     Replacement replacement;
-    bool is_final = false;  ///< the library would answer the same again
+    bool is_final = false;  ///< the library would give the same answer if asked again
 };
 
-/// Searches for an algorithm for the changed product that fits the memory that the program gave.
+/// Searches for an algorithm for a product whose descriptor was changed, within the program's workspace size.
 SearchResult search(const Library& library, const Parts& parts, const FoundAlgorithm& original, Format format,
                     const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
     SearchResult answer;
@@ -229,7 +229,7 @@ std::uint64_t shape_of(const Library& library, const void* layout) {
     return key.value();
 }
 
-/// Returns true if the library takes the program's algorithm for the changed product.
+/// Returns true if the library accepts the program's algorithm for the product whose descriptor was changed.
 bool fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
           std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
@@ -239,8 +239,8 @@ bool fits(const Library& library, const Parts& parts, const Algorithm64& algorit
            check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment;
 }
 
-/// Replaces the program's algorithm by one that fits the changed product; returns false if there is none. Answers
-/// of the library are kept, so that it is asked once per algorithm and product.
+/// Replaces `algorithm`, the program's, by one that fits the product with its changed descriptor; false: there is
+/// none. The library's answers are cached, so that it is asked once per algorithm and product.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
                        const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
@@ -294,7 +294,7 @@ bool multiplies(const policy::MatmulCall& call) {
     return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
 }
 
-/// Runs the product with this compute type, and an algorithm that fits it. Returns nothing if that cannot be;
+/// Runs the product with this compute type, and an algorithm that fits. Returns nothing if that is impossible;
 /// `obstacle` then has the reason.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
                                         std::int32_t compute_type, Format format, bool tells_actual, Done& done,
@@ -319,7 +319,7 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
-/// Runs the plan, and corrects `done`: if the change cannot be made, the call runs as the program made it.
+/// Runs a call as planned. If the change cannot be made, runs it as the program made it, and corrects `done`.
 std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt, bool logs,
                  const Plan& plan, Done& done) {
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
@@ -345,7 +345,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         if (tells_actual && status == status_success) done.actual = actual_format(*site.cublas.library, algorithm);
         return status;
     }
-    // The reason may be an algorithm of a changed search that is no longer remembered.
+    // The algorithm may come from a search that the shim had changed, which is no longer remembered.
     if (lt.product.handle != nullptr && algorithm != nullptr && has_changed_searches()) {
         if (const auto other = run_with_another_algorithm()) return *other;
     }
@@ -403,7 +403,7 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     if (plan.change.how == record::How::compute_type &&
         desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type) &&
         search.changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
-        // From now on products are looked at, whatever the settings: see run.
+        // From now on run() has to see every product, whatever the settings are.
         if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};
     }

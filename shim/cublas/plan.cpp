@@ -9,7 +9,7 @@ namespace {
 
 using policy::Reason;
 
-// All plans. They are few: precisions, roads, reasons. Number 0 is none.
+// All plans. They are few: precisions, ways of change, reasons. Number 0 stands for no plan.
 constexpr std::size_t plan_limit = number_mask + 1;
 constinit std::atomic<const Plan*> plans[plan_limit]{};
 
@@ -24,7 +24,7 @@ std::size_t bucket_of(const Plan& plan) {
     return hash.value() % (plan_limit - 1);
 }
 
-/// Returns the number that equal plans share; 0 if no room is left.
+/// Returns the number that interned_plan() takes for this plan, the same for equal plans; 0 if the table has no room.
 std::uint64_t intern(const Plan& plan) {
     const Plan* fresh = nullptr;
     for (std::size_t probe = 0; probe < 64; ++probe) {

@@ -31,7 +31,7 @@ constexpr Role role_at(const Positions& positions, int word) {
     return Role::other;
 }
 
-/// Returns the argument of `form` at this place: a substituted one, or the program's of the same role.
+/// Returns argument `word` for a call of `form` in place of `called`: the program's of that role, or a substitute.
 template <const auto& called, const auto& form, int word>
 std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     constexpr Role role = role_at(form.cblas, word);
@@ -88,8 +88,8 @@ std::uint64_t key(const Frame& frame) {
     return call_key(static_cast<std::uint8_t>(dtype), compute_type, allows_fp16);
 }
 
-/// Returns true if a group of the batch has products and sizes, or if arrays are missing, which the library will
-/// report.
+/// Returns true if some group of the batch has products, and none of its sizes is zero; or if arrays are missing,
+/// which the library will report.
 bool any_group_multiplies(const Positions& positions, const Frame& frame, bool is_ilp64) {
     const auto array = [&](Role role) { return reinterpret_cast<const void*>(frame.word(positions.of(role))); };
     const auto is_zero = [&](Role role, std::int64_t group) {

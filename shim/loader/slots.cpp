@@ -11,8 +11,8 @@
 namespace fp32shim {
 namespace {
 
-/// One slot. `address` is stored last when it is taken. A slot whose library was unloaded may be taken again;
-/// until then it keeps its address, so that a program which still calls it gets the same result as without us.
+/// An entry point for the function at `address`, which is stored last. A slot whose library was unloaded may be
+/// reused; until then it keeps its address, so that a program which still calls it behaves as without the shim.
 struct Slot {
     std::atomic<void*> address;
     std::atomic<FunctionIndex> function;
@@ -20,7 +20,7 @@ struct Slot {
 };
 
 constinit Slot slots[FP32SHIM_SLOT_COUNT]{};
-constinit system::ForkSafeLock lock;  // of those who look names up; calls never take it
+constinit system::ForkSafeLock lock;  // held by name lookups; calls never acquire it
 
 void* entry_of(int slot) { return const_cast<char*>(fp32shim_slots) + slot * FP32SHIM_SLOT_SPACING; }
 

@@ -7,7 +7,7 @@
 
 namespace fp32shim {
 
-/// Returns the entry point for this function at this address, the same one each time; nullptr if none is left.
+/// Returns the entry point for this function at this address, the same one each time; nullptr if no slot is left.
 /// Thread-safe, lock-free.
 void* slot_for(FunctionIndex function, void* address);
 

@@ -5,7 +5,7 @@
 
 namespace fp32shim {
 
-/// Runs a function. Returns false if there was no memory for it: it was then left in the middle, and its memory is
+/// Runs a function. Returns false if memory ran out: the function was then left in the middle, and its memory is
 /// lost. To be called by one thread at a time.
 bool run_while_memory_lasts(void (*function)(void*), void* argument);
 

@@ -46,15 +46,15 @@ bool any_library_multiplies() {
     _exit(127);
 }
 
-/// The provider's function that calls of a site run, and its row of the table.
+/// The provider's function that a site's calls run, and its row of the function table.
 struct Routine {
     Binding binding;
     const Function* function = nullptr;
 };
 
-/// Finds a stand-in for a function that no library provides: another of the same name form that does the same, or a
-/// batch's single one. Such a function is called through a weak reference, which is not NULL because the shim exports
-/// the name.
+/// Finds a stand-in for a function that no library provides: another of the same name form that does the same work
+/// or, for a batch, one of its products. The program called the missing function by a weak reference, which is not
+/// NULL because the shim exports the name.
 Routine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
         if (known.missing != function.family) continue;
@@ -66,14 +66,14 @@ Routine find_stand_in(LoadedObject* caller, const Function& function) {
     return {};
 }
 
-/// Returns false for a bare name of a library that is no BLAS: one that has `sgemm`, but not `sgemm_`.
+/// Returns false for a bare name (`sgemm`) of a library that is no BLAS: one that lacks `sgemm_`.
 bool is_blas(const Site& site) {
     if (site.routine->convention != Convention::bare) return true;
     const FunctionIndex known_name = find_function(*site.routine->family, NameForm::underscored);
     return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
-/// Finds where the calls go. Precondition: a Reading is held.
+/// Finds the function that the site's calls run. Precondition: an elf::Reading is held.
 Routine find_routine(const Site& site, void* slot_address, LoadedObject* on_behalf_of) {
     if (site.entry >= function_count)
         return {{object_containing(reinterpret_cast<std::uintptr_t>(slot_address)), slot_address}, site.function};
@@ -92,7 +92,7 @@ void bind_cpu(Site& site) {
         end_without_provider(*site.function, site.caller_name());
 }
 
-/// Empties the parts of a site that may be an old one, made anew.
+/// Empties the parts of a site that may hold an older site's data.
 void clear(Site& site) {
     site.cpu.express.store(0, std::memory_order_relaxed);
     site.cpu.width.store(IntegerWidth::not_probed, std::memory_order_relaxed);

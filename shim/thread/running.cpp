@@ -14,8 +14,8 @@ bool is_mkl(const LoadedObject& object) { return object.name.starts_with("libmkl
 
 }  // namespace
 
-/// A provider that jumps on through an address that it looked up returns into the shim's own code: such a call is
-/// inner too.
+/// Returns true for a call made within a running product. A return address in the shim counts too: the provider that
+/// the shim called has then jumped on to an entry point that it looked up.
 bool is_inner(const Site& site, const Frame* frame) {
     if (running.provider == nullptr || frame >= running.frame || site.caller == nullptr) return false;
     return site.caller == running.provider || site.caller == running.delegate ||

@@ -7,10 +7,10 @@
 
 namespace fp32shim {
 
-/// The outermost product that this thread is inside of. A library that multiplies by calling itself (reference
-/// CBLAS calls `sgemm_`) comes back through our entry points.
+/// The outermost product that this thread is computing. A library that multiplies by calling itself (reference CBLAS
+/// calls `sgemm_`) comes back through the shim's entry points.
 ///
-/// Kept by value and without destructor, since xerbla_ may throw or longjmp past us. A stale value is recognised
+/// Kept by value and without destructor, since xerbla_ may throw or longjmp past the shim. A stale value is known
 /// by its frame: a running product has its frame above that of any call it makes.
 struct Running {
     LoadedObject* provider;
@@ -20,7 +20,7 @@ struct Running {
 
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local Running running;
 
-/// Returns true if this call belongs to a product that is running on this thread.
+/// Returns true if this call is made within a product that is running on this thread.
 bool is_inner(const Site& site, const Frame* frame);
 
 /// Returns the library that this thread's product is running in: the delegate, else the provider; nullptr outside

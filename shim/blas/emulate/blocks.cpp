@@ -9,11 +9,11 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Width beyond which wider streamed panels gain little. The library packs a kept panel again for each of them; at
-/// this width that costs little beside the product.
+/// Panel width, in rows or columns, beyond which a wider panel gains little. For each panel the library packs the
+/// other operand's panel again; at this width that costs little compared with the product.
 constexpr std::int64_t ample_width = 256;
 
-/// Returns the largest count in [1, most] with bytes(count) <= limit, or 0. `bytes` does not fall.
+/// Returns the largest count in [1, most] with bytes(count) <= limit, else 0. `bytes` must be non-decreasing.
 template <typename Bytes>
 std::int64_t largest_fit(std::int64_t most, std::size_t limit, Bytes bytes) {
     std::int64_t fits = 0;
@@ -47,9 +47,9 @@ void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
 
 // --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
 
-/// A plan that keeps each panel of one factor while all panels of the other are streamed past it.
+/// A plan to round a gemm's factors by panels: a panel of one stays in memory while all panels of the other are used.
 struct GemmPlan {
-    std::int64_t kept = 0;  ///< width of kept panels; 0: not even single rows and columns fit
+    std::int64_t kept = 0;  ///< rows or columns of a panel that stays in memory; 0: not even one fits
     std::int64_t streamed = 0;
     double rounded_elements = 0;
 };
@@ -71,7 +71,7 @@ GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit
     return plan;
 }
 
-/// Runs a gemm in blocks. `call` has everything but the operands, the sizes of the block, and C.
+/// Runs a gemm in blocks of C. `call` has all other arguments; its operands, sizes and C are set for each block.
 EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& right, Routine routine,
                                const Blocking& blocking) {
     const GemmPlan keeping_left = plan_gemm(left, right, blocking.scratch_limit);
@@ -116,8 +116,8 @@ Factor right_factor(const Level3& product) {
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
 
-/// One gemm of those that make up the rectangle of C beside the diagonal. Scalars are complex: gemm's are, also
-/// where herk's and her2k's are real.
+/// A gemm. A rectangle of C off the diagonal is the sum of one or two of them. Scalars are two floats, since gemm's
+/// are complex even where those of herk and her2k are real.
 struct Term {
     Factor left;
     Factor right;
@@ -128,7 +128,7 @@ struct Term {
 struct Terms {
     std::array<Term, 2> of{};
     int count = 1;
-    /// True if the right factors are the left ones, in reverse order: their panels on the diagonal are there already.
+    /// True if the right factors are the left ones, in reverse order: a panel on the diagonal then serves as both.
     bool same_factors = true;
     char trans_a = 'N';
     char trans_b = 'N';
@@ -166,8 +166,8 @@ Terms terms_of(const Level3& product) {
     return terms;
 }
 
-/// A plan that keeps left panels of `kept` rows of C while right panels of `streamed` columns pass. `kept` is a
-/// multiple of `streamed`, so that a streamed panel is either on the diagonal of the kept one or beside it.
+/// A plan that keeps left panels of `kept` rows of C in memory while right panels of `streamed` columns are used.
+/// `kept` is a multiple of `streamed`, so that a right panel meets a left one either on C's diagonal or beside it.
 struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
@@ -209,7 +209,7 @@ struct Span {
 
 using Panels = std::array<Factor, 2>;
 
-/// Computes a block of C on the diagonal by the program's own routine on panels of its operands.
+/// Computes a block of C on the diagonal by `same`, the routine that the program called, from operand panels.
 void call_diagonal(const Level3& product, const Panels& left, const Panels& right, Span span, Routine same) {
     Level3 call = product;
     call.n = span.count();
@@ -297,8 +297,8 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
 
 // --- symm, hemm and trmm out of place: A is square and of one side, the rest of B and C is independent ---
 
-/// Keeps A whole and streams B past it, through the program's own routine. Returns scratch_limit if there is no
-/// room for panels of B of at least `least` rows or columns.
+/// Keeps a rounded copy of all of A, and streams panels of B past it through the routine that the program called.
+/// Returns scratch_limit if memory is too small for panels of at least `least` rows or columns.
 EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const Blocking& blocking) {
     const Matrix a = operand_a(product);
     const Factor b{operand_b(product), product.side == 'R'};
@@ -324,7 +324,7 @@ EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const 
     return EmulationResult::done;
 }
 
-/// Runs a product with a symmetric factor as a gemm: that factor's panels are filled in.
+/// Runs a symm or hemm as a gemm: panels of the symmetric factor are completed from the triangle that is stored.
 EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
     const bool a_is_left = product.side == 'L';
     const Factor a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm};
