@@ -68,7 +68,7 @@ struct FieldVisitor {
         return visit(key, FieldValue::size_or_null(value));
     }
     FieldVisitor& utc_time(std::string_view key, std::int64_t time_ns) {
-        return visit(key, FieldValue::time(time_ns));
+        return visit(key, FieldValue::Time{time_ns});
     }
 };
 

@@ -1,41 +1,44 @@
 // One value of a row or an event, for every format. No JSON document surrounds it, since there may be millions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "cli/output/json.hpp"
 
 namespace fp32shim::cli {
 
-/// One value of an output field: null, a truth value, a number, a time or a text. It does not own the text.
+/// One value of an output field. It does not own its text.
 class FieldValue {
   public:
+    /// Point in time: nanoseconds since 1970, UTC, written as a timestamp().
+    struct Time {
+        std::int64_t ns;
+    };
+    /// 80 for `"8.0"`.
+    struct Capability {
+        std::int32_t value;
+    };
+
     FieldValue() = default;  ///< null: the value is unknown, or does not apply
-    FieldValue(std::nullptr_t) {}
-    FieldValue(bool value) : kind_(Kind::truth), integer_(value ? 1 : 0) {}
-    FieldValue(std::int32_t value) : kind_(Kind::integer), integer_(value) {}
-    FieldValue(std::uint32_t value) : kind_(Kind::integer), integer_(value) {}
-    FieldValue(std::int64_t value) : kind_(Kind::integer), integer_(value) {}
-    FieldValue(std::uint64_t value) : kind_(Kind::count), integer_(static_cast<std::int64_t>(value)) {}
-    FieldValue(double value) : kind_(Kind::number), number_(value) {}
-    FieldValue(std::string_view text) : kind_(Kind::text), text_(text) {}
-    FieldValue(const char* text) : FieldValue(std::string_view(text)) {}
+    template <class Value>
+    FieldValue(Value value) : value_(value) {}
+    FieldValue(std::uint32_t value) : value_(std::uint64_t{value}) {}
 
     /// Gives null for an empty text.
     static FieldValue text_or_null(std::string_view text) { return text.empty() ? FieldValue() : FieldValue(text); }
     /// Gives null for a negative number.
     static FieldValue size_or_null(std::int64_t size) { return size < 0 ? FieldValue() : FieldValue(size); }
-    /// Gives `"8.0"` for 80; null for 0.
-    static FieldValue compute_capability(std::int32_t value);
-    /// Gives a point in time: nanoseconds since 1970, UTC, written as a timestamp().
-    static FieldValue time(std::int64_t time_ns);
     /// Gives null for 0.
-    static FieldValue time_or_null(std::int64_t time_ns) { return time_ns == 0 ? FieldValue() : time(time_ns); }
+    static FieldValue time_or_null(std::int64_t time_ns) {
+        return time_ns == 0 ? FieldValue() : FieldValue(Time{time_ns});
+    }
 
     /// Appends the value like json_text().
     void append_json(std::string& out) const;
@@ -44,14 +47,8 @@ class FieldValue {
     Json json() const;
 
   private:
-    enum class Kind : std::uint8_t { null, truth, integer, count, number, text, time, capability };
-
-    Kind kind_ = Kind::null;
-    union {
-        std::int64_t integer_ = 0;
-        double number_;
-    };
-    std::string_view text_;
+    std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string_view, Time, Capability>
+        value_;
 };
 
 /// Column of a table of rows: a key in JSON, a column in CSV.

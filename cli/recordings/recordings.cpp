@@ -124,25 +124,20 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
         const bool is_known = stat(path.c_str(), &status) == 0;
         if (!is_known || seen.emplace(status.st_dev, status.st_ino).second) result.paths.push_back(path);
     };
-    const auto take_folder = [&](const std::string& folder) {
+    const auto take_file_or_folder = [&](const std::string& path) {
+        std::error_code error;
+        if (!fs::is_directory(path, error)) return take(path);
         std::string problem;
-        for (const std::string& path : recordings_below(folder, problem)) take(path);
+        for (const std::string& file : recordings_below(path, problem)) take(file);
         if (!problem.empty()) result.errors.push_back(problem);
     };
     for (const std::string& argument : arguments) {
         std::error_code error;
         const fs::file_status status = fs::status(argument, error);
-        if (fs::is_directory(status)) {
-            take_folder(argument);
-        } else if (fs::exists(status)) {
-            take(argument);
+        if (fs::exists(status)) {
+            take_file_or_folder(argument);
         } else if (const auto found = matches_of(argument); !found.empty()) {
-            for (const std::string& path : found) {
-                if (fs::is_directory(path, error))
-                    take_folder(path);
-                else
-                    take(path);
-            }
+            std::ranges::for_each(found, take_file_or_folder);
         } else {
             const bool is_absent = status.type() == fs::file_type::not_found;
             result.errors.push_back(

@@ -175,20 +175,19 @@ std::string report_prometheus(const MergedCalls& calls) {
                         label("reason", row.reason));
         by_labels[labels].add(row.counters);
     }
-    std::string text =
-        metric("fp32shim_calls_total", "counter", "Matrix products, by what was asked for and applied.");
-    for (const auto& [labels, share] : by_labels)
-        text += fmt::format("fp32shim_calls_total{} {}\n", labels, share.calls);
-    text += metric("fp32shim_timed_calls_total", "counter", "Those of them whose time was measured.");
-    for (const auto& [labels, share] : by_labels)
-        text += fmt::format("fp32shim_timed_calls_total{} {}\n", labels, share.timed_calls);
-    text += metric("fp32shim_host_seconds_total", "counter",
-                   "Time in those calls on the host; of products on CUDA, of their launch. An estimate where fewer "
-                   "calls were timed than made.");
-    for (const auto& [labels, share] : by_labels) {
-        text +=
-            fmt::format("fp32shim_host_seconds_total{} {:.9f}\n", labels, static_cast<double>(share.host_ns) / 1e9);
-    }
+    std::string text;
+    const auto each = [&](std::string_view name, std::string_view help, const auto& value_of) {
+        text += metric(name, "counter", help);
+        for (const auto& [labels, share] : by_labels) text += fmt::format("{}{} {}\n", name, labels, value_of(share));
+    };
+    each("fp32shim_calls_total", "Matrix products, by what was asked for and applied.",
+         [](const Share& share) { return share.calls; });
+    each("fp32shim_timed_calls_total", "Those of them whose time was measured.",
+         [](const Share& share) { return share.timed_calls; });
+    each("fp32shim_host_seconds_total",
+         "Time in those calls on the host; of products on CUDA, of their launch. An estimate where fewer calls were "
+         "timed than made.",
+         [](const Share& share) { return fmt::format("{:.9f}", static_cast<double>(share.host_ns) / 1e9); });
     const auto single = [&text](std::string_view name, std::string_view type, std::string_view help,
                                 std::uint64_t value) {
         text += metric(name, type, help) + fmt::format("{} {}\n", name, value);

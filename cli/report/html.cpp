@@ -197,14 +197,19 @@ Json changes_json(const MergedCalls& calls) {
 
 // --- Warnings
 
-struct Warning {
-    std::string title;
-    std::vector<std::string> lines;
-    bool is_about_refused = false;  ///< the page offers to show the rows that did not run as requested
-};
+/// Adds a warning unless it has no lines. `is_about_refused`: the page offers to show the rows that did not run as
+/// requested.
+void add_warning(Json& warnings, const std::string& title, const std::vector<std::string>& lines,
+                 bool is_about_refused = false) {
+    if (lines.empty()) return;
+    Json shown = Json::array();
+    for (std::size_t i = 0; i < lines.size() && i < max_lines; ++i) shown.push_back(cut(lines[i]));
+    if (lines.size() > max_lines) shown.push_back(fmt::format("and {} more", lines.size() - max_lines));
+    warnings.push_back({{"title", title}, {"lines", std::move(shown)}, {"refused", is_about_refused}});
+}
 
 /// Adds a warning about calls of rows: their number before `title`, and a line for each distinct text of `line_of`.
-void warn_about_rows(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
+void warn_about_rows(Json& warnings, const MergedCalls& calls, const std::string& title,
                      const std::function<bool(const MergedRow&)>& is_meant,
                      const std::function<std::string(const MergedRow&)>& line_of, bool is_about_refused = false) {
     std::uint64_t total = 0;
@@ -214,26 +219,22 @@ void warn_about_rows(std::vector<Warning>& warnings, const MergedCalls& calls, c
         total += row.counters.calls;
         counts[line_of(row)] += row.counters.calls;
     }
-    if (total == 0) return;
-    Warning warning{counted(total, "call") + " " + title, {}, is_about_refused};
-    for (const auto& [line, count] : counts)
-        warning.lines.push_back(fmt::format("{}: {}", counted(count, "call"), line));
-    warnings.push_back(std::move(warning));
+    std::vector<std::string> lines;
+    for (const auto& [line, count] : counts) lines.push_back(fmt::format("{}: {}", counted(count, "call"), line));
+    add_warning(warnings, counted(total, "call") + " " + title, lines, is_about_refused);
 }
 
 /// Adds a warning about processes: `title`, and a line for each process for which `line_of` returns a text.
-void warn_about_processes(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
+void warn_about_processes(Json& warnings, const MergedCalls& calls, const std::string& title,
                           const std::function<std::string(const MergedProcess&)>& line_of) {
-    Warning warning{title, {}};
-    for (const MergedProcess& process : calls.processes()) {
-        if (const std::string line = line_of(process); !line.empty()) {
-            warning.lines.push_back(fmt::format("{}: {}", process.path, line));
-        }
-    }
-    if (!warning.lines.empty()) warnings.push_back(std::move(warning));
+    std::vector<std::string> lines;
+    for (const MergedProcess& process : calls.processes())
+        if (const std::string line = line_of(process); !line.empty())
+            lines.push_back(fmt::format("{}: {}", process.path, line));
+    add_warning(warnings, title, lines);
 }
 
-void warn_about_decisions(std::vector<Warning>& warnings, const MergedCalls& calls) {
+void warn_about_decisions(Json& warnings, const MergedCalls& calls) {
     warn_about_rows(
         warnings, calls, "did not run as requested", [](const MergedRow& row) { return row.is_refused(); },
         [](const MergedRow& row) {
@@ -267,7 +268,7 @@ std::string missing_events_text(const MergedProcess& process) {
     return text;
 }
 
-void warn_about_recordings(std::vector<Warning>& warnings, const MergedCalls& calls) {
+void warn_about_recordings(Json& warnings, const MergedCalls& calls) {
     const auto warn = [&](const std::string& title, const std::function<std::string(const MergedProcess&)>& line_of) {
         warn_about_processes(warnings, calls, title, line_of);
     };
@@ -293,31 +294,14 @@ void warn_about_recordings(std::vector<Warning>& warnings, const MergedCalls& ca
     });
 }
 
-std::vector<Warning> warnings_about(const MergedCalls& calls, const std::vector<ReadingProblem>& problems) {
-    std::vector<Warning> warnings;
-    if (!problems.empty()) {
-        Warning warning{"Recordings are damaged: what could not be read is missing here", {}};
-        for (const ReadingProblem& problem : problems) warning.lines.push_back(problem.path + ": " + problem.text);
-        warnings.push_back(std::move(warning));
-    }
+Json warnings_json(const MergedCalls& calls, const std::vector<ReadingProblem>& problems) {
+    Json warnings = Json::array();
+    std::vector<std::string> lines;
+    for (const ReadingProblem& problem : problems) lines.push_back(problem.path + ": " + problem.text);
+    add_warning(warnings, "Recordings are damaged: what could not be read is missing here", lines);
     warn_about_decisions(warnings, calls);
     warn_about_recordings(warnings, calls);
     return warnings;
-}
-
-Json json_of(const std::vector<Warning>& warnings) {
-    Json json = Json::array();
-    for (const Warning& warning : warnings) {
-        Json lines = Json::array();
-        for (std::size_t i = 0; i < warning.lines.size() && i < max_lines; ++i)
-            lines.push_back(cut(warning.lines[i]));
-        if (warning.lines.size() > max_lines) {
-            lines.push_back(fmt::format("and {} more", warning.lines.size() - max_lines));
-        }
-        json.push_back(
-            {{"title", warning.title}, {"lines", std::move(lines)}, {"refused", warning.is_about_refused}});
-    }
-    return json;
 }
 
 // --- The page
@@ -351,7 +335,7 @@ Json page_data(const HtmlReport& report) {
     json["totals"] = totals_json(calls);
     json["period"] = duration_json(calls);
     json["formats"] = formats_json(calls);
-    json["warnings"] = json_of(warnings_about(calls, report.problems));
+    json["warnings"] = warnings_json(calls, report.problems);
     json["facts"] = facts_json(calls);
     json["commands"] = fact("Command", calls, short_command);
     json["programs"] = fact("Program", calls, [](const MergedProcess& process) {
@@ -360,7 +344,7 @@ Json page_data(const HtmlReport& report) {
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
     json["timeline"] = timeline_json(report.timeline);
-    json["decisions"] = page_rows_json(choose_page_rows(calls, report.order), cut);
+    json["decisions"] = page_rows_json(calls, report.order, cut);
     return json;
 }
 

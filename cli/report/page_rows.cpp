@@ -1,8 +1,9 @@
 #include "cli/report/page_rows.hpp"
 
 #include <cmath>
-#include <string_view>
+#include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "cli/recordings/row_columns.hpp"
 #include "cli/report/timeline.hpp"
@@ -85,34 +86,29 @@ Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view))
 
 }  // namespace
 
-PageRows choose_page_rows(const MergedCalls& calls, RowOrder order) {
-    PageRows result;
-    std::vector<const MergedRow*> others, low;
+Json page_rows_json(const MergedCalls& calls, RowOrder order, std::string (*shorten)(std::string_view)) {
+    std::vector<const MergedRow*> listed, others, low;
     for (const MergedRow* row : sorted(calls.rows(), order)) {
-        if (result.listed.size() < max_first)
-            result.listed.push_back(row);
+        if (listed.size() < max_first)
+            listed.push_back(row);
         else
             (is_listed_anyway(*row) ? low : others).push_back(row);
     }
-    for (const MergedRow* row : low) (result.listed.size() < max_listed ? result.listed : others).push_back(row);
-    result.summed = grouped(others, {.by_function = true, .by_size_class = true}, order);
-    for (; result.summed.size() > max_groups; result.summed.pop_back()) {
-        const RowGroup& last = result.summed.back();
-        result.left_out_decisions += last.decisions;
-        result.left_out_calls += last.counters.calls;
-        result.left_out_ns += last.counters.total_ns;
-    }
-    return result;
-}
-
-Json page_rows_json(const PageRows& rows, std::string (*shorten)(std::string_view)) {
+    for (const MergedRow* row : low) (listed.size() < max_listed ? listed : others).push_back(row);
     Json groups = Json::array();
-    for (const RowGroup& group : rows.summed) groups.push_back(group_json(group, shorten));
-    return {
-        {"listed", listed_json(rows.listed, shorten)},
-        {"groups", std::move(groups)},
-        {"rest",
-         {{"decisions", rows.left_out_decisions}, {"calls", rows.left_out_calls}, {"host_ns", rows.left_out_ns}}}};
+    std::uint64_t decisions = 0, left_out_calls = 0, host_ns = 0;
+    for (const RowGroup& group : grouped(others, {.by_function = true, .by_size_class = true}, order)) {
+        if (groups.size() < max_groups) {
+            groups.push_back(group_json(group, shorten));
+            continue;
+        }
+        decisions += group.decisions;
+        left_out_calls += group.counters.calls;
+        host_ns += group.counters.total_ns;
+    }
+    return {{"listed", listed_json(listed, shorten)},
+            {"groups", std::move(groups)},
+            {"rest", {{"decisions", decisions}, {"calls", left_out_calls}, {"host_ns", host_ns}}}};
 }
 
 }  // namespace fp32shim::cli

@@ -1,9 +1,8 @@
 // Choice of the decisions that the report's page lists: a page is bounded even for a million decisions.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "cli/output/json.hpp"
 #include "cli/recordings/merged_calls.hpp"
@@ -11,20 +10,10 @@
 
 namespace fp32shim::cli {
 
-/// Decisions on the report's page. The three parts together account for every call.
-struct PageRows {
-    std::vector<const MergedRow*> listed;  ///< listed one by one
-    std::vector<RowGroup> summed;  ///< grouped by function and size class, so that the page's filters can judge them
-    /// Number, calls and host time of the decisions that are neither in `listed` nor in `summed`.
-    std::uint64_t left_out_decisions = 0, left_out_calls = 0, left_out_ns = 0;
-};
-
-/// Lists the first decisions in `order`, then all that ran below FP32 or not as requested. Groups the others, and
-/// those above the limit of listed rows. Groups above their own limit are left out.
-PageRows choose_page_rows(const MergedCalls& calls, RowOrder order);
-
-/// Returns the data for page.js. A listed row is an array, with texts as indices into one shared list; a group is an
-/// object. `shorten` limits the length of every text.
-Json page_rows_json(const PageRows& rows, std::string (*shorten)(std::string_view));
+/// Returns the data for page.js. Every call of a recording is in one of three parts. `listed`: the first decisions of
+/// `order`, then all that ran below FP32 or not as requested, as arrays, with texts as indices into one shared list.
+/// `groups`: the other decisions by function and size class, so that the page's filters can judge them, as objects.
+/// `rest`: sums of the groups that exceed the page's bounds. `shorten` limits the length of every text.
+Json page_rows_json(const MergedCalls& calls, RowOrder order, std::string (*shorten)(std::string_view));
 
 }  // namespace fp32shim::cli
