@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <string_view>
 
-#include "cli/commands.hpp"
 #include "cli/options.hpp"
 
 namespace fp32shim::cli {
@@ -86,22 +85,20 @@ class HelpFormatter : public CLI::Formatter {
 
 }  // namespace
 
-Application::Application() {
-    for (const Command& command : commands()) {
-        auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
-        app->formatter(std::make_shared<HelpFormatter>(command));
-        app->allow_extras();  // main() reports them
-        app->set_help_flag("-h,--help", "Print this and exit");
-        app->set_version_flag("-V,--version", "", "Print the version and exit");
-        Action action = command.define(*app);
-        for (CLI::Option* option : app->get_options()) {
-            if (option->get_items_expected_max() > 0) take_whole_words(*option);
-        }
-        defined_.emplace(command.name, Defined{std::move(app), std::move(action)});
+DefinedCommand define(const Command& command) {
+    auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
+    app->formatter(std::make_shared<HelpFormatter>(command));
+    app->allow_extras();  // main() reports them
+    app->set_help_flag("-h,--help", "Print this and exit");
+    app->set_version_flag("-V,--version", "", "Print the version and exit");
+    Action action = command.define(*app);
+    for (CLI::Option* option : app->get_options()) {
+        if (option->get_items_expected_max() > 0) take_whole_words(*option);
     }
+    return {std::move(app), std::move(action)};
 }
 
-std::string Application::help() {
+std::string general_help() {
     std::string text =
         "fp32shim chooses the precision of float32 matrix products in unmodified\n"
         "programs, and shows what they ran at.\n\n"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cli/application.hpp"
-#include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
 
@@ -77,9 +76,8 @@ OfferedCommand offered(const Command& command, const CLI::App& app) {
 }
 
 std::vector<OfferedCommand> offered_commands() {
-    const Application application;
     std::vector<OfferedCommand> result;
-    for (const Command& command : commands()) result.push_back(offered(command, *application.app_of(command)));
+    for (const Command& command : commands()) result.push_back(offered(command, *define(command).app));
     return result;
 }
 

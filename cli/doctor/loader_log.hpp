@@ -31,8 +31,6 @@ struct LoggedProcess {
     std::vector<LoggedObject> objects;        ///< the program first
     std::vector<std::string> added_globally;  ///< objects made RTLD_GLOBAL after the start, in that order
     std::vector<BoundSymbol> bindings;        ///< empty unless asked for
-
-    const std::string& program() const { return objects.front().name; }
 };
 
 /// Reads one process's output of LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.

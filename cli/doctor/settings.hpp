@@ -14,6 +14,7 @@ namespace fp32shim::cli {
 struct Preload {
     std::string entry;  ///< text of the entry
     std::string file;   ///< file that the loader finds; empty: none
+    std::string where;  ///< `LD_PRELOAD` or `/etc/ld.so.preload`
     bool is_shim = false;
 };
 
