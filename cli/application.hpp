@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 
 namespace fp32shim::cli {
 

@@ -97,6 +97,10 @@ std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     return fmt::format("{}{}{}", policy::because(reason), remedy.empty() ? "" : "; ", remedy);
 }
 
+std::string capability_text(const policy::MatmulCall& call) {
+    return fmt::format("{}.{}", call.compute_capability / 10, call.compute_capability % 10);
+}
+
 std::string size_text(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
 
 std::string call_text(const policy::MatmulCall& call) {
@@ -104,9 +108,7 @@ std::string call_text(const policy::MatmulCall& call) {
         fmt::format("{} {}x{}x{}", printable(call.function), size_text(call.m), size_text(call.n), size_text(call.k));
     if (call.batch != 1) text += fmt::format(" batch {}", call.batch);
     text += fmt::format(" {} on {}", policy::to_string(call.dtype), policy::to_string(call.device));
-    if (call.compute_capability > 0) {
-        text += fmt::format(" {}.{}", call.compute_capability / 10, call.compute_capability % 10);
-    }
+    if (call.compute_capability > 0) text += " " + capability_text(call);
     if (!call.caller.empty()) text += fmt::format(" from {}", printable(call.caller));
     return text;
 }
@@ -115,7 +117,7 @@ std::string call_text(const policy::MatmulCall& call) {
 std::string option_of(std::string_view key) {
     if (key == "min_dim" || key == "max_dim" || key == "flops") return "--m, --n, --k";
     std::string option = fmt::format("--{}", key);
-    std::replace(option.begin(), option.end(), '_', '-');
+    std::ranges::replace(option, '_', '-');
     return option;
 }
 
@@ -144,6 +146,21 @@ std::string verdict_text(const policy::RuleVerdict& verdict) {
     return printable("does not apply: unless " + held);
 }
 
+Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
+
+Json json_of(const policy::MatmulCall& call) {
+    return {{"function", call.function},
+            {"dtype", policy::to_string(call.dtype)},
+            {"device", policy::to_string(call.device)},
+            {"compute_capability", call.compute_capability > 0 ? Json(capability_text(call)) : Json()},
+            {"m", size_or_null(call.m)},
+            {"n", size_or_null(call.n)},
+            {"k", size_or_null(call.k)},
+            {"batch", call.batch},
+            {"caller", text_or_null(call.caller)},
+            {"scope", text_or_null(call.scope)}};
+}
+
 Json json_of(const std::vector<policy::ConditionVerdict>& conditions) {
     Json list = Json::array();
     for (const auto& condition : conditions) {
@@ -164,8 +181,6 @@ struct Explanation {
     PlannedCall planned;
 };
 
-Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
-
 std::string json_of(const Explanation& e) {
     Json rules = Json::array();
     for (std::size_t i = 0; i < e.tried.size(); ++i) {
@@ -185,20 +200,7 @@ std::string json_of(const Explanation& e) {
     }
     const std::int32_t rule = e.decision.rule;
     return json_text({{"schema", 1},
-                      {"call",
-                       {{"function", e.call.function},
-                        {"dtype", policy::to_string(e.call.dtype)},
-                        {"device", policy::to_string(e.call.device)},
-                        {"compute_capability", e.call.compute_capability > 0
-                                                   ? Json(fmt::format("{}.{}", e.call.compute_capability / 10,
-                                                                      e.call.compute_capability % 10))
-                                                   : Json()},
-                        {"m", size_or_null(e.call.m)},
-                        {"n", size_or_null(e.call.n)},
-                        {"k", size_or_null(e.call.k)},
-                        {"batch", e.call.batch},
-                        {"caller", text_or_null(e.call.caller)},
-                        {"scope", text_or_null(e.call.scope)}}},
+                      {"call", json_of(e.call)},
                       {"rules", rules},
                       {"requested", policy::to_string(e.decision.requested)},
                       {"source", policy::to_string(e.decision.source)},

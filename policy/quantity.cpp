@@ -151,8 +151,9 @@ std::optional<bool> version_satisfies(std::string_view version, std::string_view
         const auto comparison = parse_word(comparisons, operation);
         const auto bound = parse_version(operand);
         if (!bound || !comparison || operation.empty()) return std::nullopt;
-        const auto order = *present <=> *bound;
-        satisfied = satisfied && (order < 0 ? comparison->less : order > 0 ? comparison->greater : comparison->equal);
+        const bool holds = (comparison->less && *present < *bound) || (comparison->equal && *present == *bound) ||
+                           (comparison->greater && *present > *bound);
+        satisfied = satisfied && holds;
     } while (!constraint.empty());
     return satisfied;
 }

@@ -31,8 +31,6 @@ struct LoggedProcess {
     std::vector<LoggedObject> objects;        ///< the program first
     std::vector<std::string> added_globally;  ///< objects made RTLD_GLOBAL after the start, in the order of time
     std::vector<BoundSymbol> bindings;        ///< empty unless LD_DEBUG asked for bindings
-
-    const std::string& program() const { return objects.front().name; }
 };
 
 /// Reads one process's output of LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "cli/binaries/function_kind.hpp"
-#include "cli/binaries/package.hpp"
 #include "cli/binaries/program_file.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
@@ -152,6 +152,31 @@ constexpr std::string_view multiarch = "x86_64-linux-gnu";
 #else
 constexpr std::string_view multiarch = "aarch64-linux-gnu";
 #endif
+
+/// Returns the Python package of a file: `nvidia_cublas 13.4.1.3` for one below site-packages that a wheel's RECORD
+/// lists, otherwise empty.
+std::string package_of(const std::string& path) {
+    const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
+    std::filesystem::path root = file.parent_path();
+    while (root.filename() != "site-packages" && root.filename() != "dist-packages") {
+        if (!root.has_relative_path()) return {};
+        root = root.parent_path();
+    }
+    // A RECORD has lines `nvidia/cu13/lib/libcublas.so.13,sha256=…,54198912`.
+    const std::string line_begin = file.lexically_relative(root).string() + ',';
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
+        if (entry.path().extension() != ".dist-info") continue;
+        std::ifstream record(entry.path() / "RECORD");
+        for (std::string line; std::getline(record, line);) {
+            if (!line.starts_with(line_begin)) continue;
+            std::string name = entry.path().stem().string();  // `nvidia_cublas-13.4.1.3`
+            if (const std::size_t dash = name.rfind('-'); dash != std::string::npos) name[dash] = ' ';
+            return name;
+        }
+    }
+    return {};
+}
 
 void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& result) {
     std::map<std::tuple<const Object*, FunctionKind, std::string>, Calls> groups;

@@ -155,9 +155,15 @@ bool is_wanted_of_a_preload(std::string_view name) {
     return name == shim_mark || name == "dlsym" || name == "__asan_init" || is_intercepted(name);
 }
 
-void judge_preload(const Preload& preload, const std::string& where, bool shim_is_behind, bool is_environment,
-                   std::vector<Finding>& findings) {
-    const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), where);
+/// Returns the file that the loader finds for an entry; empty: none.
+std::string file_of(const std::string& entry) {
+    std::error_code error;
+    const std::string file = entry.find('/') != std::string::npos ? entry : find_library(entry);
+    return std::filesystem::exists(file, error) ? file : std::string();
+}
+
+void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Finding>& findings) {
+    const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), preload.where);
     if (preload.file.empty()) {
         // The loader replaces $LIB, $ORIGIN and $PLATFORM.
         if (preload.entry.find('$') == std::string::npos) {
@@ -178,7 +184,7 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
     };
     // A sanitizer's runtime has to be first, and does not intercept BLAS functions.
     if (exports("__asan_init")) return;
-    const std::string remedy = fmt::format("name libfp32shim.so first in {}", is_environment ? "LD_PRELOAD" : where);
+    const std::string remedy = fmt::format("name libfp32shim.so first in {}", preload.where);
     if (std::ranges::any_of(elf->exports, is_intercepted, &ElfSymbol::name)) {
         findings.push_back(
             {about, "it comes before the shim and has BLAS functions of its own: calls reach it first", remedy});
@@ -194,8 +200,7 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
 void judge_audits(std::vector<Finding>& findings) {
     const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
     for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {
-        const std::string file = entry.find('/') != std::string::npos ? entry : find_library(entry);
-        const auto elf = read_elf(file, ends_in_pltenter);
+        const auto elf = read_elf(file_of(entry), ends_in_pltenter);
         if (!elf || elf->exports.empty()) continue;
         findings.push_back({fmt::format("{} in LD_AUDIT", policy::quoted_path(entry)),
                             "where it watches functions return, the loader calls them for the program: the loader is "
@@ -206,31 +211,20 @@ void judge_audits(std::vector<Finding>& findings) {
 }
 
 void read_preloads(ExaminedSettings& settings) {
-    std::vector<std::pair<std::string, bool>> entries;  // true: from LD_PRELOAD
-    for (const std::string& entry : entries_of(variable("LD_PRELOAD"))) entries.emplace_back(entry, true);
+    const auto add = [&](std::string_view list, const char* where) {
+        for (const std::string& entry : entries_of(list)) {
+            const std::string file = file_of(entry);
+            settings.preloads.push_back({entry, file, where, !file.empty() && is_shim(file)});
+        }
+    };
+    add(variable("LD_PRELOAD"), "LD_PRELOAD");
     std::ifstream file("/etc/ld.so.preload");
-    for (std::string line; std::getline(file, line);) {
-        for (const std::string& entry : entries_of(line.substr(0, line.find('#'))))
-            entries.emplace_back(entry, false);
-    }
-    for (const auto& [entry, is_environment] : entries) {
-        std::error_code error;
-        const bool is_path = entry.find('/') != std::string::npos;
-        const std::string file_path = is_path ? entry : find_library(entry);
-        const bool exists = !file_path.empty() && std::filesystem::exists(file_path, error);
-        settings.preloads.push_back({entry, exists ? file_path : "", exists && is_shim(file_path)});
-    }
-    std::size_t last_shim = 0;
-    std::size_t shims = 0;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        if (!settings.preloads[i].is_shim) continue;
-        last_shim = i;
-        ++shims;
-    }
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        const bool is_environment = entries[i].second;
-        judge_preload(settings.preloads[i], is_environment ? "LD_PRELOAD" : "/etc/ld.so.preload",
-                      shims > 0 && i < last_shim, is_environment, settings.findings);
+    for (std::string line; std::getline(file, line);) add(line.substr(0, line.find('#')), "/etc/ld.so.preload");
+    const auto shims = std::ranges::count(settings.preloads, true, &Preload::is_shim);
+    auto shims_behind = shims;
+    for (const Preload& preload : settings.preloads) {
+        if (preload.is_shim) --shims_behind;
+        judge_preload(preload, shims_behind > 0, settings.findings);
     }
     if (shims > 1) {
         settings.findings.push_back(
@@ -244,11 +238,8 @@ ExaminedSettings read_settings_in_force(const Gpus& gpus) {
     ExaminedSettings settings;
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     settings.loaded = policy::load(environment.views(), {});
-    for (const auto& error : settings.loaded.errors) {
-        settings.findings.push_back({error.where, error.message, ""});
-    }
-    for (const auto& warning : settings.loaded.warnings) {
-        settings.findings.push_back({warning.where, warning.message, ""});
+    for (const auto* diagnostics : {&settings.loaded.errors, &settings.loaded.warnings}) {
+        for (const auto& [where, message] : *diagnostics) settings.findings.push_back({where, message, ""});
     }
     if (settings.loaded.policy.disabled) {
         settings.findings.push_back(

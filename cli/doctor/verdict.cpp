@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "cli/binaries/function_kind.hpp"
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
 #include "system/inline_text.hpp"
@@ -25,7 +25,7 @@ std::string base_names(const std::vector<std::string>& paths) {
 
 std::string provider_text(const Calls& calls) {
     if (calls.provider == calls.caller) return "itself, which has the functions inside";
-    std::string text(system::base_name(calls.provider));
+    const std::string text(system::base_name(calls.provider));
     std::vector<std::string> details;
     if (!calls.library.implementation.empty() && calls.library.implementation != "other") {
         details.push_back(calls.library.implementation +
@@ -33,9 +33,7 @@ std::string provider_text(const Calls& calls) {
     }
     if (!calls.library.kernels.empty()) details.push_back(calls.library.kernels + " kernels");
     if (!calls.package.empty()) details.push_back(calls.package);
-    if (details.empty()) return text;
-    for (std::size_t i = 0; i < details.size(); ++i) (text += i == 0 ? " (" : ", ") += details[i];
-    return text + ")";
+    return details.empty() ? text : fmt::format("{} ({})", text, fmt::join(details, ", "));
 }
 
 std::string calls_text(const Calls& calls, const std::vector<std::string>& callers) {

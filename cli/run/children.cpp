@@ -41,10 +41,7 @@ std::string name_beside(const std::string& log_path, const record::ProcessFacts&
     const std::filesystem::path absolute = std::filesystem::absolute(name, error);
     if (name.empty() || error) return {};
     std::string path = absolute.string();
-    for (int i = 1; is_taken(path); ++i) {
-        const std::string first = absolute.string();
-        path = fmt::format("{}.{}.fp32rec", first.substr(0, first.size() - std::string_view(".fp32rec").size()), i);
-    }
+    for (int i = 1; is_taken(path); ++i) path = numbered(absolute.string(), i);
     return path;
 }
 

@@ -146,8 +146,8 @@ bool is_folder_known(const std::string& log_path, const record::ProcessFacts& fa
     return log_path.starts_with('/') && !is_open_folder(folder_of(log_path), facts);
 }
 
-std::string numbered(const std::string& path) {
-    return path.substr(0, path.size() - extension.size()) + ".1" + std::string(extension);
+std::string numbered(const std::string& path, int number) {
+    return fmt::format("{}.{}{}", path.substr(0, path.size() - extension.size()), number, extension);
 }
 
 std::vector<std::string> recordings_of_run(const std::string& log_path, const record::ProcessFacts& facts,

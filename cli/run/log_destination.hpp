@@ -23,8 +23,9 @@ std::string taken_by(const std::string& log_path, const record::ProcessFacts& fa
 /// folder; nor is a folder with a placeholder that only the program can fill in.
 bool is_folder_known(const std::string& log_path, const record::ProcessFacts& facts);
 
-/// Returns the first name that a recording gets if its own is taken: `run.1.fp32rec` for `run.fp32rec`.
-std::string numbered(const std::string& path);
+/// Returns the name that a recording gets if its own and those with lower numbers are taken: `run.1.fp32rec` for
+/// `run.fp32rec`.
+std::string numbered(const std::string& path, int number);
 
 /// Returns the recordings with the log's name that belong to `run` (ProcessFacts::run) and began at `since_ns` or
 /// later, the oldest first.

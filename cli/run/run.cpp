@@ -127,7 +127,7 @@ std::string problem_of_taken_log(const RunOptions& options, const record::Proces
     }
     say_run(fmt::format(
         "--log: {} is there already and is kept; this run records under the next free number, {} or higher",
-        policy::quoted_path(taken), policy::quoted_path(numbered(taken))));
+        policy::quoted_path(taken), policy::quoted_path(numbered(taken, 1))));
     return {};
 }
 
