@@ -1,16 +1,17 @@
 // Identifies the process of a recording, so that a reader can tell if it still runs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace fp32shim::record {
 
 /// Identity of a process. Unlike a process id, it is never used again.
 struct ProcessIdentity {
-    std::int32_t pid = 0;             ///< process id in the process's own namespace
-    std::uint64_t start = 0;          ///< start of the process, in clock ticks after boot; 0: unknown
-    std::uint64_t pid_namespace = 0;  ///< inode of the process's namespace; 0: unknown
-    std::uint8_t boot_id[16] = {};    ///< boot_id of the running kernel; zeros: unknown
+    std::int32_t pid = 0;                    ///< process id in the process's own namespace
+    std::uint64_t start = 0;                 ///< start of the process, in clock ticks after boot; 0: unknown
+    std::uint64_t pid_namespace = 0;         ///< inode of the process's namespace; 0: unknown
+    std::array<std::uint8_t, 16> boot_id{};  ///< boot_id of the running kernel; zeros: unknown
 
     bool operator==(const ProcessIdentity&) const = default;
     /// Returns true if both processes ran in one boot of one kernel; false also if a boot is unknown.

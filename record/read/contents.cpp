@@ -24,7 +24,6 @@ std::uint64_t to_integer(double estimate) {
     return estimate < beyond ? static_cast<std::uint64_t>(estimate) : UINT64_MAX;
 }
 
-/// Adds `more` to `sum`.
 void add(CounterRecord& sum, const CounterRecord& more) {
     if (sum.calls == 0) {
         sum = more;
@@ -54,8 +53,8 @@ void complete_total(CounterRecord& counters) {
     counters.untimed = 0;
 }
 
-/// Counts the events at the begin of a segment that are of its own round: fewer than its count if writing was cut
-/// short.
+/// Counts the events at a segment's begin whose times rise. If writing was cut short, they are fewer than its header
+/// says: older ones follow.
 std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
@@ -64,8 +63,8 @@ std::size_t count_whole_events(const EventSegment& segment) {
     return count;
 }
 
-/// Reads each piece twice, since a running process goes on writing: an entry of the first reading is whole at the
-/// second. A higher count of the ring means that it has gone round meanwhile.
+/// Finds the whole entries of a ring, to which a running process goes on writing. Reads each piece twice: an entry of
+/// the first reading is whole at the second. Later, a higher count tells that the ring was begun anew.
 void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
@@ -81,8 +80,8 @@ void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
     }
 }
 
-/// Drops the ring's events that were appended as a segment. A ring that went on has only newer ones; else a segment
-/// that was cut short has the ring's begin.
+/// Leaves out events of a ring that the file also has in a segment. These are all of them, if none came after the
+/// ring was appended. They are the first ones, if the segment was cut short.
 void leave_appended_out(const RecordingBytes& bytes, SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
@@ -97,8 +96,8 @@ void leave_appended_out(const RecordingBytes& bytes, SlotEvents& events) {
 
 }  // namespace
 
-/// Reads the segments in an order that holds while the process runs: an entry refers only to parts published before
-/// it, so those are looked for later.
+/// Reads the segments in an order that holds while the process runs: an entry refers only to entries published before
+/// it, so those that are referred to are looked for later.
 void RecordingReader::read_segments(const format::Header& header) {
     uncounted_calls_ = header.uncounted_calls;
     uncounted_events_ = header.uncounted_events;
@@ -134,7 +133,7 @@ void RecordingReader::read_counters(const std::vector<SegmentPlace>& segments) {
     total_calls_ += uncounted_calls_;
 }
 
-/// Adds the counters of a piece of a segment. Returns false if the piece is unused.
+/// Adds counters of a segment, from entry `first` on, to those of the recording. Returns false if none was in use.
 bool RecordingReader::add_counters(const SegmentPlace& segment, std::uint32_t first,
                                    std::vector<std::uint32_t>& places) {
     CounterRecord piece[counters_of_a_piece];
@@ -184,7 +183,7 @@ void RecordingReader::read_rings(const std::vector<SegmentPlace>& rings) {
     }
 }
 
-/// Sorts the full rings of each slot, and drops from its current ring the events that they have.
+/// Sorts the segments of events of each slot, and leaves out of its ring the events that those have too.
 void RecordingReader::arrange_events(const std::vector<SegmentPlace>& full_rings) {
     for (const SegmentPlace& place : full_rings) events_[place.slot].segments.push_back(place);
     for (auto& [number, events] : events_) {
@@ -223,7 +222,7 @@ void RecordingReader::keep_rising_segments(SlotEvents& events) {
     events.last_appended = whole == 0 ? before_last : newest->entries[whole - 1].time;
 }
 
-/// Counts the full rings of a slot that were overwritten, or found no room.
+/// Counts the full rings of a slot that the file lacks: they were overwritten, or there was no space for them.
 void RecordingReader::count_missing(const SlotEvents& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())
@@ -271,7 +270,7 @@ const RecordedObjects& RecordingReader::objects() const {
     return objects_;
 }
 
-/// Reads the changes that the file has, oldest first.
+/// Reads the recorded changes of settings, oldest first.
 void RecordingReader::read_changes(const format::Header& header) {
     const std::uint32_t count = header.change_count;
     const std::uint32_t kept = std::min<std::uint32_t>(count, format::change_limit);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <deque>
 #include <fstream>
 #include <optional>
@@ -41,9 +40,9 @@ std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     if (header.version != format::version)
         return "has format version " + std::to_string(header.version) + ", this fp32shim knows version " +
                std::to_string(format::version) + "; use the fp32shim that records";
-    ProcessIdentity recorded{header.pid, header.process_start, header.pid_namespace, {}};
-    std::memcpy(recorded.boot_id, header.boot_id, sizeof recorded.boot_id);
-    if (!(recorded == process)) return std::string(of_another_process);
+    const ProcessIdentity recorded{header.pid, header.process_start, header.pid_namespace,
+                                   std::to_array(header.boot_id)};
+    if (recorded != process) return std::string(of_another_process);
     return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
 }
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -205,8 +204,7 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     facts_.architecture = static_cast<format::Architecture>(header.architecture);
     facts_.flags = header.flags;
     facts_.last_error = header.last_error;
-    facts_.identity = {header.pid, header.process_start, header.pid_namespace, {}};
-    std::memcpy(facts_.identity.boot_id, header.boot_id, sizeof facts_.identity.boot_id);
+    facts_.identity = {header.pid, header.process_start, header.pid_namespace, std::to_array(header.boot_id)};
     facts_.opened_ticks = header.start_ticks;
     facts_.went_on_ticks = header.went_on_at;
     objects_.are_missing = (header.flags & format::flag_objects_missed) != 0;

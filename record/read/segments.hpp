@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -104,7 +105,7 @@ struct SegmentPlace {
 
 /// Segments of each kind, in the order of the file.
 struct SegmentIndex {
-    std::vector<SegmentPlace> by_kind[format::segment_kind_count];
+    std::array<std::vector<SegmentPlace>, format::segment_kind_count> by_kind;
     std::uint32_t whole_count = 0;  ///< segments that the file has to their ends
 
     std::vector<SegmentPlace>& operator[](format::SegmentKind kind) {

@@ -173,7 +173,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     const ProcessIdentity identity = identify_self();
     header.process_start = identity.start;
     header.pid_namespace = identity.pid_namespace;
-    std::memcpy(header.boot_id, identity.boot_id, sizeof header.boot_id);
+    std::ranges::copy(identity.boot_id, header.boot_id);
     header.max_size = settings_.max_size;
     header.architecture = static_cast<std::uint8_t>(architecture);
     header.default_precision = static_cast<std::uint8_t>(start.default_precision);
