@@ -1,5 +1,8 @@
 #include "policy/precision.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "policy/matmul_call.hpp"
 #include "policy/policy.hpp"
 #include "policy/words.hpp"
