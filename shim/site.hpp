@@ -21,7 +21,7 @@ struct Library;
 
 struct SiteRules;
 
-/// Index of an entry point: a row of the function table, or `function_count` + a slot handed out by dlsym.
+/// Index of an entry point: a row of the function table, or `function_count` + the number of one handed out by dlsym.
 using EntryIndex = std::int32_t;
 
 /// The part of a call site that only functions of CPU libraries use.

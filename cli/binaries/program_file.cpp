@@ -72,11 +72,11 @@ bool is_elf(const std::string& path) {
 
 Unseen why_unseen(const std::string& path) {
     std::array<char, record::program_head_size> buffer;
-    record::ProgramLook look = record::look_at_program(path.c_str(), buffer);
+    record::InspectedProgram look = record::inspect_program(path.c_str(), buffer);
     std::string interpreter(look.interpreter);
     if (look.why == record::WhyUnseen::seen && interpreter.ends_with("/env")) {
         interpreter = started_by_env(path);
-        look = record::look_at_program(interpreter.c_str(), buffer);
+        look = record::inspect_program(interpreter.c_str(), buffer);
     }
     const std::string why(record::to_string(look.why));
     return {look.why, why.empty() || interpreter.empty() ? why : "is run by " + interpreter + ", which " + why};

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "record/program_look.hpp"
+#include "record/inspect_program.hpp"
 
 namespace fp32shim::cli {
 

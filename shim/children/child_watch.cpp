@@ -213,7 +213,7 @@ bool watches_children() {
 
 StartedProgram::StartedProgram(const char* path, char* const* environment) : path_(path) {
     if (!watches_children() || path == nullptr) return;
-    look_ = record::look_at_program(path, interpreter_);
+    look_ = record::inspect_program(path, interpreter_);
     if (!look_.can_start) return;
     if (look_.why == WhyUnseen::seen) look_.why = judge_environment(environment);
     if (look_.why != WhyUnseen::seen) note({path, look_.interpreter, look_.why}, record::ChildEvent::starts);

@@ -2,7 +2,7 @@
 // Without a recording, the check costs children/exec_hooks.cpp one memory read.
 #pragma once
 
-#include "record/program_look.hpp"
+#include "record/inspect_program.hpp"
 
 namespace fp32shim {
 
@@ -29,7 +29,7 @@ class StartedProgram {
   private:
     const char* path_;
     char interpreter_[record::program_head_size];
-    record::ProgramLook look_;
+    record::InspectedProgram look_;
 };
 bool watches_children();
 

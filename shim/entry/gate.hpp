@@ -39,6 +39,6 @@ void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 
 extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< by EntryIndex; nullptr: not called yet
-extern const char fp32shim_slots[];
-extern const char fp32shim_slots_end[];
+extern const char fp32shim_dlsym_entries[];
+extern const char fp32shim_dlsym_entries_end[];
 }

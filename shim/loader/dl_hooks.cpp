@@ -8,13 +8,13 @@
 
 #include <atomic>
 
+#include "shim/loader/dlsym_entries.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/loader/next_definition.hpp"
 #include "shim/loader/provider.hpp"
-#include "shim/loader/slots.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/sites/find_site.hpp"
 #include "shim/table/functions.hpp"
@@ -74,7 +74,7 @@ record::RecordingObjects* own_objects() {
     return recording != nullptr ? recording->objects() : nullptr;
 }
 
-void say_no_slot_left(const char* name) {
+void say_no_entry_left(const char* name) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
@@ -92,16 +92,15 @@ void* entry_point_for(const char* name, void* found) {
         note_lookup_past(own_objects());
         return found;
     }
-    void* slot = slot_for(find_function(name), found);
-    if (slot != nullptr) return slot;
-    say_no_slot_left(name);
+    if (void* entry = dlsym_entry_for(find_function(name), found)) return entry;
+    say_no_entry_left(name);
     note_lookup_past(own_objects());
     return found;
 }
 
 /// Returns true if RTLD_NEXT from this caller finds an entry point of the shim. The caller is another preload, which
-/// wraps a product; the entry point would find that wrapper again as the provider. So the caller gets a slot (an
-/// entry point for one address) for the definition behind the shim instead.
+/// wraps a product; the entry point would find that wrapper again as the provider. So the caller gets an
+/// entry point for the definition behind the shim instead.
 bool next_is_ours(const char* name, std::uintptr_t return_address) {
     const elf::Reading reading;
     return find_next(object_containing(return_address - 1), system::view(name), {}).is_ours;

@@ -6,10 +6,10 @@
 #include "shim/blas/govern.hpp"
 #include "shim/cublas/govern.hpp"
 #include "shim/entry/gate.hpp"
+#include "shim/loader/dlsym_entries.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
-#include "shim/loader/slots.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/sites/known_sites.hpp"
 #include "shim/sites/make_site.hpp"
@@ -120,12 +120,12 @@ void forget_unloaded() {
         const elf::Reading reading;
         if (!notice_unloaded_objects()) return;
     }
-    // Sites first: a freed slot may be reused at once, and called from the same address.
+    // Sites first: a freed entry point may be reused at once, and called from the same address.
     for_each_live_site([](Site& site) {
         if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.on_behalf_of))
             site.return_address.store(0, std::memory_order_release);
     });
-    forget_unloaded_slots();
+    forget_unloaded_dlsym_entries();
 }
 
 }  // namespace fp32shim

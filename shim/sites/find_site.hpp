@@ -15,7 +15,7 @@ Site* rebound_site(Site* site);
 /// Updates the jump target of every site. Called when the settings changed.
 void refresh_sites();
 
-/// Marks as dead the sites of objects that are no longer loaded, and frees their slots (entry points from dlsym).
+/// Marks as dead the sites of objects that are no longer loaded, and frees their entry points from dlsym.
 void forget_unloaded();
 
 }  // namespace fp32shim

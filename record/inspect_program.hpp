@@ -10,8 +10,8 @@
 
 namespace fp32shim::record {
 
-/// Result of look_at_program(): if and how a program starts, and if the shim is then loaded.
-struct ProgramLook {
+/// Result of inspect_program(): if and how a program starts, and if the shim is then loaded.
+struct InspectedProgram {
     WhyUnseen why = WhyUnseen::seen;
     bool can_start = false;             ///< there is an executable file and, for a script, its interpreter
     std::string_view interpreter = {};  ///< a script's last interpreter, in the caller's buffer; empty: no script
@@ -21,8 +21,8 @@ struct ProgramLook {
 inline constexpr std::size_t program_head_size = 256;
 
 /// Judges if the program at `path` would load the shim, following `#!` lines as the kernel does. A file that cannot
-/// be started counts as `seen`. `interpreter`: buffer for ProgramLook::interpreter. Raw system calls and little
+/// be started counts as `seen`. `interpreter`: buffer for InspectedProgram::interpreter. Raw system calls and little
 /// stack; allocates nothing, leaves errno alone: safe in signal handlers and after vfork.
-ProgramLook look_at_program(const char* path, std::span<char, program_head_size> interpreter);
+InspectedProgram inspect_program(const char* path, std::span<char, program_head_size> interpreter);
 
 }  // namespace fp32shim::record

@@ -1,4 +1,4 @@
-#include "record/program_look.hpp"
+#include "record/inspect_program.hpp"
 
 #include <elf.h>
 #include <errno.h>
@@ -108,8 +108,8 @@ WhyUnseen look_at_elf(const ProgramFile& file, const char* path, const char* hea
 
 }  // namespace
 
-ProgramLook look_at_program(const char* path, std::span<char, program_head_size> interpreter) {
-    ProgramLook look;
+InspectedProgram inspect_program(const char* path, std::span<char, program_head_size> interpreter) {
+    InspectedProgram look;
     for (int depth = 0; depth <= most_interpreters; ++depth) {
         struct stat status {};
         if (raw::syscall6(SYS_newfstatat, AT_FDCWD, path, &status, 0) < 0) return look;

@@ -1,0 +1,24 @@
+// Entry points for functions whose address a program asks for by name: dlsym on a library goes past a preload.
+// Each (function, address) gets an entry point of its own, so that two libraries keep two pointers.
+#pragma once
+
+#include "shim/site.hpp"
+#include "shim/table/functions.hpp"
+
+namespace fp32shim {
+
+/// Returns the entry point for this function at this address, the same one each time; nullptr if none is left.
+/// Thread-safe, lock-free.
+void* dlsym_entry_for(FunctionIndex function, void* address);
+
+/// The function that an entry point calls, and its address.
+struct DlsymBinding {
+    FunctionIndex function;
+    void* address;
+};
+/// Returns the binding of an entry point that dlsym_entry_for has returned. Thread-safe, lock-free.
+DlsymBinding dlsym_binding(EntryIndex entry);
+/// Frees the entry points of functions whose libraries are no longer loaded.
+void forget_unloaded_dlsym_entries();
+
+}  // namespace fp32shim
