@@ -9,7 +9,7 @@
 
 namespace fp32shim::cli {
 
-/// A command's options on a CLI::App of its own: errors and help are about one command alone.
+/// Parser and action of one command. Each has a CLI::App of its own, so that errors and help are about it alone.
 struct DefinedCommand {
     std::unique_ptr<CLI::App> app;
     Action action;

@@ -17,10 +17,10 @@ namespace {
 struct OfferedCommand : Command {
     std::unique_ptr<CLI::App> app;  ///< owns the options
     std::vector<const CLI::Option*> options;
-    const CLI::Option* positional = nullptr;  ///< the last one; nullptr: none
+    const CLI::Option* positional = nullptr;  ///< last positional option; nullptr: none
 };
 
-/// Returns `--format`, `-q`.
+/// Returns the names of an option, with their dashes: `--format`, `-q`.
 std::vector<std::string> names_of(const CLI::Option& option) {
     std::vector<std::string> names;
     for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
@@ -30,7 +30,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// Returns the allowed values if these are a closed list, else none.
+/// Returns an option's allowed values if these are a closed list, else none. `option` may be null.
 std::vector<std::string> words_of(const CLI::Option* option) {
     const std::string type = option == nullptr ? "" : option->get_type_name();
     return type.find('|') == std::string::npos ? std::vector<std::string>() : CLI::detail::split(type, '|');

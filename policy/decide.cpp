@@ -38,15 +38,15 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
     return possible ? Precision::high : Precision::native;
 }
 
-/// Returns the floor that a precision meets. `native` meets all: on the CPU it is FP32; on CUDA it is the program's
-/// own request, which only the plan step sees and compares with the floor.
+/// Returns the strictest floor that allows a precision. `native` passes every floor: on the CPU it is FP32; on CUDA
+/// it is the program's own request, which is not known here: a later step (the plan) compares it with the floor.
 Floor strictness_of(Precision precision, bool allow_bf16x9) {
     if (precision == Precision::medium) return Floor::bf16;
     if (precision == Precision::high) return Floor::tf32;
     return precision == Precision::bf16x9 && !allow_bf16x9 ? Floor::bf16x9 : Floor::fp32;
 }
 
-/// Returns `wanted`, or the lowest precision that satisfies the floor.
+/// Returns `wanted` if the floor allows it, else the lowest precision that the floor allows.
 Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     if (strictness_of(wanted, allow_bf16x9) >= floor) return wanted;
     if (floor <= Floor::bf16) return Precision::medium;

@@ -32,7 +32,7 @@ struct MatmulCall {
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
 };
 
-/// Returns false if a size is 0, so that there is nothing to multiply. Sizes that are unknown are taken to be others.
+/// Returns false if a size is 0, so that there is nothing to multiply. Unknown sizes count as not 0.
 inline bool multiplies(const MatmulCall& call) {
     return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
 }

@@ -9,7 +9,7 @@
 
 namespace fp32shim::policy {
 
-/// An error or warning about a place in a file, or about a variable.
+/// Error or warning about a position in a file, or about an environment variable.
 struct Diagnostic {
     std::string where;    ///< `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
     std::string message;  ///< one line: the value found, the values allowed, the nearest known name
@@ -18,7 +18,7 @@ struct Diagnostic {
     std::string text() const { return where + ": " + message; }
 };
 
-/// A place in a text file. Lines and columns count from 1; columns count characters.
+/// A position in a text file. Lines and columns count from 1; columns count characters.
 struct Position {
     int line = 1;
     int column = 1;

@@ -69,9 +69,9 @@ std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
 /// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.
 std::string_view because(Reason reason);
-/// Says what can be done about a reason; empty where nothing can.
+/// Returns advice to a user whose call did not run as asked, for this reason; empty if there is none to give.
 std::string_view remedy_of(Reason reason);
-/// Returns true for the code of a reason that only products on a CPU have.
+/// Returns true if `code` is the text of a reason that only products on a CPU can have.
 bool is_reason_of_cpu(std::string_view code);
 
 }  // namespace fp32shim::policy

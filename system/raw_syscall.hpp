@@ -53,7 +53,7 @@ inline long syscall_of_words(long number, long a = 0, long b = 0, long c = 0, lo
 #endif
 }
 
-/// Makes a system call with up to six numbers and pointers. Returns its result, or a negative errno.
+/// Makes a system call with up to six arguments, numbers or pointers. Returns its result, or a negative errno.
 template <class... Arguments>
 long syscall6(long number, Arguments... arguments) {
     return syscall_of_words(number, word_of(arguments)...);

@@ -38,8 +38,8 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
             .pins = known.pins};
 }
 
-/// Describes the functions of a BLAS in a file: hidden ones, or those that a program exports. The program's own come
-/// before every preload, and it calls them directly.
+/// Returns ` (12 of its functions are defined and not exported: sgemm_, …)` for a statically linked BLAS.
+/// `are_exported`: says that a program's functions come before every preload, since the loader finds them first.
 std::string describe(const std::vector<std::string>& names, bool are_exported) {
     if (names.empty()) return {};
     return fmt::format(" ({} of its functions are defined and {}: {}{})", names.size(),

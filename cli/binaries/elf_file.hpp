@@ -22,9 +22,9 @@ struct ElfSymbol {
 
 /// Facts of an ELF file that decide which object calls which. Symbols: those that pass the NameFilter, each once.
 struct ElfFile {
-    bool is_this_architecture = false;   ///< class, byte order and machine are this program's
-    bool is_symbolic = false;            ///< -Bsymbolic: looks names up in itself first
-    std::string interpreter;             ///< empty: none
+    bool is_this_architecture = false;   ///< ELF class, byte order and machine are those of fp32shim itself
+    bool is_symbolic = false;            ///< linked with -Bsymbolic: looks names up in itself first
+    std::string interpreter;             ///< path of the loader (PT_INTERP); empty: none
     std::vector<std::uint8_t> build_id;  ///< NT_GNU_BUILD_ID; empty: none
     std::vector<std::string> needed;
     std::vector<ElfSymbol> imports;   ///< names with a relocation, even if the file defines them itself

@@ -125,9 +125,9 @@ class Objects {
     std::vector<const Object*> added_globally_;
 };
 
-/// Judgement about a call.
+/// Judgement about a call: the shim sees it, or the reason why not.
 struct Sight {
-    std::string why;  ///< reason why it is not seen; empty: it is
+    std::string why;  ///< reason why the shim does not see the call; empty: it sees it
     std::string remedy;
 };
 
@@ -153,8 +153,7 @@ constexpr std::string_view multiarch = "x86_64-linux-gnu";
 constexpr std::string_view multiarch = "aarch64-linux-gnu";
 #endif
 
-/// Returns the Python package of a file: `nvidia_cublas 13.4.1.3` for one below site-packages that a wheel's RECORD
-/// lists, otherwise empty.
+/// Returns the Python package, `nvidia_cublas 13.4.1.3`, of a file that a wheel's RECORD lists; otherwise empty.
 std::string package_of(const std::string& path) {
     const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
     std::filesystem::path root = file.parent_path();

@@ -155,7 +155,7 @@ bool is_wanted_of_a_preload(std::string_view name) {
     return name == shim_mark || name == "dlsym" || name == "__asan_init" || is_intercepted(name);
 }
 
-/// Returns the file that the loader finds for an entry; empty: none.
+/// Returns the file that the loader finds for an entry of LD_PRELOAD or a similar list; empty: none.
 std::string file_of(const std::string& entry) {
     std::error_code error;
     const std::string file = entry.find('/') != std::string::npos ? entry : find_library(entry);

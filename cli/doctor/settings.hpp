@@ -14,7 +14,7 @@ namespace fp32shim::cli {
 struct Preload {
     std::string entry;  ///< entry as written: a name or a path
     std::string file;   ///< file that the loader finds; empty: none
-    std::string where;  ///< `LD_PRELOAD` or `/etc/ld.so.preload`
+    std::string where;  ///< list that has the entry: `LD_PRELOAD` or `/etc/ld.so.preload`
     bool is_shim = false;
 };
 

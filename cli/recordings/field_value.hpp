@@ -14,14 +14,14 @@
 
 namespace fp32shim::cli {
 
-/// One value of an output field. It does not own its text.
+/// One value of an output field: null, a truth value, a number, a time or a text. It does not own the text.
 class FieldValue {
   public:
-    /// Point in time: nanoseconds since 1970, UTC, written as a timestamp().
+    /// Point in time: nanoseconds since 1970, UTC. In output, it is the text of timestamp().
     struct Time {
         std::int64_t ns;
     };
-    /// 80 for `"8.0"`.
+    /// Compute capability of a GPU times ten: 80 is written as `"8.0"`.
     struct Capability {
         std::int32_t value;
     };
@@ -58,7 +58,7 @@ struct Column {
     FieldValue (*value)(const Row& row);
 };
 
-/// Returns the columns of all parts, one behind the other.
+/// Concatenates several lists of columns.
 template <class Row>
 std::vector<Column<Row>> joined(std::initializer_list<std::span<const Column<Row>>> parts) {
     std::vector<Column<Row>> columns;
@@ -66,7 +66,7 @@ std::vector<Column<Row>> joined(std::initializer_list<std::span<const Column<Row
     return columns;
 }
 
-/// Returns a row as an object.
+/// Returns a row as a JSON object with a member for each column.
 template <class Row>
 Json json_of(std::span<const Column<Row>> columns, const Row& row) {
     Json json;

@@ -52,7 +52,7 @@ struct MergedRow : MergedDecision {
     /// Returns the format that the library says it used, else the lowest that the call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
-    /// Returns the operations of all calls; 0 if they are unknown.
+    /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
     /// Returns true if a precision was asked for and not applied.
     bool is_refused() const;
@@ -118,9 +118,9 @@ class MergedCalls {
     Share total() const { return total_; }
     /// Returns the calls of each MergedRow::ran_at(), the strictest format first; `unknown` for calls without a row.
     std::vector<std::pair<std::string, Share>> by_format() const;
-    /// Returns the number of machines.
+    /// Returns the number of machines that the recordings come from.
     std::size_t host_count() const;
-    /// Returns the return of the first call: nanoseconds since 1970, UTC; 0 without calls.
+    /// Returns the time at which the first call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t first_ns() const { return first_ns_; }
     /// Returns the time at which the last call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t last_ns() const { return last_ns_; }
@@ -147,7 +147,7 @@ class MergedCalls {
 
 /// Orders of rows and groups of rows: the largest first.
 enum class RowOrder : std::uint8_t { time, calls, flops };
-/// Returns the number to sort by. `work`: operations of all calls.
+/// Returns the number by which a row or group sorts. `work`: floating-point operations of all its calls.
 double weight(RowOrder order, const record::RecordedCounters& counters, double work);
 std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order);
 

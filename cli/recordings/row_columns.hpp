@@ -26,10 +26,10 @@ inline constexpr Column<Row> counter_columns[] = {
     {"last", [](const Row& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };
 
-/// Returns the columns of the decision: its keys in docs/log-format.md, but for those of one call.
+/// Returns the columns of a decision: the keys of docs/log-format.md, except those that are about a single call.
 std::span<const RowColumn> decision_columns();
 
-/// Returns those columns, then the columns of counts and times (docs/cli/report-json.md).
+/// Returns decision_columns(), then the columns of counts and times (docs/cli/report-json.md).
 std::span<const RowColumn> row_columns();
 
 /// Returns a row as the JSON of every command has it, with all columns.

@@ -35,15 +35,15 @@ struct SizeClass {
 
 SizeClass size_class_of(const MergedRow& row);
 
-/// Sum of the rows that share the keys of a grouping. What those rows need not share is unknown, like the function;
-/// `actual` and `is_overflow` are keys too.
+/// Sum of the rows that agree in the keys of a grouping and in `is_overflow`. Of the other members of MergedRow, only
+/// the counters and, if it is known, the median are set.
 struct RowGroup : MergedRow {
     SizeClass sizes;
     std::uint64_t decisions = 0;  ///< number of rows
-    double work = 0;              ///< operations of all calls but `calls_without_work`
+    double work = 0;              ///< floating-point operations of all calls but `calls_without_work`
     std::uint64_t calls_without_work = 0;
     double sum_of_log_sizes = 0;             ///< sum over rows of log of the geometric mean of m, n and k
-    std::uint64_t decisions_with_sizes = 0;  ///< number of rows in that sum
+    std::uint64_t decisions_with_sizes = 0;  ///< number of rows in `sum_of_log_sizes`
 };
 
 /// Groups `rows` and sorts the groups.

@@ -87,7 +87,7 @@ std::string metric(std::string_view name, std::string_view type, std::string_vie
     return fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-/// Returns the members before the rows; groups replace the rows.
+/// Returns the report's members before its rows. If `groups` is not null, the report has groups and no rows.
 Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     Json json;
     json["schema"] = 1;

@@ -1,5 +1,4 @@
-// Formats of `fp32shim report`, but for the page; tables.cpp has those for people. Each depends on its arguments
-// alone.
+// Formats of `fp32shim report`, except the HTML page. Each depends on its arguments alone. Tables: see tables.cpp.
 #pragma once
 
 #include <string>
@@ -31,7 +30,7 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 /// replace the rows.
 void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
 
-/// Writes a line of names, and one per distinct decision, or group, by RFC 4180.
+/// Writes CSV (RFC 4180): a line of column names, and a line for each distinct decision, or for each of `groups`.
 void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
 
 /// Returns Prometheus's text format: counters by function, device, dtype, requested, applied and reason.

@@ -197,7 +197,7 @@ Json changes_json(const MergedCalls& calls) {
 
 // --- Warnings
 
-/// Adds a warning unless it has no lines. `is_about_refused`: the page offers to show the rows that did not run as
+/// Adds a warning, unless `lines` are empty. `is_about_refused`: the page offers to show the rows that did not run as
 /// requested.
 void add_warning(Json& warnings, const std::string& title, const std::vector<std::string>& lines,
                  bool is_about_refused = false) {

@@ -10,10 +10,10 @@
 
 namespace fp32shim::cli {
 
-/// Returns the data for page.js. Every call of a recording is in one of three parts. `listed`: the first decisions of
-/// `order`, then all that ran below FP32 or not as requested, as arrays, with texts as indices into one shared list.
-/// `groups`: the other decisions by function and size class, so that the page's filters can judge them, as objects.
-/// `rest`: sums of the groups that exceed the page's bounds. `shorten` limits the length of every text.
+/// Returns the data for page.js; its parts account for every call. `listed`: the first decisions in `order`, then
+/// those that ran below FP32 or not as requested, up to a limit; each is an array, with texts as indices into one
+/// shared list. `groups`: the other decisions, summed by function and size class, as objects, up to a limit. `rest`:
+/// sums of the groups above that limit. `shorten` limits the length of every text.
 Json page_rows_json(const MergedCalls& calls, RowOrder order, std::string (*shorten)(std::string_view));
 
 }  // namespace fp32shim::cli

@@ -109,10 +109,10 @@ std::string missing_text(const MergedCalls& calls) {
     return text;
 }
 
-/// Condition under which a table has a column: always, if one row has a text in it, or if rows differ in it.
+/// Condition under which a table has a column: always, if any row has a text in it, or if the rows' texts differ.
 enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
 
-/// A column of rows, or of groups of rows.
+/// A column: its title, and the function that returns the text of a row, or of a group of rows.
 template <class Row>
 struct TextColumn {
     Table::Column head;
@@ -123,7 +123,7 @@ struct TextColumn {
 /// Ranks of columns. A narrow terminal loses the highest first, and keeps counts, call sites and precisions.
 constexpr std::uint8_t spread_rank = Table::one_line_rank, place_rank = 2, detail_rank = 1;
 
-/// Returns the shortest, median or longest time. That of a single call is empty.
+/// Returns the shortest, median or longest time as text; empty if it is unknown or fewer than two calls are timed.
 template <class Row>
 std::string spread_text(const Row& row, std::optional<std::uint64_t> time_ns) {
     return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));
@@ -197,7 +197,7 @@ const auto group_text_columns = amounts_and<RowGroup>({
     {{"reason"}, [](const RowGroup& group) { return std::string(group.reason); }},
 });
 
-/// Returns a table of the first `limit` rows, 0: of all, in their order. They must outlive it.
+/// Returns a table of the first `limit` rows (0: all), in their order. Rows and columns must outlive it.
 template <class Row>
 Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows, std::size_t limit) {
     if (limit != 0) rows = rows.first(std::min(limit, rows.size()));
@@ -216,7 +216,7 @@ Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row*
             }};
 }
 
-/// Writes a table of all rows, and one of those that did not run as asked. `noun`: for the number of further rows.
+/// Writes a table of all rows, and one of those that did not run as asked. `noun`: `row` or `group`.
 template <class Row>
 void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector<const Row*>& rows,
                   std::string_view noun, const TableLimits& limits, int stream, const TextSink& put) {

@@ -27,7 +27,7 @@ class Timeline {
     /// Adds one call: counts it in the bin of its return, and spreads its time over the bins in which it ran. Times
     /// are nanoseconds since 1970; `place` is the format's index in formats().
     void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place);
-    /// Returns the format's place in formats(), adding it if it is new.
+    /// Returns the format's index in formats(), adding the format if it is new.
     std::size_t place_of(std::string_view format);
 
     bool empty() const { return bins_.empty(); }

@@ -21,7 +21,7 @@ class Scanner {
         if (text_.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
     }
 
-    /// Returns the problem at here(); empty if there is none.
+    /// Returns the first problem of the text; empty: there is none. Stops at it, so that here() is its position.
     std::string problem() {
         constexpr std::string_view before_values_and_keys = "\n=,[{";
         constexpr std::string_view after_values_and_keys = "\n,]}#";
@@ -62,7 +62,7 @@ class Scanner {
     }
 
   private:
-    /// Moves past a string. Returns false, at the character, if one beyond ASCII follows a backslash and whitespace.
+    /// Moves past a string. Stops, and returns false, at a character beyond ASCII after a backslash and whitespace.
     bool skip_string() {
         const char quote = text_[at_];
         const bool is_multiline = text_.substr(at_, 3) == std::string(3, quote);

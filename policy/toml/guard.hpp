@@ -7,7 +7,7 @@
 
 namespace fp32shim::policy {
 
-/// Reports the first of these problems and returns false, if there is one. toml++ reports all other errors.
+/// Returns true if the text has none of these problems; else reports the first. toml++ reports all other errors.
 /// - a key of more than eight dotted parts: toml++ recurses once per part when it destroys the tables;
 /// - a character beyond ASCII where TOML allows none, or after a line-ending backslash in a multi-line string: toml++
 ///   tests it for whitespace, and runs into code marked as unreachable (for example with U+00CE);

@@ -1,4 +1,4 @@
-// The parts of a recording behind the header's facts: counters, events, objects, changes and children.
+// Reads the parts of a recording besides the header's facts: counters, events, objects, changes and children.
 #include "record/read/reader.hpp"
 
 #include <algorithm>
@@ -53,8 +53,8 @@ void complete_total(CounterRecord& counters) {
     counters.untimed = 0;
 }
 
-/// Counts the events at a segment's begin whose times rise. If writing was cut short, they are fewer than its header
-/// says: older ones follow.
+/// Counts the events at a segment's begin whose times rise. If writing was interrupted, older events follow, and the
+/// count in the header is too high.
 std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
@@ -63,8 +63,8 @@ std::size_t count_whole_events(const EventSegment& segment) {
     return count;
 }
 
-/// Finds the whole entries of a ring, to which a running process goes on writing. Reads each piece twice: an entry of
-/// the first reading is whole at the second. Later, a higher count tells that the ring was begun anew.
+/// Finds the complete entries of a ring that a process may be writing. Each piece is read twice: an entry of the
+/// first reading is complete in the second. A ring that is overwritten later has a higher count.
 void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
@@ -80,8 +80,8 @@ void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
     }
 }
 
-/// Leaves out events of a ring that the file also has in a segment. These are all of them, if none came after the
-/// ring was appended. They are the first ones, if the segment was cut short.
+/// Excludes from a ring the events that a segment of the file also has: all, if none came after the ring was copied;
+/// the first ones, if writing the copy was interrupted.
 void leave_appended_out(const RecordingBytes& bytes, SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
@@ -96,8 +96,8 @@ void leave_appended_out(const RecordingBytes& bytes, SlotEvents& events) {
 
 }  // namespace
 
-/// Reads the segments in an order that holds while the process runs: an entry refers only to entries published before
-/// it, so those that are referred to are looked for later.
+/// Reads the segments in an order that is safe while the process records: an entry refers only to entries published
+/// before it, so segments with references are read before those that they refer to.
 void RecordingReader::read_segments(const format::Header& header) {
     uncounted_calls_ = header.uncounted_calls;
     uncounted_events_ = header.uncounted_events;
@@ -121,7 +121,7 @@ void RecordingReader::read_segments(const format::Header& header) {
 
 void RecordingReader::read_counters(const std::vector<SegmentPlace>& segments) {
     counters_.reserve(std::min<std::size_t>(segments.size() * CounterSegment::capacity, format::row_limit));
-    std::vector<std::uint32_t> places;  // in `counters_`, plus one, by row
+    std::vector<std::uint32_t> places;  // index in `counters_` plus 1, by row; 0: none yet
     for (const SegmentPlace& segment : segments) {
         RecordedSlot& slot = slots_by_number_[segment.slot];
         if (segment.sequence == 0) slot.thread = segment.thread;
@@ -133,7 +133,8 @@ void RecordingReader::read_counters(const std::vector<SegmentPlace>& segments) {
     total_calls_ += uncounted_calls_;
 }
 
-/// Adds counters of a segment, from entry `first` on, to those of the recording. Returns false if none was in use.
+/// Adds a piece of a segment's counters, from entry `first` on, to `counters_`. `places[row]`: the row's index there
+/// plus 1; 0: none yet. Returns false if no entry of the piece was in use.
 bool RecordingReader::add_counters(const SegmentPlace& segment, std::uint32_t first,
                                    std::vector<std::uint32_t>& places) {
     CounterRecord piece[counters_of_a_piece];
@@ -183,7 +184,7 @@ void RecordingReader::read_rings(const std::vector<SegmentPlace>& rings) {
     }
 }
 
-/// Sorts the segments of events of each slot, and leaves out of its ring the events that those have too.
+/// Sorts each slot's segments of events, and excludes from its ring the events that these segments also have.
 void RecordingReader::arrange_events(const std::vector<SegmentPlace>& full_rings) {
     for (const SegmentPlace& place : full_rings) events_[place.slot].segments.push_back(place);
     for (auto& [number, events] : events_) {
@@ -222,7 +223,7 @@ void RecordingReader::keep_rising_segments(SlotEvents& events) {
     events.last_appended = whole == 0 ? before_last : newest->entries[whole - 1].time;
 }
 
-/// Counts the full rings of a slot that the file lacks: they were overwritten, or there was no space for them.
+/// Counts a slot's full rings of which the file has no copy: it was overwritten, or there was no space for it.
 void RecordingReader::count_missing(const SlotEvents& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())

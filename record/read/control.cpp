@@ -66,8 +66,8 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     return std::nullopt;
 }
 
-/// A command in the header of another process's recording, and its answer. The header is read and written by copying:
-/// if it were mapped, truncating the file would end this command.
+/// A command that was written into the header of a recording, and the answer to it. The header is read and written by
+/// copying: if it were mapped, truncating the file would kill fp32shim.
 class SentCommand {
   public:
     SentCommand(const LiveRecording& recording, CommandKind kind, std::uint8_t precision)
@@ -95,7 +95,7 @@ class SentCommand {
   private:
     std::string process() const { return "process " + std::to_string(pid_); }
 
-    /// Reads a field of the header; zeros past the end of a file that was cut.
+    /// Reads the header's field at `offset`; zeros if the file was truncated before the field's end.
     template <class T>
     T read(std::size_t offset) const {
         T value{};
@@ -103,7 +103,7 @@ class SentCommand {
         return value;
     }
 
-    /// Returns an error to follow the file's name; empty: the command is in the header.
+    /// Writes the command into the header. Returns an error, to be put after the file's name; empty: it is written.
     std::string put_command(CommandKind kind, std::uint8_t precision) {
         if (file_.number() < 0)
             return errno == EACCES || errno == EPERM

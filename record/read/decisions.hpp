@@ -14,14 +14,14 @@
 
 namespace fp32shim::record {
 
-/// One distinct decision. `decision.host_ns` is -1.
+/// One distinct decision of a recording. `decision.host_ns` is -1: RecordedCounters have the times.
 struct RecordedRow {
     std::uint32_t id = 0;
-    /// The reader owns its texts, as long as the row is valid. An enumeration may have a value of a newer version,
-    /// for which to_string() gives an empty text.
+    /// The reader owns the decision's texts, as long as the row is valid. An enumeration may have a value of a newer
+    /// version, for which to_string() gives an empty text.
     DecisionEvent decision;
     bool is_folded = false;    ///< sizes are rounded up to powers of two
-    bool is_overflow = false;  ///< counts calls whose own row found no room: `decision` means nothing
+    bool is_overflow = false;  ///< counts calls for whose own rows there was no space: `decision` means nothing
 };
 
 /// Reads rows and texts, and hands out copies of the file's bytes. For one thread.

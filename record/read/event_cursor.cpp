@@ -118,7 +118,7 @@ void EventCursor::begin(const SegmentPlace& place, std::size_t first, std::size_
     thread_ = place.thread;
 }
 
-/// Finds the segment that a ring became when the process had filled it: the segment's sequence is the ring's count.
+/// Finds the segment that a full ring was copied into during reading: its sequence is the former count of the ring.
 void EventCursor::find_moved_ring() {
     ProblemList ignored;
     SegmentIndex index = index_segments(bytes_, ignored);

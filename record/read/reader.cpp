@@ -44,7 +44,7 @@ std::uint64_t mean_duration(const CounterRecord& counters) {
     return counters.calls == 0 ? 0 : counters.total / counters.calls;
 }
 
-/// Returns a sentence about a file of which nothing can be read; empty: it is a recording.
+/// Returns the reason why nothing can be read from a file; empty: its header can be read.
 std::string why_no_recording(const format::Header& header, std::size_t header_bytes) {
     if (header_bytes == 0) return "the file is empty: no recording, or one whose process was killed while it made it";
     if (header.magic == 0)
@@ -64,7 +64,7 @@ std::string why_no_recording(const format::Header& header, std::size_t header_by
     return {};
 }
 
-/// Looks for a process of another namespace, which can only show in /proc.
+/// Looks in /proc for a process of another namespace. One that is not found may still run: `unknown`.
 RecordingState find_in_proc(const ProcessIdentity& recorded) {
     for (const std::int32_t pid : list_processes())
         if (identify(pid) == recorded) return RecordingState::live;
@@ -162,7 +162,7 @@ std::string RecordingReader::text(const format::Header& header, Text which, std:
     return {};
 }
 
-/// Reads the name of an environment variable, and leaves out a text that is none: the name can be shown unescaped.
+/// Reads a variable's name from the header. Replaces other texts by an empty one, since names are shown unescaped.
 std::string RecordingReader::variable_name(const format::Header& header, Text which, std::size_t header_bytes) {
     constexpr std::size_t longest = 64;
     std::string name = text(header, which, header_bytes);
@@ -212,8 +212,8 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     measure_ticks(header);
 }
 
-/// Measures the counter's rate, if this is the machine and boot that recorded: the longer ago the recording began,
-/// the more exactly.
+/// Measures the rate of the processor's counter, if this machine recorded and was not restarted since: the longer ago
+/// the recording began, the more exactly.
 void RecordingReader::measure_ticks(const format::Header& header) {
     facts_.ticks_per_second = header.ticks_per_second;
     if (facts_.ticks_per_second == 0) {

@@ -61,8 +61,8 @@ struct RecordingFacts {
     }
 };
 
-/// Number of calls and their times on the host; on CUDA, times of the launch. Not all short calls are timed: then
-/// `total_ns` is an estimate, and the shortest and longest are those of the timed ones.
+/// Number of a row's calls, and their times on the host; on CUDA, the times of their launches. If not all calls are
+/// timed, `total_ns` is an estimate, and the shortest and longest are those of the timed ones.
 struct RecordedCounters {
     std::uint64_t calls = 0;
     std::uint64_t total_ns = 0;
@@ -149,7 +149,7 @@ class RecordingReader;
 /// be refreshed meanwhile.
 class RecordedEvents {
   public:
-    /// Returns nothing behind the last call.
+    /// Returns the next call; nullopt after the last.
     std::optional<RecordedEvent> next();
 
   private:
@@ -164,7 +164,7 @@ class RecordedEvents {
                    const std::vector<std::uint64_t>& after);
 
     const RecordingReader* reader_;
-    std::vector<Slot> slots_;  ///< slots with further calls; a heap, the earliest in front
+    std::vector<Slot> slots_;  ///< slots that have further calls: a heap, the slot of the earliest call in front
 };
 
 /// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer. Takes 64
@@ -178,18 +178,18 @@ class RecordingReader {
     /// Opens a file and reads facts, counters and changes. Of a newer format it reads the facts only, and notes a
     /// problem. Of a corrupt or truncated file it reads all that is whole. Skips holes of the file.
     static Opened open(const std::string& path);
-    /// Opens a file by a descriptor for reading, which it takes even if it fails. `path` opens the file again after
-    /// rest(); empty: it stays open.
+    /// Opens a recording by a descriptor that can be read from; takes over the descriptor, even on failure. `path`:
+    /// opens the file again after rest(); empty: rest() leaves it open.
     static Opened open_descriptor(int descriptor, const std::string& path = {});
 
     /// Reads the file again, for live views. Views and references given before become invalid. Returns false, and
     /// changes nothing, if the file cannot be read any more.
     bool refresh();
-    /// Gives back memory that only saves time, and until the next reading the descriptor.
+    /// Frees caches, and closes the file until it is next read; a file that was opened without a path stays open.
     void rest();
 
     const RecordingFacts& facts() const { return facts_; }
-    /// Asks the kernel for the process each time.
+    /// Returns the state of the recorded process, asking the kernel each time.
     RecordingState state() const;
     /// Returns the problems of the parts read so far, at most 100, by rising offset. Reading rows, events and objects
     /// adds to them.
@@ -197,7 +197,7 @@ class RecordingReader {
 
     /// Returns a row; nullptr: it is missing. Valid until the next call of row().
     const RecordedRow* row(std::uint32_t id) const;
-    /// Returns the format that a row's calls ran at, without reading its texts; nothing if the row does not say.
+    /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
     std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may be missing, two rows may be equal,
     /// and a row may have no calls.
@@ -206,7 +206,7 @@ class RecordingReader {
         std::uint32_t row = 0;
         RecordedCounters counters;
     };
-    /// Counters of all rows; each entry is made when it is read.
+    /// View of the counters of all rows with calls; an entry is computed when it is read.
     struct CountersView {
         struct Iterator {
             RowCounters operator*() const { return (*view)[place]; }
@@ -227,26 +227,26 @@ class RecordingReader {
 
         const RecordingReader& reader;
     };
-    /// Returns the counters of every row with calls, summed over slots, by rising id. In a corrupt file row() may not
-    /// find such a row.
+    /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file row() may
+    /// not find such a row.
     CountersView counters() const { return {*this}; }
     const std::vector<RecordedSlot>& slots() const { return slots_; }
-    /// Returns the newest changes, oldest first.
+    /// Returns the newest changes of the process's settings, the oldest of them first.
     const std::vector<RecordedChange>& changes() const { return changes_; }
-    /// Returns how many older changes are gone: a recording has room for format::change_limit.
+    /// Returns the number of changes that changes() lacks. A recording keeps only the newest format::change_limit.
     std::uint32_t lost_changes() const { return lost_changes_; }
-    /// Returns the loaded objects, which the first call reads.
+    /// Returns the programs and libraries that the process had loaded. The first call reads them from the file.
     const RecordedObjects& objects() const;
-    /// Returns the children that the shim did not see.
+    /// Returns the programs that were started without the shim.
     const std::vector<RecordedChild>& children() const { return children_; }
-    /// Returns how many further children found no room.
+    /// Returns the number of starts without the shim that found no space in the file.
     std::uint32_t missed_children() const { return missed_children_; }
 
     /// Returns the number of calls, those without a row included.
     std::uint64_t total_calls() const { return total_calls_; }
     /// Returns the number of calls that found no room even under the overflow row; counters() lacks them.
     std::uint64_t uncounted_calls() const { return uncounted_calls_; }
-    /// Returns the number of events that found no room.
+    /// Returns the number of events that found no space in the file.
     std::uint64_t dropped_events() const;
     /// Returns the number of events that later ones overwrote.
     std::uint64_t overwritten_events() const;
@@ -260,7 +260,7 @@ class RecordingReader {
                           const std::vector<std::uint64_t>& after = {}) const {
         return {*this, slot, after};
     }
-    /// Visits the events of events(), until `visitor` returns false.
+    /// Function that visit_events() calls for each event of events(), until it returns false.
     using EventVisitor = std::function<bool(const RecordedEvent&)>;
     void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot = std::nullopt,
                       const std::vector<std::uint64_t>& after = {}) const;
@@ -295,7 +295,7 @@ class RecordingReader {
     RowCounters to_counters(const format::CounterRecord& record) const;
     RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;
 
-    // On the heap, since others refer to them.
+    // On the heap: `decisions_` keeps references to both others, which must survive a move of the reader.
     std::shared_ptr<RecordingBytes> bytes_;
     std::unique_ptr<ProblemList> problems_;
     std::unique_ptr<RecordingDecisions> decisions_;
@@ -304,11 +304,11 @@ class RecordingReader {
     std::int64_t start_realtime_ns_ = 0;
     std::vector<format::CounterRecord> counters_;  // summed over slots, by rising row
     std::vector<RecordedSlot> slots_;
-    std::map<std::uint32_t, RecordedSlot> slots_by_number_;  // only while they are read
+    std::map<std::uint32_t, RecordedSlot> slots_by_number_;  // empty after reading
     std::map<std::uint32_t, SlotEvents> events_;             // by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
-    mutable std::vector<SegmentPlace> object_segments_;  // not yet read
+    mutable std::vector<SegmentPlace> object_segments_;  // those that objects() has not yet read
     mutable RecordedObjects objects_;
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0;
     std::uint32_t lost_changes_ = 0, missed_children_ = 0;

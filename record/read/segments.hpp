@@ -12,13 +12,13 @@
 
 namespace fp32shim::record {
 
-/// A mistake in a file.
+/// An error that was found in a recording's file.
 struct Problem {
     std::uint64_t offset;  ///< bytes from the begin of the file
     std::string what;      ///< what was found and expected, and which part of the file is left out because of it
 };
 
-/// Reads bytes of a file by pread; a file that shrinks gives fewer. For one thread.
+/// Reads bytes of a file by pread: fewer than asked for if the file has shrunk. For one thread.
 class RecordingBytes {
   public:
     /// Takes over the descriptor. `path`: opens the file again after rest(); empty: rest() leaves it open.
@@ -106,15 +106,15 @@ struct SegmentPlace {
 /// Segments of each kind, in the order of the file.
 struct SegmentIndex {
     std::array<std::vector<SegmentPlace>, format::segment_kind_count> by_kind;
-    std::uint32_t whole_count = 0;  ///< segments that the file has to their ends
+    std::uint32_t whole_count = 0;  ///< number of segments that lie wholly within the file
 
     std::vector<SegmentPlace>& operator[](format::SegmentKind kind) {
         return by_kind[static_cast<std::size_t>(kind)];
     }
 };
 
-/// Reads the headers of all segments that the file has now. Leaves out, as a problem, each segment of a slot that is
-/// not below format::segment_limit.
+/// Reads the headers of all segments that the file has now. Skips segments of unknown kinds or with slot numbers from
+/// format::segment_limit on, and reports them as problems.
 SegmentIndex index_segments(const RecordingBytes& bytes, ProblemList& problems);
 
 /// Sorts by rising sequence. Of equal sequences, keeps the first, and reports the others as problems, named `what`.

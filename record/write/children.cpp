@@ -91,7 +91,7 @@ void fill(Header& header, std::uint64_t run) {
     std::atomic_ref(header.magic).store(format::magic, std::memory_order_release);
 }
 
-/// Calls `use` with the mapped header of an open file. Returns 0 or an errno.
+/// Maps the header of an open file and calls `use` with it. Returns 0, or an errno if it cannot be mapped.
 template <class Use>
 int with_header(int descriptor, const Use& use) {
     const long mapped = raw::syscall6(SYS_mmap, 0, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);

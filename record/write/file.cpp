@@ -276,8 +276,8 @@ void RecordingFile::give_back(std::uint32_t number) {
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }
 
-/// Writes a segment of events from front to back. If a kill cuts that short, the events that are there are whole, and
-/// the ring still has all. If the disk refuses, the segment is emptied again, and the events will go to another.
+/// Writes a segment of events from front to back. If the process is killed meanwhile, the events in the file are
+/// whole, and the ring still has all. If a write fails, the segment's header is zeroed again, for another use.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();

@@ -188,8 +188,8 @@ format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     return segment != nullptr ? segment : add_row_segment(sequence);
 }
 
-/// Calls `get` under the lock, to get room in the file: false means that there is none, and for a second nobody asks
-/// again. Returns its result; false also if the lock was not to be had.
+/// Calls `get` under the lock to get space in the file, and returns its result. If that is false, get_room() does not
+/// call any `get` for a second, and returns false. Returns false, too, if the lock could not be acquired.
 template <class Get>
 bool RecordingRows::get_room(const Get& get) {
     if (ticks() < retry_at_.load(std::memory_order_relaxed)) return false;

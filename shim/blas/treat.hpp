@@ -13,7 +13,7 @@ struct Treated {
     bool rounds = false;  ///< operands are rounded to the applied format
 };
 
-/// Treats a decision on a call to a function. Sizes that are unknown are taken to be others than 0.
+/// Returns the format and reason of a call to a CPU function with this treatment. Unknown sizes count as not 0.
 Treated treat(Treatment treatment, const policy::Decision& decision, const policy::MatmulCall& call);
 
 }  // namespace fp32shim
