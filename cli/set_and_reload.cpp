@@ -30,7 +30,7 @@ struct LiveOptions {
 /// Word that undoes a change of the precision.
 constexpr std::string_view back_to_settings = "default";
 
-/// Prints the answer of one process to a command, and returns the exit code for it.
+/// Prints a process's answer to a command, and returns the exit code. `done`: text for a change that succeeded.
 int told(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
          const std::string& done) {
     // Errors of the command itself name the process already.
@@ -69,7 +69,7 @@ bool is_own_process(std::int32_t pid) {
     return geteuid() == 0 || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());
 }
 
-/// Returns the recordings of the processes that were named. Reports processes without one, and sets `status`.
+/// Returns the recordings of the named processes. For one without, prints an error and sets `status` to `usage`.
 std::vector<record::LiveRecording> recordings_of(std::string_view command, const LiveOptions& options, int& status) {
     std::vector<record::LiveRecording> recordings;
     if (options.all) {
@@ -92,8 +92,8 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
     return recordings;
 }
 
-/// Sends a command to all processes that were named, and prints each answer; for several, also the number that have
-/// carried it out. `done_by` returns a description of the change.
+/// Sends a command to all named processes, and prints each answer; for several, also the number that carried it out.
+/// `send` returns the answers, `done_by` describes a process's change. Returns the worst exit code.
 template <class Send, class DoneBy>
 int command_all(std::string_view command, const LiveOptions& options, const Send& send, const DoneBy& done_by) {
     if (options.pids.empty() != options.all) {

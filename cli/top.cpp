@@ -43,7 +43,7 @@ struct Seen {
     std::vector<MergedRow> rows;    ///< sorted by host time
 };
 
-/// Counters of a process at the previous update.
+/// Counters of a process at the previous update, from which its calls per second are computed.
 struct Before {
     std::string recording;
     std::uint64_t calls = 0;
@@ -66,7 +66,7 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     seen.is_estimate = total.is_estimate;
 }
 
-/// Reads the state of one process; nullopt if it has ended. `with_rows`: with its distinct decisions.
+/// Reads a process's state, with its decisions if `with_rows`; nullopt if it has ended. Updates `before`.
 std::optional<Seen> look_at(const record::LiveRecording& live, bool with_rows,
                             std::map<std::int32_t, Before>& before) {
     const auto opened = record::RecordingReader::open(live.open_path);
@@ -181,7 +181,7 @@ Json json_of(const std::vector<Seen>& all) {
     return {{"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}};
 }
 
-/// Reads the state of all processes that record, or of the one in `options`. Sets `error` if it has no recording.
+/// Reads the state of all processes that record, or of `options.pid`; sets `error` if that one has no recording.
 std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>& before, std::string& error) {
     std::vector<Seen> all;
     const bool with_rows = options.pid != 0 || options.format == "json";
@@ -212,7 +212,7 @@ std::string fitting(const std::string& text) {
     return text.substr(0, end);
 }
 
-/// Waits, and returns true if the user typed `q`.
+/// Waits at most `seconds`; returns true if the user typed `q` or closed stdin. `is_terminal`: false: reads no keys.
 bool waited_for_quit(double seconds, bool is_terminal) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     const int ready =

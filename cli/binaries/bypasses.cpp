@@ -38,8 +38,9 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
             .pins = known.pins};
 }
 
-/// Returns ` (12 of its functions are defined and not exported: sgemm_, …)` for a statically linked BLAS.
-/// `are_exported`: says that a program's functions come before every preload, since the loader finds them first.
+/// Returns a remark on the functions of a statically linked BLAS, empty if `names` is empty: ` (12 of its functions
+/// are defined and not exported: sgemm_, …)`. `are_exported`: the program exports them, so the loader finds them
+/// before those of any preload; the remark says this instead of `not exported`.
 std::string describe(const std::vector<std::string>& names, bool are_exported) {
     if (names.empty()) return {};
     return fmt::format(" ({} of its functions are defined and {}: {}{})", names.size(),

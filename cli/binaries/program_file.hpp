@@ -10,7 +10,7 @@ namespace fp32shim::cli {
 
 enum class Lookup : std::uint8_t { found, not_found, not_executable };
 
-/// Result of find_program().
+/// Program file that find_program() found, or the reason why it cannot be started.
 struct ProgramFile {
     Lookup lookup = Lookup::not_found;
     std::string path;   ///< path for execve; if nothing was found, the name that was asked for
@@ -24,7 +24,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable);
 /// Returns true for an ELF file, whatever its processor.
 bool is_elf(const std::string& path);
 
-/// Reason why the shim cannot be preloaded into a program; `why` is `seen` if no such reason is known.
+/// Reason why the shim cannot be preloaded into a program. The reason `seen` means that none is known.
 struct Unseen {
     record::WhyUnseen why = record::WhyUnseen::seen;
     std::string text;  ///< words after the program's name: `is statically linked`; empty if `why` is `seen`

@@ -215,8 +215,8 @@ bool is_openblas(const Object& library) {
            (exports(is_lapack_of_openblas) && std::ranges::any_of(library.elf.needed, is_from_openblas));
 }
 
-/// Returns those of the LAPACK `routines` that multiply inside `library`, out of reach of a preload: all if it
-/// exports BLAS functions and imports none, or is MKL; for OpenBLAS, those that it implements itself.
+/// Returns those LAPACK `routines` that multiply inside `library`, unseen by the shim: all if it exports BLAS
+/// functions, and imports none or contains MKL; otherwise, for OpenBLAS, those on its own kernels; else none.
 std::vector<std::string> inner_routines(const Object& library, const std::vector<std::string>& routines) {
     const bool has_own = has_kind(library.elf.exports, FunctionKind::blas);
     const bool could_be_caught = has_kind(library.elf.imports, FunctionKind::blas);

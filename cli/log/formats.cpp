@@ -50,7 +50,7 @@ std::string decision_words(const RecordedRow& row) {
     return row.is_overflow ? "(found no room)" : printable(record::format_decision_text(row.decision, buffer));
 }
 
-/// Has the functions of JsonLine, but hands each key and its value to `take`.
+/// Offers the functions of record::JsonLine, but hands each key and its value to `take` instead of writing JSON.
 template <class Take>
 struct FieldVisitor {
     Take take;
@@ -334,7 +334,8 @@ class ChromeWriter : public LogWriter {
         text.resize(text.find_last_not_of('0') + 1);
         if (text.back() == '.') text += '0';
     }
-    /// Writes one span. `more`: further arguments, as JSON; `about_duration`: text of a last argument `duration`.
+    /// Writes a span in the viewer's line `thread`. `more`: JSON of further arguments; `about_duration`: remark on
+    /// the duration, empty if there is none. Returns false once stdout cannot be written.
     bool complete(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
                   std::int64_t thread, std::string_view more, std::string_view about_duration) {
         begin_entry();

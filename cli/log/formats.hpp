@@ -9,8 +9,8 @@
 
 namespace fp32shim::cli {
 
-/// Writes to stdout. event() and row() return false once stdout cannot be written. The facts of each entry are an
-/// object that begin() was given; entries of one recording share it.
+/// Writes a log to stdout in one format. event() and row() return false once stdout cannot be written. Their `facts`
+/// must be an object that begin() was given, the same one for all entries of a recording.
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
@@ -22,8 +22,8 @@ class LogWriter {
     /// Writes a distinct decision with its counts.
     virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
                      const record::RecordedCounters& counters) = 0;
-    /// Returns true if row() may be called again for a decision whose counts have grown: people read the last counts,
-    /// programs would add them up.
+    /// Returns true if row() may be called again for a decision that has got more calls. People read the last counts,
+    /// but programs would add all of them up.
     virtual bool takes_decisions_again() const { return false; }
     /// Ends the output, after the last entry.
     virtual void end() {}

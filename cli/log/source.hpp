@@ -35,8 +35,9 @@ class LogSource {
     /// Writes the entry that next_time() found. Returns false once stdout cannot be written.
     bool write_next(LogWriter& writer);
 
-    /// Reads the file again. New entries are new calls, or decisions with more calls than when they were written.
-    /// Returns false, and changes nothing, if the file cannot be read any more.
+    /// Reads the file of a running process again. next_time() then goes through what is new: later calls, or
+    /// decisions that have got more calls since it last went through them. Returns false if the file cannot be read
+    /// any more; what was read before stays.
     bool refresh();
 
     /// Counts the calls that pass the filter and have sizes that are rounded up.

@@ -23,7 +23,7 @@ inline std::string json_line(const Json& json) { return dumped(json, -1) + "\n";
 /// Replaces control and invisible characters in the texts of `json` by \xNN, for consumers that display the texts.
 void make_plain(Json& json);
 
-/// Returns null for an empty text.
+/// Returns `text` as JSON; null if it is empty.
 inline Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace fp32shim::cli

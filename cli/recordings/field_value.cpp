@@ -45,7 +45,7 @@ void as_json(std::string& out, FieldValue::Time time) {
     append_timestamp(out, time.ns);
     out += '"';
 }
-/// Appends a number like Json does; a whole one, as nearly all are, in a fraction of the time.
+/// Appends a number in the form that Json gives it. Whole numbers, the usual case, take a fraction of Json's time.
 void as_json(std::string& out, double number) {
     constexpr double first_with_exponent = 1e15;
     if (std::abs(number) >= first_with_exponent || number != std::trunc(number) || std::signbit(number)) {

@@ -31,11 +31,11 @@ class FieldValue {
     FieldValue(Value value) : value_(value) {}
     FieldValue(std::uint32_t value) : value_(std::uint64_t{value}) {}
 
-    /// Gives null for an empty text.
+    /// Returns the text; null if it is empty.
     static FieldValue text_or_null(std::string_view text) { return text.empty() ? FieldValue() : FieldValue(text); }
-    /// Gives null for a negative number.
+    /// Returns the number; null if it is negative.
     static FieldValue size_or_null(std::int64_t size) { return size < 0 ? FieldValue() : FieldValue(size); }
-    /// Gives null for 0.
+    /// Returns the time; null if it is 0.
     static FieldValue time_or_null(std::int64_t time_ns) {
         return time_ns == 0 ? FieldValue() : FieldValue(Time{time_ns});
     }

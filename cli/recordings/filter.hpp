@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 class Filter {
   public:
     /// Declares `--function`, `--caller`, … `--max-dim`, `--flops`. A call has to match one value of each option that
-    /// is given. The filter outlives the app.
+    /// is given. The filter must outlive the app.
     void declare(CLI::App& app);
 
     /// Reads the values of all options, like a rule of a policy file. Returns an error message, empty on success.

@@ -43,7 +43,7 @@ void merge_field(const Field& field, Merged& merged) {
         merged = field;
 }
 
-/// Returns a recording's row; for nullptr, one with `is_overflow`, which stands for calls without a row.
+/// Converts a row like cli::to_merged_row(). For nullptr, which means calls without a row, only sets `is_overflow`.
 MergedRow to_merged_row(const record::RecordedRow* row) {
     if (row != nullptr) return cli::to_merged_row(*row);
     MergedRow merged;

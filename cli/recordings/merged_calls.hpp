@@ -68,7 +68,8 @@ void add_counters(record::RecordedCounters& sum, const record::RecordedCounters&
 /// Limits a median of rounded durations to the range from the shortest to the longest call.
 std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters);
 
-/// Returns a row of one recording, without counters.
+/// Converts a row of one recording into the form in which rows of several are compared and summed. Sets the decision
+/// and `flops`; counters, median and `processes` stay unset. A row with `is_overflow` gets its flags only.
 MergedRow to_merged_row(const record::RecordedRow& row);
 
 /// One recording, without its calls.
@@ -102,7 +103,7 @@ class MergedCalls {
   public:
     enum class Objects : std::uint8_t { kept, left_out };
 
-    /// Keeps a reference to the filter; null: all calls count. `objects`: processes keep their loaded objects or not.
+    /// Keeps a reference to the filter; null: all calls count. Objects::left_out: processes() lack loaded libraries.
     explicit MergedCalls(const Filter* filter = nullptr, Objects objects = Objects::kept)
         : filter_(filter), objects_(objects) {}
 

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns all `*.fp32rec` below a folder, and each folder that cannot be read: opening it as a recording tells why,
-/// so that no recording is missed silently.
+/// Returns all `*.fp32rec` below a folder, and each subfolder that cannot be read: opening it as a recording tells
+/// why. Sets `problem` if nothing is found, or if the search ends early with an error.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
@@ -75,8 +75,8 @@ std::string identity_in(const std::string& path) {
     return is_recording ? begin : std::string();
 }
 
-/// Measures how much of a recording a file holds, to compare copies: one may be older than another, or truncated.
-/// Times are not compared, since each reader estimates them.
+/// Returns a tuple that is greater, the more of a recording a file holds: copies may be old or truncated. Times are
+/// not compared, since each reader estimates them.
 auto content_of(const std::string& path) {
     const auto opened = record::RecordingReader::open(path);
     const auto* reader = opened.reader.get();

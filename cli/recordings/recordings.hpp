@@ -22,7 +22,7 @@ struct RecordingPaths {
 RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 
 /// Adds the other recordings of each `fp32shim run` in the same folders, and the run's file of uncovered children.
-/// For a recording `a.fp32rec` without a run, adds only `a.children.fp32rec`. Adds a note for each file.
+/// For a recording `a.fp32rec` that no run made, adds only `a.children.fp32rec`. Adds a note for each file.
 void add_rest_of_runs(RecordingPaths& found);
 
 /// Prints each error, or each note if there are no errors, in one line. Returns true if there are errors.

@@ -32,7 +32,7 @@ std::span<const RowColumn> decision_columns();
 /// Returns decision_columns(), then the columns of counts and times (docs/cli/report-json.md).
 std::span<const RowColumn> row_columns();
 
-/// Returns a row as the JSON of every command has it, with all columns.
+/// Returns a row as JSON with all columns, the same in every command.
 inline Json json_of(const MergedRow& row) { return json_of(row_columns(), row); }
 /// Appends a row as JSON, each line but the first behind `indentation` blanks; -1: on one line. `begin`: members to
 /// put before the columns.

@@ -110,7 +110,8 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     return json;
 }
 
-/// Writes an array as a member of the report's object, like json_text(). `write_element` appends an entry to a text.
+/// Writes an array as the member `name` of the report's object. `write_element` appends an entry's JSON to a text.
+/// Returns false once a write failed.
 template <class Entries, class WriteElement>
 bool write_array(std::string_view name, const Entries& entries, const WriteElement& write_element,
                  ReportOutput& output) {

@@ -208,7 +208,8 @@ void add_warning(Json& warnings, const std::string& title, const std::vector<std
     warnings.push_back({{"title", title}, {"lines", std::move(shown)}, {"refused", is_about_refused}});
 }
 
-/// Adds a warning about calls of rows: their number before `title`, and a line for each distinct text of `line_of`.
+/// Adds a warning about the rows for which `is_meant` returns true: their number of calls before `title`, and a line
+/// for each distinct text that `line_of` returns. `is_about_refused`: see add_warning().
 void warn_about_rows(Json& warnings, const MergedCalls& calls, const std::string& title,
                      const std::function<bool(const MergedRow&)>& is_meant,
                      const std::function<std::string(const MergedRow&)>& line_of, bool is_about_refused = false) {

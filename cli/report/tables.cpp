@@ -123,7 +123,7 @@ struct TextColumn {
 /// Ranks of columns. A narrow terminal loses the highest first, and keeps counts, call sites and precisions.
 constexpr std::uint8_t spread_rank = Table::one_line_rank, place_rank = 2, detail_rank = 1;
 
-/// Returns the shortest, median or longest time as text; empty if it is unknown or fewer than two calls are timed.
+/// Returns a row's shortest, median or longest time as text; empty if it is unknown or under two calls are timed.
 template <class Row>
 std::string spread_text(const Row& row, std::optional<std::uint64_t> time_ns) {
     return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));
@@ -216,7 +216,7 @@ Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row*
             }};
 }
 
-/// Writes a table of all rows, and one of those that did not run as asked. `noun`: `row` or `group`.
+/// Writes a table of all rows and, if some did not run as asked, a second one of these. `noun`: `row` or `group`.
 template <class Row>
 void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector<const Row*>& rows,
                   std::string_view noun, const TableLimits& limits, int stream, const TextSink& put) {

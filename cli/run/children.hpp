@@ -13,8 +13,9 @@ namespace fp32shim::cli {
 
 class RunChildren {
   public:
-    /// If `log_path` names recordings, chooses the run's number and file for uncovered children, and puts both into
-    /// `environment`. `is_own`: this run named the log; otherwise takes both from an outer `fp32shim run`, if any.
+    /// Chooses a number for this run and a file for uncovered children, and puts both into `environment`. Does
+    /// nothing if `log_path` names no recordings. `is_own`: this run named the log; if false, number and file of an
+    /// outer `fp32shim run` are used, if there is one.
     RunChildren(const std::string& log_path, bool is_own, ProcessEnvironment& environment,
                 const record::ProcessFacts& facts);
 

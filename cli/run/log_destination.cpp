@@ -67,8 +67,8 @@ std::string literally(std::string_view text) {
     return pattern;
 }
 
-/// Returns a glob that matches all names that the log may get, with `end` before the extension. The program has the
-/// same job and rank, if known here; all other placeholders may have become any text.
+/// Returns a glob for all names that the log may get, with `end` before the extension. Placeholders for job and rank
+/// are filled in if these are known here; all others match any text.
 std::string as_glob(std::string_view name, std::string_view end, const record::ProcessFacts& facts) {
     name.remove_suffix(extension.size());
     std::string pattern;

@@ -131,9 +131,9 @@ std::string problem_of_taken_log(const RunOptions& options, const record::Proces
     return {};
 }
 
-/// Returns the problem of the log that keeps the program from starting: only with --log or --pin. A log that the
-/// environment names gets a warning. A log that a policy names, perhaps for a whole fleet, is left to the shim's own
-/// warning.
+/// Returns an error that keeps the program from starting, or an empty text. A log that cannot be written is an error
+/// if --log names it, or if the environment does and --pin is given; without --pin it gets a warning. A log that a
+/// policy names, perhaps for a whole fleet, is left to the shim's own warning.
 std::string problem_of_log(const RunOptions& options, const policy::Policy& policy,
                            const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
@@ -167,7 +167,7 @@ std::string problem_of_settings(const policy::Loaded& loaded, const RunOptions& 
     return problem_of_log(options, loaded.policy, environment, facts);
 }
 
-/// Gives JAX's compilation cache, if there is one, a folder for these settings.
+/// Changes JAX_COMPILATION_CACHE_DIR, if it is set, to a folder for these settings. `says_so`: prints a note.
 void choose_compilation_cache(const policy::Policy& policy, const record::ProcessFacts& facts, bool says_so,
                               ProcessEnvironment& environment) {
     const std::string folder = environment.get(cache_variable);
@@ -230,7 +230,7 @@ struct Launch {
     const Unseen& unseen;
     ProcessEnvironment& environment;
 
-    /// Chooses the file that lists uncovered programs, and adds this program to it if the shim does not cover it.
+    /// Calls RunChildren's constructor, and notes the program in its file if the shim does not cover the program.
     RunChildren children(const std::string& log_path, bool is_own_log) const {
         RunChildren children(log_path, is_own_log, environment, facts);
         if (!unseen.text.empty()) children.note(program.path, unseen.why);

@@ -108,6 +108,7 @@ std::string_view unknown_end_text(const MergedProcess& process, const std::vecto
 }
 
 /// Adds an entry for each gap in what is known of the libraries that a process loaded and the functions it looked up.
+/// `is_continued`: another recording tells what was loaded later.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
               PossibleBypasses& bypasses) {
     const record::RecordedObjects& objects = process.objects;

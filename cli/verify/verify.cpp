@@ -51,7 +51,7 @@ struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
     std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
-    std::vector<PossibleBypass> assumed;   ///< possible bypasses that the user states were not used
+    std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names
     std::uint64_t shown_calls = 0;
 
     const Verdict& verdict() const {
@@ -60,7 +60,7 @@ struct Verified {
     }
 };
 
-/// Returns the floor that a format meets; nullopt if the format is not known.
+/// Returns the floor that a format meets, fp32 for bf16x9 if `allow_bf16x9`; nullopt if the format is not known.
 std::optional<policy::Floor> strictness_of(const std::string& format, bool allow_bf16x9) {
     if (format == "bf16x9" && allow_bf16x9) return policy::Floor::fp32;
     if (format == "unchanged") return std::nullopt;
@@ -224,7 +224,7 @@ std::string place_text(const std::vector<std::string>& recordings, const MergedC
     return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
 }
 
-/// Returns the verdict as a sentence, and a table of the violations.
+/// Returns the verdict as a sentence, and a table of the violations. `at_least`: the lowest format allowed.
 std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::string& at_least) {
     const std::uint64_t total = calls.total().calls;
     const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
