@@ -61,7 +61,7 @@ struct Site {
     bool is_blas;                            ///< false: calls are left alone (no BLAS, or cuBLAS calling itself)
     bool ambiguous;                          ///< importers of the function bind to several libraries, see Binding
     bool by_importers;                       ///< not imported by the caller: bound again when objects are added
-    std::atomic<bool> forwards_while_bound;  ///< needs a gate only to be bound again (by_importers)
+    std::atomic<bool> forwards_while_bound;  ///< calls are forwarded by a gate that only checks the binding
     bool was_rebound;                        ///< another site has replaced it: dead for good
     bool is_in_chain;                        ///< linked into its chain by `next`, see sites/known_sites.hpp
     CpuSite cpu;

@@ -33,8 +33,8 @@ using record::WhyUnseen;
 constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = "LD_PRELOAD",
                            disable_variable = "FP32_MATMUL_DISABLE";
 
-/// The log file and the run of `fp32shim run` that the environment named when the process was started. Views of
-/// memory that is never freed, with a NUL behind each.
+/// The settings that the environment held when the process started: the log file (FP32_MATMUL_LOG), and the run of
+/// `fp32shim run`. Each text is followed by a NUL and never freed.
 struct Start {
     std::string_view log;
     record::RunNote run;
@@ -46,7 +46,7 @@ constinit std::atomic<bool> is_to_be_recorded{false};
 constinit system::OwnDescriptor folder_before_chroot;
 constinit std::atomic<bool> has_another_root{false};
 
-/// The environment variable with the process id of `fp32shim run`, which starts one program, or becomes it.
+/// The environment variable with the process id of `fp32shim run`. The program has this id, or is its child.
 constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS";
 
 /// Checks that memory which the program passes to execve is mapped. If not, the kernel refuses the call, and the shim

@@ -22,8 +22,8 @@ class StartedProgram {
 
     /// Notes that the program could not be started, which cancels the constructor's note.
     void failed() const;
-    /// Notes a program that posix_spawn started after file actions. These may have changed the folder: a relative
-    /// path that leads nowhere in this process may have led to an unknown file.
+    /// Notes a program that posix_spawn started with file actions, if its path is relative and leads to no program
+    /// from this process's folder. The actions may have changed the child's folder, so the program is unknown.
     void started_with_actions() const;
 
   private:
@@ -33,8 +33,8 @@ class StartedProgram {
 };
 bool watches_children();
 
-/// Returns true if this process was started by `fp32shim run` and ends without a recording, its own or a child's. It
-/// then writes one all the same, so that its loaded objects are known.
+/// Returns true if `fp32shim run` started this process, neither it nor a child has made the recording, and one can be
+/// written. The caller then makes one as the process ends, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
 /// Opens the folder of the file that notes unseen children, so that it stays accessible. To be called before the

@@ -107,7 +107,7 @@ const char* perhaps_null(const char* pointer) {
     return pointer;
 }
 
-/// Returns the path of a program that execveat starts.
+/// Returns one path for execveat's `folder` (a descriptor) and `path`; nullptr: there is none, or it is too long.
 const char* path_at(int folder, const char* path, char (&buffer)[record::path_capacity]) {
     path = perhaps_null(path);
     const bool is_whole = path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
@@ -131,7 +131,7 @@ constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
 constinit Next<int(int, int)> real_setns{"setns"};
 constinit Next<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
 
-/// Notes a program that the shim will not see, and calls `start` to become it. `start` returns only if that fails.
+/// Calls `start` to become the program at `path`. Notes that, if the shim will not see it. Returns only if it fails.
 template <class Start>
 int replace(const char* path, Words environment, Start start) {
     const StartedProgram program(path, environment);
@@ -145,9 +145,9 @@ bool tries_next_folder(int error) {
            error == ETIMEDOUT;
 }
 
-/// Starts the program that execvp would start, if the shim will not see it. Tries each file that execvp tries, since
-/// only the kernel can tell which one it takes: if it refuses one, the next folder's follows, or a shell. Returns if
-/// the shim will see the program, or if it cannot be started; the caller then calls execvp.
+/// Notes and becomes the program that execvp would start, if the shim will not see it. Tries the files of that name
+/// in the folders of PATH in turn, as execvp does, since only the kernel can tell which one it accepts. Returns if
+/// the shim will see the program, or if none could be started; the caller then calls execvp itself.
 [[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
     PathSearch search(file);
     while (const char* path = search.next()) {

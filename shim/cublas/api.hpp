@@ -6,7 +6,7 @@
 
 namespace fp32shim::cublas {
 
-/// cublasStatus_t, as far as the shim tells them apart.
+/// Values of cublasStatus_t, which cuBLAS's functions return, as far as the shim tells them apart.
 enum Status : std::int32_t {
     status_success = 0,
     status_alloc_failed = 3,
@@ -15,7 +15,7 @@ enum Status : std::int32_t {
     status_not_supported = 15,
 };
 
-/// cublasComputeType_t.
+/// Values of cublasComputeType_t, the argument of a product that says how precisely it is computed.
 enum ComputeType : std::int32_t {
     compute_32f = 68,
     compute_32f_pedantic = 69,
@@ -36,7 +36,7 @@ enum MathMode : std::int32_t {
     math_flags = 8 | 16,
 };
 
-/// cublasGemmAlgo_t.
+/// Values of cublasGemmAlgo_t, the argument of a product that chooses its algorithm.
 enum Algorithm : std::int32_t {
     gemm_default = -1,
     gemm_algo23 = 23,
@@ -45,7 +45,7 @@ enum Algorithm : std::int32_t {
     gemm_autotune = 999,
 };
 
-/// cudaDataType.
+/// Values of cudaDataType, the type of the numbers in a matrix: r is real, c is complex.
 enum DataType : std::int32_t {
     type_r_32f = 0,
     type_r_64f = 1,
@@ -63,11 +63,11 @@ enum DataType : std::int32_t {
     type_r_4f_e2m1 = 33,
 };
 
-/// cublasOperation_t; the next enum is cublasSideMode_t.
+/// Values of cublasOperation_t: the operand as it is, transposed or conjugated. The next enum: cublasSideMode_t.
 enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
 enum Side : std::int32_t { side_left = 0, side_right = 1 };
 
-/// cublasLtMatmulDescAttributes_t; the next three enums are cublasLtMatrixLayoutAttribute_t,
+/// Values of cublasLtMatmulDescAttributes_t; the next three enums have those of cublasLtMatrixLayoutAttribute_t,
 /// cublasLtMatmulPreferenceAttributes_t and cublasLtMatmulAlgoCapAttributes_t.
 enum DescAttribute : std::int32_t { desc_compute_type = 0, desc_trans_a = 3, desc_trans_b = 4 };
 enum LayoutAttribute : std::int32_t {
@@ -104,7 +104,7 @@ enum ImplFlags : std::uint64_t {
     impl_input_32f = 0x08ULL << 16,
 };
 
-/// CUdevice_attribute of the driver.
+/// Values of the CUDA driver's CUdevice_attribute, by which it is asked for a GPU's compute capability.
 enum DeviceAttribute : std::int32_t { compute_capability_major = 75, compute_capability_minor = 76 };
 
 }  // namespace fp32shim::cublas

@@ -9,7 +9,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the key of the recording's row for successful calls like this one, run by `kept`, the site's cached plan.
+/// Returns the key of the recording's row that counts successful calls of this site with these arguments, on this
+/// device, by the same plan. `kept`: the word of the site's cached plan (CublasSite::plan).
 std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle) {
     constexpr std::uint64_t random[] = {0xd1342543de82ef95, 0x2127599bf4325c37, 0x880355f21e6d1965};
     const std::uint64_t salt =
@@ -20,8 +21,8 @@ std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t ke
 
 const Plan& plan_of(std::uint64_t kept) { return interned_plan(kept >> number_shift & number_mask); }
 
-/// Runs and records a call by its site's cached plan. Returns false if the call has to be planned again; by then the
-/// library may have been called once, and have refused.
+/// Runs and records a call by its site's cached plan, `kept`; `status` gets the library's answer. Returns false if
+/// the call must be planned and run anew: settings have changed, no row has such calls yet, or the library refused.
 bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                   const Change& change, std::int32_t& status) {
     const ThreadContext* context = existing_thread_context();

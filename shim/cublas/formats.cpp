@@ -86,11 +86,11 @@ Format format_of_algorithm(const Asked& asked) {
     return lower_of(where_there_is(Format::fp16, asked.compute_capability), asked.of_algorithm);
 }
 
-/// The format that a decision wants for a call, and why; where it wants none, the one that the program asked for.
+/// The format that a call should run in by the decision, and the reason for that format.
 struct Wish {
     Format format;
     Reason reason;
-    bool only_without_algorithm = false;  ///< the default algorithm alone gives the format
+    bool only_without_algorithm = false;  ///< the format needs the default algorithm in place of the program's
 };
 
 Format lowest_allowed(Floor floor, bool allow_bf16x9) {
@@ -100,7 +100,8 @@ Format lowest_allowed(Floor floor, bool allow_bf16x9) {
     return lowest[static_cast<std::size_t>(floor)];
 }
 
-/// Returns the format that a decision wants. `without_algorithm`: what the call permits with the default algorithm.
+/// Returns the format that a decision wants; for `native` the program's (`asked`), raised if `floor` forbids it.
+/// `without_algorithm`: the format that the call permits with the default algorithm in place of its own.
 Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
              const policy::Policy& policy) {
     switch (decision.precision) {

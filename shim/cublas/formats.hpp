@@ -41,7 +41,7 @@ bool is_known(const Asked& asked);
 /// Returns false if the math mode has bits that the shim does not know. Such bits are taken to allow any format.
 bool has_known_mode(const Asked& asked);
 
-/// Returns true if the handle's math mode has a say in the format, beside the call's compute type.
+/// Returns true if the format depends on the handle's math mode, and not on the call's compute type alone.
 bool depends_on_mode(const Asked& asked);
 
 /// Returns the lowest format that the call permits as the program made it; where the documentation leaves it open,
@@ -69,8 +69,8 @@ bool is_known_algorithm(std::int32_t algorithm);
 /// Returns true if an algorithm allows FP16 whatever the compute type is.
 bool is_tensor_op(std::int32_t algorithm);
 
-/// Plans how to honour a decision on a call. `floor` is the strictest in force. A decision `native` is held to the
-/// floor only here, where the program's own request is known. Precondition: is_known(asked).
+/// Plans how to run a call in the format that a decision wants. `floor`: the least precision for a decision `native`,
+/// which leaves the format to the program. Other decisions obey the floor already. Precondition: is_known(asked).
 Change plan_change(const Asked& asked, const Environment& environment, const Restraints& restraints,
                    const policy::Decision& decision, policy::Floor floor, const policy::Policy& policy);
 

@@ -36,8 +36,8 @@ std::int32_t version_of_lt(const LoadedObject& object) {
     return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
 }
 
-/// Measures descriptors: each ends at the last byte that desc_init overwrites in either of two fill patterns (one of
-/// them may hold the value already). desc_init makes the newest version that fits into the size that it is given.
+/// Measures each version of the library's descriptors. desc_init makes the newest version that fits into a given
+/// size, so every size is tried, on two fill patterns. The last byte that changes in either is the descriptor's last.
 const DescSizes* measure_descriptors(const Library& library) {
     constexpr std::size_t smallest = 56;  // less is refused, and logged by cublasLt where that is asked for
     constexpr std::size_t step = 8;

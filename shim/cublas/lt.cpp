@@ -50,7 +50,7 @@ struct Parts {
 // ---- describe ----------------------------------------------------------------------------------------------------
 
 struct LtProduct {
-    Product product;  ///< without a key: no plan is kept, as making one costs little beside the work of cublasLt
+    Product product;  ///< has no key: no plan is cached for it, as a new one costs little beside cublasLt's work
     policy::MatmulCall call;
 };
 
@@ -80,8 +80,8 @@ Algorithm64 algorithm_at(const void* address) {
 
 constinit std::atomic<bool> searches_were_changed{false};
 
-/// Returns true if the algorithm comes from a search that the shim had changed, for another compute type than the
-/// product has now.
+/// Returns true if the shim remembers that the algorithm was found for another compute type than the product's,
+/// `compute_type`, by a search that the shim had changed.
 bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) {
     FoundAlgorithm found;
     return algorithm != nullptr && has_changed_searches() && recall_algorithm(algorithm_at(algorithm), found) &&
@@ -184,7 +184,8 @@ struct SearchResult {
     bool is_final = false;  ///< the library would give the same answer if asked again
 };
 
-/// Searches for an algorithm for a product whose descriptor was changed, within the program's workspace size.
+/// Asks the library for an algorithm that runs the product `parts`, whose descriptor was changed, in this workspace
+/// size, rounds to no lower format than `format`, and keeps to the limits of the program's own search (`original`).
 SearchResult search(const Library& library, const Parts& parts, const FoundAlgorithm& original, Format format,
                     const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
     SearchResult answer;
@@ -229,7 +230,8 @@ std::uint64_t shape_of(const Library& library, const void* layout) {
     return key.value();
 }
 
-/// Returns true if the library accepts the program's algorithm for the product whose descriptor was changed.
+/// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
+/// and needs no more workspace (in bytes) and alignment for it than the program gives.
 bool fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
           std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
@@ -239,8 +241,8 @@ bool fits(const Library& library, const Parts& parts, const Algorithm64& algorit
            check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment;
 }
 
-/// Replaces `algorithm`, the program's, by one that fits the product with its changed descriptor; false: there is
-/// none. The library's answers are cached, so that it is asked once per algorithm and product.
+/// Replaces the program's `algorithm`, unless it can stay, by one that runs the product with its changed descriptor
+/// and rounds to no lower format than `format`. Returns false if there is none. The library's answers are cached.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
                        const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
@@ -290,8 +292,9 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
     return format ? std::optional(applied_of(*format)) : std::nullopt;
 }
 
-/// Runs the product with this compute type, and an algorithm that fits. Returns nothing if that is impossible;
-/// `obstacle` then has the reason.
+/// Runs the product with this compute type in a copy of its descriptor. Replaces the program's algorithm if it does
+/// not go with that, or rounds to less than `format`. Returns the library's status; nothing, and the reason in
+/// `obstacle`, if no algorithm does or the library refuses. `tells_actual`: sets done.actual to its format.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
                                         std::int32_t compute_type, Format format, bool tells_actual, Done& done,
                                         Reason& obstacle) {
@@ -315,7 +318,8 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
-/// Runs a call as planned. If the change cannot be made, runs it as the program made it, and corrects `done`.
+/// Runs a call as planned; if the change cannot be made, as the program made it, and corrects `done` accordingly.
+/// Returns the library's status. `logs`: the call is logged, so done.actual gets the algorithm's format.
 std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt, bool logs,
                  const Plan& plan, Done& done) {
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));

@@ -16,8 +16,8 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
 /// Returns true if the program may hold algorithms that were found for another compute type than it asked for.
 bool has_changed_searches();
 
-/// Handles cublasLtMatmulAlgoCheck and …ForStream: an algorithm that a search with a changed compute type found is
-/// checked against the product with that compute type.
+/// Handles cublasLtMatmulAlgoCheck and …ForStream. If the algorithm was found by a search whose compute type the shim
+/// had changed, checks it with that compute type; else forwards the call.
 CallOutcome govern_lt_check(Site& site, const Frame& frame);
 
 /// Handles cublasLtMatmulAlgoGetHeuristic and …ForStream: searches for the product as it will run. Not recorded.

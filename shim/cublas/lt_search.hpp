@@ -31,16 +31,16 @@ class Search {
     /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and the like).
     bool begins_from_an_algorithm() const;
 
-    /// Searches from the algorithm in the array of results, with the compute type that it was found for: the
-    /// program's own, unless a search that the shim had changed found it.
+    /// Runs a search that begins from the algorithm in the array of results, with the compute type for which that one
+    /// was found: the program's own, or the shim's if it had changed that search. Returns the library's status.
     std::int32_t from_algorithm(const void* desc, std::int32_t own_compute_type) const;
 
     /// Searches as the program asked, and remembers the results as found for this compute type.
     std::int32_t as_asked(const void* desc, std::int32_t compute_type) const;
 
-    /// Searches with the changed descriptor, and gives as many results as the program's own search would. If it finds
-    /// fewer, the best of the program's own fill up the list. Returns false if it finds none; the array then has to
-    /// be filled by as_asked().
+    /// Fills the array with results for the changed descriptor, as many as a search with the program's own would
+    /// give. If there are fewer, results for the program's own follow them. Returns false if there are none, or the
+    /// library refuses; the caller then has to fill the array by as_asked().
     bool changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
                  std::int32_t compute_type) const;
 

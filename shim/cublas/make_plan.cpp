@@ -18,10 +18,10 @@ void tell(Plan& plan, Format format, Reason reason, const Environment& environme
                                                     (effect == Format::tf32 && environment.tf32_may_be_on));
 }
 
-/// A library that gets less precision only by a rule which names it, by a prefix of its file name. cuSOLVER, MAGMA
-/// and torch's linear algebra refine their results, and rely on more precision than their products seem to need.
-/// cuDNN and cuTENSOR have settings of their own for TF32, which programs set, and call cublasLt for some products
-/// only.
+/// A library, known by the beginning of its file name, whose calls are lowered in precision only by a rule that names
+/// it. cuSOLVER, MAGMA and torch's linear algebra refine their results, and rely on more precision than their
+/// products seem to need. cuDNN and cuTENSOR have settings of their own for TF32, which programs set, and call
+/// cublasLt for some products only.
 struct ProtectedCaller {
     std::string_view prefix;
     Reason reason;

@@ -38,7 +38,7 @@ struct Plan {
     bool operator==(const Plan&) const = default;
 };
 
-/// Plans how to honour a decision on a call. `floor` is the strictest in force.
+/// Plans how to run a call in the precision that was decided. `floor`: the strictest of all floors in force.
 Plan make_plan(const Request& request, const policy::Decision& decision, policy::Floor floor,
                const Environment& environment, const policy::Policy& policy);
 

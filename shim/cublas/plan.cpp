@@ -24,7 +24,7 @@ std::size_t bucket_of(const Plan& plan) {
     return hash.value() % (plan_limit - 1);
 }
 
-/// Returns the number that interned_plan() takes for this plan, the same for equal plans; 0 if the table has no room.
+/// Stores a plan, unless an equal one is stored. Returns its number, for interned_plan(); 0 if there is no room.
 std::uint64_t intern(const Plan& plan) {
     const Plan* fresh = nullptr;
     for (std::size_t probe = 0; probe < 64; ++probe) {

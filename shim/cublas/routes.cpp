@@ -31,7 +31,8 @@ constexpr Role role_at(const Positions& positions, int word) {
     return Role::other;
 }
 
-/// Returns argument `word` for a call of `form` in place of `called`: the program's of that role, or a substitute.
+/// Returns argument number `word` for a call of the family `form` that replaces the program's call, of the family
+/// `called`: the program's argument of that role, or a substitute for its compute type, algorithm or operand type.
 template <const auto& called, const auto& form, int word>
 std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     constexpr Role role = role_at(form.cblas, word);

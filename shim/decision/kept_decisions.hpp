@@ -25,8 +25,8 @@ struct DecisionKey {
     bool operator==(const DecisionKey&) const = default;
 };
 
-/// The decisions of one thread and of signal handlers on it. A handler that interrupts an access to them finds and
-/// keeps nothing. All zeros is an empty object.
+/// The cached decisions of one thread, and of signal handlers on it. A handler that interrupts find() or keep() finds
+/// nothing, and stores nothing. All zeros is an empty object.
 class KeptDecisions {
   public:
     std::optional<policy::Decision> find(const DecisionKey& key) {

@@ -70,8 +70,8 @@ const Settings* untouched_settings() {
 
 std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32_t>(reading >> 32); }
 
-/// Waits until another thread has read the settings. Returns false if that thread is of the parent process, since
-/// this one was forked meanwhile.
+/// Waits until another thread has read the settings, and returns true. Returns false if no thread of this process is
+/// reading them, as in a child that was forked while its parent did.
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::uint64_t waited_for = reader.load(std::memory_order_acquire);

@@ -53,7 +53,7 @@ inline std::uint32_t settings_change_count() { return settings_changes.load(std:
 /// Counts a change of something that decisions depend on, which makes cached decisions and plans invalid.
 void settings_changed();
 
-/// Makes settings_changed() call `renew` from now on. Lets call sites follow without settings knowing of them.
+/// Makes settings_changed() call `renew` from now on. Only the first function given is called.
 void call_when_settings_change(void (*renew)());
 
 /// Returns the number of changes of the process-wide overrides, modulo 256.
@@ -72,7 +72,7 @@ std::optional<policy::Precision> process_precision();
 bool raise_process_floor(policy::Floor floor);
 policy::Floor process_floor();
 
-/// Notes that a thread has scopes: from now on no call may be decided on by its call site alone.
+/// Notes that a thread uses scopes: from now on no decision is cached for all calls of a site.
 void note_scopes_in_use();
 bool scopes_in_use();
 

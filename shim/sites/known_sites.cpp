@@ -16,7 +16,8 @@ std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     return site_buckets[(key >> 40) % std::size(site_buckets)];
 }
 
-/// Returns the chain of an entry point's sites for callers outside every object: their return addresses can change.
+/// Returns the chain of all the entry point's sites whose callers are outside every object. They share one chain
+/// whatever their return addresses are, since take_over_site() changes these.
 std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
 
 Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,

@@ -15,8 +15,8 @@ Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const Loade
 /// Gives a complete site its return address, which makes it alive, and links it into the chain of its bucket.
 void remember(Site* site, std::uintptr_t return_address);
 
-/// Gives an older site of the same entry point this return address, if the callers of both are outside every object.
-/// Returns nullptr if this caller is in an object, or if the entry point has few sites yet.
+/// Gives this return address to an older site of the same entry point, and returns the site. The callers of both must
+/// be outside every object. Returns nullptr if this caller is in an object, or if there are few such sites yet.
 Site* take_over_site(EntryIndex entry, std::uintptr_t return_address);
 
 extern constinit std::atomic<Site*> site_buckets[4096];

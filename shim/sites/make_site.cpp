@@ -53,8 +53,8 @@ struct Routine {
 };
 
 /// Finds a stand-in for a function that no library provides: another of the same name form that does the same work
-/// or, for a batch, one of its products. The program called the missing function by a weak reference, which is not
-/// NULL because the shim exports the name.
+/// or, for a batch, one of its products. Empty if there is none. The program called the missing function by a weak
+/// reference, which is not NULL because the shim exports the name.
 Routine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
         if (known.missing != function.family) continue;
@@ -73,7 +73,8 @@ bool is_blas(const Site& site) {
     return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
-/// Finds the function that the site's calls run. Precondition: an elf::Reading is held.
+/// Finds the function that the site's calls run; ends the process if there is none. `dlsym_address`: that function,
+/// if dlsym handed out the entry point. `on_behalf_of`: see Site. Precondition: an elf::Reading is held.
 Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* on_behalf_of) {
     if (site.entry >= function_count)
         return {{object_containing(reinterpret_cast<std::uintptr_t>(dlsym_address)), dlsym_address}, site.function};

@@ -37,7 +37,7 @@ std::uintptr_t address_in(SiteTable& table, std::size_t way) {
     return is_return_address(address) && table.shape.way_of(address) == way ? address : 0;
 }
 
-/// Calls `accept` with the return address of each live site in the table, until `accept` returns false.
+/// Returns true if `accept` returns true for the return addresses of all live sites in `table`, `except` left out.
 template <class Accept>
 bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
     if (table == nullptr) return true;
@@ -48,7 +48,7 @@ bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
     return true;
 }
 
-/// Returns a larger table with the sites of `old` (nullptr: none) and this site.
+/// Returns a larger table with the live sites of `old` (nullptr: none) and `site`, which has this return address.
 SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
     const std::size_t ways = old == nullptr ? fewest_ways : 2 * (old->shape.mask + 1);
     SiteTable* table = new_table(shape_for(ways, [&](auto accept) {

@@ -36,7 +36,7 @@ enum class Role : std::uint8_t {
     stride_c,
     batch_count,  ///< number of products in a strided batch
     group_count,
-    group_size,  ///< batches of pointer arrays: every other argument is an array, per group or per product
+    group_size,  ///< array: the number of products in each group; sizes and options are arrays, too
     a_type,      ///< cudaDataType of an operand
     b_type,
     c_type,
@@ -128,7 +128,8 @@ struct StateFamily : Family {
 
 using Roles = std::initializer_list<Role>;
 
-/// Returns the positions of the arguments `roles`, with `first` before them unless it is Role::other or among them.
+/// Returns the positions of the arguments `first` and `roles`, in this order; without `first` if it is Role::other or
+/// among `roles`. `scalars`: alpha and beta may be in floating-point registers, which are counted apart.
 constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
     Positions result;
     result.word.fill(-1);
