@@ -46,7 +46,7 @@ std::optional<Precision> precision_of(const char* text) {
     return precision == Precision::bf16x9 ? std::nullopt : precision;
 }
 
-/// Copies `text`. Returns false if `buffer` is too small. NULL with size 0 is no error: no copy is wanted.
+/// Copies `text` and a '\0'. Returns false if they do not fit; true for a null `buffer` of size 0: no copy is wanted.
 bool give(std::string_view text, char* buffer, std::size_t size) {
     if (buffer == nullptr) return size == 0;
     if (text.size() >= size) return false;

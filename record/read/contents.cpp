@@ -53,8 +53,8 @@ void complete_total(CounterRecord& counters) {
     counters.untimed = 0;
 }
 
-/// Counts the events at a segment's begin whose times rise. If writing was interrupted, older events follow, and the
-/// count in the header is too high.
+/// Counts the events at a segment's begin whose times rise. If writing the segment was interrupted, its header counts
+/// more: the entries after these still have older events.
 std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
@@ -63,8 +63,8 @@ std::size_t count_whole_events(const EventSegment& segment) {
     return count;
 }
 
-/// Finds the complete entries of a ring that a process may be writing. Each piece is read twice: an entry of the
-/// first reading is complete in the second. A ring that is overwritten later has a higher count.
+/// Finds the complete entries of a ring that a process may be writing. Reads each piece twice: an entry that was
+/// there at the first reading is complete at the second. A ring that is overwritten later has a higher count.
 void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
@@ -80,8 +80,8 @@ void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
     }
 }
 
-/// Excludes from a ring the events that a segment of the file also has: all, if none came after the ring was copied;
-/// the first ones, if writing the copy was interrupted.
+/// Excludes from a ring the events up to `last_appended`, which segments of the file have too. These are all events
+/// if none came after the ring was copied to a segment, and the first ones if writing that copy was interrupted.
 void leave_appended_out(const RecordingBytes& bytes, SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
@@ -133,8 +133,8 @@ void RecordingReader::read_counters(const std::vector<SegmentPlace>& segments) {
     total_calls_ += uncounted_calls_;
 }
 
-/// Adds a piece of a segment's counters, from entry `first` on, to `counters_`. `places[row]`: the row's index there
-/// plus 1; 0: none yet. Returns false if no entry of the piece was in use.
+/// Adds the counters in a segment's entries from `first` on, at most a piece of them, to `counters_`. `places[row]`:
+/// index of the row's counters in `counters_`, plus 1; 0: it has none yet. Returns false if no entry was in use.
 bool RecordingReader::add_counters(const SegmentPlace& segment, std::uint32_t first,
                                    std::vector<std::uint32_t>& places) {
     CounterRecord piece[counters_of_a_piece];
@@ -223,7 +223,8 @@ void RecordingReader::keep_rising_segments(SlotEvents& events) {
     events.last_appended = whole == 0 ? before_last : newest->entries[whole - 1].time;
 }
 
-/// Counts a slot's full rings of which the file has no copy: it was overwritten, or there was no space for it.
+/// Finds out how many full rings of a slot have no copy in the file. If the recording overwrites old events, counts
+/// their events as overwritten, else notes a problem.
 void RecordingReader::count_missing(const SlotEvents& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())

@@ -26,7 +26,7 @@ using format::CommandKind;
 using format::CommandResult;
 using format::Header;
 
-/// Reason to refuse a mapped header: it may be the parent's, which a forked child maps until its first product.
+/// Reason to refuse a mapped recording of another process: a forked child maps its parent's until its first product.
 constexpr std::string_view of_another_process = "belongs to another process";
 constexpr std::string_view left =
     "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";
@@ -46,7 +46,8 @@ std::string why_not_of(int descriptor, const ProcessIdentity& process) {
     return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
 }
 
-/// Returns the recording that a process writes; nullopt: none. `why`: reason if it has mapped only unusable ones.
+/// Returns the recording that process `pid` writes; nullopt: none. If the process has mapped only recordings that
+/// cannot be used, `why` is set to the reason for the last of them; if it has mapped none, `why` is unchanged.
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
     if (all_mapped.empty()) return std::nullopt;

@@ -32,7 +32,8 @@ void RecordingDecisions::rest() {
     texts_ = {};
 }
 
-/// Finds a published row. `is_new`: it may be newer than the bytes in row_window_, which are then read again.
+/// Finds the row with number `id`; nullopt: it is not published. `is_new`: the row may have been published after
+/// row_window_ was read; if it is not published there, its bytes are read again from the file.
 std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const SegmentPlace* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));

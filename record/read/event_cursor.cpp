@@ -118,7 +118,8 @@ void EventCursor::begin(const SegmentPlace& place, std::size_t first, std::size_
     thread_ = place.thread;
 }
 
-/// Finds the segment that a full ring was copied into during reading: its sequence is the former count of the ring.
+/// Goes on in a segment if the process overwrote the ring while it was read: the process first copied the full ring
+/// to this segment, whose sequence is the count that the ring had then. Notes a problem if there is no such segment.
 void EventCursor::find_moved_ring() {
     ProblemList ignored;
     SegmentIndex index = index_segments(bytes_, ignored);

@@ -162,7 +162,8 @@ std::string RecordingReader::text(const format::Header& header, Text which, std:
     return {};
 }
 
-/// Reads a variable's name from the header. Replaces other texts by an empty one, since names are shown unescaped.
+/// Returns the name of an environment variable from the header's text `which`. If that text cannot be such a name,
+/// notes a problem and returns an empty text, since names are shown unescaped.
 std::string RecordingReader::variable_name(const format::Header& header, Text which, std::size_t header_bytes) {
     constexpr std::size_t longest = 64;
     std::string name = text(header, which, header_bytes);

@@ -49,7 +49,7 @@ struct RecordingFacts {
     std::uint64_t file_size = 0;
     format::Architecture architecture = format::Architecture::unknown;
     std::uint32_t flags = 0;      ///< bits format::flag_…: failures and omissions
-    std::int32_t last_error = 0;  ///< errno of the last refused space or write; 0: none
+    std::int32_t last_error = 0;  ///< errno when space or a write was last refused; 0: never
     ProcessIdentity identity;
     std::uint64_t opened_ticks = 0;   ///< `opened_ns` in ticks: no other recording of the process has the same value
     std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the recording that followed this one at a reload; 0: none
@@ -253,9 +253,9 @@ class RecordingReader {
     /// Returns an upper bound of the number of events, from segment headers.
     std::uint64_t event_count() const;
 
-    /// Iterates over calls by the time of their return, of one `slot` or merged from all. Leaves out events with
-    /// `ticks` <= `after` of their slot: to follow a live recording, refresh() and go on after the last events seen
-    /// (`after` is indexed by slot; a slot beyond its end has 0). Reads 4 KiB per slot at a time.
+    /// Iterates over calls in the order of their return, of one `slot` or of all. Leaves out the events of each slot
+    /// with `ticks` up to `after[slot]` (0 beyond its end). To follow a live recording, call refresh(), and pass the
+    /// `ticks` of the last event seen of each slot. Reads 4 KiB per slot at a time.
     RecordedEvents events(std::optional<std::uint32_t> slot = std::nullopt,
                           const std::vector<std::uint64_t>& after = {}) const {
         return {*this, slot, after};

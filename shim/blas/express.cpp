@@ -9,7 +9,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Decides and plans a call after it was forwarded without a decision. Returns the event to record for it.
+/// Returns the event to record for a call that was forwarded without a decision; makes its decision and plan now.
 record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force) {
     Product product;
     describe(site, frame, product);

@@ -42,11 +42,12 @@ inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
 /// Returns true if calls of the site may be counted without a decision, unless settings have changed since.
 inline bool is_express(const Site& site) { return site.cpu.express.load(std::memory_order_relaxed) != 0; }
 
-/// Returns what site.cpu.express is to be after this decision on one call; 0: each call needs its own decision.
+/// Returns the word for site.cpu.express after `decision` on one call. With it, later calls are counted without a
+/// decision while settings_change_count() is `change_count`. 0: each call needs its own decision.
 std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                            std::uint32_t change_count);
 
-/// Returns the key of the recording's row that counts calls like this one; 0: the arguments cannot be read.
+/// Returns the key of the row that counts calls with these options and integers; 0: the arguments cannot be read.
 [[gnu::always_inline]] inline std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t express) {
     constexpr std::uint64_t random = 0xd1342543de82ef95;
     const bool is_wide = site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64;

@@ -41,8 +41,8 @@ bool run_rounded(void* context, const Level3& single) {
     return true;
 }
 
-/// Says on stderr that nothing was computed: the routine that stands in for the function called has another
-/// signature, so arguments that cannot be read cannot be passed on either.
+/// Says on stderr, once per process, that a call with invalid arguments computed nothing. No library has the function
+/// that was called, and the routine that is used instead takes other arguments, so it cannot report these.
 void say_unreadable(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;

@@ -17,7 +17,7 @@ struct BoundRoutine {
     void* address = nullptr;  ///< nullptr: the library has no such routine
 };
 
-/// Returns the function table's row of the plain gemm with the same dtype and name form, or -1.
+/// Returns the table's row of the plain gemm of the same dtype: `cblas_sgemm64_` for `cblas_ssyrk64_`; -1: none.
 FunctionIndex gemm_beside(const Function& function);
 
 /// Calls the site's function with the arguments of `frame`, and returns its result.

@@ -13,7 +13,7 @@ struct Treated {
     bool rounds = false;  ///< operands are rounded to the applied format
 };
 
-/// Returns the format and reason of a call to a CPU function with this treatment. Unknown sizes count as not 0.
+/// Returns the format, reason and rounding of a call to a function of this treatment. Unknown sizes count as not 0.
 Treated treat(Treatment treatment, const policy::Decision& decision, const policy::MatmulCall& call);
 
 }  // namespace fp32shim

@@ -16,7 +16,7 @@ struct KeyedArguments {
     static constexpr std::size_t capacity = 16;
     std::uint8_t count = 0;  ///< number of arguments; 0: no key can be made
     std::uint8_t option_count = 0;
-    bool by_reference = false;                     ///< all are pointers (options: to letters); else 32-bit options
+    bool by_reference = false;                     ///< true: pointers (options: to letters); false: values
     bool is_plain_gemm = false;                    ///< arguments are where key::gemm_positions has them
     std::array<std::uint8_t, capacity> offsets{};  ///< byte offsets of the arguments in the frame: options first
 };
@@ -46,7 +46,7 @@ inline constexpr std::uint64_t factors[KeyedArguments::capacity] = {
 template <bool by_reference>
 inline constexpr const Positions& gemm_positions = by_reference ? families::sgemm.fortran : families::sgemm.cblas;
 
-/// Adds the argument at `place` times its factor to `sum`. Returns false if it should be a pointer and is none.
+/// Adds argument `number`, at `place`, times its factor to `sum`; false: it should be a pointer and is none.
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add_word(const char* place, std::size_t number, std::uint64_t& sum) {
     if constexpr (by_reference) {

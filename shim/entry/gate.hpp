@@ -38,7 +38,7 @@ void fp32shim_govern_gate();
 void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 
-extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< by EntryIndex; nullptr: not called yet
+extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< call sites, by EntryIndex; nullptr: none yet
 extern const char fp32shim_dlsym_entries[];
 extern const char fp32shim_dlsym_entries_end[];
 }

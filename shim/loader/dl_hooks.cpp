@@ -38,8 +38,8 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 
 namespace fp32shim {
 
-/// Searches the objects after this library first, so that the dlsym of a GPU-sharing layer there stays in use. If
-/// this library was opened later than the C library, the search goes on from the start of the loader's list.
+/// Searches first the objects after this library in the loader's list, so that the dlsym of a GPU-sharing layer there
+/// stays in use; then those before it, where the C library is if this library was opened later.
 ElfW(Addr) next_definition(std::string_view name) {
     const link_map* own = elf::own_object();
     const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
@@ -98,15 +98,15 @@ void* entry_point_for(const char* name, void* found) {
     return found;
 }
 
-/// Returns true if RTLD_NEXT from this caller finds an entry point of the shim. The caller is another preload, which
-/// wraps a product; the entry point would find that wrapper again as the provider. So the caller gets an
-/// entry point for the definition behind the shim instead.
+/// Returns true if a lookup with RTLD_NEXT from this caller finds an entry point of the shim. Such a caller is
+/// another preloaded library, which wraps a product. That entry point would find the wrapper again as the provider,
+/// so the caller has to get an entry point for the next definition after the shim's instead.
 bool next_is_ours(const char* name, std::uintptr_t return_address) {
     const elf::Reading reading;
     return find_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
 }
 
-/// Returns the result that a lookup which finds the shim first would have without the shim; nullptr: nothing.
+/// Returns the address that this lookup by this caller would find without the shim; nullptr: none.
 void* found_behind_us(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::Reading reading;
     const LoadedObject* caller = object_containing(return_address - 1);
@@ -119,7 +119,8 @@ void* real_lookup(void* handle, const char* name, const char* version) {
     return version == nullptr ? fp32shim_real_dlsym(handle, name) : fp32shim_real_dlvsym(handle, name, version);
 }
 
-/// Answers a dlsym or dlvsym call for the name of a product's function. `version` is nullptr for dlsym.
+/// Returns the answer to a dlsym or dlvsym call for the name of a product's function: that of entry_point_for();
+/// nullptr, with the loader's message in dlerror, if nothing else has the name. `version` is nullptr for dlsym.
 void* answer_lookup(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
     void* found = nullptr;
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {

@@ -78,7 +78,7 @@ bool is_bound_past(const elf::Object& object) {
 
 enum class Bindings : bool { leave, check };
 
-/// Notes in the recording the file of one object. Precondition: an elf::Reading is held.
+/// Notes an object's file; Bindings::check: also if it calls past the shim. Precondition: an elf::Reading is held.
 void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bindings) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
@@ -86,7 +86,7 @@ void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bi
     walk.add({path, elf::build_id(map), is_past});
 }
 
-/// Notes in the recording the files of all loaded objects. Precondition: an elf::Reading is held.
+/// Notes the files of all loaded objects, like note(). Precondition: an elf::Reading is held.
 void note_all(record::RecordingObjects& objects, Bindings bindings) {
     record::RecordingObjects::Walk walk(objects);
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(walk, map, bindings);

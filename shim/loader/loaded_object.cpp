@@ -198,8 +198,8 @@ void search_loader_counts() {
     was_searched.store(true, std::memory_order_release);
 }
 
-/// Returns a number that changes when objects are unloaded; never 0. If the loader's counters are known, reads two:
-/// objects ever added, less objects loaded. Else hashes the loader's list, which changes with additions too.
+/// Returns a number that changes when objects are unloaded; never 0. By the loader's counters: objects ever added,
+/// less objects loaded. If these are unknown: a hash of its list, which changes with additions too.
 std::uint64_t unload_stamp() {
     search_loader_counts();
     const std::uint64_t adds = quick_objects_stamp();

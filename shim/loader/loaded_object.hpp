@@ -70,7 +70,7 @@ bool notice_unloaded_objects();
 std::uint64_t objects_stamp();
 
 extern std::atomic<const std::uint64_t*>
-    loader_adds;  ///< loader's count of objects ever added, once elf::find_loader_counts() was asked for it
+    loader_adds;  ///< loader's count of objects ever added; nullptr: not known, or not searched for yet
 
 /// Returns objects_stamp() by two memory reads, needing no elf::Reading; 0 if the loader's counter is unknown.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {

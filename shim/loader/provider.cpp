@@ -81,8 +81,9 @@ bool share_a_scope(const link_map* left, const link_map* right) {
     return false;
 }
 
-/// Returns the binding that the function's importers share, for a caller that got the function from one of them, as a
-/// pointer or by a tail call. `only_beside_caller`: asks only importers that share a scope with the caller.
+/// Returns the function's binding for a caller that got it from an importer, as a pointer or by a tail call: that of
+/// the first importer found, marked ambiguous if another's differs; empty if there is none. `only_beside_caller`:
+/// asks only importers that share a scope with the caller.
 Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
     const link_map* own = elf::own_object();
     Binding shared;

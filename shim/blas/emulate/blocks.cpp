@@ -47,7 +47,7 @@ void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
 
 // --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
 
-/// A plan to round a gemm's factors by panels: a panel of one stays in memory while all panels of the other are used.
+/// A plan to round a gemm's factors in panels: one factor's panel stays in memory until used with all of the other's.
 struct GemmPlan {
     std::int64_t kept = 0;  ///< rows or columns of a panel that stays in memory; 0: not even one fits
     std::int64_t streamed = 0;
@@ -71,7 +71,8 @@ GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit
     return plan;
 }
 
-/// Runs a gemm in blocks of C. `call` has all other arguments; its operands, sizes and C are set for each block.
+/// Runs a gemm in blocks of C. `call` has the whole C; its operands, sizes and C are replaced for each block. Returns
+/// scratch_limit, with nothing called, if memory is too small or the library lacks `routine`.
 EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& right, Routine routine,
                                const Blocking& blocking) {
     const GemmPlan keeping_left = plan_gemm(left, right, blocking.scratch_limit);
@@ -116,8 +117,8 @@ Factor right_factor(const Level3& product) {
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
 
-/// A gemm. A rectangle of C off the diagonal is the sum of one or two of them. Scalars are two floats, since gemm's
-/// are complex even where those of herk and her2k are real.
+/// A gemm that computes a rectangle of C off the diagonal; for syr2k and her2k, two are summed. Scalars are two
+/// floats: those of a complex gemm are complex, even where those of herk and her2k are real.
 struct Term {
     Factor left;
     Factor right;
@@ -128,7 +129,7 @@ struct Term {
 struct Terms {
     std::array<Term, 2> of{};
     int count = 1;
-    /// True if the right factors are the left ones, in reverse order: a panel on the diagonal then serves as both.
+    /// True if the right factors are the left ones, reversed: on the diagonal, left panels also serve as right ones.
     bool same_factors = true;
     char trans_a = 'N';
     char trans_b = 'N';
@@ -167,7 +168,7 @@ Terms terms_of(const Level3& product) {
 }
 
 /// A plan that keeps left panels of `kept` rows of C in memory while right panels of `streamed` columns are used.
-/// `kept` is a multiple of `streamed`, so that a right panel meets a left one either on C's diagonal or beside it.
+/// `kept` is a multiple of `streamed`: a left panel's rows cover all columns of a right panel, or none.
 struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
@@ -209,7 +210,7 @@ struct Span {
 
 using Panels = std::array<Factor, 2>;
 
-/// Computes a block of C on the diagonal by `same`, the routine that the program called, from operand panels.
+/// Computes C's block on the diagonal at `span` from rounded panels, by `same`, the routine that the program called.
 void call_diagonal(const Level3& product, const Panels& left, const Panels& right, Span span, Routine same) {
     Level3 call = product;
     call.n = span.count();
@@ -297,8 +298,8 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
 
 // --- symm, hemm and trmm out of place: A is square and of one side, the rest of B and C is independent ---
 
-/// Keeps a rounded copy of all of A, and streams panels of B past it through the routine that the program called.
-/// Returns scratch_limit if memory is too small for panels of at least `least` rows or columns.
+/// Runs a product with a rounded copy of all of A: calls the program's routine once for each rounded panel of B.
+/// Returns scratch_limit, with nothing called, if A and panels of `least` rows or columns do not fit in memory.
 EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const Blocking& blocking) {
     const Matrix a = operand_a(product);
     const Factor b{operand_b(product), product.side == 'R'};

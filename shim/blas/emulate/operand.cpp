@@ -31,7 +31,7 @@ struct Range {
     std::int64_t end;
 };
 
-/// Returns true if `part` has the elements with inner index <= outer (inner: along the leading dimension).
+/// Returns true if a triangle has the elements with inner <= outer index (see Matrix), false if those with inner >=.
 bool inner_up_to_outer(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
 Range stored_range(const Matrix& matrix, Part part, std::int64_t outer) {

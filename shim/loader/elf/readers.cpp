@@ -39,7 +39,7 @@ Counts counts_of(std::uint64_t value, std::uint32_t self) {
 
 Counts counts_now() { return counts_of(word.load(), system::this_process()); }
 
-/// Applies `change` atomically to the counts of readers and of threads in dlclose. Returns the new counts.
+/// Applies `change` atomically to the counts of readers and threads in dlclose. Returns them. `self`: this_process().
 template <class Change>
 Counts change_counts(std::uint32_t self, Change change) {
     std::uint64_t before = word.load();
