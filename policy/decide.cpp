@@ -12,7 +12,8 @@ struct DeviceDecision {
     Reason reason;
 };
 
-/// Returns the request of the strongest Source that has one. `rule_at(i)`: index of the i-th rule to try.
+/// Returns the precision that the strongest Source asks for, and that source. Tries `rule_count` rules; `rule_at(i)`
+/// returns the index in Policy::rules of the i-th one, from 0.
 template <class RuleAt>
 Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::size_t rule_count, const RuleAt& rule_at) {

@@ -11,7 +11,8 @@ void replace(T& target, const std::optional<T>& value) {
     if (value) target = *value;
 }
 
-/// Overwrites settings in `policy`, which are of weaker sources, by those in `settings`. The stricter floor stays.
+/// Copies the values that `settings` has into `policy`, over those of weaker sources; but the stricter floor stays.
+/// `source`: source of `settings`, which is noted if it has a default precision.
 void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     if (settings.default_precision) {
         policy.default_precision = *settings.default_precision;

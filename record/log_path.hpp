@@ -17,7 +17,7 @@ enum class PathProblem : std::uint8_t {
 };
 
 struct ExpandedPath {
-    std::string_view path;  ///< in the caller's buffer, with a NUL behind it; empty: there is a problem
+    std::string_view path;  ///< the result, with a NUL behind it, in the caller's buffer; empty: see `problem`
     PathProblem problem = PathProblem::none;
     char placeholder = 0;  ///< the unknown letter; 0: the `%` was the last character
 };

@@ -19,7 +19,7 @@ struct Shown {
     std::string_view json;  ///< the character's own bytes, or an escape sequence
 };
 
-/// Writes `\uNNNN`, or two of those for a character beyond U+FFFF.
+/// Writes `\uNNNN`, or two of those for a character beyond U+FFFF, into `escape`. Returns a view of it.
 std::string_view unicode_escape(char32_t code, char (&escape)[12]) {
     constexpr char hex[] = "0123456789abcdef";
     std::size_t size = 0;

@@ -7,8 +7,8 @@
 
 namespace fp32shim::system {
 
-/// Keeps a descriptor and the identity of its file. Thread-safe: a reader may see members of two files at once, but
-/// such a mixture fails the test of is_ours().
+/// Keeps a descriptor and the identity of its file (device and inode). Thread-safe: while keep() stores another file,
+/// is_ours() may return false.
 class OwnDescriptor {
   public:
     /// Takes over an open descriptor. Moves it to 100 or higher if the limit allows that, and in any case away from

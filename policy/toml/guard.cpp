@@ -62,7 +62,8 @@ class Scanner {
     }
 
   private:
-    /// Moves past a string. Stops, and returns false, at a character beyond ASCII after a backslash and whitespace.
+    /// Moves past a string and returns true. If the string has a backslash, then whitespace, then a character beyond
+    /// ASCII, which toml++ cannot read, stops at that character and returns false.
     bool skip_string() {
         const char quote = text_[at_];
         const bool is_multiline = text_.substr(at_, 3) == std::string(3, quote);

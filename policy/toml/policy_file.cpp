@@ -47,7 +47,8 @@ int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
     return 0;
 }
 
-/// Returns true if user id `user` is mapped in this user namespace, and so does not stand for all unmapped users.
+/// Returns true if user id `user` is mapped in this user namespace (sandbox), or if that cannot be found out. If it
+/// is not mapped, the kernel may show it as the owner of any file whose real owner is not mapped.
 bool has_number_here(uid_t user) {
     const Descriptor map(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
     std::string text;

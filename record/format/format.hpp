@@ -117,14 +117,14 @@ struct RowContent {
     std::int32_t status;              ///< status that the function returned; no_status: it returns none
     char trans_a;                     ///< 'N', 'T', 'C'; 0: the function has no such argument
     char trans_b;
-    std::uint8_t dtype;      ///< policy::Dtype
-    std::uint8_t device;     ///< policy::Device
-    std::uint8_t requested;  ///< policy::Precision
-    std::uint8_t applied;    ///< policy::Applied
-    std::uint8_t actual;     ///< policy::Applied, or no_actual
-    std::uint8_t how;        ///< record::How
-    std::uint8_t source;     ///< policy::Source
-    std::uint8_t reason;     ///< policy::Reason
+    std::uint8_t dtype;      ///< element type: a policy::Dtype
+    std::uint8_t device;     ///< CPU or GPU: a policy::Device
+    std::uint8_t requested;  ///< precision that was asked for: a policy::Precision
+    std::uint8_t applied;    ///< lowest number format that the call permitted: a policy::Applied
+    std::uint8_t actual;     ///< format that the library says it used: a policy::Applied; no_actual: it does not say
+    std::uint8_t how;        ///< way in which the product was executed: a record::How
+    std::uint8_t source;     ///< source of `requested`: a policy::Source
+    std::uint8_t reason;     ///< reason why the product did not run as asked: a policy::Reason
     std::uint8_t reserved[6];
 };
 static_assert(sizeof(RowContent) == 88 && std::has_unique_object_representations_v<RowContent>);
@@ -138,12 +138,12 @@ static_assert(sizeof(RowRecord) == 96);
 
 // ---- counters -----------------------------------------------------------------------------------------------------
 
-/// Limit of the duration assumed for untimed calls, which is that of the next timed call, as a multiple of the mean
-/// of all calls but the longest. So the time of an interruption is not multiplied.
+/// Limit of a guess. An untimed call is assumed to last as long as the next timed call of its row, but at most this
+/// many times the mean of all calls without the longest. So a single interrupted call does not distort the total.
 inline constexpr std::uint64_t outlier_factor = 8;
 
 /// Counters of the calls of one slot (thread) with one row (decision). `calls` is stored last: other fields may be a
-/// call ahead. A timed call also stands for the untimed ones before it, which makes `total` an estimate.
+/// call ahead. `total` is an estimate: untimed calls are assumed to last as long as the next timed one.
 struct CounterRecord {
     std::uint64_t calls;
     std::uint64_t total;         ///< ticks in the calls; on CUDA, in their launches
@@ -232,7 +232,7 @@ inline constexpr std::uint32_t flag_closed = 16;          ///< the program close
 inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym returned a library's own function, not the shim's
 inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objects are not in the file
 inline constexpr std::uint32_t flag_left = 128;           ///< the process left this file at a reload; see went_on_at
-inline constexpr std::uint32_t flag_children_only = 256;  ///< file of no process, only for programs without the shim
+inline constexpr std::uint32_t flag_children_only = 256;  ///< not a process's: lists only programs without the shim
 
 /// Offset and size of one text in the header.
 struct TextRange {
@@ -295,12 +295,12 @@ struct ReloadedSettings {
 /// One change of the process's settings while it ran.
 struct ChangeRecord {
     std::uint64_t time;      ///< time of the change, in ticks; stored last
-    std::uint32_t kind;      ///< ChangeKind
-    std::uint32_t origin;    ///< ChangeOrigin
-    std::uint32_t result;    ///< CommandResult: refused where the policy to reload was wrong
+    std::uint32_t kind;      ///< setting that was changed: a ChangeKind
+    std::uint32_t origin;    ///< maker of the change: a ChangeOrigin
+    std::uint32_t result;    ///< a CommandResult: `refused`, for example, if the policy to reload was wrong
     std::int32_t requester;  ///< process id of the `fp32shim` command; 0: the program itself made the change
-    std::uint8_t precision;  ///< policy::Precision, or no_precision
-    std::uint8_t floor;      ///< policy::Floor
+    std::uint8_t precision;  ///< requested precision: a policy::Precision, or no_precision
+    std::uint8_t floor;      ///< requested floor: a policy::Floor
     std::uint8_t reserved0[2];
     StringId policy_name;  ///< name of the policy after a reload
     StringId policy_revision;
@@ -308,9 +308,9 @@ struct ChangeRecord {
     StringId message;
     // After a reload. Older writers left zeros.
     std::uint8_t has_settings;       ///< 1: the next three fields are the settings after a reload
-    std::uint8_t default_precision;  ///< policy::Precision; requests of `set` and the C API override it
-    std::uint8_t settings_floor;     ///< policy::Floor; the C API may have set a stricter one
-    std::uint8_t cpu_mode;           ///< policy::CpuMode
+    std::uint8_t default_precision;  ///< a policy::Precision; requests of `set` and the C API override it
+    std::uint8_t settings_floor;     ///< a policy::Floor; the C API may have set a stricter one
+    std::uint8_t cpu_mode;           ///< treatment of products on the CPU: a policy::CpuMode
     std::uint32_t reserved1[4];
 };
 static_assert(sizeof(ChangeRecord) == 64 && offsetof(ChangeRecord, has_settings) == 44);
@@ -332,8 +332,8 @@ struct ChildRecord {
     std::int64_t first_ns;     ///< first start, since 1970, UTC
     std::int64_t last_ns;      ///< last start, since 1970, UTC
     std::int32_t pid;          ///< process that first became the program by exec, or started it
-    std::uint8_t why;          ///< record::WhyUnseen
-    std::uint8_t detail_kind;  ///< ChildDetail
+    std::uint8_t why;          ///< reason why it lacked the shim: a record::WhyUnseen
+    std::uint8_t detail_kind;  ///< meaning of the detail in `text`: a ChildDetail
     std::uint8_t path_size;    ///< bytes of the path in `text`; `…` at its start stands for a truncated beginning
     std::uint8_t detail_size;  ///< bytes of the detail, which follows the path in `text`
     char text[child_text_limit];
@@ -359,16 +359,16 @@ struct Header {
     std::uint64_t pid_namespace;     ///< inode of /proc/PID/ns/pid
     std::uint8_t boot_id[16];        ///< /proc/sys/kernel/random/boot_id
     std::uint64_t max_size;          ///< limit of the file's size, in bytes
-    std::uint8_t architecture;       ///< Architecture
-    std::uint8_t default_precision;  ///< policy::Precision
-    std::uint8_t floor;              ///< policy::Floor
-    std::uint8_t cpu_mode;           ///< policy::CpuMode
-    std::uint8_t tf32_rounding;      ///< policy::Tf32Rounding
-    std::uint8_t level;              ///< policy::LogLevel
-    std::uint8_t on_full;            ///< policy::OnFull
-    std::uint8_t pins;               ///< low 8 bits of ProcessFacts::pins; 0: the writer did not note them
-    std::int64_t facts_ns;           ///< ProcessFacts::start_ns, for which %t stands in a log's name
-    std::uint8_t more_pins;          ///< next 8 bits of ProcessFacts::pins
+    std::uint8_t architecture;       ///< processor family: an Architecture
+    std::uint8_t default_precision;  ///< default precision at the start: a policy::Precision
+    std::uint8_t floor;              ///< floor at the start: a policy::Floor
+    std::uint8_t cpu_mode;           ///< treatment of products on the CPU: a policy::CpuMode
+    std::uint8_t tf32_rounding;      ///< rounding to TF32 by emulation: a policy::Tf32Rounding
+    std::uint8_t level;              ///< level of detail, summary or calls: a policy::LogLevel
+    std::uint8_t on_full;            ///< treatment of events in a full file: a policy::OnFull
+    std::uint8_t pins;               ///< low 8 bits of ProcessFacts::pins (set by `run --pin`); 0: not noted
+    std::int64_t facts_ns;           ///< ProcessFacts::start_ns: the time that replaces %t in a log's name
+    std::uint8_t more_pins;          ///< high 8 bits of ProcessFacts::pins
     std::uint8_t reserved_line1[7];
     // 128
     TextRange texts[text_count];

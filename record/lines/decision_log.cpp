@@ -137,8 +137,8 @@ int DecisionLog::open_file() {
     return descriptor_.keep(descriptor);
 }
 
-/// Writes the line of `size` bytes that stands in `buffer` behind one spare byte. Returns 0 or an errno; EBADF: the
-/// descriptor is not the log's.
+/// Writes the line of `size` bytes that begins at buffer[1]; buffer[0] is for a line feed, to end a line that was
+/// written in part. Returns 0 or an errno; EBADF: the program has closed or replaced the log's descriptor.
 int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const int descriptor = descriptor_.number();
     if (!descriptor_.is_ours(descriptor)) return EBADF;
@@ -165,7 +165,7 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     return 0;
 }
 
-/// If `error` is an errno, counts a lost line. If it is 0, a line was written: reports the lines lost before it.
+/// Acts on a result of put(): counts a lost line if `error` is an errno; if it is 0, reports the lines lost before.
 void DecisionLog::settle(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);

@@ -21,8 +21,8 @@
 
 namespace fp32shim::record {
 
-/// Bytes that a caller of DecisionLog lends it for the length of a call: on the heap or in thread-local memory, since
-/// threads may have 16 KB of stack.
+/// Size of the buffer in which DecisionLog composes a line. Its caller passes one to each call, on the heap or in
+/// thread-local memory, since threads may have only 16 KB of stack.
 inline constexpr std::size_t log_buffer_size = 4096;
 using LogBuffer = std::span<char, log_buffer_size>;
 

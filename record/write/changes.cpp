@@ -46,7 +46,7 @@ void put_change(format::Header& header, const ChangeRecord& change) {
     count.store(number + 1, std::memory_order_release);
 }
 
-/// Appends a requested precision and floor as carried over. Precondition: no other thread appends.
+/// Appends a requested precision and floor as ChangeOrigin::carried_over. Precondition: no other thread appends.
 void put_carried_over(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor) {
     if (precision) put_change(header, make_precision_change(precision, ChangeOrigin::carried_over));
     if (floor != policy::Floor::none) put_change(header, make_floor_change(floor, ChangeOrigin::carried_over));

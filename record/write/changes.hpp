@@ -47,16 +47,16 @@ class RecordingChanges {
     /// the command is done. `policy`: the policy in force after a reload.
     void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
 
-    /// Notes a change that the program made itself, through the C API.
+    /// Notes a change that the program made by the C API. No `precision`: environment and files decide again.
     void note_precision(std::optional<policy::Precision> precision);
     void note_floor(policy::Floor floor);
     void note_reload(const PolicyFacts& policy);
-    /// Notes settings that were asked for before this recording began.
+    /// Notes the precision and floor that were already in force when this recording began, if there were any.
     void note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
 
     /// Begins a new file's list of changes with the settings already in force. No other thread may use the file yet.
     void start(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
-    /// Forgets the last command that was taken, since it was in a header that is now replaced by a new one.
+    /// Forgets the last command that was taken. For a new header, whose commands are all still to be taken.
     void forget() { taken_.store(0, std::memory_order_relaxed); }
 
   private:

@@ -35,7 +35,7 @@ void put_end_of(system::LineWriter& out, std::string_view text, std::size_t limi
     out.text(text);
 }
 
-/// Fills in what tells one child from another: path, detail and reason. Sizes of texts fit into a byte each.
+/// Fills in the fields by which records are compared: path, interpreter or current folder, and reason.
 void describe(ChildRecord& record, const UnseenChild& child) {
     constexpr std::size_t path_limit = 144;
     system::LineWriter out(record.text);
@@ -115,8 +115,8 @@ long publish(int folder, const char* from, const char* to) {
     return raw::syscall6(SYS_renameat2, folder, from, folder, to, no_replace);
 }
 
-/// Makes the file for children, under the name `name` first, so that nobody sees half of it. Returns 0 or an errno; 0
-/// also if another process has made it meanwhile.
+/// Makes the file for children in `folder`: writes it under a temporary name, for which `name` has space, and then
+/// gives it its own, so that nobody sees half of it. Returns an errno, or 0, also if another process was faster.
 int make(const ChildrenFile& file, int folder, std::span<char> name) {
     system::LineWriter writer(name);
     if (writer.text(file.path).text(".").number(raw::gettid()).terminated().empty()) return ENAMETOOLONG;
@@ -139,7 +139,7 @@ int open_existing(const ChildrenFile& file, int folder) {
         raw::syscall6(SYS_openat, folder, file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
 }
 
-/// Returns true if the file notes the children of this run, and is not one that somebody else put there.
+/// Returns true if the open file is the one for the children of this run, and not one that somebody else put there.
 bool is_the_file(int descriptor, std::uint64_t run) {
     struct stat status {};
     if (raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||

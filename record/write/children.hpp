@@ -21,10 +21,11 @@ struct UnseenChild {
 
 enum class ChildEvent : std::uint8_t {
     starts,
-    failed,  ///< follows `starts`, if the kernel refused the start
+    failed,  ///< comes after `starts` for the same child, if the kernel refused the start
 };
 
-/// Notes a child in a mapped header, which may be another process's; without space there, only counts the child.
+/// Notes a start of a child in a mapped header, which may be another process's; `failed` takes it back. Without space
+/// for the child, only counts the start (children_missed).
 void note_child(format::Header& header, const UnseenChild& child, ChildEvent event);
 
 /// The file for programs that processes without a recording start without the shim: a recording with nothing but a

@@ -36,8 +36,8 @@ std::uint32_t space_unit() {
     return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(getauxval(AT_PAGESZ)), least_space, segment_size);
 }
 
-/// Returns the number of the first segment that append_events() must not use. An eighth of the file (1 to 64 MiB), or
-/// half of a small file, is reserved for counters, rows and rings.
+/// Returns the number of the first segment that append_events() must not use, in a file of `segments` segments. An
+/// eighth of the file (1 to 64 MiB), or half of a small file, is reserved for counters, rows and rings.
 constexpr std::uint32_t events_limit(std::uint32_t segments) {
     constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
@@ -257,7 +257,8 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
     return Appended::no_room;
 }
 
-/// Reserves the next segment number below `limit`. If there is none left, returns 0 and sets `error` to 0.
+/// Reserves the next unused segment number, and returns it. If that is not below `limit`, returns 0, and sets `error`
+/// to 0, which stands for a full file.
 std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
@@ -277,7 +278,7 @@ void RecordingFile::give_back(std::uint32_t number) {
 }
 
 /// Writes a segment of events from front to back. If the process is killed meanwhile, the events in the file are
-/// whole, and the ring still has all. If a write fails, the segment's header is zeroed again, for another use.
+/// whole, and the ring still has all. Returns 0, or an errno: then the segment's header is zeros, for another use.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();

@@ -50,8 +50,8 @@ class RecordingFile {
     int create(std::string_view path, const Limits& limits, std::size_t text_size, format::Header*& header);
     /// Undoes create(): removes the file.
     void discard();
-    /// Makes `filled` the header of the file in use. If there already was a header, `filled` moves to its address, so
-    /// that threads may go on reading there.
+    /// Puts the new file into use, whose header is `filled`. If there was a header before, maps the new one at its
+    /// address instead, since other threads may still use that address.
     void install(format::Header* filled);
     /// Replaces the header by private zeros, in a forked child that could not make a file.
     void abandon();
@@ -71,11 +71,11 @@ class RecordingFile {
     /// Stores the kind of a mapped segment, whose other fields are complete: from then on readers see it.
     static void publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
     void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
-    static constexpr std::uint32_t first_segments = 2;  ///< segments for strings and rows, see map_first_segment()
+    static constexpr std::uint32_t first_segments = 2;  ///< number of segments that map_first_segment() maps
 
     enum class Space : std::uint8_t {
         whole,      ///< disk space for all of the segment
-        as_needed,  ///< like `whole`; of the file's first segments only the beginning: most recordings are small
+        as_needed,  ///< disk space for the beginning only, in the file's first few segments; in others like `whole`
     };
     /// Maps a new segment of zeros. Without disk space, `address` is null; one line on stderr per process says so.
     Segment map_new_segment(Space space);
@@ -88,7 +88,8 @@ class RecordingFile {
         no_room,     ///< no disk space; said on stderr once per process
         superseded,  ///< left out: the file is full, and other threads are overwriting all older events
     };
-    /// Writes a full ring into a new segment, or, in a full file with Limits::overwrites, over the oldest events.
+    /// Writes `segment` (a header) and `events` (a full ring) into a new segment of the file; with
+    /// Limits::overwrites, in a full file, over the oldest one.
     Appended append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
 
   private:

@@ -26,7 +26,8 @@ void RecordingObjects::Walk::add(const LoadedFile& file) {
     }
 }
 
-/// Finds a file's entry from index `next` on, and sets `next` to the index after it. Precondition: lock_ is held.
+/// Returns the entry of a file of that path and build id; nullptr: none. The search begins at index `next`, and goes
+/// round; `next` becomes the index after the entry. Precondition: lock_ is held.
 ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId path, std::uint32_t& next) const {
     const auto id = file.build_id.first(std::min(file.build_id.size(), format::build_id_limit));
     for (std::uint32_t i = 0; i < count_; ++i) {

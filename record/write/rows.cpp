@@ -188,8 +188,8 @@ format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     return segment != nullptr ? segment : add_row_segment(sequence);
 }
 
-/// Calls `get` under the lock to get space in the file, and returns its result. If that is false, get_room() does not
-/// call any `get` for a second, and returns false. Returns false, too, if the lock could not be acquired.
+/// Calls `get`, which tries to get space in the file, with the lock held, and returns its result. After a failure of
+/// `get`, returns false for a second without calling it. Returns false, too, if the lock could not be acquired.
 template <class Get>
 bool RecordingRows::get_room(const Get& get) {
     if (ticks() < retry_at_.load(std::memory_order_relaxed)) return false;
@@ -214,7 +214,7 @@ format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     return place.load(std::memory_order_acquire);
 }
 
-/// Gets disk space for the first `size` bytes of a segment. Returns false if there is no space now.
+/// Gets disk space for the first `size` bytes of a segment, and updates `room`. Returns false if there is none now.
 bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
     return get_room([&] {
         std::uint32_t bytes = room.load(std::memory_order_acquire);
@@ -230,7 +230,7 @@ StringId RecordingRows::string_id(std::string_view text) {
     return id;
 }
 
-/// Finds a text, or adds it, and sets `id`. Returns false if there is no space for it.
+/// Sets `id` to the id of a text, which is added if it is new. Returns false if there is no space for it.
 bool RecordingRows::intern(std::string_view text, StringId& id) {
     if (text.empty()) return true;
     if (text.size() > format::string_limit) return intern_cut(text, id);
@@ -250,13 +250,14 @@ bool RecordingRows::intern(std::string_view text, StringId& id) {
     return true;
 }
 
-/// Interns the beginning of a long text. A separate function, since few calls need this much stack.
+/// Calls intern() with the beginning of a too long text. A separate function, since few calls need this much stack.
 [[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id) {
     char buffer[format::string_limit];
     return intern(limited(text, buffer), id);
 }
 
-/// Reserves space for a text's size and the text, and sets `id`. Returns its address; nullptr: there is no space.
+/// Reserves space for a text, with its size before it. Sets `id` to the text's id, and returns the address of the
+/// space; nullptr: there is none.
 char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
     constexpr std::size_t alignment = format::string_alignment;
     const auto needed =

@@ -135,7 +135,8 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     return {recording, {}};
 }
 
-/// Makes the file of this process. Returns 0 or an errno.
+/// Makes this process's file at `path`. `self`, `forked_from`: process ids for the header; `begun`: begin of the
+/// recording. Returns 0 or an errno.
 int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
                           const ClockPoint& begun) {
     RecordingFile::Limits limits;
@@ -292,7 +293,7 @@ void Recording::detach(ThreadWriter* writer) {
     }
 }
 
-/// Assigns a writer that has a slot to the calling thread.
+/// Assigns a writer that has a slot to the calling thread, and notes the thread's id in the file.
 void Recording::change_thread(ThreadWriter& writer) {
     writer.is_busy_.store(false, std::memory_order_relaxed);
     const std::int32_t thread = system::raw::gettid();
@@ -346,7 +347,7 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     if (with_event) add_event(writer, counters, begin, end);
 }
 
-/// Counts a product of a signal handler that interrupted count(), with a writer other than the interrupted one.
+/// Counts a product of a signal handler that interrupted count(), by another writer: the thread's own is in use.
 void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
     ThreadWriter* writer = attach();

@@ -79,8 +79,8 @@ constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(timed * 0x9e3779b97f4a7c15U >> 58);
 }
 
-/// Divisor of a short call's limit: a timed call of up to 2 µs / 8 = 250 ns gives its full duration to untimed ones,
-/// since the clock's own steps and jitter are as large.
+/// Divisor of the 2 µs that define short calls: a timed call of up to 2 µs / 8 = 250 ns is never taken for an
+/// interrupted one (outlier_factor), since the clock's own steps and jitter are as large.
 inline constexpr std::uint64_t jitter_part = 8;
 
 /// An open recording. Threads may use it until the process ends. Forked children go on with it, each in a file of its
@@ -211,8 +211,8 @@ class Recording {
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
-/// Returns the limit of the duration that untimed calls get from the next timed one. The mean of all calls but the
-/// longest determines it: one interruption does not count, but calls that become longer for good do.
+/// Returns the longest duration, in ticks, to assume for the untimed calls before a timed one: outlier_factor times
+/// the mean of all calls without the longest, or jitter_part's limit if that is larger.
 inline std::uint64_t Recording::longest_for_others(const format::CounterRecord& counters) const {
     const std::uint64_t known = counters.calls - counters.untimed;
     const std::uint64_t others = counters.total - counters.longest;
