@@ -23,7 +23,7 @@ struct ConditionVerdict {
 
 /// Verdict on a rule, and on each key that its `when` and `unless` tables have.
 struct RuleVerdict {
-    bool applies = false;  ///< result of matches(): all keys of `when` hold; those of `unless`, if any, do not all
+    bool applies = false;  ///< true: all keys of `when` hold, and `unless` is empty or has a key that does not
     std::vector<ConditionVerdict> when, unless;
 };
 

@@ -21,7 +21,7 @@ struct ProcessFacts {
     std::string rank_from;         ///< variable that has the rank: `SLURM_PROCID`
     std::string executable;        ///< path of the program, from /proc/self/exe
     std::string command;           ///< the whole argument line, joined by single spaces
-    std::int64_t start_ns = 0;     ///< when the facts were gathered: nanoseconds since 1970, UTC
+    std::int64_t start_ns = 0;     ///< time of gathering these facts: nanoseconds since 1970, UTC
     std::uint64_t run = 0;         ///< random number of the process's `fp32shim run`; 0: no run that records
     std::uint16_t pins = 0;        ///< bits of the variables of all_pins that are in the environment; 0: unknown
 };

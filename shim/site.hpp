@@ -29,7 +29,7 @@ struct CpuSite {
     std::atomic<std::uint64_t> express;   ///< lets calls be counted without a decision, see blas/express.hpp; 0: none
     std::atomic<IntegerWidth> width;      ///< integer width of the provider; probed at the first governed call
     std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the site; 0: none
-    void* gemm;                           ///< the provider's plain gemm of the same name form; nullptr: it has none
+    void* gemm;                           ///< the provider's gemm in the function's NameForm; nullptr: it has none
 };
 
 /// The part of a call site that only functions of cuBLAS use.

@@ -16,10 +16,10 @@ class LogWriter {
     virtual ~LogWriter() = default;
     /// Receives the facts of all recordings, before the first entry.
     virtual void begin(std::span<const record::RecordingFacts* const> recordings) = 0;
-    /// Writes one call.
+    /// Writes one call. Returns false once stdout cannot be written.
     virtual bool event(const record::RecordingFacts& facts, const record::RecordedRow& row,
                        const record::RecordedEvent& event) = 0;
-    /// Writes a distinct decision with its counts.
+    /// Writes a distinct decision with its counts. Returns false once stdout cannot be written.
     virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
                      const record::RecordedCounters& counters) = 0;
     /// Returns true if row() may be called again for a decision that has got more calls. People read the last counts,

@@ -146,7 +146,7 @@ class MergedCalls {
     std::int64_t first_ns_ = 0, last_ns_ = 0;
 };
 
-/// Orders of rows and groups of rows: the largest first.
+/// Quantity by which rows and groups of rows are sorted, the largest first; `time`: by total duration.
 enum class RowOrder : std::uint8_t { time, calls, flops };
 /// Returns the number by which a row or group sorts. `work`: floating-point operations of all its calls.
 double weight(RowOrder order, const record::RecordedCounters& counters, double work);

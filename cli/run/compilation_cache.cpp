@@ -33,8 +33,8 @@ json conditions(const policy::Conditions& all) {
                         ranges(all.min_dim), ranges(all.max_dim), ranges(all.flops), ranges(all.compute_capability)});
 }
 
-/// Returns all settings that can change a product on a GPU, as text, without logs and names. Policies with equal
-/// texts share a cache folder.
+/// Returns, as text, the settings that can change a product on a GPU: those of `policy`, and `pins`, the bits of the
+/// variables that `run --pin` sets (record::all_pins). Equal texts share a cache folder.
 std::string essence(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)

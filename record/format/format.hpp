@@ -55,14 +55,14 @@ inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKin
 
 struct SegmentHeader {
     std::uint32_t kind;      ///< SegmentKind; stored last, and never changed after that
-    std::uint32_t slot;      ///< counters, ring, events: number of the slot, a thread's part of the file
+    std::uint32_t slot;      ///< number of the slot, a thread's part of the file (kinds counters, ring and events)
     std::uint32_t sequence;  ///< number, from 0, among the segments of this kind (and of this slot if it has one)
-    std::uint32_t count;     ///< events: number of events, from the first entry on; ring: how often the ring was full
+    std::uint32_t count;     ///< number of events (kind events), or of times that the ring was full (kind ring)
     std::int32_t thread;     ///< id of the slot's thread: at present (counters, ring) or at the first event (events)
     std::uint32_t reserved0;
-    std::uint64_t first_time;  ///< events: time of the segment's first event, in ticks
-    std::uint64_t last_time;   ///< events: time of the segment's last event, in ticks
-    std::uint64_t dropped;     ///< ring: events of this slot lost for lack of space in the file
+    std::uint64_t first_time;  ///< time of the segment's first event, in ticks (kind events only)
+    std::uint64_t last_time;   ///< time of the segment's last event, in ticks (kind events only)
+    std::uint64_t dropped;     ///< number of the slot's events that found no space in the file (kind ring only)
     std::uint64_t reserved1[2];
 };
 static_assert(sizeof(SegmentHeader) == 64);
@@ -87,7 +87,7 @@ static_assert(segment_size / string_alignment == 1 << 12);
 /// Bits of a row's number. Numbers continue from segment to segment: row 682 is the first one of the second segment.
 inline constexpr std::uint32_t row_bits = 20;
 inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
-/// Row of an event that is no call: the slot's later events are of another thread, whose id is the event's duration.
+/// Row number of an entry that is no call: it begins the events of another thread, whose id it has as duration.
 inline constexpr std::uint32_t thread_change = row_limit;
 /// Row of all calls for which the file had no space for a row of their own.
 inline constexpr std::uint32_t overflow_row = 0;
@@ -101,7 +101,7 @@ inline constexpr std::int32_t no_status = INT32_MIN;
 /// A decision: the fields of DecisionEvent (record/events.hpp) that are the same for all its calls. Enumerations are
 /// stored as their values, which are fixed at the end of this file.
 struct RowContent {
-    std::int64_t m;  ///< elements, as the library received them; -1: the function has no such size
+    std::int64_t m;  ///< size in elements, as passed to the library; -1: the function has no such size
     std::int64_t n;
     std::int64_t k;
     std::int64_t batch;
@@ -120,7 +120,7 @@ struct RowContent {
     std::uint8_t dtype;      ///< element type: a policy::Dtype
     std::uint8_t device;     ///< CPU or GPU: a policy::Device
     std::uint8_t requested;  ///< precision that was asked for: a policy::Precision
-    std::uint8_t applied;    ///< lowest number format that the call permitted: a policy::Applied
+    std::uint8_t applied;    ///< lowest format to which operands could be rounded in the call: a policy::Applied
     std::uint8_t actual;     ///< format that the library says it used: a policy::Applied; no_actual: it does not say
     std::uint8_t how;        ///< way in which the product was executed: a record::How
     std::uint8_t source;     ///< source of `requested`: a policy::Source
@@ -146,7 +146,7 @@ inline constexpr std::uint64_t outlier_factor = 8;
 /// call ahead. `total` is an estimate: untimed calls are assumed to last as long as the next timed one.
 struct CounterRecord {
     std::uint64_t calls;
-    std::uint64_t total;         ///< ticks in the calls; on CUDA, in their launches
+    std::uint64_t total;         ///< ticks spent in the calls; on CUDA, in their launches
     std::uint64_t shortest;      ///< duration of the shortest timed call, in ticks
     std::uint64_t longest;       ///< duration of the longest timed call, in ticks
     std::uint64_t first;         ///< time at which the first call returned, in ticks
@@ -226,13 +226,13 @@ enum class Architecture : std::uint8_t { unknown, x86_64, aarch64 };
 /// Bits of Header::flags: things that went wrong, or had to be left out. A bit that is set stays set.
 inline constexpr std::uint32_t flag_file_full = 1;        ///< the file has reached its largest size
 inline constexpr std::uint32_t flag_io_error = 2;         ///< the kernel refused space or a write; see `last_error`
-inline constexpr std::uint32_t flag_rows_folded = 4;      ///< the file has rows with row_is_folded
-inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< calls are counted under overflow_row
+inline constexpr std::uint32_t flag_rows_folded = 4;      ///< some rows have rounded sizes (row_is_folded)
+inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< rows lacked space; overflow_row counts their calls
 inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the file; it could not be reopened
 inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym returned a library's own function, not the shim's
 inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objects are not in the file
 inline constexpr std::uint32_t flag_left = 128;           ///< the process left this file at a reload; see went_on_at
-inline constexpr std::uint32_t flag_children_only = 256;  ///< not a process's: lists only programs without the shim
+inline constexpr std::uint32_t flag_children_only = 256;  ///< no calls: only a list of programs without the shim
 
 /// Offset and size of one text in the header.
 struct TextRange {
@@ -256,7 +256,7 @@ enum class Text : std::uint32_t {
 inline constexpr std::size_t text_count = static_cast<std::size_t>(Text::count_);
 
 enum class CommandKind : std::uint8_t { none, set_precision, reload };
-inline constexpr std::uint8_t no_precision = 0xf;  ///< in a command: environment and policy files decide again
+inline constexpr std::uint8_t no_precision = 0xf;  ///< no request: environment and policy files decide again
 
 /// A command of `fp32shim set` or `reload` in one word; 0: no command yet.
 ///
@@ -282,7 +282,7 @@ enum class ChangeKind : std::uint32_t { none, set_precision, reload, set_floor }
 enum class ChangeOrigin : std::uint32_t {
     command,       ///< `fp32shim set` or `reload`
     program,       ///< the C API
-    carried_over,  ///< no change: in force when the recording began, after a fork or a reload that moved the log
+    carried_over,  ///< no change, but a setting in force at the recording's begin: after a fork or a move of the log
 };
 
 /// Settings that environment and policy files ask for after a reload.
@@ -308,8 +308,8 @@ struct ChangeRecord {
     StringId message;
     // After a reload. Older writers left zeros.
     std::uint8_t has_settings;       ///< 1: the next three fields are the settings after a reload
-    std::uint8_t default_precision;  ///< a policy::Precision; requests of `set` and the C API override it
-    std::uint8_t settings_floor;     ///< a policy::Floor; the C API may have set a stricter one
+    std::uint8_t default_precision;  ///< default of policy and environment, a policy::Precision; `set` overrides it
+    std::uint8_t settings_floor;     ///< floor of policy and environment, a policy::Floor; the C API can raise it
     std::uint8_t cpu_mode;           ///< treatment of products on the CPU: a policy::CpuMode
     std::uint32_t reserved1[4];
 };
@@ -381,7 +381,7 @@ struct Header {
     std::uint64_t uncounted_events;  ///< events of threads that got no ring, for want of space
     std::int32_t last_error;         ///< errno of the last refused space or write; 0: none
     std::uint32_t change_count;      ///< number of changes so far; the last change_limit are kept
-    std::uint32_t segments_in_use;   ///< segments whose `kind` is stored, without the header
+    std::uint32_t segments_in_use;   ///< number of segments whose `kind` is stored; the header is not counted
     std::uint8_t reserved3[20];
     // 320: written by `fp32shim set` and `reload`, read by each call
     std::uint64_t command;  ///< CommandWord that was sent last
@@ -395,7 +395,7 @@ struct Header {
     // 896: written by the process
     std::uint64_t objects_looked_at;  ///< ticks at which all loaded objects were last noted; 0: never
     std::uint64_t exited_at;   ///< ticks at which the program called `exit` and its objects were noted; 0: it has not
-    std::uint64_t went_on_at;  ///< `start_ticks` of the recording that the process went on in (flag_left); 0: none
+    std::uint64_t went_on_at;  ///< `start_ticks` of the recording that followed at a reload (flag_left); 0: none
     // 920: children (ChildRecord), by whatever process starts them
     std::uint32_t children_missed;  ///< starts of unseen children that found no space in `children`
     // 924

@@ -30,7 +30,7 @@ void visit_live_recordings(const std::function<void(const LiveRecording&)>& visi
 
 struct FoundRecording {
     std::optional<LiveRecording> recording;
-    std::string error;  ///< one line: `process 17 does not exist`, and what to do
+    std::string error;  ///< one line with a remedy, such as `process 17 does not exist; …`; empty: found
 };
 FoundRecording find_live_recording(std::int32_t pid);
 

@@ -14,7 +14,7 @@
 
 namespace fp32shim::record {
 
-/// File opened with O_PATH: the same file, whatever becomes of its name.
+/// File opened with O_PATH: stays the same file when its name is removed or given to another.
 class HeldFile : public Descriptor {
   public:
     using Descriptor::Descriptor;

@@ -244,7 +244,7 @@ class RecordingReader {
 
     /// Returns the number of calls, those without a row included.
     std::uint64_t total_calls() const { return total_calls_; }
-    /// Returns the number of calls that found no room even under the overflow row; counters() lacks them.
+    /// Returns the number of calls for which no counter had space, not even the overflow row; counters() lacks them.
     std::uint64_t uncounted_calls() const { return uncounted_calls_; }
     /// Returns the number of events that found no space in the file.
     std::uint64_t dropped_events() const;

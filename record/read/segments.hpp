@@ -15,7 +15,7 @@ namespace fp32shim::record {
 /// An error that was found in a recording's file.
 struct Problem {
     std::uint64_t offset;  ///< bytes from the begin of the file
-    std::string what;      ///< what was found and expected, and which part of the file is left out because of it
+    std::string what;      ///< message: the finding, the expectation, and the part of the file that is left out
 };
 
 /// Reads bytes of a file by pread: fewer than asked for if the file has shrunk. For one thread.
@@ -79,7 +79,7 @@ class RecordingWindow {
     std::vector<char> held_;
 };
 
-/// Problems in the order of their offsets, at most 100.
+/// List of the first 100 different problems found in a recording's file, by rising offset.
 class ProblemList {
   public:
     void add(std::uint64_t offset, std::string what);

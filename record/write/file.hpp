@@ -44,9 +44,9 @@ class RecordingFile {
         std::uint32_t room = 0;  ///< bytes that have disk space
     };
 
-    /// Makes the file at `path`, or, if that exists, under a number before its extension (number_of_attempt). Returns
-    /// 0, or an errno and leaves no file. `text_size`: bytes of texts that the header gets space for. `header` is set
-    /// to a mapped and zeroed one, for install(). In a forked child the parent's descriptor is closed first.
+    /// Makes the file `path`; if that exists, `NAME.1.fp32rec` or another number (number_of_attempt()). Returns 0; or
+    /// an errno, and leaves no file. `text_size`: bytes of texts for which the header gets disk space. Maps a zeroed
+    /// header for install(), and points `header` at it. In a forked child, closes the parent's descriptor first.
     int create(std::string_view path, const Limits& limits, std::size_t text_size, format::Header*& header);
     /// Undoes create(): removes the file.
     void discard();

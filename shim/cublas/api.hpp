@@ -96,7 +96,7 @@ enum AlgoCapability : std::int32_t {
     capability_min_alignment_d_bytes = 19,
 };
 
-/// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: what an algorithm rounds its operands to.
+/// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: formats that an algorithm rounds its operands to.
 enum ImplFlags : std::uint64_t {
     impl_input_16f = 0x01ULL << 16,
     impl_input_16bf = 0x02ULL << 16,

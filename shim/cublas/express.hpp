@@ -7,8 +7,8 @@
 
 namespace fp32shim::cublas {
 
-/// Returns the key of the recording's row for later calls with the same arguments that run by the site's cached plan.
-/// Returns an empty key if the site has no such plan in its cache, or if this call failed or did not run as planned.
+/// Returns the key under which the recording counts later calls with these arguments that run by the cached plan.
+/// Returns an empty key if the site has not cached this plan, or if this call failed or did not run as planned.
 ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
                              const Done& done, std::uint32_t change_count);
 

@@ -7,7 +7,7 @@
 
 namespace fp32shim::cublas {
 
-/// Completes a new call site of a cuBLAS function. Precondition: its provider is set, and an elf::Reading is held.
+/// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::Reading is held.
 void bind(Site& site);
 bool needs_gate(const Site& site, const Settings& in_force);
 

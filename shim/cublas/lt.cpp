@@ -59,7 +59,7 @@ bool has_everything_needed(const Library& library) {
            library.desc_init != nullptr;
 }
 
-/// Returns the format that an algorithm rounds its operands to by its own capability flags, if they name one.
+/// Returns the format that an algorithm rounds operands to, by its capability flags; nullopt: they tell none.
 std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm) {
     std::uint64_t flags = 0;
     if (library.algo_capability == nullptr || algorithm == nullptr ||
@@ -88,7 +88,7 @@ bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) 
            found.compute_type != compute_type;
 }
 
-/// Reads the operands' type, and how a product may be rounded. Returns false if these cannot be read.
+/// Stores operand type, compute type and the format that `algorithm` rounds to in `product`; false: reading failed.
 bool describe_request(const Library& library, const Parts& parts, const void* algorithm, Product& product) {
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
@@ -292,9 +292,9 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
     return format ? std::optional(applied_of(*format)) : std::nullopt;
 }
 
-/// Runs the product with this compute type in a copy of its descriptor. Replaces the program's algorithm if it does
-/// not go with that, or rounds to less than `format`. Returns the library's status; nothing, and the reason in
-/// `obstacle`, if no algorithm does or the library refuses. `tells_actual`: sets done.actual to its format.
+/// Runs the product with this compute type in a copy of its descriptor. Replaces the program's algorithm if it cannot
+/// run that, or rounds to a lower format than `format`. Returns the library's status; nullopt, and the reason in
+/// `obstacle`, if there is no algorithm or the library refuses. `tells_actual`: done.actual gets the format used.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
                                         std::int32_t compute_type, Format format, bool tells_actual, Done& done,
                                         Reason& obstacle) {

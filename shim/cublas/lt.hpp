@@ -20,7 +20,7 @@ bool has_changed_searches();
 /// had changed, checks it with that compute type; else forwards the call.
 CallOutcome govern_lt_check(Site& site, const Frame& frame);
 
-/// Handles cublasLtMatmulAlgoGetHeuristic and …ForStream: searches for the product as it will run. Not recorded.
+/// Handles cublasLtMatmulAlgoGetHeuristic and …ForStream: searches as the shim will run the product. Not recorded.
 CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
 
 }  // namespace fp32shim::cublas

@@ -30,7 +30,7 @@ struct Request {
 struct Plan {
     policy::Decision decision;
     Change change;
-    Format asked = Format::fp32;  ///< lowest that the call permits as the program made it
+    Format asked = Format::fp32;  ///< lowest format to which the program's own call lets cuBLAS round operands
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     bool is_by_environment = false;  ///< an environment variable chose the format

@@ -30,12 +30,12 @@ bool is_cublas_library(const LoadedObject* object);
 /// Returns 'N', 'T', 'C' or 'R' (conjugate); '?' for another value of cublasOperation_t.
 char letter_of_operation(std::int32_t value);
 
-/// Reads the operands' type, and the handle, of a call.
+/// Reads the operands' type and the handle of a call; describe_request() adds the rest.
 Product describe(const Site& site, const Frame& frame);
 
-/// Reads the parts of a call that say how it may be rounded. `settings` is the settings' part of the plan's key. Asks
-/// the library for the handle's math mode; the handle counts as unknown if the library refuses it. Precondition: the
-/// handle's lock is held.
+/// Fills in `product.asked` (math mode, compute type, algorithm) and the plan's key, which `settings` is a part of.
+/// Asks the library for the handle's math mode; sets product.handle to nullptr if the library refuses it.
+/// Precondition: the handle's lock is held.
 void describe_request(const Site& site, const Frame& frame, std::uint64_t settings, Product& product);
 
 /// Fills in the call as policy rules see it, sizes included.

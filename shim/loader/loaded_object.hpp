@@ -32,7 +32,7 @@ struct LoadedObject {
         0};  ///< number of times that its file was loaded again, and this record used again
     std::atomic<const ImportTable*> imports{nullptr};  ///< read when first asked for
     std::atomic<bool> imports_are_old{
-        false};  ///< `imports` are those of the file when it was loaded before, and have to be read again
+        false};  ///< the file was unloaded and loaded again since `imports` was read: read it again
     std::atomic<bool> calls_back{false};  ///< the library was seen to multiply by calls to the shim's entry points
     std::atomic<std::uint32_t> stamp{0};  ///< number of the last walk of the loader's list that met the object
     LoadedObject* next = nullptr;

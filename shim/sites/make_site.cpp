@@ -52,9 +52,9 @@ struct Routine {
     const Function* function = nullptr;
 };
 
-/// Finds a stand-in for a function that no library provides: another of the same name form that does the same work
-/// or, for a batch, one of its products. Empty if there is none. The program called the missing function by a weak
-/// reference, which is not NULL because the shim exports the name.
+/// Finds a stand-in for a function that no library provides: one that does the same work or, for a batch, a single
+/// product, and has the same NameForm (`cblas_sgemm` for `cblas_sgemm_batch`). Empty: there is none. The program
+/// called the missing function by a weak reference, which is not NULL because the shim exports the name.
 Routine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
         if (known.missing != function.family) continue;

@@ -46,7 +46,7 @@ enum class Role : std::uint8_t {
     count
 };
 
-/// The shim's way of handling a function.
+/// Treatment of a function's calls by the shim: it decides their precision, or only forwards them.
 enum class Treatment : std::uint8_t {
     governed,    ///< the precision of each call is decided
     recognised,  ///< logged and forwarded: solves, or has no reduced-precision path
@@ -66,7 +66,7 @@ enum class Batching : std::uint8_t {
 /// The way that alpha and beta are passed in the CBLAS form.
 enum class Scalars : std::uint8_t {
     real,        ///< float32 by value, in floating-point registers
-    by_pointer,  ///< complex, or an array with an entry per group
+    by_pointer,  ///< pointers: to complex numbers, or to arrays with an entry per group
     by_word,     ///< half precision as an unsigned short
     real_beta,   ///< her2k: alpha by pointer, beta float32 by value
     unread,      ///< by value, in floating-point registers that the shim leaves alone: cuBLAS before version 2
@@ -153,15 +153,15 @@ constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
     return result;
 }
 
-/// Returns a family of CPU functions. `roles` lack the layout, which comes first in the CBLAS form.
+/// Returns a family of CPU functions. `roles`: their arguments but for the layout, the first one of the CBLAS form.
 constexpr ProductFamily blas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                     Treatment treatment, Scalars scalars, Roles roles) {
     const Positions fortran = positions(roles, Role::other, Scalars::by_pointer);
     return {{treatment, fortran, positions(roles, Role::layout, scalars)}, operation, dtype, batching};
 }
 
-/// Returns a family of cuBLAS functions. `roles` lack the handle, which comes first. Positions do not depend on the
-/// integer width.
+/// Returns a family of cuBLAS functions. `roles`: their arguments but for the handle, the first one. Positions do not
+/// depend on the integer width.
 constexpr ProductFamily cublas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                       Treatment treatment, Road road, Roles roles,
                                       const ProductFamily* with_compute_type = nullptr) {
