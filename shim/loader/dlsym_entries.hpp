@@ -16,7 +16,7 @@ struct DlsymBinding {
     FunctionIndex function;
     void* address;
 };
-/// Returns the binding of an entry point that dlsym_entry_for has returned. Thread-safe, lock-free.
+/// Returns the function, and its address, for which dlsym_entry_for made this entry point. Thread-safe, lock-free.
 DlsymBinding dlsym_binding(EntryIndex entry);
 /// Frees the entry points of functions whose libraries are no longer loaded.
 void forget_unloaded_dlsym_entries();
