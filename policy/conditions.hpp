@@ -34,7 +34,7 @@ inline bool any_range(const std::vector<Range>& ranges, double size) {
 /// condition on the scope `outer` also holds in scopes opened inside it.
 bool any_scope(const std::vector<std::string>& globs, std::string_view path);
 
-/// Return the smallest and the largest of those of m, n and k that the function has; -1 if it has none.
+/// smallest_dim() and largest_dim() return the smallest and the largest of m, n and k; -1: all are unknown.
 double smallest_dim(const MatmulCall& call);
 double largest_dim(const MatmulCall& call);
 /// Returns the call's floating-point operations: 2mnk (complex: 8mnk) times the batch count; -1 if the function lacks

@@ -47,7 +47,7 @@ Floor strictness_of(Precision precision, bool allow_bf16x9) {
     return precision == Precision::bf16x9 && !allow_bf16x9 ? Floor::bf16x9 : Floor::fp32;
 }
 
-/// Returns `wanted` if the floor allows it, else the lowest precision that the floor allows.
+/// Returns `wanted` if the floor allows it, else the least exact precision that the floor allows.
 Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     if (strictness_of(wanted, allow_bf16x9) >= floor) return wanted;
     if (floor <= Floor::bf16) return Precision::medium;

@@ -12,7 +12,7 @@ void replace(T& target, const std::optional<T>& value) {
 }
 
 /// Copies the values that `settings` has into `policy`, over those of weaker sources; but the stricter floor stays.
-/// `source`: source of `settings`, which is noted if it has a default precision.
+/// `source`: the source of `settings`. Sets default_source to it if `settings` has a default precision.
 void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     if (settings.default_precision) {
         policy.default_precision = *settings.default_precision;

@@ -12,7 +12,7 @@ Loaded loaded_from(const std::optional<SettingsLayer>& settings, std::vector<Dia
     return {settings ? join(nullptr, &*settings, nullptr) : Policy{}, std::move(errors), {}};
 }
 
-/// Returns the settings of a file; nullopt, with all errors in `errors`, if it is broken or cannot be read.
+/// Returns the settings of a file; nullopt, with all errors in `errors`, if the file is broken or unreadable.
 std::optional<SettingsLayer> settings_of(const PolicyFile& file, const std::string& path,
                                          std::vector<Diagnostic>& errors) {
     if (!file.problem.empty()) {

@@ -32,7 +32,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-/// Returns the candidate that names the precision of `name`, as the floor `fp32` does for `highest`; nullopt: none.
+/// Returns the candidate that means the same precision as `name`: `fp32` for `highest`, say. nullopt: none does.
 std::optional<std::string_view> same_precision(std::string_view name,
                                                const std::vector<std::string_view>& candidates) {
     const auto precision = parse_word(precision_words, name);

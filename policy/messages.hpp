@@ -34,7 +34,7 @@ class Report {
             {file_ + ':' + std::to_string(at.line) + ':' + std::to_string(at.column), std::move(message)});
     }
 
-    /// Returns the number of errors in the list, which may contain errors of earlier files.
+    /// Returns the length of the list given to the constructor, which may hold errors of earlier files.
     std::size_t count() const { return errors_.size(); }
     const std::string& file() const { return file_; }
 

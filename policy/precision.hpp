@@ -19,7 +19,7 @@ enum class Precision : std::uint8_t {
     bf16x9,     ///< FP32 accuracy from nine BF16 products; allowed in rules only
 };
 
-/// Lowest number format that the executed call permitted the library to use (`applied` in logs).
+/// Number format: the lowest, by the order of Floor, that the executed call let the library use (`applied` in logs).
 enum class Applied : std::uint8_t {
     fp32,
     tf32,
@@ -29,7 +29,7 @@ enum class Applied : std::uint8_t {
     unchanged,  ///< only forwarded by the shim, which cannot know the format
 };
 
-/// Lowest format that is allowed. Ordered from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`.
+/// Lowest allowed format, in this order from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`.
 enum class Floor : std::uint8_t { none, fp16, bf16, tf32, bf16x9, fp32 };
 
 /// Treatment of products on the CPU for which a precision below FP32 is asked.

@@ -16,7 +16,7 @@ constexpr std::size_t largest_page = 1 << 16;
 constexpr std::size_t largest_page = 1 << 12;
 #endif
 
-/// A page within the library's data, which exists even in a program that has reached its limit of memory.
+/// A page within the library's data. It is there even if the program may map no more memory.
 struct alignas(largest_page) Page {
     std::atomic<std::uint32_t> process;
 };

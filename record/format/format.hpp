@@ -87,7 +87,7 @@ static_assert(segment_size / string_alignment == 1 << 12);
 /// Bits of a row's number. Numbers continue from segment to segment: row 682 is the first one of the second segment.
 inline constexpr std::uint32_t row_bits = 20;
 inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
-/// Row number of an entry that is no call: it begins the events of another thread, whose id it has as duration.
+/// Row number of an EventRecord that is no call: another thread's events follow. The duration is that thread's id.
 inline constexpr std::uint32_t thread_change = row_limit;
 /// Row of all calls for which the file had no space for a row of their own.
 inline constexpr std::uint32_t overflow_row = 0;
@@ -120,7 +120,7 @@ struct RowContent {
     std::uint8_t dtype;      ///< element type: a policy::Dtype
     std::uint8_t device;     ///< CPU or GPU: a policy::Device
     std::uint8_t requested;  ///< precision that was asked for: a policy::Precision
-    std::uint8_t applied;    ///< lowest format to which operands could be rounded in the call: a policy::Applied
+    std::uint8_t applied;    ///< lowest format (in the order of policy::Floor) allowed in the call: a policy::Applied
     std::uint8_t actual;     ///< format that the library says it used: a policy::Applied; no_actual: it does not say
     std::uint8_t how;        ///< way in which the product was executed: a record::How
     std::uint8_t source;     ///< source of `requested`: a policy::Source
@@ -185,8 +185,8 @@ inline constexpr std::size_t build_id_limit = 20;
 /// Largest number of segments with objects. If they do not suffice, flag_objects_missed is set.
 inline constexpr std::uint32_t object_segment_limit = 8;
 
-/// A program or library that the loader had mapped into the process, and may have unmapped since. Path and build id
-/// tell such files apart.
+/// A program or library that the loader mapped into the process; it may have been unmapped later. Path and build id
+/// tell these files apart.
 struct ObjectRecord {
     std::uint64_t first_seen;               ///< ticks at which the shim first noted it, some time after its loading
     StringId path;                          ///< path by which the loader names it
@@ -228,11 +228,11 @@ inline constexpr std::uint32_t flag_file_full = 1;        ///< the file has reac
 inline constexpr std::uint32_t flag_io_error = 2;         ///< the kernel refused space or a write; see `last_error`
 inline constexpr std::uint32_t flag_rows_folded = 4;      ///< some rows have rounded sizes (row_is_folded)
 inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< rows lacked space; overflow_row counts their calls
-inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the file; it could not be reopened
+inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the file, and reopening it failed
 inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym returned a library's own function, not the shim's
 inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objects are not in the file
 inline constexpr std::uint32_t flag_left = 128;           ///< the process left this file at a reload; see went_on_at
-inline constexpr std::uint32_t flag_children_only = 256;  ///< no calls: only a list of programs without the shim
+inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lists programs that ran without the shim
 
 /// Offset and size of one text in the header.
 struct TextRange {
@@ -324,8 +324,8 @@ inline constexpr std::size_t child_text_limit = 224;
 inline constexpr std::size_t child_limit = 40;
 inline constexpr std::uint32_t child_is_whole = 2;
 
-/// A program that ran without the shim, started by the process, or by a process of the same `fp32shim run` that has
-/// no recording. Starts that differ only in time and process share one record.
+/// A program that ran without the shim. The recorded process started it, or (flag_children_only) a process without a
+/// recording did. Starts that differ only in time and starting process share one record.
 struct ChildRecord {
     std::uint32_t state;       ///< 0 unused, 1 being written, child_is_whole; stored last
     std::uint32_t count;       ///< number of starts; 0: the kernel refused them all
@@ -348,7 +348,7 @@ struct Header {
     std::uint32_t byte_order;
     std::uint32_t segment_size;
     std::int32_t pid;                 ///< process id in the process's own namespace
-    std::int32_t forked_from;         ///< process id of the ancestor; 0: not a forked child
+    std::int32_t forked_from;         ///< process id of the nearest ancestor that used the recording; 0: not forked
     std::int32_t rank;                ///< rank of the process in a parallel job; -1: unknown
     std::int64_t start_realtime_ns;   ///< begin of the recording: nanoseconds since 1970, UTC
     std::int64_t start_monotonic_ns;  ///< begin of the recording by CLOCK_MONOTONIC
@@ -376,7 +376,7 @@ struct Header {
     // 256: written whenever the file grows
     std::uint32_t next_segment;  ///< number of the first segment that no thread has reserved yet
     std::uint32_t flags;
-    std::uint64_t ticks_per_second;  ///< measured, the more exactly the longer the process runs
+    std::uint64_t ticks_per_second;  ///< rate of the processor's counter; more exact the longer the process runs
     std::uint64_t uncounted_calls;   ///< calls that no counters had space for, not even those of overflow_row
     std::uint64_t uncounted_events;  ///< events of threads that got no ring, for want of space
     std::int32_t last_error;         ///< errno of the last refused space or write; 0: none

@@ -10,7 +10,7 @@ namespace fp32shim::record {
 struct ProcessIdentity {
     std::int32_t pid = 0;                    ///< process id in the process's own namespace
     std::uint64_t start = 0;                 ///< start of the process, in clock ticks after boot; 0: unknown
-    std::uint64_t pid_namespace = 0;         ///< inode of the process's namespace; 0: unknown
+    std::uint64_t pid_namespace = 0;         ///< inode of its namespace of process ids; 0: unknown
     std::array<std::uint8_t, 16> boot_id{};  ///< boot_id of the running kernel; zeros: unknown
 
     bool operator==(const ProcessIdentity&) const = default;

@@ -33,7 +33,7 @@ class RecordingChanges {
     struct Command {
         format::CommandKind kind = format::CommandKind::none;
         std::optional<policy::Precision> precision;  ///< new precision; absent: environment and files decide again
-        std::uint64_t word = 0;                      ///< CommandWord, by which answer() names the command
+        std::uint64_t word = 0;                      ///< the command as it stands in the header; see CommandWord
     };
     /// Returns true if `header` has a command that no thread has taken yet. Costs two loads.
     bool has_command(format::Header& header) const {

@@ -115,8 +115,8 @@ long publish(int folder, const char* from, const char* to) {
     return raw::syscall6(SYS_renameat2, folder, from, folder, to, no_replace);
 }
 
-/// Makes the file for children in `folder`: writes it under a temporary name, for which `name` has space, and then
-/// gives it its own, so that nobody sees half of it. Returns an errno, or 0, also if another process was faster.
+/// Makes the file for children in `folder`: writes it under a temporary name, composed in `name`, then renames it, so
+/// that nobody sees half of it. Returns 0, even if another process has made the file meanwhile; or an errno.
 int make(const ChildrenFile& file, int folder, std::span<char> name) {
     system::LineWriter writer(name);
     if (writer.text(file.path).text(".").number(raw::gettid()).terminated().empty()) return ENAMETOOLONG;

@@ -24,12 +24,12 @@ enum class ChildEvent : std::uint8_t {
     failed,  ///< comes after `starts` for the same child, if the kernel refused the start
 };
 
-/// Notes a start of a child in a mapped header, which may be another process's; `failed` takes it back. Without space
-/// for the child, only counts the start (children_missed).
+/// Notes a child's start in a mapped header, which may be another process's. The event `failed` takes 1 from the
+/// number of starts that `starts` has counted. Without space for the child, only counts the start (children_missed).
 void note_child(format::Header& header, const UnseenChild& child, ChildEvent event);
 
-/// The file for programs that processes without a recording start without the shim: a recording with nothing but a
-/// header, shared by all processes of a run.
+/// The file that lists programs started without the shim by processes that have no recording. It has nothing but the
+/// header of a recording. All processes of a run share it.
 struct ChildrenFile {
     const char* path = nullptr;
     int folder = -1;        ///< descriptor of the folder that `path` is relative to; -1: the current folder

@@ -43,8 +43,8 @@ constexpr std::uint32_t events_limit(std::uint32_t segments) {
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
 }
 
-/// Writes `run.2.fp32rec` for `run.fp32rec` and 2. Without that extension the number goes to the end; 0 is left out.
-/// Returns false if it does not fit.
+/// Writes `run.2.fp32rec` for `run.fp32rec` and 2. Without that extension the number goes to the end. The
+/// number 0 leaves `path` unchanged. Returns false if the result does not fit into `out`.
 bool with_number(std::string_view path, std::uint64_t number, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
     system::LineWriter writer(out);
@@ -271,7 +271,7 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     return number;
 }
 
-/// Gives back a number that reserve() returned. If another was reserved since, the segment stays unused.
+/// Gives back a number that reserve() returned. If a later number is reserved by now, the segment stays unused.
 void RecordingFile::give_back(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);

@@ -13,8 +13,8 @@
 
 namespace fp32shim::record {
 
-/// Writes the calls of one thread. Made by Recording::attach(), in zeroed pages. A forked child sees all of it as
-/// zeros again, which is a writer that has no slot yet.
+/// Writes the calls of one thread. Made by Recording::attach(), in zeroed pages: zeros stand for a writer without a
+/// slot. In a forked child the kernel zeroes these pages again.
 class alignas(64) ThreadWriter {
   public:
     ThreadWriter(const ThreadWriter&) = delete;

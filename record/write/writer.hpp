@@ -62,8 +62,8 @@ struct RecordingSettings {
     /// Notes the loaded files (Recording::objects). Called when the file is new, and with each new row and each full
     /// ring, on any thread, perhaps on several at once. Never called for a call whose row is known.
     void (*look_at_objects)(Recording&) = nullptr;
-    /// Returns the settings in force when a forked child begins its own file: its ancestor's may have changed since
-    /// open(). Must not allocate. nullptr: settings never change.
+    /// Returns the settings in force now. Called when a forked child begins its own file, since settings may have
+    /// changed after open(). Must not allocate. nullptr: settings never change.
     InForce (*settings_in_force)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
@@ -73,8 +73,8 @@ inline constexpr std::uint64_t timed_at_first = 16;
 /// Rate that defines short calls: they take less than 2 microseconds in the mean, so that 500,000 fit into a second.
 inline constexpr std::uint64_t short_calls_per_second = 500'000;
 
-/// Returns the number of untimed calls before the next timed one, if `timed` calls were timed so far. It changes,
-/// from 32 to 95, lest a program that repeats a few calls has the same one of them timed each time.
+/// Returns the number of untimed calls before the next timed one, if `timed` calls were timed so far. The
+/// number varies from 32 to 95. With a fixed one, a loop of a few calls could have the same call timed every time.
 constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(timed * 0x9e3779b97f4a7c15U >> 58);
 }
@@ -83,8 +83,8 @@ constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
 /// interrupted one (outlier_factor), since the clock's own steps and jitter are as large.
 inline constexpr std::uint64_t jitter_part = 8;
 
-/// An open recording. Threads may use it until the process ends. Forked children go on with it, each in a file of its
-/// own: named by `%p` if the name has that, else with a suffix.
+/// An open recording. Threads may use it until the process ends. Each forked child records into a file of its own,
+/// whose name has the child's process id for `%p`; without `%p`, a number before the extension.
 class Recording {
   public:
     struct Opened {
@@ -111,7 +111,7 @@ class Recording {
     /// Counts one call. Never fails: a call that finds no room is counted as uncounted. `writer`: the calling
     /// thread's own. `key`: a Hash of all that tells rows apart (call site, sizes, decision, result), never 0: two
     /// decisions of one key are counted as one. `begin`, `end`: ticks() before and after the call, or not_timed and a
-    /// time close to it. `with_event`: adds an event as well. `describe(DecisionEvent&)` fills in the decision,
+    /// time near the call. `with_event`: adds an event as well. `describe(DecisionEvent&)` fills in the decision,
     /// without `host_ns`; it is called only if the thread does not know the key. Async-signal-safe if `describe` is;
     /// leaves errno alone.
     template <class Describe>
@@ -139,15 +139,15 @@ class Recording {
     /// Returns the loaded objects of this process's file; nullptr: it has none. Thread-safe.
     RecordingObjects* objects() { return ensure_own_file() ? &objects_ : nullptr; }
 
-    /// Notes a program that is about to be started without the shim. A forked child without a file of its own notes
-    /// it in its parent's. Returns false if there is no file. Async-signal-safe, also after vfork.
+    /// Notes a program that is about to be started without the shim. In a forked child without a file of its own,
+    /// uses the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool note_child(const UnseenChild& child, ChildEvent event) const;
-    /// Notes that the process goes on in the recording `next`, or in none (nullptr), so that nobody sends it commands
-    /// through this one. Has no effect in a forked child without a file of its own. Thread-safe.
+    /// Notes that the process has left this recording for `next` (nullptr: for none), so that no command is sent to
+    /// the process through this recording. Has no effect in a forked child without a file of its own. Thread-safe.
     void note_left(const Recording* next);
     /// Returns true if this process has a file already. A forked child has none before its first call.
     bool is_of_this_process() const;
-    /// Notes that the program ends by `exit`, once its objects are noted. Precondition: is_of_this_process().
+    /// Notes that the program called `exit`. Called after its objects are noted. Precondition: is_of_this_process().
     void note_exit();
 
     /// Returns the path of this process's file; empty: it has none.
