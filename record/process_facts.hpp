@@ -9,16 +9,16 @@
 
 namespace fp32shim::record {
 
-/// Facts about a process, gathered once. A forked child differs in process id and ancestor only. Empty strings:
-/// unknown.
+/// Facts about a process, gathered once. A forked child's facts differ from its parent's in `pid` and `forked_from`
+/// only. Empty strings: unknown.
 struct ProcessFacts {
     std::int32_t pid = 0;
     std::int32_t forked_from = 0;  ///< id of the ancestor whose log a forked child continues; 0: not forked
     std::string host;              ///< uname's node name
     std::string job_id;            ///< id that the batch system gave the job
-    std::string job_id_from;       ///< variable that has the job id: `SLURM_JOB_ID`
+    std::string job_id_from;       ///< name of the variable that has the job id, such as `SLURM_JOB_ID`
     std::int32_t rank = -1;        ///< rank of the process in a parallel job; -1: unknown
-    std::string rank_from;         ///< variable that has the rank: `SLURM_PROCID`
+    std::string rank_from;         ///< name of the variable that has the rank, such as `SLURM_PROCID`
     std::string executable;        ///< path of the program, from /proc/self/exe
     std::string command;           ///< the whole argument line, joined by single spaces
     std::int64_t start_ns = 0;     ///< time of gathering these facts: nanoseconds since 1970, UTC

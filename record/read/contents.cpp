@@ -64,7 +64,7 @@ std::size_t count_whole_events(const EventSegment& segment) {
 }
 
 /// Finds the complete entries of a ring that a process may be writing. Reads each piece twice: an entry that was
-/// there at the first reading is complete at the second. A ring that is overwritten later has a higher count.
+/// there at the first reading is complete at the second. If the process overwrites the ring later, its `count` rises.
 void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
@@ -80,8 +80,8 @@ void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
     }
 }
 
-/// Excludes from a ring the events up to `last_appended`, which segments of the file have too. These are all events
-/// if none came after the ring was copied to a segment, and the first ones if writing that copy was interrupted.
+/// Excludes from a ring the events up to `last_appended`, of which segments of the file have copies. If no event came
+/// after the ring was copied, these are all its events. If the copying was interrupted, these are its first events.
 void leave_appended_out(const RecordingBytes& bytes, SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;

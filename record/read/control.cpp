@@ -26,7 +26,7 @@ using format::CommandKind;
 using format::CommandResult;
 using format::Header;
 
-/// Reason to refuse a mapped recording of another process: a forked child maps its parent's until its first product.
+/// Reason to refuse a recording that another process writes. A forked child maps its parent's until it multiplies.
 constexpr std::string_view of_another_process = "belongs to another process";
 constexpr std::string_view left =
     "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";

@@ -32,8 +32,8 @@ void RecordingDecisions::rest() {
     texts_ = {};
 }
 
-/// Finds the row with number `id`; nullopt: it is not published. `is_new`: the row may have been published after
-/// row_window_ was read; if it is not published there, its bytes are read again from the file.
+/// Finds the row with number `id`; nullopt: it is not published. `is_new`: if the row is not published in
+/// row_window_, reads its bytes again from the file, since it may have been published after row_window_ was read.
 std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const SegmentPlace* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
@@ -107,7 +107,7 @@ const std::string& RecordingDecisions::known_text(format::StringId id, std::uint
     return cached.text;
 }
 
-/// Finds a segment of texts, or nullptr. Indexes the file once more on a miss, since a late row may name a new text.
+/// Finds a segment of texts; nullptr: there is none. The first miss indexes the file again: a segment may be new.
 const SegmentPlace* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
     const SegmentPlace* known = find_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_looked_again_, true)) return known;

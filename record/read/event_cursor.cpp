@@ -118,8 +118,8 @@ void EventCursor::begin(const SegmentPlace& place, std::size_t first, std::size_
     thread_ = place.thread;
 }
 
-/// Goes on in a segment if the process overwrote the ring while it was read: the process first copied the full ring
-/// to this segment, whose sequence is the count that the ring had then. Notes a problem if there is no such segment.
+/// Goes on in the ring's copy, after the process overwrote the ring while this cursor read it. The copy is a segment:
+/// its sequence is the ring's count before the overwriting. Notes a problem if there is no such segment.
 void EventCursor::find_moved_ring() {
     ProblemList ignored;
     SegmentIndex index = index_segments(bytes_, ignored);

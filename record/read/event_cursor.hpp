@@ -15,7 +15,7 @@ struct SlotEvents {
     std::uint32_t slot = 0;
     std::vector<SegmentPlace> segments;
     std::optional<SegmentPlace> ring;  ///< the ring in use; its `count`: how often it was full before
-    std::uint32_t ring_begin = 0;      ///< first entry of the ring that is not in `segments` as well
+    std::uint32_t ring_begin = 0;      ///< index of the first entry of the ring that has no copy in `segments`
     std::uint32_t ring_end = 0;        ///< index after the last whole entry of the ring
     std::uint64_t ring_last = 0;       ///< time of the last whole entry of the ring
     std::uint64_t last_appended = 0;   ///< time of the last event in `segments`

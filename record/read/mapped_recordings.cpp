@@ -68,7 +68,7 @@ std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
 }
 
 /// Returns true if `mapped` is a mapping of the file. On btrfs and overlayfs, stat and /proc/PID/maps name different
-/// devices for one file: then maps the file here too, and compares `mapped` with what /proc/self/maps says.
+/// devices for one file. If they do, maps the file here, and compares `mapped` with the line of /proc/self/maps.
 bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     struct stat status {};
     if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return false;

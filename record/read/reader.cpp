@@ -213,8 +213,8 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     measure_ticks(header);
 }
 
-/// Measures the rate of the processor's counter, if this machine recorded and was not restarted since: the longer ago
-/// the recording began, the more exactly.
+/// Measures the rate of the processor's counter, if this machine recorded and was not restarted after the recording
+/// began. The longer ago the recording began, the more exact is the rate.
 void RecordingReader::measure_ticks(const format::Header& header) {
     facts_.ticks_per_second = header.ticks_per_second;
     if (facts_.ticks_per_second == 0) {

@@ -40,8 +40,8 @@ std::string_view to_string(RecordingState state);
 /// Facts about a recording's process. Settings are those at its start; changes() has later ones.
 struct RecordingFacts {
     std::uint32_t format_version = 0;
-    ProcessFacts process;        ///< `start_ns`: when the settings were read, the time that `%t` stands for
-    StartEvent start;            ///< version, policy and settings
+    ProcessFacts process;  ///< its `start_ns`: time when the settings were read; `%t` in a log's path stands for it
+    StartEvent start;      ///< version, policy and settings
     std::int64_t opened_ns = 0;  ///< begin of the recording: nanoseconds since 1970, UTC
     std::uint64_t ticks_per_second = 0;
     policy::OnFull on_full = policy::OnFull::drop;
@@ -124,16 +124,16 @@ struct RecordedObject {
 /// Programs and libraries that a process had loaded, as far as that is known.
 struct RecordedObjects {
     std::vector<RecordedObject> all;
-    /// Time when all loaded files were last noted. Later loads are unknown, unless `until_exit`. 0: never.
+    /// Time when all loaded files were last noted; 0: never. If not `until_exit`, files loaded later are unknown.
     std::int64_t looked_at_ns = 0;
     bool until_exit = false;       ///< loaded files were noted a last time at the program's `exit`
     bool are_missing = false;      ///< further loaded files could not be noted
     bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, past the shim
 };
 
-/// A program started without the shim by the process, or by one of the same `fp32shim run` that has no recording.
+/// A program started without the shim: by this process, or by a process of its `fp32shim run` without a recording.
 struct RecordedChild {
-    std::string path;         ///< path that was started; `…` at its start stands for a truncated beginning
+    std::string path;         ///< path that was started; a `…` in front stands for a part that was cut off
     std::string folder;       ///< current folder at the start, for a relative path; empty: not known
     std::string interpreter;  ///< interpreter of a script; empty: no script
     WhyUnseen why = WhyUnseen::seen;

@@ -5,10 +5,10 @@
 
 namespace fp32shim::blas {
 
-/// A decision that is valid for every call of a call site, with the settings and overrides that it was made under.
+/// A decision on every call of a call site, valid as long as the settings and overrides are those it was made under.
 /// Fits one word, so that threads load and store it atomically.
 struct KeptDecision {
-    std::uint8_t settings;  ///< Settings::id of the settings that it was made under; never 0
+    std::uint8_t settings;  ///< Settings::id of the settings under which the decision was made; never 0
     std::uint8_t override_count;
     std::int16_t rule;
     policy::Precision requested;

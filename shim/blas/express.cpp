@@ -9,7 +9,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the event to record for a call that was forwarded without a decision; makes its decision and plan now.
+/// Returns the event to record for a call that was forwarded without a decision. Makes the decision for the event.
 record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force) {
     Product product;
     describe(site, frame, product);

@@ -39,7 +39,7 @@ inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
     return in_force.recording != nullptr && site.keyed.count > 0;
 }
 
-/// Returns true if calls of the site may be counted without a decision, unless settings have changed since.
+/// Returns true if site.cpu.express has a word, even if a change of settings has made the word invalid.
 inline bool is_express(const Site& site) { return site.cpu.express.load(std::memory_order_relaxed) != 0; }
 
 /// Returns the word for site.cpu.express after `decision` on one call. With it, later calls are counted without a
@@ -74,8 +74,8 @@ struct ExpressCall {
     return {context->recording, context->writer, key, context->writes_every_call};
 }
 
-/// Runs and counts a call that needs no decision of its own, but is to be timed, or whose library calls the shim's
-/// entry points. Returns false, having done nothing, if the call needs a decision after all.
+/// Runs and counts a call without a decision of its own. For calls that are to be timed, or whose library calls the
+/// shim's entry points. Returns false, having done nothing, if the call needs a decision of its own.
 bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome);
 
 }  // namespace fp32shim::blas

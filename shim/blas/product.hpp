@@ -36,7 +36,7 @@ void describe(const Site& site, const Frame& frame, Product& product);
 /// (`sgemm`) is not treated as BLAS.
 bool arguments_look_like_pointers(const Function& function, const Frame& frame);
 
-/// Calls `visit` with each single product of a call until `visit` returns false; then returns false too.
+/// Calls `visit` with each single product of a call. Stops and returns false as soon as `visit` returns false.
 /// Precondition: product.readable.
 bool for_each_product(const Site& site, const Frame& frame, const Product& product,
                       bool (*visit)(void* context, const Level3& single), void* context);

@@ -84,8 +84,8 @@ void say_no_entry_left(const char* name) {
     system::stderr_line(line.view());
 }
 
-/// Returns the answer to a lookup that found this address: an entry point of the shim, or the address itself if it is
-/// not code of a known object (a data object of that name, another linker namespace, code made by another hook).
+/// Returns the answer to a lookup that found the address `found`: an entry point of the shim; `found` itself if no
+/// entry point is left, or if it is no code of a known object (data, another linker namespace, code of a hook).
 void* entry_point_for(const char* name, void* found) {
     const elf::Reading reading;
     if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
@@ -106,7 +106,7 @@ bool next_is_ours(const char* name, std::uintptr_t return_address) {
     return find_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
 }
 
-/// Returns the address that this lookup by this caller would find without the shim; nullptr: none.
+/// Returns the address that a lookup from `return_address` would find if the shim were not loaded; nullptr: none.
 void* found_behind_us(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::Reading reading;
     const LoadedObject* caller = object_containing(return_address - 1);
@@ -120,7 +120,7 @@ void* real_lookup(void* handle, const char* name, const char* version) {
 }
 
 /// Returns the answer to a dlsym or dlvsym call for the name of a product's function: that of entry_point_for();
-/// nullptr, with the loader's message in dlerror, if nothing else has the name. `version` is nullptr for dlsym.
+/// nullptr, with the loader's message in dlerror, if only the shim has the name. `version` is nullptr for dlsym.
 void* answer_lookup(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
     void* found = nullptr;
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {

@@ -78,7 +78,7 @@ bool is_bound_past(const elf::Object& object) {
 
 enum class Bindings : bool { leave, check };
 
-/// Notes an object's file; Bindings::check: also if it calls past the shim. Precondition: an elf::Reading is held.
+/// Notes an object's file; with Bindings::check, if it calls past the shim. Precondition: an elf::Reading is held.
 void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bindings) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;

@@ -19,8 +19,8 @@ void note_files_before_closing(record::RecordingObjects& objects, const void* ha
 /// may still be called afterwards.
 void note_files_at_exit(record::RecordingObjects& objects);
 
-/// Notes that a program got a product's function from dlsym past the shim. Without a recording, this is remembered
-/// for one that may begin later.
+/// Notes that a program got a product's function from dlsym past the shim. Without a recording, keeps the note for
+/// a recording that may begin later.
 void note_lookup_past(record::RecordingObjects* objects);
 
 }  // namespace fp32shim

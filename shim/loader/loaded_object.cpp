@@ -131,7 +131,7 @@ namespace {
 constexpr std::size_t region_size = 1 << 16;
 constinit std::atomic<LoadedObject*> recent_objects[64]{};
 
-constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< unload_stamp() of the last search for unloaded objects
+constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< unload_stamp() when unloads were last searched for
 
 }  // namespace
 
@@ -199,7 +199,7 @@ void search_loader_counts() {
 }
 
 /// Returns a number that changes when objects are unloaded; never 0. By the loader's counters: objects ever added,
-/// less objects loaded. If these are unknown: a hash of its list, which changes with additions too.
+/// less objects loaded. If these are unknown: a hash of the loader's list, which additions change as well.
 std::uint64_t unload_stamp() {
     search_loader_counts();
     const std::uint64_t adds = quick_objects_stamp();

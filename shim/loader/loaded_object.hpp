@@ -32,7 +32,7 @@ struct LoadedObject {
         0};  ///< number of times that its file was loaded again, and this record used again
     std::atomic<const ImportTable*> imports{nullptr};  ///< read when first asked for
     std::atomic<bool> imports_are_old{
-        false};  ///< the file was unloaded and loaded again since `imports` was read: read it again
+        false};  ///< after `imports` was read, the file was unloaded and loaded again: read `imports` again
     std::atomic<bool> calls_back{false};  ///< the library was seen to multiply by calls to the shim's entry points
     std::atomic<std::uint32_t> stamp{0};  ///< number of the last walk of the loader's list that met the object
     LoadedObject* next = nullptr;
@@ -61,8 +61,8 @@ void for_each_product_relocation(const elf::Object& object, Visit visit) {
     });
 }
 
-/// Marks the records of objects that are no longer in the loader's list. Returns true if there were any. Costs two
-/// memory reads if nothing was unloaded since the last time. Sees unloads that bypassed the shim's dlclose too.
+/// Marks the records of objects that are no longer in the loader's list. Returns true if it marked any. Costs two
+/// memory reads if nothing was unloaded since the previous call. Sees even unloads that bypassed the shim's dlclose.
 bool notice_unloaded_objects();
 
 /// Returns a number that changes when objects are added; never 0. Cheap if the loader's counter was found; else a

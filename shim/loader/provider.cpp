@@ -6,7 +6,7 @@
 namespace fp32shim {
 namespace {
 
-/// Returns true for this library or another copy of it, which is never a provider.
+/// Returns true if the object is this library or another copy of the shim. Neither is ever a provider.
 bool is_shim(const elf::Object& object) {
     return object.map == elf::own_object() || elf::find_definition(object, "fp32shim_abi_version", {}) != nullptr;
 }
@@ -18,8 +18,8 @@ Binding bind_to(const link_map* map, std::string_view name, std::string_view ver
     return {loaded_object(map), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
 }
 
-/// Returns true if `earlier` comes before `later` in load order, or is the same. Walks on from both at once: the list
-/// may have thousands of objects, and a plugin is near its end.
+/// Returns true if `earlier` comes before `later` in load order, or both are one object. Walks on from both at once:
+/// the list may have thousands of objects, and a plugin is near the end of the list.
 bool is_loaded_before(const link_map* earlier, const link_map* later) {
     const link_map* behind_later = later;
     for (const link_map* map = earlier; map != nullptr; map = map->l_next) {
@@ -81,9 +81,9 @@ bool share_a_scope(const link_map* left, const link_map* right) {
     return false;
 }
 
-/// Returns the function's binding for a caller that got it from an importer, as a pointer or by a tail call: that of
-/// the first importer found, marked ambiguous if another's differs; empty if there is none. `only_beside_caller`:
-/// asks only importers that share a scope with the caller.
+/// Returns the library and address of a function for a caller that does not import it, but got it from an importer (a
+/// pointer, a tail call): those of the first importer found; ambiguous if another importer's address differs; empty:
+/// no importer. `only_beside_caller`: asks only importers that share a scope with the caller.
 Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
     const link_map* own = elf::own_object();
     Binding shared;

@@ -22,11 +22,11 @@ struct Binding {
     bool ambiguous = false;     ///< the caller does not import the name, and importers bind to different libraries
 };
 
-/// Returns the binding of a call from `caller` (nullptr: code outside every object) to this function. Searches the
-/// global scope first, then the scopes of the dlopened objects that brought the caller in, in load order, by the
-/// symbol version that the caller's import names. A caller that does not import the name (a tail call through a
-/// wrapper, a function pointer, JIT code) gets the provider that all importers share. Never returns one of the shim's
-/// entries. Thread-safe; takes no lock; calls nothing of the loader.
+/// Returns the library, and the address in it, that a call of this function by `caller` (nullptr: code outside every
+/// object) reaches. Searches the global scope, then those of the dlopened objects that brought the caller in, in load
+/// order, by the symbol version that the caller's import names. A caller that does not import the name (a tail call
+/// through a wrapper, a function pointer, JIT code) gets the provider that all importers share. Never returns one of
+/// the shim's entries. Thread-safe; takes no lock; calls nothing of the loader.
 Binding find_binding(LoadedObject* caller, FunctionIndex function);
 
 /// Returns the result that dlsym with RTLD_DEFAULT would have from `caller` without the shim.
@@ -39,7 +39,7 @@ Binding find_in_handle(const void* handle, std::string_view name, std::string_vi
 /// The result that dlsym with RTLD_NEXT would have without the shim.
 struct NextDefinition {
     bool is_ours = false;     ///< the loader's own answer would be an entry point of the shim
-    void* address = nullptr;  ///< definition behind the shim's; nullptr: there is none
+    void* address = nullptr;  ///< next definition after the caller that is not the shim's; nullptr: there is none
 };
 NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version);
 

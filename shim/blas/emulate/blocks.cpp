@@ -47,7 +47,7 @@ void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
 
 // --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
 
-/// A plan to round a gemm's factors in panels: one factor's panel stays in memory until used with all of the other's.
+/// A plan to round a gemm's factors in panels. Each panel of one factor stays in memory for all panels of the other.
 struct GemmPlan {
     std::int64_t kept = 0;  ///< rows or columns of a panel that stays in memory; 0: not even one fits
     std::int64_t streamed = 0;
@@ -117,8 +117,8 @@ Factor right_factor(const Level3& product) {
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
 
-/// A gemm that computes a rectangle of C off the diagonal; for syr2k and her2k, two are summed. Scalars are two
-/// floats: those of a complex gemm are complex, even where those of herk and her2k are real.
+/// A gemm that computes a rectangle of C off the diagonal; for syr2k and her2k, two such gemms are summed. A scalar
+/// has two floats: a complex gemm's scalars are complex, even if it stands for a herk or her2k with real ones.
 struct Term {
     Factor left;
     Factor right;
@@ -129,7 +129,7 @@ struct Term {
 struct Terms {
     std::array<Term, 2> of{};
     int count = 1;
-    /// True if the right factors are the left ones, reversed: on the diagonal, left panels also serve as right ones.
+    /// True if the right factors are the left ones in reverse order: on the diagonal, left panels are right ones too.
     bool same_factors = true;
     char trans_a = 'N';
     char trans_b = 'N';

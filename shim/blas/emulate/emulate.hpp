@@ -12,7 +12,7 @@ namespace fp32shim::blas {
 
 enum class OperandRounding : std::uint8_t { tf32_away, tf32_even, tf32_truncate, bf16_even };
 
-/// Rounds `count` floats from `from` to `to`, which may be the same. NaN stays NaN, infinities stay. Finite values
+/// Rounds `count` floats at `from` to `to`; both may be one address. NaN stays NaN, infinities stay. Finite values
 /// beyond the largest finite one of the format become infinite, as on the GPU; under tf32_truncate they stay
 /// finite. Dispatches at run time to AVX-512, AVX2, NEON or plain code. Thread-safe, allocates nothing, calls
 /// nothing of libc.

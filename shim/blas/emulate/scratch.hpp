@@ -13,7 +13,7 @@ struct Scratch {
     bool kept = false;      ///< true: the thread's own block; false: a mapping for this call alone
 };
 
-/// Takes memory for one call: the block that the thread keeps. If that is too small, it is replaced by one of twice
+/// Takes memory for one call: the block that the thread keeps. A block that is too small is replaced by one of twice
 /// its size, or of `bytes` if that is more, but at most `limit`. A second call before give_back (a signal handler
 /// that multiplies) gets other memory. Precondition: 0 < bytes <= limit.
 Scratch take_scratch(std::size_t bytes, std::size_t limit);

@@ -58,8 +58,8 @@ bool is_in_list(const link_map* wanted);
 const link_map* own_object();
 bool is_own_code(ElfW(Addr) address);
 
-/// Returns true if the object's pages are mapped. The loader takes an object off its list only after it has unmapped
-/// it, and a child that was forked in between has it on its list for ever.
+/// Returns true if the object's pages are mapped. The loader first unmaps an object, and then takes it off its list.
+/// A child that was forked between these two steps keeps the unmapped object on its list for ever.
 bool is_mapped(const link_map* map);
 
 /// Returns true if the eight aligned bytes around an address can be read. Asks the kernel. Safe in signal handlers.

@@ -17,7 +17,7 @@ namespace {
 struct Counts {
     std::uint32_t process;
     std::uint16_t closing;
-    bool waited_in_vain;  ///< a reader gave up waiting for the threads in dlclose: no other reader waits for them
+    bool waited_in_vain;  ///< a reader waited too long for the threads in dlclose: no reader waits until they are out
     std::uint16_t readers;
 };
 
