@@ -41,14 +41,14 @@ struct CublasSite {
 };
 
 /// One call site. Never freed. A dead site's memory may be reused for the same entry point. A site whose caller is
-/// outside every object may get the return address of another such caller. Assembly reads the first two members
-/// without a lock; a site whose caller or provider was unloaded gets return_address 0, which matches no call.
+/// outside every object may be given to another such caller. Assembly reads the first two members without a lock; a
+/// site whose caller or provider was unloaded gets return_address 0, which matches no call.
 struct Site {
     std::atomic<std::uintptr_t> return_address;  ///< address that its calls return to; 0: the site is dead
     std::atomic<void*> target;                   ///< jump target of the entry point: `real`, or a gate of the shim
     void* real;                                  ///< the provider's function, with the signature of `routine`
     const Function* function;                    ///< the function that the program called
-    const Function* routine;                     ///< `function`, or one that stands in because no library has it
+    const Function* routine;                     ///< `function`, or its stand-in if no library has `function`
     LoadedObject* provider;
     LoadedObject* caller;        ///< nullptr: code outside every object
     LoadedObject* on_behalf_of;  ///< if the shim is the caller: the library it called, which jumped on to `entry`
@@ -60,7 +60,7 @@ struct Site {
     EntryIndex entry;                        ///< the entry point that was called
     bool is_blas;                            ///< false: calls are left alone (no BLAS, or cuBLAS calling itself)
     bool ambiguous;                          ///< importers of the function bind to several libraries, see Binding
-    bool by_importers;                       ///< not imported by the caller: bound again when objects are added
+    bool by_importers;                       ///< caller imports no such function: bound again when objects are added
     std::atomic<bool> forwards_while_bound;  ///< calls are forwarded by a gate that only checks the binding
     bool was_rebound;                        ///< another site has replaced it: dead for good
     bool is_in_chain;                        ///< linked into its chain by `next`, see sites/known_sites.hpp
@@ -68,7 +68,7 @@ struct Site {
     CublasSite cublas;
     std::atomic<const SiteRules*> rules;      ///< rules that may match (site_rules.hpp); nullptr: not selected yet
     std::atomic<std::uintptr_t> called_from;  ///< `return_address`, also when the site is dead
-    Site* next;                               ///< in the list that known_sites.cpp searches
+    Site* next;                               ///< next site of the same chain, see sites/known_sites.hpp
 
     /// Returns the base name of the calling object's file; empty for code outside every object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }

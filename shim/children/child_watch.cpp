@@ -49,8 +49,8 @@ constinit std::atomic<bool> has_another_root{false};
 /// The environment variable with the process id of `fp32shim run`. The program has this id, or is its child.
 constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS";
 
-/// Checks that memory which the program passes to execve is mapped. If not, the kernel refuses the call, and the shim
-/// must not crash before. The kernel is asked once for each page.
+/// Checks that memory which the program passes to execve is mapped. The shim reads that memory before the kernel
+/// does, and must not crash where the kernel would return an error. Remembers the last page checked.
 class ProgramMemory {
   public:
     template <class Value>

@@ -33,8 +33,8 @@ class StartedProgram {
 };
 bool watches_children();
 
-/// Returns true if `fp32shim run` started this process, neither it nor a child has made the recording, and one can be
-/// written. The caller then makes one as the process ends, so that its loaded objects are known.
+/// Returns true if `fp32shim run` started this process, the recording of this process does not exist yet, and it can
+/// be written. The caller then makes it as the process ends, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
 /// Opens the folder of the file that notes unseen children, so that it stays accessible. To be called before the

@@ -131,7 +131,7 @@ constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
 constinit Next<int(int, int)> real_setns{"setns"};
 constinit Next<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
 
-/// Calls `start` to become the program at `path`. Notes that, if the shim will not see it. Returns only if it fails.
+/// Calls `start` to become the program at `path`; notes a program that the shim will not see. Returns on failure.
 template <class Start>
 int replace(const char* path, Words environment, Start start) {
     const StartedProgram program(path, environment);
@@ -145,9 +145,9 @@ bool tries_next_folder(int error) {
            error == ETIMEDOUT;
 }
 
-/// Notes and becomes the program that execvp would start, if the shim will not see it. Tries the files of that name
-/// in the folders of PATH in turn, as execvp does, since only the kernel can tell which one it accepts. Returns if
-/// the shim will see the program, or if none could be started; the caller then calls execvp itself.
+/// Becomes the program that execvp would start, and notes it, but only if the shim will not see it. Tries the files
+/// of the name in each folder of PATH, as execvp does, since only the kernel can tell which file it accepts. Returns
+/// if the shim will see the program, or if none could be started; the caller then calls execvp itself.
 [[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
     PathSearch search(file);
     while (const char* path = search.next()) {

@@ -63,12 +63,12 @@ enum DataType : std::int32_t {
     type_r_4f_e2m1 = 33,
 };
 
-/// Values of cublasOperation_t: the operand as it is, transposed or conjugated. The next enum: cublasSideMode_t.
+/// Values of cublasOperation_t, which transposes or conjugates an operand. Side has those of cublasSideMode_t.
 enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
 enum Side : std::int32_t { side_left = 0, side_right = 1 };
 
-/// Values of cublasLtMatmulDescAttributes_t; the next three enums have those of cublasLtMatrixLayoutAttribute_t,
-/// cublasLtMatmulPreferenceAttributes_t and cublasLtMatmulAlgoCapAttributes_t.
+/// Values of cublasLtMatmulDescAttributes_t. LayoutAttribute has those of cublasLtMatrixLayoutAttribute_t,
+/// PreferenceAttribute of cublasLtMatmulPreferenceAttributes_t, AlgoCapability of cublasLtMatmulAlgoCapAttributes_t.
 enum DescAttribute : std::int32_t { desc_compute_type = 0, desc_trans_a = 3, desc_trans_b = 4 };
 enum LayoutAttribute : std::int32_t {
     layout_type = 0,
@@ -104,7 +104,7 @@ enum ImplFlags : std::uint64_t {
     impl_input_32f = 0x08ULL << 16,
 };
 
-/// Values of the CUDA driver's CUdevice_attribute, by which it is asked for a GPU's compute capability.
+/// Values of CUdevice_attribute: the two parts of a GPU's compute capability that the shim asks the CUDA driver for.
 enum DeviceAttribute : std::int32_t { compute_capability_major = 75, compute_capability_minor = 76 };
 
 }  // namespace fp32shim::cublas

@@ -22,7 +22,7 @@ std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t ke
 const Plan& plan_of(std::uint64_t kept) { return interned_plan(kept >> number_shift & number_mask); }
 
 /// Runs and records a call by its site's cached plan, `kept`; `status` gets the library's answer. Returns false if
-/// the call must be planned and run anew: settings have changed, no row has such calls yet, or the library refused.
+/// the call must be planned and run anew: settings changed, the recording lacks a row, or the library refused.
 bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                   const Change& change, std::int32_t& status) {
     const ThreadContext* context = existing_thread_context();

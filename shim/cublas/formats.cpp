@@ -14,7 +14,7 @@ using policy::Floor;
 using policy::Precision;
 using policy::Reason;
 
-/// Returns true if the GPU has the format; else cuBLAS computes in FP32. An unknown GPU (0) is taken to have it.
+/// Returns true if the GPU can compute in the format, as an unknown GPU (0) is taken to; if not, cuBLAS uses FP32.
 bool has(Format format, std::int32_t compute_capability) {
     if (compute_capability == 0) return true;
     if (format == Format::bf16x9) return compute_capability == 100 || compute_capability == 103;
@@ -100,8 +100,8 @@ Format lowest_allowed(Floor floor, bool allow_bf16x9) {
     return lowest[static_cast<std::size_t>(floor)];
 }
 
-/// Returns the format that a decision wants; for `native` the program's (`asked`), raised if `floor` forbids it.
-/// `without_algorithm`: the format that the call permits with the default algorithm in place of its own.
+/// Returns the format that a decision wants. For `native` that is the program's, `asked`, or a higher one if `floor`
+/// forbids `asked`. `without_algorithm`: the format that the call allows with cuBLAS's default algorithm.
 Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
              const policy::Policy& policy) {
     switch (decision.precision) {

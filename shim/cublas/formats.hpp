@@ -15,7 +15,7 @@
 
 namespace fp32shim::cublas {
 
-/// The formats that operands may be rounded to, the lowest first, as in policy::Floor; fp32 keeps every bit.
+/// The formats that operands may be rounded to, from the lowest (fp16) to the highest (fp32, which keeps every bit).
 enum class Format : std::uint8_t { fp16, bf16, tf32, bf16x9, fp32 };
 
 policy::Applied applied_of(Format format);
@@ -44,8 +44,8 @@ bool has_known_mode(const Asked& asked);
 /// Returns true if the format depends on the handle's math mode, and not on the call's compute type alone.
 bool depends_on_mode(const Asked& asked);
 
-/// Returns the lowest format to which cuBLAS may round operands in the call as the program made it; where NVIDIA's
-/// documentation leaves that open, the lower of the possible formats. Precondition: is_known.
+/// Returns the lowest format to which cuBLAS may round operands in the call as the program made it. If NVIDIA's
+/// documentation leaves several formats open, takes the lowest of these. Precondition: is_known(asked).
 Format asked_format(const Asked& asked, const Environment& environment);
 
 /// A reason not to round operands to a lower format than the program asked for.

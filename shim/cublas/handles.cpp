@@ -28,8 +28,8 @@ HandleLock* allocate_lock() {
     return static_cast<HandleLock*>(page);
 }
 
-/// Returns the record of a handle, made on first use; the handle is then taken to be live. If two threads make it at
-/// once, both get the same.
+/// Returns the record of a handle. Makes the record on first use, and then takes the handle to be live. Two threads
+/// that make the record at the same time both get the same one.
 HandleRecord* find_or_make_record(Handle handle) {
     std::atomic<HandleRecord*>& bucket = handle_buckets[handle_bucket(handle)];
     HandleRecord* fresh = nullptr;

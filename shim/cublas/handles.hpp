@@ -25,8 +25,8 @@ class HandleLock {
     std::uint32_t depth_;
 };
 
-/// The record of a handle, complete before others can find it. Never freed: another handle that gets the address
-/// of a destroyed one takes its record over.
+/// The record of a handle, complete before other threads can find it. Never freed: a new handle at the address of a
+/// destroyed handle takes over the record of the destroyed one.
 struct HandleRecord {
     std::atomic<Handle> handle;
     std::atomic<bool> destroyed;
@@ -56,8 +56,8 @@ inline HandleRecord* record_of(Handle handle) {
     return record;
 }
 
-/// Returns the record of a live handle; nullptr for NULL or a destroyed one. A handle whose creation the shim did not
-/// see gets a record now, with the current device as its own. Thread-safe, lock-free.
+/// Returns the record of a live handle; nullptr for NULL or a destroyed handle. Makes a record for a handle whose
+/// creation the shim did not see, with the current device as the handle's. Thread-safe, lock-free.
 HandleRecord* find_handle(Handle handle);
 
 /// Returns the device of the context that was current when the handle was first seen. A handle can be made before
@@ -85,7 +85,7 @@ std::int32_t set_program_math_mode(HandleRecord& record, const Library& library,
 
 /// Makes a call under the math mode `choice` (bits 0 to 2) with the program's other mode bits, and then puts back the
 /// mode that was in force. Returns the call's status, or status_not_supported if the library refuses the mode.
-/// Precondition: the lock is held, and program_math_mode has returned `program_mode` since it was acquired.
+/// Precondition: the handle's lock is held, and program_math_mode() has returned `program_mode` under this lock.
 template <class Call>
 std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t program_mode,
                                   std::int32_t choice, const Call& call) {

@@ -23,7 +23,7 @@ struct DescSize {
 constexpr std::size_t max_desc_size = 512;
 using DescSizes = std::array<DescSize, 8>;
 
-/// The functions of a library that the shim calls; nullptr: the library lacks it. Never freed, like its LoadedObject.
+/// The functions that the shim calls in one library; nullptr: that library lacks the function. Never freed.
 struct Library {
     std::uint32_t loads = 0;  ///< LoadedObject::loads when the functions were looked up
 

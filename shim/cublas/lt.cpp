@@ -37,7 +37,7 @@ enum CheckArgument {
     check_result = 7,
 };
 
-/// The handle, descriptor and layouts of a product: the program's own, but for the descriptor if a copy was changed.
+/// The handle, descriptor and layouts of a product: the program's own, except for a descriptor that the shim copied.
 struct Parts {
     Handle handle;
     const void* desc;
@@ -231,7 +231,7 @@ std::uint64_t shape_of(const Library& library, const void* layout) {
 }
 
 /// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
-/// and needs no more workspace (in bytes) and alignment for it than the program gives.
+/// and this algorithm then needs no more workspace (in bytes) and no larger alignment than the program gives.
 bool fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
           std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
@@ -241,8 +241,8 @@ bool fits(const Library& library, const Parts& parts, const Algorithm64& algorit
            check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment;
 }
 
-/// Replaces the program's `algorithm`, unless it can stay, by one that runs the product with its changed descriptor
-/// and rounds to no lower format than `format`. Returns false if there is none. The library's answers are cached.
+/// Replaces the program's `algorithm`, unless it fits already, by one that runs the product with its changed
+/// descriptor and rounds to no lower format than `format`. Returns false if none fits. Caches the library's answers.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
                        const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
@@ -292,8 +292,8 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
     return format ? std::optional(applied_of(*format)) : std::nullopt;
 }
 
-/// Runs the product with this compute type in a copy of its descriptor. Replaces the program's algorithm if it cannot
-/// run that, or rounds to a lower format than `format`. Returns the library's status; nullopt, and the reason in
+/// Runs the product with this compute type in a copied descriptor. Replaces a program's algorithm that does not allow
+/// this compute type, or rounds lower than `format`. Returns the library's status; nullopt, and the reason in
 /// `obstacle`, if there is no algorithm or the library refuses. `tells_actual`: done.actual gets the format used.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
                                         std::int32_t compute_type, Format format, bool tells_actual, Done& done,
@@ -318,8 +318,8 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
-/// Runs a call as planned; if the change cannot be made, as the program made it, and corrects `done` accordingly.
-/// Returns the library's status. `logs`: the call is logged, so done.actual gets the algorithm's format.
+/// Runs a call as planned. If the planned change cannot be made, runs the call as the program made it, and corrects
+/// `done`. Returns the library's status. `logs`: the call is logged, so done.actual gets the algorithm's format.
 std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt, bool logs,
                  const Plan& plan, Done& done) {
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));

@@ -31,16 +31,16 @@ class Search {
     /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and the like).
     bool begins_from_an_algorithm() const;
 
-    /// Runs a search that begins from the algorithm in the array of results, with the compute type for which that one
-    /// was found: the program's own, or the shim's if it had changed that search. Returns the library's status.
+    /// Runs a search that begins from the algorithm in the array of results, with the compute type of the search that
+    /// found that algorithm: the program's own type, or the shim's replacement. Returns the library's status.
     std::int32_t from_algorithm(const void* desc, std::int32_t own_compute_type) const;
 
     /// Searches as the program asked, and remembers the results as found for this compute type.
     std::int32_t as_asked(const void* desc, std::int32_t compute_type) const;
 
-    /// Fills the array with results for the changed descriptor, as many as a search with the program's own would
-    /// give. If there are fewer, results for the program's own follow them. Returns false if there are none, or the
-    /// library refuses; the caller then has to fill the array by as_asked().
+    /// Fills the array with results for the changed descriptor, as many as a search with the program's own descriptor
+    /// would give; if there are fewer, results for the program's descriptor follow. Returns false if the changed one
+    /// has no results, or the library refuses; the caller then has to fill the array by as_asked().
     bool changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
                  std::int32_t compute_type) const;
 

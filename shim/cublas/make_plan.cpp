@@ -51,8 +51,8 @@ bool names(const std::vector<std::string>& globs, const Names& names_it) {
     return std::any_of(globs.begin(), globs.end(), names_it);
 }
 
-/// Returns the reason why this decision must not lower a call's precision; as_requested: it may. Solves and calls
-/// from protected libraries are lowered only by a rule that names them, not by one that happens to match.
+/// Returns the reason why this decision must not lower a call's precision; as_requested: it may. A rule lowers calls
+/// of a protected library only if its caller pattern names that library, and other solves only if it names trsm.
 Reason forbids_lowering(const Request& request, const policy::Decision& decision, const policy::Policy& policy) {
     const policy::Rule* rule = decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
     const ProtectedCaller* caller = protected_caller(request.caller);

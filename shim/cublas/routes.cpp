@@ -89,8 +89,8 @@ std::uint64_t key(const Frame& frame) {
     return call_key(static_cast<std::uint8_t>(dtype), compute_type, allows_fp16);
 }
 
-/// Returns true if some group of the batch has products, and none of its sizes is zero; or if arrays are missing,
-/// which the library will report.
+/// Returns true if some group of the batch has products, and none of that group's m, n and k is zero. Returns true
+/// for arguments that the library will report, too: missing arrays, a negative number of groups.
 bool any_group_multiplies(const Positions& positions, const Frame& frame, bool is_ilp64) {
     const auto array = [&](Role role) { return reinterpret_cast<const void*>(frame.word(positions.of(role))); };
     const auto is_zero = [&](Role role, std::int64_t group) {

@@ -12,8 +12,8 @@
 
 namespace fp32shim {
 
-/// The input of a decision, if the thread is in no scope. All other input is the same for all calls of the site,
-/// or changes with one of the last two members.
+/// The input of a decision, if the thread is in no scope. Other input is left out: it is the same for all calls of
+/// the site, or `generation` or `change_count` changes whenever it does.
 struct DecisionKey {
     std::uint64_t site;  ///< Site::number; 0: the entry is free
     std::int64_t m, n, k, batch;

@@ -33,7 +33,7 @@ struct CallTime {
 /// Returns the time in the unit of CallTime. Makes no system call.
 std::uint64_t time_now(const Settings& in_force);
 
-/// The key of the recording's row for calls that are counted without a decision from now on (blas/express.hpp).
+/// The key of the recording's row for later calls that are counted without another decision (blas/express.hpp).
 struct ExpressKey {
     std::uint64_t value = 0;         ///< 0: none; the key is then hashed from all that is recorded
     std::uint32_t change_count = 0;  ///< settings_change_count() for which the key is valid

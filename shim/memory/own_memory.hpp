@@ -5,8 +5,8 @@
 
 namespace fp32shim {
 
-/// Calls `function(argument)`. Returns true if it came to its end; false if memory ran out. The function was then
-/// left in the middle, and what it had allocated is never freed. To be called by one thread at a time.
+/// Calls `function(argument)`. Returns true if the function returned; false if memory ran out during the call. The
+/// function was then left in the middle, and what it had allocated is never freed. One thread at a time may call.
 bool run_while_memory_lasts(void (*function)(void*), void* argument);
 
 }  // namespace fp32shim

@@ -151,8 +151,8 @@ __attribute__((constructor)) void keep_start_variables() {
     start_is_kept.store(true, std::memory_order_release);
 }
 
-/// Returns the environment as it was when this was first called; reloads of the settings read it too. If it had none
-/// of the shim's variables by then, those that the process was started with are added.
+/// Returns the environment as it was at the first call of this function; reloads of the settings get the same copy.
+/// If none of the shim's variables were in it, those that the process was started with are added.
 const policy::Environment& first_environment() {
     static constinit std::atomic<policy::Environment*> copy{nullptr};
     policy::Environment* known = copy.load(std::memory_order_acquire);

@@ -55,8 +55,8 @@ auto without_cancellation(Function function) {
     return result;
 }
 
-/// Returns settings that forward every call unchanged: for a failed reading, and for a signal handler that multiplies
-/// while its own thread reads the settings.
+/// Returns settings that forward every call unchanged. They are used if the settings could not be read, and by a
+/// signal handler that multiplies while its own thread reads the settings.
 const Settings* untouched_settings() {
     static constinit std::atomic<const Settings*> untouched{nullptr};
     const Settings* known = untouched.load(std::memory_order_acquire);
@@ -71,7 +71,7 @@ const Settings* untouched_settings() {
 std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32_t>(reading >> 32); }
 
 /// Waits until another thread has read the settings, and returns true. Returns false if no thread of this process is
-/// reading them, as in a child that was forked while its parent did.
+/// reading them, as in a child that was forked while a thread of its parent was reading.
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::uint64_t waited_for = reader.load(std::memory_order_acquire);

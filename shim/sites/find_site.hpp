@@ -5,8 +5,8 @@
 
 namespace fp32shim {
 
-/// Returns the site of a call that entered at `entry` and returns to `return_address`. Makes it on first use, which
-/// ends the process if no library provides the function. Called by entry points whose table lacks the site.
+/// Returns the site of a call that entered at `entry` and returns to `return_address`. Makes a site on first use, or
+/// ends the process if no library has the function. Called by entry points whose table lacks the site.
 Site* find_site(EntryIndex entry, std::uintptr_t return_address);
 
 /// Returns the site itself, or, if objects were added that bind it to another function, the site that replaces it.

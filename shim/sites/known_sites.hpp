@@ -8,8 +8,8 @@ namespace fp32shim {
 /// Returns the live site of this entry point and return address, or nullptr. `on_behalf_of`: see Site.
 Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of);
 
-/// Returns memory for a site: that of a dead site in the same hash bucket which no running code can reach, else fresh
-/// memory. So a program that loads and unloads a plugin again and again does not grow.
+/// Returns memory for a site: that of a dead site in the same hash bucket, if no running code can reach that site,
+/// else fresh memory. So a program that loads and unloads a plugin again and again does not grow.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller);
 
 /// Gives a complete site its return address, which makes it alive, and links it into the chain of its bucket.

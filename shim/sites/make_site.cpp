@@ -73,8 +73,8 @@ bool is_blas(const Site& site) {
     return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
-/// Finds the function that the site's calls run; ends the process if there is none. `dlsym_address`: that function,
-/// if dlsym handed out the entry point. `on_behalf_of`: see Site. Precondition: an elf::Reading is held.
+/// Finds the function that the site's calls run; ends the process if there is none. `dlsym_address`: what dlsym
+/// found, if it handed out the entry point. `on_behalf_of`: see Site. Precondition: an elf::Reading is held.
 Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* on_behalf_of) {
     if (site.entry >= function_count)
         return {{object_containing(reinterpret_cast<std::uintptr_t>(dlsym_address)), dlsym_address}, site.function};

@@ -36,7 +36,7 @@ enum class Role : std::uint8_t {
     stride_c,
     batch_count,  ///< number of products in a strided batch
     group_count,
-    group_size,  ///< array: the number of products in each group; sizes and options are arrays, too
+    group_size,  ///< array of the number of products in each group; such calls pass sizes and options as arrays
     a_type,      ///< cudaDataType of an operand
     b_type,
     c_type,
@@ -49,8 +49,8 @@ enum class Role : std::uint8_t {
 /// Treatment of a function's calls by the shim: it decides their precision, or only forwards them.
 enum class Treatment : std::uint8_t {
     governed,    ///< the precision of each call is decided
-    recognised,  ///< logged and forwarded: solves, or has no reduced-precision path
-    opaque,      ///< logged and forwarded; its products run later and unseen: hands out kernels, packs operands
+    recognised,  ///< logged and forwarded: a solve, or a product that has no reduced-precision path
+    opaque,      ///< logged and forwarded: hands out kernels or packs operands, for products that run unseen later
     observed,    ///< logged and forwarded: operands narrower than float32
     state,       ///< multiplies nothing: see StateFamily
 };
@@ -93,8 +93,8 @@ enum class Effect : std::uint8_t {
 
 constexpr int max_words = 24;  ///< most integer-class arguments that `call_words` can pass
 
-/// The index of each role among the integer-class arguments (pointers, integers, enums), or -1. Floating-point
-/// arguments travel in their own registers, in order, and are not counted.
+/// The index of each role among the integer-class arguments (pointers, integers, enums); -1: the function has no such
+/// argument. Floating-point arguments are not counted: they travel in registers of their own, in order.
 struct Positions {
     std::array<std::int8_t, static_cast<int>(Role::count)> word{};
     std::int8_t alpha_float = -1;  ///< index among the floating-point arguments
@@ -104,7 +104,7 @@ struct Positions {
     constexpr int of(Role role) const { return word[static_cast<std::size_t>(role)]; }
 };
 
-/// A group of functions with one argument list: what ProductFamily and StateFamily have in common.
+/// A group of functions with one list of arguments for each name form. Base of ProductFamily and StateFamily.
 struct Family {
     Treatment treatment;
     Positions fortran;  ///< equal to `cblas` for functions of cuBLAS
@@ -253,7 +253,7 @@ struct StandIn {
     const ProductFamily* stand_in;
 };
 
-/// All stand-ins, in order of preference.
+/// All stand-ins. If several are listed for one missing family, the first that a library provides is taken.
 inline constexpr StandIn stand_ins[] = {
     {&families::sgemmt, &families::sgemmtr},
     {&families::sgemmtr, &families::sgemmt},

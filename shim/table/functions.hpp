@@ -45,7 +45,7 @@ struct Function {
     const StateFamily& state() const { return static_cast<const StateFamily&>(*family); }
 };
 
-/// An index into the table of intercepted functions; also the index of the function's entry point.
+/// An index into `functions`, the table of intercepted functions. The function's entry point has the same index.
 using FunctionIndex = std::int32_t;
 
 enum : FunctionIndex {

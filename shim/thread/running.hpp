@@ -10,8 +10,8 @@ namespace fp32shim {
 /// The outermost product that this thread is computing. A library that multiplies by calling itself (reference CBLAS
 /// calls `sgemm_`) comes back through the shim's entry points.
 ///
-/// Kept by value and without destructor, since xerbla_ may throw or longjmp past the shim. A stale value is known
-/// by its frame: a running product has its frame above that of any call it makes.
+/// Kept by value and without destructor, since xerbla_ may throw or longjmp past the shim. A value left behind by
+/// such a jump is known by its frame: a call within a running product has a lower frame address than the product.
 struct Running {
     LoadedObject* provider;
     LoadedObject* delegate;  ///< the library that the provider has passed its work on to, by an inner call

@@ -30,7 +30,7 @@ struct ThreadContext {
     record::ThreadWriter* writer = nullptr;
     std::uint32_t writer_change_count = 0;  ///< settings_change_count() for which `recording` is in force
     bool writes_every_call = false;         ///< `recording` wants an event of every call
-    KeptDecisions* decisions = nullptr;     ///< made once a rule depends on sizes; see kept_decisions()
+    KeptDecisions* decisions = nullptr;     ///< cached decisions, once a rule depends on sizes; see kept_decisions()
     std::array<char, scope_label_limit> labels{};
     std::array<char, record::log_buffer_size> log_buffer{};
 
