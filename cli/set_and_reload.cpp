@@ -92,7 +92,7 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
     return recordings;
 }
 
-/// Sends a command to all named processes, and prints each answer; for several, also the number that carried it out.
+/// Sends a command to all named processes, and prints each answer; for several, also `done by 2 of 3 processes`.
 /// `send` returns the answers, `done_by` describes a process's change. Returns the worst exit code.
 template <class Send, class DoneBy>
 int command_all(std::string_view command, const LiveOptions& options, const Send& send, const DoneBy& done_by) {
@@ -124,7 +124,7 @@ std::chrono::milliseconds timeout_of(const LiveOptions& options) {
 }
 
 /// Returns the reason why the process's other settings leave `precision` without effect: `; the floor fp32 holds`.
-/// Empty if they do not.
+/// Empty if no such reason is found.
 std::string why_without_effect(const record::LiveRecording& live, policy::Precision precision) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return {};

@@ -39,8 +39,8 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
 }
 
 /// Returns a remark on the functions of a statically linked BLAS, empty if `names` is empty: ` (12 of its functions
-/// are defined and not exported: sgemm_, …)`. `are_exported`: the program exports them, so the loader finds them
-/// before those of any preload; the remark says this instead of `not exported`.
+/// are defined and not exported: sgemm_, …)`. `are_exported`: a program exports the functions. The loader finds them
+/// before those of a preload, and the remark says `come before every preload` instead of `not exported`.
 std::string describe(const std::vector<std::string>& names, bool are_exported) {
     if (names.empty()) return {};
     return fmt::format(" ({} of its functions are defined and {}: {}{})", names.size(),
@@ -48,8 +48,8 @@ std::string describe(const std::vector<std::string>& names, bool are_exported) {
                        names.size() > 1 ? ", …" : "");
 }
 
-/// Adds a bypass if a BLAS is linked into the file statically. Signs of it are BLAS functions that a program exports
-/// or that any file defines and does not export, and, in stripped files, the texts in `markers`.
+/// Adds a bypass if a BLAS is linked into the file statically. Signs of such a BLAS: BLAS functions that a program
+/// exports; BLAS functions that any file defines without exporting them; in stripped files, the texts in `markers`.
 void add_static_blas(const std::string& path, const ElfFile& elf, const Markers& markers,
                      std::vector<Bypass>& bypasses) {
     std::vector<std::string> hidden;

@@ -18,7 +18,7 @@ struct KnownBypass {
     std::vector<std::string_view> markers{};  ///< texts inside files; each implies this bypass
     std::vector<std::string_view> files{};    ///< beginnings of file names; each implies this bypass
     std::vector<std::string_view> except{};   ///< beginnings of file names; each excludes this bypass
-    std::string_view message;                 ///< words after the title in messages: how it multiplies
+    std::string_view message;                 ///< words after the title in messages: how the bypass multiplies
     std::string_view remedy{};                ///< advice on how to govern the bypass; empty: none
     std::uint16_t pins = 0;  ///< environment variables (pin_…) that jointly keep products at float32
 };

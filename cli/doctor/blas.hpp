@@ -16,7 +16,7 @@ struct BlasLibrary {
     std::string soname;  ///< name by which programs ask the loader for it
     std::string path;    ///< path at which the loader finds it
     std::string file;    ///< the path with all symbolic links resolved
-    /// `OpenBLAS`, `BLIS`, `MKL`, `FlexiBLAS`, `NVBLAS`, `other`; `over libopenblas.so.0`: only forwards calls to it.
+    /// `OpenBLAS`, `BLIS`, `MKL`, `FlexiBLAS`, `NVBLAS`, `other`; `over libfoo.so`: only forwards calls to libfoo.so.
     std::string implementation;
     std::string version;  ///< version that the library itself reports; empty: unknown
     std::string kernels;  ///< processor type of the kernels in use, `Haswell`; empty: unknown

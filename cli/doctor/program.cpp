@@ -127,7 +127,7 @@ class Objects {
 
 /// Judgement about a call: the shim sees it, or the reason why not.
 struct Sight {
-    std::string why;  ///< reason why the shim does not see the call; empty: it sees it
+    std::string why;  ///< reason why the shim does not see the call; empty: the shim sees the call
     std::string remedy;
 };
 
@@ -205,7 +205,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
     }
 }
 
-/// Returns true for OpenBLAS, and for a LAPACK that is built on its inner functions, like Debian's liblapack.so.3.
+/// Returns true for OpenBLAS, and for a LAPACK built on inner functions of OpenBLAS, like Debian's liblapack.so.3.
 bool is_openblas(const Object& library) {
     const auto exports = [&](auto&& matches) {
         return std::ranges::any_of(library.elf.exports, matches, &ElfSymbol::name);
@@ -215,8 +215,8 @@ bool is_openblas(const Object& library) {
            (exports(is_lapack_of_openblas) && std::ranges::any_of(library.elf.needed, is_from_openblas));
 }
 
-/// Returns those LAPACK `routines` that multiply inside `library`, unseen by the shim: all if it exports BLAS
-/// functions, and imports none or contains MKL; otherwise, for OpenBLAS, those on its own kernels; else none.
+/// Returns the LAPACK `routines` that multiply unseen inside `library`: all if it exports BLAS functions and either
+/// imports none or contains MKL. Otherwise, in OpenBLAS, those on its own kernels; in any other library, none.
 std::vector<std::string> inner_routines(const Object& library, const std::vector<std::string>& routines) {
     const bool has_own = has_kind(library.elf.exports, FunctionKind::blas);
     const bool could_be_caught = has_kind(library.elf.imports, FunctionKind::blas);

@@ -17,7 +17,7 @@ struct Calls {
     std::string provider;  ///< path of the object that is called; may be the caller
     std::string family;    ///< `blas`, `cublas`, `lapack`
     std::vector<std::string> functions;
-    std::string why;  ///< reason why the shim does not see the calls; empty: it sees them
+    std::string why;  ///< reason why the shim does not see the calls; empty: the shim sees the calls
     std::string remedy;
     std::string package;  ///< Python package of the provider, `nvidia_cublas 13.4.1.3`; empty: unknown
     BlasLibrary library;  ///< facts about the provider, if it is a BLAS of the CPU

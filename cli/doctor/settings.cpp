@@ -106,7 +106,7 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
     }
 }
 
-/// Reports variables of Triton, CuPy, JAX and MLX that let products past the shim run below float32.
+/// Reports variables by which Triton, CuPy, JAX or MLX may run products below float32, unseen by the shim.
 void judge_kernel_variables(std::vector<Finding>& findings) {
     constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
     for (const record::Pin& pin : record::all_pins) {

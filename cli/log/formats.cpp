@@ -213,7 +213,7 @@ class JsonWriter : public LogWriter {
     bool has_entries_ = false;
 };
 
-/// Writes the events of docs/log-format.md except `start` as CSV. Columns: the keys of `row`; calls leave some empty.
+/// Writes events of docs/log-format.md, but not `start`, as CSV. Columns: keys of `row`; for a call, some are empty.
 class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const>) override {

@@ -22,8 +22,8 @@ class LogWriter {
     /// Writes a distinct decision with its counts. Returns false once stdout cannot be written.
     virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
                      const record::RecordedCounters& counters) = 0;
-    /// Returns true if row() may be called again for a decision that has got more calls. People read the last counts,
-    /// but programs would add all of them up.
+    /// Returns true if row() may be called again for a decision that has got more calls since it was written. People
+    /// read the last counts of a decision, but programs would add up all its counts.
     virtual bool takes_decisions_again() const { return false; }
     /// Ends the output, after the last entry.
     virtual void end() {}

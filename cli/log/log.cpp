@@ -32,7 +32,7 @@ struct LogOptions {
     Filter filter;
 };
 
-/// Pauses of `log --follow` between two readings of a recording: one with single calls, and one with counts only.
+/// Pauses of `log --follow` between two readings of a recording: the first to show calls, the second decisions.
 constexpr auto calls_again_after = std::chrono::milliseconds(200);
 constexpr auto counts_again_after = std::chrono::milliseconds(1000);
 

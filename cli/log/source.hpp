@@ -36,8 +36,8 @@ class LogSource {
     bool write_next(LogWriter& writer);
 
     /// Reads the file of a running process again. next_time() then goes through what is new: later calls, or
-    /// decisions that have got more calls since it last went through them. Returns false if the file cannot be read
-    /// any more; what was read before stays.
+    /// decisions that have got more calls since next_time() last went through them. Returns false if the file cannot
+    /// be read any more; what was read before stays.
     bool refresh();
 
     /// Counts the calls that pass the filter and have sizes that are rounded up.

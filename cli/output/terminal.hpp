@@ -57,9 +57,9 @@ class Table {
     bool empty() const { return row_count_ == 0; }
 
     /// Returns the title line, in bold if `stream` takes colours, then the rows; each ends in a line feed. On a
-    /// terminal the table fits into its width: long names lose their middles, then a row goes on in a second line.
-    /// Columns that would need a third line are left out by rank, as are columns of `one_line_rank` that would need a
-    /// second; a last line names them. Other streams get each row in one line.
+    /// terminal, long names lose their middles; if the table is still too wide, each row goes on in a second line.
+    /// Columns that would need a third line are left out by rank. From `one_line_rank` on, so are columns that would
+    /// need a second line. A last line names the columns left out. Other streams get each row in one line.
     std::string text(int stream = 1) const;
     /// Writes text() line by line.
     void write(const TextSink& put, int stream) const;

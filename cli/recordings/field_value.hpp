@@ -40,9 +40,9 @@ class FieldValue {
         return time_ns == 0 ? FieldValue() : FieldValue(Time{time_ns});
     }
 
-    /// Appends the value like json_text().
+    /// Appends the value as JSON; a text as append_json_text() writes it.
     void append_json(std::string& out) const;
-    /// Appends nothing for null, and a text like csv_text(). Numbers stay numbers, even negative ones.
+    /// Appends nothing for null, and a text as csv_text() writes it. Numbers stay numbers, even negative ones.
     void append_csv(std::string& out) const;
     Json json() const;
 

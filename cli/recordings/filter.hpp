@@ -30,7 +30,7 @@ class Filter {
   private:
     std::map<std::string, std::vector<std::string>> values_;  ///< values that were given for each key
     policy::Rule rule_;
-    policy::Rule folded_rule_;  ///< the rule, widened for rows with sizes that are rounded up
+    policy::Rule folded_rule_;  ///< `rule_`, widened for rows with sizes that are rounded up
 };
 
 /// Warns in one line that `calls` calls passed a filter by size although their sizes are rounded up.

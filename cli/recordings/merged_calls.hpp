@@ -40,8 +40,8 @@ struct MergedDecision {
     bool operator==(const MergedDecision&) const = default;
 };
 
-/// Calls of one distinct decision in all recordings, in some 200 bytes: there may be a million. docs/log-format.md
-/// describes the fields; an empty text is null there.
+/// Calls of one distinct decision in all recordings. Takes some 200 bytes, since there may be a million rows.
+/// docs/log-format.md describes the fields; an empty text in a row is null in the log.
 struct MergedRow : MergedDecision {
     double flops = -1;  ///< operations of one call; -1: unknown
     record::RecordedCounters counters;
@@ -49,7 +49,7 @@ struct MergedRow : MergedDecision {
     std::optional<std::uint64_t> median_ns;
     std::uint32_t processes = 0;  ///< number of recordings with calls of this decision
 
-    /// Returns the format that the library says it used, else the lowest that the call permits.
+    /// Returns the format that the library says it used; if it does not say, the least precise that the call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.

@@ -60,8 +60,8 @@ std::vector<std::string> matches_of(const std::string& pattern) {
     return found;
 }
 
-/// Returns the begin of a file's header, which copies of one recording share. Any other recording differs in it, also
-/// the next one of a process, after a reload, an exec or a fork. Empty if the file is no recording.
+/// Returns the begin of a file's header; empty if the file is no recording. Copies of a recording share it.
+/// Different recordings differ in it, even two of one process, before and after a reload, an exec or a fork.
 std::string identity_in(const std::string& path) {
     std::string begin(offsetof(record::format::Header, texts), '\0');
     // O_NONBLOCK, so that opening a pipe without a writer does not wait.

@@ -11,8 +11,8 @@ namespace fp32shim::cli {
 /// if it can, as for an empty path.
 std::string output_problem(const std::string& path, const std::vector<std::string>& recordings);
 
-/// Takes a report piece by piece. It goes to stdout; directly to a terminal, pipe or device; or into a new file that
-/// finally replaces the named one. A symbolic link stays, and its target is replaced.
+/// Writes a report, taken piece by piece, to stdout, a terminal, a pipe, a device or a file. For a file, it writes a
+/// new one, which finish() puts in the place of the old. A symbolic link stays, and its target is replaced.
 class ReportOutput {
   public:
     /// Opens `path`; an empty one is stdout.

@@ -82,9 +82,9 @@ struct Target {
     std::size_t format = 0;          ///< index in Timeline::formats()
 };
 
-/// Adds the calls of `recording` that pass the filter to `timeline`, unless it is null, and the timed ones to
-/// `durations`, by index in `calls.rows()`. Precondition: `calls` includes the recording. Reads ten million calls in
-/// a third of a second, with a timeline in half a second.
+/// Adds those calls of `recording` that pass the filter to `timeline`, unless `timeline` is null. Adds the timed ones
+/// of these calls to `durations`, by index in `calls.rows()`. Precondition: `calls` includes the recording. Reads ten
+/// million calls in a third of a second, with a timeline in half a second.
 void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                 CallDurations& durations, Timeline* timeline) {
     std::vector<Target> targets;  // by row id, which has at most 20 bits

@@ -109,7 +109,7 @@ std::string missing_text(const MergedCalls& calls) {
     return text;
 }
 
-/// Condition under which a table has a column: always, if any row has a text in it, or if the rows' texts differ.
+/// Condition for a column in a table: none; some row has a text in the column; the rows' texts in the column differ.
 enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
 
 /// A column: its title, and the function that returns the text of a row, or of a group of rows.

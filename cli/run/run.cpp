@@ -115,7 +115,7 @@ std::string log_path_here(const RunOptions& options, const policy::Policy& polic
 }
 
 /// Returns an error for --pin if the recording's name is taken: `verify` would read the earlier run's recording.
-/// Without --pin the program starts with a note, since a restarted service must not stay down because of it.
+/// Without --pin the program starts, with a note, since a taken name must not keep a service from restarting.
 std::string problem_of_taken_log(const RunOptions& options, const record::ProcessFacts& facts) {
     const std::string taken = taken_by(options.log, facts);
     if (taken.empty()) return {};
@@ -132,8 +132,8 @@ std::string problem_of_taken_log(const RunOptions& options, const record::Proces
 }
 
 /// Returns an error that keeps the program from starting, or an empty text. A log that cannot be written is an error
-/// if --log names it, or if the environment does and --pin is given; without --pin it gets a warning. A log that a
-/// policy names, perhaps for a whole fleet, is left to the shim's own warning.
+/// if --log names it. If FP32_MATMUL_LOG names it, --pin makes this an error; without --pin, there is a warning. A
+/// log that a policy names, perhaps for a whole fleet, is left to the shim's own warning.
 std::string problem_of_log(const RunOptions& options, const policy::Policy& policy,
                            const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
@@ -230,7 +230,7 @@ struct Launch {
     const Unseen& unseen;
     ProcessEnvironment& environment;
 
-    /// Calls RunChildren's constructor, and notes the program in its file if the shim does not cover the program.
+    /// Makes the RunChildren. A program that the shim does not cover is noted in the file for uncovered children.
     RunChildren children(const std::string& log_path, bool is_own_log) const {
         RunChildren children(log_path, is_own_log, environment, facts);
         if (!unseen.text.empty()) children.note(program.path, unseen.why);

@@ -13,8 +13,8 @@ namespace fp32shim::cli {
 class RunSummary {
   public:
     /// `log_path`: the log's name in the settings; may have placeholders, or be relative to this process's folder. If
-    /// it is empty, changes `environment` so that the program records into a temporary folder in $TMPDIR. If it names
-    /// another kind of log than a recording, there is no summary, since a process has only one log.
+    /// the name is empty, changes `environment` so that the program records into a temporary folder in $TMPDIR. For a
+    /// log of another kind than a recording, there is no summary, since a process has only one log.
     RunSummary(const std::string& log_path, ProcessEnvironment& environment);
     ~RunSummary();
     RunSummary(const RunSummary&) = delete;

@@ -24,8 +24,8 @@ struct PossibleBypass {
 /// what was loaded later.
 bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes);
 
-/// Returns each possible bypass once. Judges loaded files by their contents if they are unchanged since, otherwise by
-/// their names, and then reports the bypass `unread` too.
+/// Returns each possible bypass once. Judges a loaded file by its contents. A file that cannot be read, or that was
+/// changed after it was loaded, is judged by its name; the result then has a further entry, `unread`, about the file.
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes);
 
 /// Returns true for `child:NAME`.

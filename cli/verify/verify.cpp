@@ -224,7 +224,7 @@ std::string place_text(const std::vector<std::string>& recordings, const MergedC
     return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
 }
 
-/// Returns the verdict as a sentence, and a table of the violations. `at_least`: the lowest format allowed.
+/// Returns the verdict as a sentence, and a table of the violations. `at_least`: the least precise format allowed.
 std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::string& at_least) {
     const std::uint64_t total = calls.total().calls;
     const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
