@@ -59,7 +59,7 @@ std::string joined(const std::vector<std::string_view>& names);
 /// case; nullopt if none is similar enough.
 std::optional<std::string_view> nearest(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// Returns `; did you mean "high"?` for a candidate of the same precision as `name`, or a similar name; empty: none.
+/// Returns `; did you mean "high"?` for the candidate that `name` (tf32) stands for or is similar to; else "".
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
 /// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.

@@ -34,8 +34,8 @@ class KnownKeys {
     void add(std::uint64_t key, CountersNumber counters);
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask() + 1; }
 
-    /// Returns the index at which a key's search begins in a table of `1 << bits` entries. Keys may be sums of
-    /// multiples of sizes, which programs step through: neither their bits nor those of a multiple spread well.
+    /// Returns the index at which a key's search begins in a table of `1 << bits` entries. Mixes all
+    /// bits: keys are sums of multiples of sizes, and evenly spaced sizes would make them fall on few places.
     [[gnu::always_inline]] static std::uint64_t first_place(std::uint64_t key, std::uint32_t bits) {
         return (key ^ key >> 32) * 0x9e3779b97f4a7c15U >> (64 - bits);
     }

@@ -22,7 +22,7 @@ struct Product {
     float beta_value = 0;
 
     bool readable = false;         ///< false: null pointers, or unknown integer width
-    std::int64_t group_count = 1;  ///< number of groups of pointer arrays; 1 for other calls
+    std::int64_t group_count = 1;  ///< groups in one call of a `_batch` function, each with its own sizes; else 1
     std::int64_t stride_a = 0;     ///< in elements, for strided batches
     std::int64_t stride_b = 0;
     std::int64_t stride_c = 0;

@@ -33,8 +33,8 @@ using record::WhyUnseen;
 constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = "LD_PRELOAD",
                            disable_variable = "FP32_MATMUL_DISABLE";
 
-/// The settings that the environment held when the process started: the log file (FP32_MATMUL_LOG), and the run of
-/// `fp32shim run`. Each text is followed by a NUL and never freed.
+/// Two variables as they were when the process started: the log file (FP32_MATMUL_LOG), and the number and file of
+/// the `fp32shim run` that it belongs to (record::run_variable). A NUL follows each text, and none is freed.
 struct Start {
     std::string_view log;
     record::RunNote run;
