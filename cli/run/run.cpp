@@ -23,6 +23,7 @@
 #include "cli/run/compilation_cache.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/run/python_start_up.hpp"
 #include "cli/run/summary.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
@@ -326,6 +327,7 @@ int run(const RunOptions& options) {
         say_run(unseen_program(program, unseen));
     }
     if (!ends_under_preload(unseen)) preload(environment, library.path);
+    if (const std::string lack = add_python_start_up(environment); !lack.empty()) say_run(lack);
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
 
