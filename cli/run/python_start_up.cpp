@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
-#include <vector>
 
 #include "policy/messages.hpp"
 
@@ -31,11 +30,11 @@ std::string add_python_start_up(ProcessEnvironment& environment) {
         const std::string first = folder.string();
         if (first.find(':') != std::string::npos)
             return "where: torch: PYTHONPATH cannot hold a path with a colon: " + policy::quoted_path(first);
-        std::vector<std::string> entries = list_entries(environment.get("PYTHONPATH"), ":");
-        std::erase(entries, first);
-        std::string list = first;
-        for (const std::string& entry : entries) list += ':' + entry;
-        environment.set("PYTHONPATH", list);
+        // The rest stays as it is: an empty entry means the program's own folder.
+        const std::string others = environment.get("PYTHONPATH");
+        const std::string list = first + ':' + others;
+        if (others != first && !others.starts_with(first + ':'))
+            environment.set("PYTHONPATH", others.empty() ? first : list);
         return {};
     }
     return "where: torch: the start-up file of Python programs is not in " +
