@@ -218,8 +218,7 @@ def scenario_names():
     model(torch.ones(5, 8))
     model.deep.up = nn.Linear(8, 164)  # another module of the same name, and one more name
     model.deep.late = nn.Linear(8, 165)
-    model.deep.register_forward_hook(lambda module, inputs, output: module.late(inputs[0]) and None
-                                     if False else (module.late(inputs[0]), None)[1])
+    model.deep.register_forward_hook(lambda module, inputs, output: (module.late(inputs[0]), None)[1])
     model(torch.ones(5, 8))
     odd = type("Größe/1", (nn.Linear,), {})
     odd(8, 166)(torch.ones(5, 8))
@@ -432,6 +431,31 @@ def scenario_generators():
     outputs = list(Steps()(torch.ones(5, 8)))
     sum(output.sum() for output in outputs).backward()
     outside(262)
+
+
+def work(way):
+    """What a worker process prints: the scope of its product, as the shim itself says in the log, is the test's."""
+    nn.Linear(8, 271)(torch.ones(5, 8))
+    print("worker", way, flush=True)
+
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, number):
+        return torch.full((8,), float(number))
+
+
+def scenario_processes():
+    import multiprocessing
+    for way in ("fork", "spawn"):
+        process = multiprocessing.get_context(way).Process(target=work, args=(way,))
+        process.start()
+        process.join()
+        print(way, process.exitcode)
+    batches = [batch.sum().item() for batch in torch.utils.data.DataLoader(Rows(), batch_size=2, num_workers=2)]
+    print("worker loader" if batches == [8.0, 40.0] else batches)
 
 
 if __name__ == "__main__":
