@@ -433,8 +433,17 @@ def scenario_generators():
     outside(262)
 
 
+def scenario_deep():
+    model = nn.Linear(8, 281)
+    for _ in range(80):
+        model = nn.Sequential(model)
+    model(torch.ones(5, 8)).sum().backward()
+    print(gradients(model))
+    outside(282)
+
+
 def work(way):
-    """What a worker process prints: the scope of its product, as the shim itself says in the log, is the test's."""
+    """The program of a worker process."""
     nn.Linear(8, 271)(torch.ones(5, 8))
     print("worker", way, flush=True)
 

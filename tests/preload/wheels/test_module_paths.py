@@ -18,7 +18,7 @@ WHERE = {"FP32_MATMUL_WHERE": "torch", "PYTHONPATH": str(shim.ROOT / "python/sit
 
 # Together in one process; those that need a process of their own follow.
 TOGETHER = ("graph", "raising", "raising_in_backward", "twice", "checkpoint", "hooks", "names", "threads", "modes",
-            "models_as_before", "outputs", "scripts", "in_place", "generators")
+            "models_as_before", "outputs", "scripts", "in_place", "generators", "deep")
 ALONE = ("nothing_is_kept", "compile", "compiled_autograd", "processes")
 
 
@@ -102,6 +102,13 @@ def test_threads_have_scopes_of_their_own():
 def test_nodes_are_found_in_dicts_dataclasses_and_changed_views():
     assert scopes("outputs", 211) == ["Own", "backward/Own"]
     assert scopes("in_place", 251) == ["Twice.up", "backward/Twice.up"]
+
+
+def test_modules_that_are_nested_too_deep_have_the_scope_of_the_nearest_outer_one():
+    forward, *backward = scopes("deep", 281)
+    assert forward == "Sequential" + 63 * ".0"  # FP32SHIM_MAX_SCOPES
+    assert backward == ["backward/Sequential" + 80 * ".0"]
+    assert scopes("deep", 282) == [None]
 
 
 def test_compiled_modules_carry_the_name_of_the_module_that_was_called():
