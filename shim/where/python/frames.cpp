@@ -1,0 +1,152 @@
+#include "shim/where/python/frames.hpp"
+
+#include <cstring>
+
+#include "shim/where/python/line_table.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+constexpr int unit_size = 2;  ///< bytes of a bytecode unit
+
+/// Reads a field of an object of the interpreter's.
+template <class Value>
+Value field(const char* object, std::int16_t offset) {
+    Value value;
+    std::memcpy(&value, object + offset, sizeof value);
+    return value;
+}
+
+const char* pointer(const char* object, std::int16_t offset) { return field<const char*>(object, offset); }
+
+/// Appends a character as UTF-8. Returns false if there is no room for it.
+bool append(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
+    const std::size_t length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    if (size + length > buffer.size()) return false;
+    if (length == 1) {
+        buffer[size++] = static_cast<char>(character);
+        return true;
+    }
+    constexpr unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (std::size_t i = 0; i < length; ++i) {
+        const std::uint32_t bits = character >> 6 * (length - 1 - i);
+        buffer[size++] = static_cast<char>(i == 0 ? lead[length] | bits : 0x80 | (bits & 0x3f));
+    }
+    return true;
+}
+
+/// Returns the version that a text such as "3.11.2 (main, …)" begins with, as PY_VERSION_HEX has it without its last
+/// byte; 0: none.
+std::uint32_t version_in(const char* text) {
+    std::uint32_t parts[3] = {};
+    for (std::uint32_t& part : parts) {
+        if (*text < '0' || *text > '9') return 0;
+        while (*text >= '0' && *text <= '9' && part < 256) part = part * 10 + static_cast<std::uint32_t>(*text++ - '0');
+        if (*text == '.') ++text;
+    }
+    return parts[0] << 24 | parts[1] << 16 | parts[2] << 8;
+}
+
+}  // namespace
+
+std::optional<Python> Python::find(FindSymbol find_symbol) {
+    Python python;
+    const auto get_version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
+    python.this_thread_ = reinterpret_cast<void* (*)()>(find_symbol("PyGILState_GetThisThreadState"));
+    python.code_type_ = find_symbol("PyCode_Type");
+    python.text_type_ = find_symbol("PyUnicode_Type");
+    python.bytes_type_ = find_symbol("PyBytes_Type");
+    if (get_version == nullptr || python.this_thread_ == nullptr || python.code_type_ == nullptr ||
+        python.text_type_ == nullptr || python.bytes_type_ == nullptr)
+        return std::nullopt;
+    const std::optional<PythonLayout> layout = layout_of(version_in(get_version()), find_symbol("_PyRuntime"));
+    if (!layout) return std::nullopt;
+    python.layout_ = *layout;
+    return python;
+}
+
+bool Python::is_code(const char* object) const {
+    return object != nullptr && pointer(object, layout_.object_type) == code_type_;
+}
+
+std::optional<std::int32_t> Python::offset_of(const char* frame, const char* code) const {
+    if (layout_.instruction_form != InstructionForm::pointer) {
+        const auto index = field<std::int32_t>(frame, layout_.frame_instruction);
+        return layout_.instruction_form == InstructionForm::unit_offset ? index * unit_size : index;
+    }
+    const char* bytecode = code + layout_.code_bytecode;
+    if (layout_.code_bytecode_copies >= 0) {
+        // An array of copies behind their number; each thread runs its own.
+        const auto index = field<std::int32_t>(frame, layout_.frame_bytecode_index);
+        const char* copies = pointer(code, layout_.code_bytecode_copies);
+        if (copies == nullptr || index < 0 || index >= field<std::int64_t>(copies, 0)) return std::nullopt;
+        bytecode = pointer(copies + static_cast<std::ptrdiff_t>(sizeof(void*)) * (index + 1), 0);
+    }
+    const std::ptrdiff_t offset = pointer(frame, layout_.frame_instruction) - bytecode;
+    if (offset < -unit_size || offset > INT32_MAX) return std::nullopt;
+    return static_cast<std::int32_t>(offset);
+}
+
+/// Returns true for the frames that tracebacks show. The others are the interpreter's own, or have not begun yet.
+bool Python::is_complete(const char* frame, const char* code, std::int32_t offset) const {
+    if (layout_.frame_owner < 0) return true;
+    constexpr char generator = 1, interpreter = 3;
+    const auto owner = field<char>(frame, layout_.frame_owner);
+    return owner == generator ||
+           (owner < interpreter && offset >= field<std::int32_t>(code, layout_.code_first_traceable) * unit_size);
+}
+
+std::size_t Python::read_frames(std::span<PythonFrame> frames) const {
+    const auto* thread = static_cast<const char*>(this_thread_());
+    if (thread == nullptr) return 0;
+    const char* frame = pointer(thread, layout_.thread_frame);
+    if (layout_.cframe_frame >= 0 && frame != nullptr) frame = pointer(frame, layout_.cframe_frame);
+    std::size_t count = 0;
+    for (; frame != nullptr && count < frames.size(); frame = pointer(frame, layout_.frame_previous)) {
+        constexpr std::uintptr_t tag = 7;
+        const auto tagged = field<std::uintptr_t>(frame, layout_.frame_code);
+        const auto* code = reinterpret_cast<const char*>(tagged & ~tag);
+        if (!is_code(code)) continue;
+        const auto offset = offset_of(frame, code);
+        if (offset && is_complete(frame, code, *offset)) frames[count++] = {code, *offset};
+    }
+    return count;
+}
+
+int Python::line_of(const PythonFrame& frame) const {
+    const char* table = pointer(frame.code, layout_.code_line_table);
+    if (table == nullptr || pointer(table, layout_.object_type) != bytes_type_) return 0;
+    const auto size = field<std::int64_t>(table, layout_.bytes_size);
+    const auto* data = reinterpret_cast<const std::uint8_t*>(table + layout_.bytes_data);
+    return where::line_of(layout_.line_table_form, {data, static_cast<std::size_t>(size)},
+                          field<std::int32_t>(frame.code, layout_.code_first_line), frame.offset);
+}
+
+std::string_view Python::file_of(const PythonFrame& frame, std::span<char> buffer) const {
+    return text_of(pointer(frame.code, layout_.code_file), buffer);
+}
+
+std::string_view Python::function_of(const PythonFrame& frame, std::span<char> buffer) const {
+    return text_of(pointer(frame.code, layout_.code_name), buffer);
+}
+
+std::string_view Python::text_of(const char* text, std::span<char> buffer) const {
+    // A subclass of str has another layout.
+    if (text == nullptr || pointer(text, layout_.object_type) != text_type_) return {};
+    const std::uint32_t state = field<std::uint32_t>(text, layout_.text_state) >> layout_.text_kind_bit;
+    const std::uint32_t bytes_per_character = state & 7;
+    const bool is_compact = (state & 8) != 0;
+    const bool is_ascii = (state & 16) != 0;
+    if (!is_compact) return {};
+    const auto length = field<std::int64_t>(text, layout_.text_length);
+    const char* data = text + (is_ascii ? layout_.text_ascii : layout_.text_other);
+    std::size_t size = 0;
+    for (std::int64_t i = 0; i < length; ++i) {
+        std::uint32_t character = 0;
+        std::memcpy(&character, data + i * bytes_per_character, bytes_per_character < 4 ? bytes_per_character : 4);
+        if (!append(character, buffer, size)) break;
+    }
+    return {buffer.data(), size};
+}
+
+}  // namespace fp32shim::where
