@@ -1,5 +1,6 @@
 #include "shim/where/python/frames.hpp"
 
+#include <bit>
 #include <cstring>
 
 #include "shim/where/python/line_table.hpp"
@@ -62,11 +63,8 @@ std::optional<Python> Python::find(FindSymbol find_symbol) {
     const std::optional<PythonLayout> layout = layout_of(version_in(get_version()), find_symbol("_PyRuntime"));
     if (!layout) return std::nullopt;
     python.layout_ = *layout;
+    if (layout->instruction_form != InstructionForm::pointer) python.instruction_mask_ = UINT32_MAX;
     return python;
-}
-
-bool Python::is_code(const char* object) const {
-    return object != nullptr && pointer(object, layout_.object_type) == code_type_;
 }
 
 std::optional<std::int32_t> Python::offset_of(const char* frame, const char* code) const {
@@ -87,47 +85,53 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
     return static_cast<std::int32_t>(offset);
 }
 
-/// Returns true for the frames that tracebacks show. The others are the interpreter's own, or have not begun yet.
-bool Python::is_complete(const char* frame, const char* code, std::int32_t offset) const {
-    if (layout_.frame_owner < 0) return true;
-    constexpr char generator = 1, interpreter = 3;
-    const auto owner = field<char>(frame, layout_.frame_owner);
-    return owner == generator ||
-           (owner < interpreter && offset >= field<std::int32_t>(code, layout_.code_first_traceable) * unit_size);
-}
-
-std::size_t Python::read_frames(std::span<PythonFrame> frames) const {
+void Python::read_stack(PythonStack& stack) const {
+    constexpr std::uint64_t random[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95};
+    stack.count = 0;
+    stack.key = 0;
     const auto* thread = static_cast<const char*>(this_thread_());
-    if (thread == nullptr) return 0;
+    if (thread == nullptr) return;
     const char* frame = pointer(thread, layout_.thread_frame);
     if (layout_.cframe_frame >= 0 && frame != nullptr) frame = pointer(frame, layout_.cframe_frame);
-    std::size_t count = 0;
-    for (; frame != nullptr && count < frames.size(); frame = pointer(frame, layout_.frame_previous)) {
-        constexpr std::uintptr_t tag = 7;
-        const auto tagged = field<std::uintptr_t>(frame, layout_.frame_code);
-        const auto* code = reinterpret_cast<const char*>(tagged & ~tag);
-        if (!is_code(code)) continue;
-        const auto offset = offset_of(frame, code);
-        if (offset && is_complete(frame, code, *offset)) frames[count++] = {code, *offset};
+    while (frame != nullptr && stack.count < PythonStack::capacity) {
+        const auto code = field<std::uint64_t>(frame, layout_.frame_code);
+        const auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
+        stack.key = (std::rotl(stack.key, 23) ^ code ^ instruction * random[0]) * random[1];
+        stack.frames[stack.count++] = frame;
+        frame = pointer(frame, layout_.frame_previous);
     }
-    return count;
 }
 
-int Python::line_of(const PythonFrame& frame) const {
-    const char* table = pointer(frame.code, layout_.code_line_table);
+std::optional<PythonPlace> Python::place_of(const char* frame) const {
+    constexpr std::uintptr_t tag = 7;
+    constexpr char generator = 1, interpreter = 3;
+    const auto* code = reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag);
+    if (code == nullptr || pointer(code, layout_.object_type) != code_type_) return std::nullopt;
+    const std::optional<std::int32_t> offset = offset_of(frame, code);
+    if (!offset) return std::nullopt;
+    if (layout_.frame_owner >= 0) {
+        const auto owner = field<char>(frame, layout_.frame_owner);
+        const std::int32_t body = field<std::int32_t>(code, layout_.code_first_traceable) * unit_size;
+        if (owner >= interpreter || (owner != generator && *offset < body)) return std::nullopt;
+    }
+    return PythonPlace{code, *offset};
+}
+
+int Python::line_of(const PythonPlace& place) const {
+    const char* table = pointer(place.code, layout_.code_line_table);
     if (table == nullptr || pointer(table, layout_.object_type) != bytes_type_) return 0;
     const auto size = field<std::int64_t>(table, layout_.bytes_size);
     const auto* data = reinterpret_cast<const std::uint8_t*>(table + layout_.bytes_data);
     return where::line_of(layout_.line_table_form, {data, static_cast<std::size_t>(size)},
-                          field<std::int32_t>(frame.code, layout_.code_first_line), frame.offset);
+                          field<std::int32_t>(place.code, layout_.code_first_line), place.offset);
 }
 
-std::string_view Python::file_of(const PythonFrame& frame, std::span<char> buffer) const {
-    return text_of(pointer(frame.code, layout_.code_file), buffer);
+std::string_view Python::file_of(const PythonPlace& place, std::span<char> buffer) const {
+    return text_of(pointer(place.code, layout_.code_file), buffer);
 }
 
-std::string_view Python::function_of(const PythonFrame& frame, std::span<char> buffer) const {
-    return text_of(pointer(frame.code, layout_.code_name), buffer);
+std::string_view Python::function_of(const PythonPlace& place, std::span<char> buffer) const {
+    return text_of(pointer(place.code, layout_.code_name), buffer);
 }
 
 std::string_view Python::text_of(const char* text, std::span<char> buffer) const {

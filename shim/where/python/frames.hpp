@@ -13,12 +13,18 @@
 
 namespace fp32shim::where {
 
-/// A running Python function and the place in it. Valid while the function runs.
-struct PythonFrame {
-    const char* code;     ///< its PyCodeObject
-    std::int32_t offset;  ///< of its instruction, in bytes from the first
+/// The innermost frames of a thread, innermost first. Valid while their functions run.
+struct PythonStack {
+    static constexpr std::size_t capacity = 256;
+    const char* frames[capacity];  ///< _PyInterpreterFrame or, before 3.11, PyFrameObject
+    std::size_t count;
+    std::uint64_t key;  ///< shared by stacks of the same functions at the same instructions, but for a chance of 2^-64
+};
 
-    bool operator==(const PythonFrame&) const = default;
+/// A place in a running Python function.
+struct PythonPlace {
+    const char* code;     ///< PyCodeObject
+    std::int32_t offset;  ///< of the instruction, in bytes from the first
 };
 
 /// Returns the address of a symbol in the process, or nullptr.
@@ -31,29 +37,32 @@ class Python {
     /// known exactly.
     static std::optional<Python> find(FindSymbol find_symbol);
 
-    /// Reads the innermost frames of the calling thread, innermost first, and returns their number: 0 for a thread
-    /// that runs no Python function. Frames beyond the end of `frames` are left out.
-    std::size_t read_frames(std::span<PythonFrame> frames) const;
+    /// Reads the stack of the calling thread; it is empty for a thread that runs no Python function. Frames beyond the
+    /// capacity are left out.
+    void read_stack(PythonStack& stack) const;
+
+    /// Returns the place that a traceback would show for a frame; nothing for a frame that it leaves out: the
+    /// interpreter's own, and one whose function has not begun yet.
+    std::optional<PythonPlace> place_of(const char* frame) const;
 
     /// Returns the line in the source file, counted from 1; 0 if the instruction has none.
-    int line_of(const PythonFrame& frame) const;
+    int line_of(const PythonPlace& place) const;
 
     /// Returns the path of the source file as UTF-8, in `buffer`; shortened at its end if that is too small.
-    std::string_view file_of(const PythonFrame& frame, std::span<char> buffer) const;
+    std::string_view file_of(const PythonPlace& place, std::span<char> buffer) const;
 
     /// Returns the function's qualified name (before 3.11 its name) as UTF-8, in `buffer`; shortened likewise.
-    std::string_view function_of(const PythonFrame& frame, std::span<char> buffer) const;
+    std::string_view function_of(const PythonPlace& place, std::span<char> buffer) const;
 
   private:
-    bool is_code(const char* object) const;
     std::optional<std::int32_t> offset_of(const char* frame, const char* code) const;
-    bool is_complete(const char* frame, const char* code, std::int32_t offset) const;
     std::string_view text_of(const char* text, std::span<char> buffer) const;
 
     void* (*this_thread_)() = nullptr;  ///< PyGILState_GetThisThreadState
     const void* code_type_ = nullptr;
     const void* text_type_ = nullptr;
     const void* bytes_type_ = nullptr;
+    std::uint64_t instruction_mask_ = UINT64_MAX;  ///< bits of a word at `frame_instruction`: before 3.11 it is an int
     PythonLayout layout_{};
 };
 
