@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
@@ -15,8 +16,8 @@ namespace {
 constexpr std::size_t help_width = 80;
 constexpr std::size_t description_column = 34;
 
-/// Breaks `text`, which begins in column `begin`, before a blank or a `|` into lines that fit. Later lines begin in
-/// column `indent`.
+/// Breaks `text` at blanks and before `|` into lines of at most `help_width` columns. The first line begins in column
+/// `begin`, later ones in column `indent`.
 std::string in_lines(std::string_view text, std::size_t begin, std::size_t indent) {
     std::string lines;
     for (std::size_t column = begin; !text.empty();) {
@@ -86,22 +87,20 @@ class HelpFormatter : public CLI::Formatter {
 
 }  // namespace
 
-Application::Application() {
-    for (const Command& command : commands()) {
-        auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
-        app->formatter(std::make_shared<HelpFormatter>(command));
-        app->allow_extras();  // main() reports them
-        app->set_help_flag("-h,--help", "Print this and exit");
-        app->set_version_flag("-V,--version", "", "Print the version and exit");
-        Action action = command.define(*app);
-        for (CLI::Option* option : app->get_options()) {
-            if (option->get_items_expected_max() > 0) take_whole_words(*option);
-        }
-        defined_.emplace(command.name, Defined{std::move(app), std::move(action)});
+DefinedCommand defined(const Command& command) {
+    auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
+    app->formatter(std::make_shared<HelpFormatter>(command));
+    app->allow_extras();  // main() reports them
+    app->set_help_flag("-h,--help", "Print this and exit");
+    app->set_version_flag("-V,--version", "", "Print the version and exit");
+    Action action = command.define(*app);
+    for (CLI::Option* option : app->get_options()) {
+        if (option->get_items_expected_max() > 0) take_whole_words(*option);
     }
+    return {std::move(app), std::move(action)};
 }
 
-std::string Application::help() {
+std::string general_help() {
     std::string text =
         "fp32shim chooses the precision of float32 matrix products in unmodified\n"
         "programs, and shows what they ran at.\n\n"

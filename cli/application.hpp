@@ -2,33 +2,21 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 
 namespace fp32shim::cli {
 
-/// Holds a CLI::App for every command. They are not sub-commands of one app, so that errors and help are about one
-/// command alone.
-class Application {
-  public:
-    Application();
-
-    CLI::App* app_of(const Command& command) const { return defined_.at(command.name).app.get(); }
-    const Action& action_of(const Command& command) const { return defined_.at(command.name).action; }
-
-    /// Returns the text of `fp32shim --help`.
-    static std::string help();
-
-  private:
-    struct Defined {
-        std::unique_ptr<CLI::App> app;
-        Action action;
-    };
-    std::map<std::string_view, Defined> defined_;
+/// Parser and action of one command. Each has a CLI::App of its own, so that errors and help are about it alone.
+struct DefinedCommand {
+    std::unique_ptr<CLI::App> app;
+    Action action;
 };
+DefinedCommand defined(const Command& command);
+
+/// Returns the text of `fp32shim --help`.
+std::string general_help();
 
 }  // namespace fp32shim::cli

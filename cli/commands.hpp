@@ -1,11 +1,45 @@
-// Table of all sub-commands, in the order of `fp32shim --help`.
+// Table of all sub-commands, in the order of `fp32shim --help`. main.cpp parses a command's options, then runs its
+// action.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <string_view>
 
-#include "cli/command.hpp"
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
+class App;
+}
 
 namespace fp32shim::cli {
+
+/// Exit codes. Only `run` returns the last three; once its program has started, it ends as the program does.
+namespace exit_code {
+inline constexpr int ok = 0;
+inline constexpr int finding = 1;       ///< the command found a problem
+inline constexpr int usage = 2;         ///< arguments are wrong, or name something that does not exist
+inline constexpr int inconclusive = 3;  ///< the command cannot decide
+inline constexpr int own_failure = 125;
+inline constexpr int not_executable = 126;
+inline constexpr int not_found = 127;
+}  // namespace exit_code
+
+/// Runs a command whose options are parsed, and returns an exit code.
+using Action = std::function<int()>;
+
+/// A sub-command: its name, help texts and options.
+struct Command {
+    std::string_view name;
+    std::string_view summary;   ///< one line, for the list of commands
+    std::string_view examples;  ///< lines for the end of --help
+    /// Declares the command's options on its own CLI::App and returns what to do with their values. The returned
+    /// action owns the storage that the options write to.
+    Action (*define)(CLI::App& app);
+    /// True if a program and its arguments follow the options, with or without `--`. The command then declares a
+    /// positional option `PROGRAM` of any number of words. All words after its first belong to the program.
+    bool takes_program = false;
+    /// Exit code for wrong arguments.
+    int usage_failure = exit_code::usage;
+};
 
 std::span<const Command> commands();
 

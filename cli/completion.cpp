@@ -13,37 +13,37 @@
 namespace fp32shim::cli {
 namespace {
 
-/// An option as a script offers it.
-struct OfferedOption {
-    std::vector<std::string> names;  ///< `--format`, `-q`
-    std::string description;
-    bool takes_value = false;
-    std::vector<std::string> words;  ///< allowed values; empty: a file, or any
-    bool takes_file = false;
+/// A command as the completion script of a shell offers it.
+struct OfferedCommand : Command {
+    std::unique_ptr<CLI::App> app;  ///< owns the options
+    std::vector<const CLI::Option*> options;
+    const CLI::Option* positional = nullptr;  ///< last positional option; nullptr: none
 };
 
-/// A command as a script offers it.
-struct OfferedCommand {
-    std::string name, summary;
-    std::vector<OfferedOption> options;
-    bool takes_program = false;
-    bool takes_files = false;
-    std::vector<std::string> words;  ///< allowed values of the positional; empty: any
-};
+/// Returns the names of an option, with their dashes: `--format`, `-q`.
+std::vector<std::string> names_of(const CLI::Option& option) {
+    std::vector<std::string> names;
+    for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+    return names;
+}
 
-std::vector<std::string> words_of(const CLI::Option& option) {
-    const std::string type = option.get_type_name();
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+/// Returns an option's allowed values if these are a closed list, else none. `option` may be null.
+std::vector<std::string> words_of(const CLI::Option* option) {
+    const std::string type = option == nullptr ? "" : option->get_type_name();
     return type.find('|') == std::string::npos ? std::vector<std::string>() : CLI::detail::split(type, '|');
 }
 
-bool names_file(const CLI::Option& option) {
-    const std::string type = option.get_type_name();
+bool takes_file(const CLI::Option* option) {
+    const std::string type = option == nullptr ? "" : option->get_type_name();
     return type == "FILE" || type == "NAME.fp32rec" || type == "RECORDING";
 }
 
-/// Returns the first part of a description, without characters that end a quotation in a shell.
-std::string short_text(const std::string& description) {
-    std::string text = description.substr(0, description.find_first_of(";("));
+/// Returns a description up to its first `;` or `(`, with blanks for characters that a shell may interpret.
+std::string short_text(std::string_view description) {
+    std::string text(description.substr(0, description.find_first_of(";(")));
     for (char& c : text) {
         if (std::string_view("'\"`$\\[]:").find(c) != std::string_view::npos) c = ' ';
     }
@@ -51,35 +51,14 @@ std::string short_text(const std::string& description) {
     return text;
 }
 
-OfferedCommand offered(const Command& command, const CLI::App& app) {
-    OfferedCommand result{.name = std::string(command.name),
-                          .summary = short_text(std::string(command.summary)),
-                          .options = {},
-                          .takes_program = command.takes_program,
-                          .takes_files = false,
-                          .words = {}};
-    for (const CLI::Option* option : app.get_options()) {
-        if (option->get_positional()) {
-            result.takes_files = names_file(*option);
-            result.words = words_of(*option);
-            continue;
-        }
-        OfferedOption offer;
-        for (const std::string& name : option->get_lnames()) offer.names.push_back("--" + name);
-        for (const std::string& name : option->get_snames()) offer.names.push_back("-" + name);
-        offer.description = short_text(option->get_description());
-        offer.takes_value = option->get_items_expected_max() > 0;
-        if (offer.takes_value) offer.words = words_of(*option);
-        offer.takes_file = names_file(*option);
-        result.options.push_back(std::move(offer));
+OfferedCommand offered(const Command& command) {
+    OfferedCommand result{command, defined(command).app, {}, nullptr};
+    for (const CLI::Option* option : result.app->get_options()) {
+        if (option->get_positional())
+            result.positional = option;
+        else
+            result.options.push_back(option);
     }
-    return result;
-}
-
-std::vector<OfferedCommand> offered_commands() {
-    const Application application;
-    std::vector<OfferedCommand> result;
-    for (const Command& command : commands()) result.push_back(offered(command, *application.app_of(command)));
     return result;
 }
 
@@ -89,15 +68,15 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
 
 std::string bash_command(const OfferedCommand& command) {
     std::string values, names, with_value;
-    for (const OfferedOption& option : command.options) {
-        (names += names.empty() ? "" : " ") += joined(option.names, " ");
-        if (!option.takes_value) continue;
-        const std::string pattern = joined(option.names, "|");
+    for (const CLI::Option* option : command.options) {
+        (names += names.empty() ? "" : " ") += joined(names_of(*option), " ");
+        if (!takes_value(*option)) continue;
+        const std::string pattern = joined(names_of(*option), "|");
         (with_value += with_value.empty() ? "" : "|") += pattern;
         std::string offer = ":";
-        if (!option.words.empty())
-            offer = fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\"))", joined(option.words, " "));
-        else if (option.takes_file)
+        if (const auto words = words_of(option); !words.empty())
+            offer = fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\"))", joined(words, " "));
+        else if (takes_file(option))
             offer = "COMPREPLY=($(compgen -f -- \"$word\"))";
         values += fmt::format("                {}) {}; return ;;\n", pattern, offer);
     }
@@ -119,10 +98,9 @@ std::string bash_command(const OfferedCommand& command) {
     text += fmt::format(
         "            if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '{}' -- \"$word\")); return; fi\n", names);
     if (command.takes_program) text += "            _fp32shim_program \"$COMP_CWORD\"\n";
-    if (command.takes_files) text += "            COMPREPLY=($(compgen -f -- \"$word\"))\n";
-    if (!command.words.empty()) {
-        text += fmt::format("            COMPREPLY=($(compgen -W '{}' -- \"$word\"))\n", joined(command.words, " "));
-    }
+    if (takes_file(command.positional)) text += "            COMPREPLY=($(compgen -f -- \"$word\"))\n";
+    if (const auto words = words_of(command.positional); !words.empty())
+        text += fmt::format("            COMPREPLY=($(compgen -W '{}' -- \"$word\"))\n", joined(words, " "));
     return text + "            ;;\n";
 }
 
@@ -130,7 +108,7 @@ std::string bash_script(const std::vector<OfferedCommand>& all) {
     std::vector<std::string> names;
     std::string cases;
     for (const OfferedCommand& command : all) {
-        names.push_back(command.name);
+        names.emplace_back(command.name);
         cases += bash_command(command);
     }
     return fmt::format(R"(# bash completion for fp32shim, written by `fp32shim completion bash`.
@@ -162,29 +140,30 @@ complete -o filenames -F _fp32shim fp32shim
 
 std::string zsh_command(const OfferedCommand& command) {
     std::string text = fmt::format("        {})\n            _arguments -S", command.name);
-    for (const OfferedOption& option : command.options) {
+    for (const CLI::Option* option : command.options) {
         std::string value;
-        if (!option.words.empty())
-            value = fmt::format(":value:({})", joined(option.words, " "));
-        else if (option.takes_file)
+        if (const auto words = words_of(option); !words.empty())
+            value = fmt::format(":value:({})", joined(words, " "));
+        else if (takes_file(option))
             value = ":file:_files";
-        else if (option.takes_value)
+        else if (takes_value(*option))
             value = ":value:";
-        for (const std::string& name : option.names) {
-            text += fmt::format(" \\\n                '{}[{}]{}'", name, option.description, value);
+        for (const std::string& name : names_of(*option)) {
+            text +=
+                fmt::format(" \\\n                '{}[{}]{}'", name, short_text(option->get_description()), value);
         }
     }
     if (command.takes_program) text += " \\\n                '(-)1:program:_command_names -e' '*::arguments:_normal'";
-    if (command.takes_files) text += " \\\n                '*:file:_files'";
-    if (!command.words.empty())
-        text += fmt::format(" \\\n                '1:value:({})'", joined(command.words, " "));
+    if (takes_file(command.positional)) text += " \\\n                '*:file:_files'";
+    if (const auto words = words_of(command.positional); !words.empty())
+        text += fmt::format(" \\\n                '1:value:({})'", joined(words, " "));
     return text + "\n            ;;\n";
 }
 
 std::string zsh_script(const std::vector<OfferedCommand>& all) {
     std::string described, cases;
     for (const OfferedCommand& command : all) {
-        described += fmt::format("        '{}:{}'\n", command.name, command.summary);
+        described += fmt::format("        '{}:{}'\n", command.name, short_text(command.summary));
         cases += zsh_command(command);
     }
     return fmt::format(R"(#compdef fp32shim
@@ -216,28 +195,28 @@ std::string fish_script(const std::vector<OfferedCommand>& all) {
         "# fish completion for fp32shim, written by `fp32shim completion fish`.\ncomplete -c fp32shim -f\n";
     for (const OfferedCommand& command : all) {
         text += fmt::format("complete -c fp32shim -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
-                            command.summary);
+                            short_text(command.summary));
     }
     for (const OfferedCommand& command : all) {
         const std::string condition = fmt::format("'__fish_seen_subcommand_from {}'", command.name);
-        for (const OfferedOption& option : command.options) {
+        for (const CLI::Option* option : command.options) {
             text += fmt::format("complete -c fp32shim -n {}", condition);
-            for (const std::string& name : option.names) {
+            for (const std::string& name : names_of(*option)) {
                 text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
             }
-            if (option.takes_value) text += " -r";
-            if (!option.words.empty()) text += fmt::format(" -a '{}'", joined(option.words, " "));
-            if (option.takes_file) text += " -F";
-            text += fmt::format(" -d '{}'\n", option.description);
+            if (takes_value(*option)) text += " -r";
+            if (const auto words = words_of(option); !words.empty())
+                text += fmt::format(" -a '{}'", joined(words, " "));
+            if (takes_file(option)) text += " -F";
+            text += fmt::format(" -d '{}'\n", short_text(option->get_description()));
         }
         if (command.takes_program) {
             text +=
                 fmt::format("complete -c fp32shim -n {} -a '(__fish_complete_subcommand --fcs-skip=2)'\n", condition);
         }
-        if (command.takes_files) text += fmt::format("complete -c fp32shim -n {} -F\n", condition);
-        if (!command.words.empty()) {
-            text += fmt::format("complete -c fp32shim -n {} -a '{}'\n", condition, joined(command.words, " "));
-        }
+        if (takes_file(command.positional)) text += fmt::format("complete -c fp32shim -n {} -F\n", condition);
+        if (const auto words = words_of(command.positional); !words.empty())
+            text += fmt::format("complete -c fp32shim -n {} -a '{}'\n", condition, joined(words, " "));
     }
     return text;
 }
@@ -248,7 +227,8 @@ Action define_completion(CLI::App& app) {
     auto shell = std::make_shared<std::string>();
     add_choice(app, "SHELL", *shell, {"bash", "zsh", "fish"}, "The shell to write for")->required();
     return [shell] {
-        const std::vector<OfferedCommand> all = offered_commands();
+        std::vector<OfferedCommand> all;
+        for (const Command& command : commands()) all.push_back(offered(command));
         print(*shell == "bash" ? bash_script(all) : *shell == "zsh" ? zsh_script(all) : fish_script(all));
         return exit_code::ok;
     };

@@ -16,6 +16,7 @@
 #include "policy/quantity.hpp"
 #include "record/process_facts.hpp"
 #include "shim/table/functions.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -51,13 +52,12 @@ policy::Device device_of(const Function& function) {
     return is_of_cublas(function.convention) ? policy::Device::cuda : policy::Device::cpu;
 }
 
-/// Returns true if each call has arguments for the types of its operands. Otherwise the function's name tells the
-/// type.
+/// Returns true if the arguments of a call tell the types of its operands, false if the function's name does.
 bool takes_any_dtype(const Function& function) {
     return function.product().road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
-/// Returns an error for a device or type that the function does not have; empty if there is none.
+/// Returns an error for a device or type that the function does not have; empty if there is no such error.
 std::string problem_of_call(const Function& function, const ExplainOptions& options) {
     const auto problem = [&](std::string_view option, const std::string& found, std::string_view allowed) {
         if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();
@@ -89,12 +89,16 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     return call;
 }
 
-/// Returns the meaning of a reason, and the remedy.
+/// Returns the meaning of a reason, and what can be done about it.
 std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
         return "no GPU was named, which counts as too old: --compute-capability";
     const std::string_view remedy = policy::remedy_of(reason);
     return fmt::format("{}{}{}", policy::because(reason), remedy.empty() ? "" : "; ", remedy);
+}
+
+std::string capability_text(const policy::MatmulCall& call) {
+    return fmt::format("{}.{}", call.compute_capability / 10, call.compute_capability % 10);
 }
 
 std::string size_text(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
@@ -104,18 +108,16 @@ std::string call_text(const policy::MatmulCall& call) {
         fmt::format("{} {}x{}x{}", printable(call.function), size_text(call.m), size_text(call.n), size_text(call.k));
     if (call.batch != 1) text += fmt::format(" batch {}", call.batch);
     text += fmt::format(" {} on {}", policy::to_string(call.dtype), policy::to_string(call.device));
-    if (call.compute_capability > 0) {
-        text += fmt::format(" {}.{}", call.compute_capability / 10, call.compute_capability % 10);
-    }
+    if (call.compute_capability > 0) text += " " + capability_text(call);
     if (!call.caller.empty()) text += fmt::format(" from {}", printable(call.caller));
     return text;
 }
 
-/// Returns the option that supplies a fact that a condition lacks.
+/// Returns the option of `explain` that gives the fact named by a policy's key: `--m, --n, --k` for `min_dim`.
 std::string option_of(std::string_view key) {
     if (key == "min_dim" || key == "max_dim" || key == "flops") return "--m, --n, --k";
     std::string option = fmt::format("--{}", key);
-    std::replace(option.begin(), option.end(), '_', '-');
+    std::ranges::replace(option, '_', '-');
     return option;
 }
 
@@ -144,6 +146,21 @@ std::string verdict_text(const policy::RuleVerdict& verdict) {
     return printable("does not apply: unless " + held);
 }
 
+Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
+
+Json json_of(const policy::MatmulCall& call) {
+    return {{"function", call.function},
+            {"dtype", policy::to_string(call.dtype)},
+            {"device", policy::to_string(call.device)},
+            {"compute_capability", call.compute_capability > 0 ? Json(capability_text(call)) : Json()},
+            {"m", size_or_null(call.m)},
+            {"n", size_or_null(call.n)},
+            {"k", size_or_null(call.k)},
+            {"batch", call.batch},
+            {"caller", text_or_null(call.caller)},
+            {"scope", text_or_null(call.scope)}};
+}
+
 Json json_of(const std::vector<policy::ConditionVerdict>& conditions) {
     Json list = Json::array();
     for (const auto& condition : conditions) {
@@ -155,16 +172,14 @@ Json json_of(const std::vector<policy::ConditionVerdict>& conditions) {
     return list;
 }
 
-/// Everything that is printed, in any format.
+/// Everything that `explain` prints, in any format.
 struct Explanation {
     policy::MatmulCall call;
     policy::Policy policy;
     policy::Decision decision;
-    std::vector<policy::RuleVerdict> tried;  ///< rules of the policy, up to the one that applies
+    std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the one that applies
     PlannedCall planned;
 };
-
-Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
 
 std::string json_of(const Explanation& e) {
     Json rules = Json::array();
@@ -185,20 +200,7 @@ std::string json_of(const Explanation& e) {
     }
     const std::int32_t rule = e.decision.rule;
     return json_text({{"schema", 1},
-                      {"call",
-                       {{"function", e.call.function},
-                        {"dtype", policy::to_string(e.call.dtype)},
-                        {"device", policy::to_string(e.call.device)},
-                        {"compute_capability", e.call.compute_capability > 0
-                                                   ? Json(fmt::format("{}.{}", e.call.compute_capability / 10,
-                                                                      e.call.compute_capability % 10))
-                                                   : Json()},
-                        {"m", size_or_null(e.call.m)},
-                        {"n", size_or_null(e.call.n)},
-                        {"k", size_or_null(e.call.k)},
-                        {"batch", e.call.batch},
-                        {"caller", text_or_null(e.call.caller)},
-                        {"scope", text_or_null(e.call.scope)}}},
+                      {"call", json_of(e.call)},
                       {"rules", rules},
                       {"requested", policy::to_string(e.decision.requested)},
                       {"source", policy::to_string(e.decision.source)},
@@ -272,7 +274,7 @@ int explain(const ExplainOptions& options) {
     const std::string command = options.command.empty() ? options.executable : options.command;
     const std::string host =
         options.host.empty() ? record::gather_process_facts(environment.views()).host : options.host;
-    const policy::Process process{record::base_name(options.executable), command, host};
+    const policy::Process process{system::base_name(options.executable), command, host};
 
     Explanation explanation;
     explanation.call = call_of(function, options);

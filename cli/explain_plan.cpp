@@ -15,10 +15,6 @@ namespace {
 using policy::Applied;
 using policy::Reason;
 
-bool multiplies(const policy::MatmulCall& call) {
-    return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
-}
-
 std::string_view format_words(Applied applied, policy::Device device) {
     const bool on_cpu = device == policy::Device::cpu;
     switch (applied) {
@@ -41,10 +37,9 @@ std::string_view format_words(Applied applied, policy::Device device) {
 // ---- the CPU -----------------------------------------------------------------------------------------------------
 
 PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision) {
-    const Treated treated = treat(function.family->treatment, decision);
+    const Treated treated = treat(function.family->treatment, decision, call);
     PlannedCall planned;
     planned.outcome = {treated.applied, treated.reason};
-    if (treated.rounds && !multiplies(call)) planned.outcome = {Applied::fp32, Reason::no_product};
     planned.words = format_words(planned.outcome.applied, call.device);
     if (function.family->treatment == Treatment::opaque)
         planned.notes.emplace_back("products with the operands that it prepares are not seen");
@@ -57,7 +52,7 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
 
 // ---- cuBLAS ------------------------------------------------------------------------------------------------------
 
-/// A value of a fact that only the process has.
+/// A possible value of a fact that only a running process knows, such as cuBLAS's math mode.
 struct Value {
     std::string_view name;
     std::int32_t value;
@@ -91,7 +86,7 @@ constexpr Value lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cub
 constexpr Value bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
 constexpr Value grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1}, {"without cublasGemmGroupedBatchedEx", 0}};
 
-/// A fact that only the process has. Its first value is assumed.
+/// A fact that only a running process knows. The first of its possible values is assumed.
 struct Unknown {
     std::string_view what;
     std::span<const Value> values;
@@ -172,8 +167,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
             const PlannedFormat outcome = {other.applied, other.reason};
             if (outcome == planned.outcome) continue;
             matters = true;
-            auto same = std::find_if(planned.others.begin(), planned.others.end(),
-                                     [&](const PlannedCall::Other& known) { return known.outcome == outcome; });
+            auto same = std::ranges::find(planned.others, outcome, &PlannedCall::Other::outcome);
             if (same == planned.others.end()) same = planned.others.insert(same, {outcome, {}});
             same->where.push_back(fmt::format("{} {}", unknown.what, value.name));
         }

@@ -1,4 +1,4 @@
-// Plans a call by the shim's own code, for `fp32shim explain`. Facts that only a process has are assumed, and listed.
+// Plans a call by the shim's own code for `fp32shim explain`. Facts that only a process knows are assumed and listed.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fp32shim::cli {
 
-/// Applied format and reason, as in a log.
+/// Format that a call would run at, and the reason, with the names that a log gives them.
 struct PlannedFormat {
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
@@ -18,12 +18,12 @@ struct PlannedFormat {
     bool operator==(const PlannedFormat&) const = default;
 };
 
-/// Result of planning a call.
+/// Predicted treatment of a call by the shim.
 struct PlannedCall {
-    /// Outcome if one of the assumptions does not hold.
+    /// A different outcome, which comes about if one of the assumptions does not hold.
     struct Other {
         PlannedFormat outcome;
-        std::vector<std::string> where;  ///< `math mode CUBLAS_TENSOR_OP_MATH`
+        std::vector<std::string> where;  ///< facts that each cause this outcome: `math mode CUBLAS_TENSOR_OP_MATH`
     };
 
     PlannedFormat outcome;
@@ -33,7 +33,7 @@ struct PlannedCall {
     std::vector<std::string> notes{};
 };
 
-/// Plans a call of `function`. The variables that cuBLAS reads are taken from `environment`.
+/// Returns how the shim would treat a call of `function`. `environment` has the variables that cuBLAS reads.
 PlannedCall plan_described_call(const Function& function, const policy::MatmulCall& call,
                                 const policy::Decision& decision, const policy::Policy& policy,
                                 const ProcessEnvironment& environment);

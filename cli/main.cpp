@@ -1,11 +1,11 @@
-// The `fp32shim` command: parses the options of one sub-command and runs it.
+// The `fp32shim` command: parses the options of one sub-command, says in one line what is wrong with them, and runs
+// it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +14,6 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/usage.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
@@ -25,7 +24,7 @@ bool takes_value(const CLI::App& app, const std::string& word) {
     return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-/// Returns the place of PROGRAM, or of the `--` before it: the first word that is neither an option nor an option's
+/// Returns the index of PROGRAM, or of the `--` before it: the first word that is neither an option nor an option's
 /// value. All words after it belong to the program.
 std::size_t where_program_begins(const CLI::App& app, const std::vector<std::string>& words) {
     std::size_t i = 0;
@@ -38,7 +37,7 @@ std::size_t where_program_begins(const CLI::App& app, const std::vector<std::str
     return std::min(i, words.size());
 }
 
-/// Inserts a `--` before PROGRAM, after which CLI11 expects no options.
+/// Inserts a `--` before PROGRAM, so that CLI11 parses no later word as an option.
 std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<std::string> words) {
     const std::size_t begin = where_program_begins(app, words);
     if (begin < words.size() && words[begin] != "--") {
@@ -61,6 +60,72 @@ std::vector<std::string> with_words_kept(const CLI::App& app, const std::vector<
             kept.push_back(as_whole(word));
     }
     return kept;
+}
+
+/// Returns the option that an error names: `--precision` in `--precision: 1 required TEXT missing`.
+const CLI::Option* option_of(const CLI::App& app, const std::string& message) {
+    return app.get_option_no_throw(message.substr(0, message.find_first_of(": ")));
+}
+
+/// Returns the values that an option takes, from its type: a list of words for `native|high`, otherwise the type.
+std::string allowed_values(const CLI::Option& option) {
+    std::string text = option.get_type_name();
+    for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) text.replace(at, 1, ", ");
+    return text;
+}
+
+/// Returns the message for an option with the wrong number of values: several, or none.
+std::string problem_of_number(const CLI::App& app, const std::string& message) {
+    const CLI::Option* option = option_of(app, message);
+    if (option == nullptr) return message;
+    const std::string name = option->get_name() + ": ";
+    if (option->results().size() < 2) return name + "found no value; allowed: " + allowed_values(*option);
+    std::string found;
+    for (const std::string& value : option->results())
+        (found += found.empty() ? "" : " and ") += policy::quoted(value);
+    return name + "found " + found + "; allowed: one value";
+}
+
+/// Returns the message for two options that exclude each other.
+std::string problem_of_company(const CLI::App& app, const std::string& message) {
+    const CLI::Option* option = option_of(app, message);
+    const CLI::Option* other = app.get_option_no_throw(message.substr(message.rfind(' ') + 1));
+    if (option == nullptr || other == nullptr) return message;
+    return option->get_name() + ": found together with " + other->get_name() + "; allowed: one of the two";
+}
+
+/// Returns the message for a flag with a value, which CLI11 reports as `Could not convert: --pin = abc`. Options that
+/// take values never cause this error: their values are checked before.
+std::string problem_of_flag(const std::string& message) {
+    const std::size_t name = message.find("--");
+    const std::size_t equals = message.find(" = ");
+    if (name == std::string::npos || equals == std::string::npos) return message;
+    return message.substr(name, equals - name) + ": found " + policy::quoted(message.substr(equals + 3)) +
+           "; allowed: no value";
+}
+
+/// Returns the message for the first word that no option took; empty if there is none.
+std::string problem_of_extras(const CLI::App& app) {
+    std::vector<std::string> words = app.remaining();
+    std::erase(words, "--");
+    const std::string unexpected = words.empty() ? "" : without_mark(words.front());
+    if (unexpected.empty()) return {};
+    if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::quoted(unexpected);
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    return "unknown option " + policy::quoted(unexpected) +
+           policy::did_you_mean(unexpected, {names.begin(), names.end()});
+}
+
+/// Returns the message for an error that CLI11 found: the option, the value found, the values allowed.
+std::string problem_of(const CLI::App& app, const CLI::ParseError& error) {
+    if (std::string problem = problem_of_extras(app); !problem.empty()) return problem;
+    std::string message = error.what();
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return problem_of_number(app, message);
+    if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) return problem_of_company(app, message);
+    if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) return problem_of_flag(message);
+    return message;
 }
 
 int report_usage(const Command& command, const std::string& problem) {
@@ -87,8 +152,9 @@ int flushed(std::string_view command, int status, int failure) {
 
 int flushed(const Command& command, int status) { return flushed(command.name, status, command.usage_failure); }
 
-int run_command(const Command& command, Application& application, std::vector<std::string> words) {
-    CLI::App& app = *application.app_of(command);
+int run_command(const Command& command, std::vector<std::string> words) {
+    const DefinedCommand defined = cli::defined(command);
+    CLI::App& app = *defined.app;
     if (command.takes_program) words = with_program_marked(app, std::move(words));
     words = with_words_kept(app, words);
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
@@ -105,7 +171,7 @@ int run_command(const Command& command, Application& application, std::vector<st
     }
     if (const std::string problem = problem_of_extras(app); !problem.empty()) return report_usage(command, problem);
     try {
-        return flushed(command, application.action_of(command)());
+        return flushed(command, defined.action());
     } catch (const std::exception& error) {
         say(command.name, std::string("gave up: ") + error.what());
         return command.usage_failure;
@@ -113,11 +179,10 @@ int run_command(const Command& command, Application& application, std::vector<st
 }
 
 int fp32shim_main(std::vector<std::string> words) {
-    Application application;
     if (words.size() > 1 && words.front() == "help") words = {words[1], "--help"};
     const std::string first = words.empty() ? "--help" : words.front();
     if (first == "--help" || first == "-h" || first == "help") {
-        print(application.help());
+        print(general_help());
         return flushed("", words.empty() ? exit_code::usage : exit_code::ok, exit_code::usage);
     }
     if (first == "--version" || first == "-V") {
@@ -127,7 +192,7 @@ int fp32shim_main(std::vector<std::string> words) {
     for (const Command& command : commands()) {
         if (command.name != first) continue;
         words.erase(words.begin());
-        return run_command(command, application, std::move(words));
+        return run_command(command, std::move(words));
     }
     return unknown_command(first);
 }

@@ -25,9 +25,8 @@ CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string_view>& 
     return option->type_name(alternatives(words))
         ->transform(CLI::Validator(
             [words](std::string& text) {
-                const auto word = std::find_if(words.begin(), words.end(), [&](std::string_view candidate) {
-                    return policy::equal_ignoring_case(candidate, text);
-                });
+                const auto word = std::ranges::find_if(
+                    words, [&](std::string_view candidate) { return policy::equal_ignoring_case(candidate, text); });
                 if (word == words.end()) return policy::not_one_of(text, words);
                 text = *word;
                 return std::string();
@@ -35,7 +34,7 @@ CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string_view>& 
             ""));
 }
 
-constexpr char whole_mark = '\0';  // which is inside of no argument
+constexpr char whole_mark = '\0';  // no argument contains it
 
 }  // namespace
 
@@ -64,7 +63,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& val
 
 CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                         const std::string& description) {
-    // CLI11 would go on to the next option, and take the recordings in between.
+    // By default CLI11 would take all words up to the next option as values, recordings too.
     return app.add_option(name, values, description)
         ->expected(1)
         ->allow_extra_args(false)

@@ -14,14 +14,14 @@
 
 namespace fp32shim::cli {
 
-/// Keep CLI11 from splitting a word `[a,b]` of an option that takes several. `as_whole` marks the word, and an option
-/// that was given to `take_whole_words` removes the mark.
+/// Appends a mark to a word `[a,b]`, so that CLI11 does not split it. without_mark() removes the mark, as does an
+/// option that was given to take_whole_words().
 std::string as_whole(const std::string& word);
 std::string without_mark(const std::string& word);
 void take_whole_words(CLI::Option& option);
 
-/// Adds an option with a closed list of words, in any case. The error for another word names the nearest one. The
-/// words must be constants that outlive the app.
+/// Adds an option with a closed list of words, in upper or lower case. The error for another word names the nearest
+/// one. The words must be constants that outlive the app.
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
                         const std::vector<std::string_view>& words, const std::string& description);
 
@@ -36,7 +36,7 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
 /// Returns `a|b|c`, the type name of an option with a closed list of words.
 std::string alternatives(const std::vector<std::string_view>& words);
 
-/// Adds an option with the words of a table of policy/words.hpp, aliases included.
+/// Adds an option that allows the words of a table of policy/words.hpp, aliases included.
 template <class Words>
 CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value, const Words& words,
                       const std::string& description) {
@@ -48,7 +48,7 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value
         });
 }
 
-/// Adds an option whose value is a name, not an empty word as from an unset variable. `type`: `FILE`, for example.
+/// Adds an option whose value is a name. Empty values, as from unset variables, are errors. `type`: such as `FILE`.
 CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
                       const std::string& description);
 
@@ -63,10 +63,10 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& val
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, double lowest,
                          const std::string& description);
 
-/// Adds `--format`, whose first word is the default.
+/// Adds `--format` with these words; the first of them is the default.
 CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words);
 
-/// Parses a process id.
+/// Parses a process id; nullopt if the word is none.
 std::optional<std::int32_t> process_id(const std::string& word);
 /// Returns the message for a word that is no process id.
 std::string not_a_process_id(const std::string& word);

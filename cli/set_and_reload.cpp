@@ -30,7 +30,7 @@ struct LiveOptions {
 /// Word that undoes a change of the precision.
 constexpr std::string_view back_to_settings = "default";
 
-/// Prints one answer and returns its exit code.
+/// Prints a process's answer to a command, and returns the exit code. `done`: text for a change that succeeded.
 int told(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
          const std::string& done) {
     // Errors of the command itself name the process already.
@@ -56,7 +56,7 @@ int told(std::string_view command, const record::CommandAnswer& answer, const st
     return exit_code::usage;
 }
 
-/// Returns the worse of two exit codes. The worst: a process was not reached. The least: it has not answered yet.
+/// Returns the worse of two exit codes. From the worst: process not reached, refused, not answered yet, done.
 int worse(int one, int other) {
     for (const int code : {exit_code::usage, exit_code::finding, exit_code::inconclusive})
         if (one == code || other == code) return code;
@@ -69,7 +69,7 @@ bool is_own_process(std::int32_t pid) {
     return geteuid() == 0 || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());
 }
 
-/// Returns the recordings of the processes that were named. Reports those not found, and sets `status`.
+/// Returns the recordings of the named processes. For one without, prints an error and sets `status` to `usage`.
 std::vector<record::LiveRecording> recordings_of(std::string_view command, const LiveOptions& options, int& status) {
     std::vector<record::LiveRecording> recordings;
     if (options.all) {
@@ -92,8 +92,8 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
     return recordings;
 }
 
-/// Sends a command to all processes that were named, and prints each answer; for several, also how many have done it.
-/// `done_by` returns a description of the change.
+/// Sends a command to all named processes, and prints each answer; for several, also `done by 2 of 3 processes`.
+/// `send` returns the answers, `done_by` describes a process's change. Returns the worst exit code.
 template <class Send, class DoneBy>
 int command_all(std::string_view command, const LiveOptions& options, const Send& send, const DoneBy& done_by) {
     if (options.pids.empty() != options.all) {
@@ -123,8 +123,8 @@ std::chrono::milliseconds timeout_of(const LiveOptions& options) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds * 1000));
 }
 
-/// Returns the reason why the settings leave a precision without effect: `; the floor fp32 holds`. Empty if they do
-/// not.
+/// Returns the reason why the process's other settings leave `precision` without effect: `; the floor fp32 holds`.
+/// Empty if no such reason is found.
 std::string why_without_effect(const record::LiveRecording& live, policy::Precision precision) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return {};
@@ -176,7 +176,7 @@ int reload(const LiveOptions& options) {
         [](const record::LiveRecording&) { return std::string("policy read again"); });
 }
 
-/// Parses process ids. Throws for a word that is none.
+/// Parses process ids. Throws CLI::ValidationError if a word is none.
 std::vector<std::int32_t> process_ids(std::span<const std::string> words) {
     std::vector<std::int32_t> pids;
     for (const std::string& word : words) {

@@ -26,7 +26,7 @@ struct TopOptions {
     std::int32_t pid = 0;  ///< 0: all processes
     std::string format, sort = "rate";
     double seconds = 2;
-    std::int64_t rounds = 0;  ///< 0: until interrupted
+    std::int64_t rounds = 0;  ///< number of updates; 0: until interrupted
 };
 
 /// State of one process at one moment.
@@ -36,14 +36,14 @@ struct Seen {
     record::RecordingFacts facts;  ///< command and executable come from the kernel: a recording can claim anything
     std::uint64_t calls = 0, host_ns = 0;
     bool is_estimate = false;       ///< host_ns is an estimate
-    double calls_per_second = 0;    ///< since the previous look, or since the recording began
-    std::uint64_t fp32_calls = 0;   ///< FP32 and BF16x9
-    std::uint64_t lower_calls = 0;  ///< TF32, BF16, FP16
-    SettingsInForce settings;       ///< current ones
+    double calls_per_second = 0;    ///< since the previous update, or since the recording began
+    std::uint64_t fp32_calls = 0;   ///< calls that ran at FP32 or BF16x9
+    std::uint64_t lower_calls = 0;  ///< calls that ran at TF32, BF16 or FP16
+    SettingsInForce settings;       ///< settings now; `facts` has those at the start
     std::vector<MergedRow> rows;    ///< sorted by host time
 };
 
-/// Counters at the previous look.
+/// Counters of a process at the previous update, from which its calls per second are computed.
 struct Before {
     std::string recording;
     std::uint64_t calls = 0;
@@ -66,11 +66,11 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     seen.is_estimate = total.is_estimate;
 }
 
-/// Looks at one process. `with_rows`: with its distinct decisions.
+/// Reads a process's state, with its decisions if `with_rows`; nullopt if it has ended. Updates `before`.
 std::optional<Seen> look_at(const record::LiveRecording& live, bool with_rows,
                             std::map<std::int32_t, Before>& before) {
     const auto opened = record::RecordingReader::open(live.open_path);
-    if (!opened.reader) return std::nullopt;  // it ended meanwhile
+    if (!opened.reader) return std::nullopt;  // the process has ended meanwhile
     Seen seen;
     seen.pid = live.pid;
     seen.recording = live.name;
@@ -181,7 +181,7 @@ Json json_of(const std::vector<Seen>& all) {
     return {{"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}};
 }
 
-/// Looks at all recording processes, or at the one asked for. Sets `error` if that one has no recording.
+/// Reads the state of all processes that record, or of `options.pid`; sets `error` if that one has no recording.
 std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>& before, std::string& error) {
     std::vector<Seen> all;
     const bool with_rows = options.pid != 0 || options.format == "json";
@@ -199,7 +199,7 @@ std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>
     return all;
 }
 
-/// Cuts the text to the terminal's height, so that its head stays visible.
+/// Truncates the text to the lines that fit on the terminal, so that its head stays visible.
 std::string fitting(const std::string& text) {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return text;
@@ -212,7 +212,7 @@ std::string fitting(const std::string& text) {
     return text.substr(0, end);
 }
 
-/// Waits, and returns true if the user typed `q`.
+/// Waits at most `seconds`; returns true if the user typed `q` or closed stdin. `is_terminal`: false: reads no keys.
 bool waited_for_quit(double seconds, bool is_terminal) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     const int ready =

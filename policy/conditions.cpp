@@ -2,7 +2,6 @@
 #include "policy/conditions.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
 #include <string>
 
@@ -16,7 +15,7 @@ bool hold(const Conditions& conditions, const MatmulCall& call, const Process& p
                             [](std::string_view, const auto&, const auto&, bool holds) { return holds; });
 }
 
-/// Returns true for keys whose value is the same in all calls of a site.
+/// Returns true if a condition's key, such as `caller`, has the same known value in every call of the call site.
 bool is_of_site(std::string_view key, const SiteFacts& site) {
     constexpr std::string_view always[] = {"device", "function", "caller", "executable", "host", "command"};
     return (key == "dtype" && site.dtype) || std::find(std::begin(always), std::end(always), key) != std::end(always);
@@ -72,10 +71,8 @@ double flops_of(const MatmulCall& call) {
 bool Conditions::empty() const { return *this == Conditions{}; }
 
 bool Conditions::looks_at_sizes() const {
-    for (const auto* ranges : {&m, &n, &k, &batch, &min_dim, &max_dim, &flops}) {
-        if (!ranges->empty()) return true;
-    }
-    return false;
+    return !(m.empty() && n.empty() && k.empty() && batch.empty() && min_dim.empty() && max_dim.empty() &&
+             flops.empty());
 }
 
 bool Policy::looks_at_sizes() const {

@@ -23,30 +23,30 @@ bool any_of(const std::vector<T>& values, T value) {
     return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// Returns true if a range contains the size. A negative size is unknown, and no condition on it holds.
+/// Returns true if `ranges` is empty or one contains `size`. A negative size is unknown, and in no range.
 inline bool any_range(const std::vector<Range>& ranges, double size) {
     return ranges.empty() || (size >= 0 && std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
                                   return range.lowest <= size && size <= range.highest;
                               }));
 }
 
-/// Tries each glob on the whole path of scopes and on each of its labels, so that a condition holds within a scope
-/// even if further scopes were opened inside.
+/// Returns true if `globs` is empty, or one of them matches the whole `path` (`outer/inner`) or a label in it: so a
+/// condition on the scope `outer` also holds in scopes opened inside it.
 bool any_scope(const std::vector<std::string>& globs, std::string_view path);
 
-/// Return the smallest and the largest of m, n and k, in elements, of those that the function has; -1 without any.
+/// smallest_dim() and largest_dim() return the smallest and the largest of m, n and k; -1: all are unknown.
 double smallest_dim(const MatmulCall& call);
 double largest_dim(const MatmulCall& call);
-/// Returns 2mnk (complex: 8mnk) times the batch count; -1 if the function lacks one of the sizes. A double, since 64
-/// bits overflow for legal sizes.
+/// Returns the call's floating-point operations: 2mnk (complex: 8mnk) times the batch count; -1 if the function lacks
+/// one of these sizes. The result is a double, since legal sizes overflow 64 bits.
 double flops_of(const MatmulCall& call);
 /// Returns the compute capability as 10·major + minor; -1 on the CPU or if it is unknown.
 inline double capability_of(const MatmulCall& call) {
     return call.compute_capability > 0 ? call.compute_capability : -1;
 }
 
-/// Calls `judge(key, list, found, holds)` for each key until it returns false. `found` is the value of the call or
-/// process. Returns false if a judge() did.
+/// Calls `judge(key, list, found, holds)` for each condition key, and returns false as soon as `judge` does. `list`:
+/// what the rule asks for; `found`: the value of the call or process; `holds`: true if `list` allows `found`.
 template <class Judge>
 bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process& process, const Judge& judge) {
     const auto glob = [&](std::string_view key, const std::vector<std::string>& globs, std::string_view text) {

@@ -6,44 +6,30 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Precision that the device allows.
+/// Precision that the device can run, and the reason if it differs from the requested one.
 struct DeviceDecision {
     Precision precision;
     Reason reason;
 };
 
-/// Returns the request of the strongest source. `rule_at(i)` gives the index of the i-th rule that may match.
+/// Returns the precision that the strongest Source asks for, and that source. Tries `rule_count` rules; `rule_at(i)`
+/// returns the index in Policy::rules of the i-th one, from 0.
 template <class RuleAt>
 Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::size_t rule_count, const RuleAt& rule_at) {
-    Decision decision;
-    if (overrides.pinned) {
-        decision.requested = Precision::highest;
-        decision.source = Source::guard_pin;
-        return decision;
-    }
+    if (overrides.pinned) return {.requested = Precision::highest, .source = Source::guard_pin};
     for (std::size_t i = 0; i < rule_count; ++i) {
         const std::size_t index = rule_at(i);
-        if (!matches(policy.rules[index], call, process)) continue;
-        decision.requested = policy.rules[index].precision;
-        decision.source = Source::rule;
-        decision.rule = static_cast<std::int32_t>(index);
-        return decision;
+        const Rule& rule = policy.rules[index];
+        if (!matches(rule, call, process)) continue;
+        return {.requested = rule.precision, .source = Source::rule, .rule = static_cast<std::int32_t>(index)};
     }
-    if (overrides.thread) {
-        decision.requested = *overrides.thread;
-        decision.source = Source::thread;
-    } else if (overrides.process) {
-        decision.requested = *overrides.process;
-        decision.source = Source::process;
-    } else {
-        decision.requested = policy.default_precision;
-        decision.source = policy.default_source;
-    }
-    return decision;
+    if (overrides.thread) return {.requested = *overrides.thread, .source = Source::thread};
+    if (overrides.process) return {.requested = *overrides.process, .source = Source::process};
+    return {.requested = policy.default_precision, .source = policy.default_source};
 }
 
-/// An unknown capability counts as too old.
+/// Returns true if the GPU has the policy's minimum compute capability for TF32; false if its capability is unknown.
 bool has_tf32(const MatmulCall& call, const Policy& policy) {
     return call.compute_capability > 0 && call.compute_capability >= policy.min_compute_capability;
 }
@@ -53,95 +39,48 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
     return possible ? Precision::high : Precision::native;
 }
 
-/// Returns `wanted`, or the lowest precision that satisfies the floor.
-///
-/// `native` passes. On the CPU it is FP32. On CUDA it is the program's own request, which only the plan step sees and
-/// compares with the floor.
+/// Returns the strictest floor that allows a precision. `native` passes every floor: on the CPU it is FP32; on CUDA
+/// it is the program's own request, which is not known here: a later step (the plan) compares it with the floor.
+Floor strictness_of(Precision precision, bool allow_bf16x9) {
+    if (precision == Precision::medium) return Floor::bf16;
+    if (precision == Precision::high) return Floor::tf32;
+    return precision == Precision::bf16x9 && !allow_bf16x9 ? Floor::bf16x9 : Floor::fp32;
+}
+
+/// Returns `wanted` if the floor allows it, else the least exact precision that the floor allows.
 Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
-    const auto strictness = [&] {
-        switch (wanted) {
-            case Precision::medium:
-                return Floor::bf16;
-            case Precision::high:
-                return Floor::tf32;
-            case Precision::bf16x9:
-                return allow_bf16x9 ? Floor::fp32 : Floor::bf16x9;
-            case Precision::highest:
-            case Precision::native:
-            case Precision::automatic:
-                break;
-        }
-        return Floor::fp32;
-    }();
-    if (strictness >= floor) return wanted;
-    switch (floor) {
-        case Floor::none:
-        case Floor::fp16:
-        case Floor::bf16:
-            return Precision::medium;
-        case Floor::tf32:
-            return Precision::high;
-        case Floor::bf16x9:
-            return allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
-        case Floor::fp32:
-            break;
-    }
-    return Precision::highest;
+    if (strictness_of(wanted, allow_bf16x9) >= floor) return wanted;
+    if (floor <= Floor::bf16) return Precision::medium;
+    if (floor == Floor::tf32) return Precision::high;
+    return floor == Floor::bf16x9 && allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
+}
+
+bool is_lower_than_fp32(Precision precision) {
+    return precision == Precision::high || precision == Precision::medium;
 }
 
 DeviceDecision on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
-    switch (wanted) {
-        case Precision::high:
-        case Precision::medium:
-            if (!has_tf32(call, policy)) return {Precision::highest, Reason::compute_capability};
-            break;
-        case Precision::bf16x9:
-            // cuBLAS emulates FP32 by BF16x9 on Blackwell's data-centre parts (10.0 and 10.3) only.
-            if (call.compute_capability != 100 && call.compute_capability != 103) {
-                return {Precision::highest, Reason::bf16x9_unavailable};
-            }
-            break;
-        case Precision::native:
-        case Precision::highest:
-        case Precision::automatic:
-            break;
-    }
+    if (is_lower_than_fp32(wanted) && !has_tf32(call, policy))
+        return {Precision::highest, Reason::compute_capability};
+    // cuBLAS emulates FP32 by BF16x9 on Blackwell's data-centre parts (10.0 and 10.3) only.
+    const bool has_bf16x9 = call.compute_capability == 100 || call.compute_capability == 103;
+    if (wanted == Precision::bf16x9 && !has_bf16x9) return {Precision::highest, Reason::bf16x9_unavailable};
     return {wanted, Reason::as_requested};
 }
 
-/// Decides for the CPU. A call as made is FP32 there, so `highest` and everything impossible become `native`.
+/// Returns what the CPU can run: `native`, which is FP32 there, for `highest` and every unavailable precision.
 DeviceDecision on_cpu(Precision wanted, CpuMode mode) {
-    switch (wanted) {
-        case Precision::high:
-        case Precision::medium:
-            switch (mode) {
-                case CpuMode::off:
-                    return {Precision::native, Reason::cpu_mode_off};
-                case CpuMode::emulate:
-                    return {wanted, Reason::as_requested};
-                case CpuMode::accelerate:
-                    return {Precision::native, Reason::cpu_accelerate_not_built};
-            }
-            break;
-        case Precision::bf16x9:
-            return {Precision::native, Reason::bf16x9_unavailable};
-        case Precision::native:
-        case Precision::highest:
-        case Precision::automatic:
-            break;
-    }
-    return {Precision::native, Reason::as_requested};
+    if (wanted == Precision::bf16x9) return {Precision::native, Reason::bf16x9_unavailable};
+    if (!is_lower_than_fp32(wanted)) return {Precision::native, Reason::as_requested};
+    if (mode == CpuMode::emulate) return {wanted, Reason::as_requested};
+    return {Precision::native, mode == CpuMode::off ? Reason::cpu_mode_off : Reason::cpu_accelerate_not_built};
 }
 
 template <class RuleAt>
 Decision decide_by(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                    std::size_t rule_count, const RuleAt& rule_at) {
     // Settings are about float32 products. Narrower ones are counted and left as they are.
-    if (call.dtype != Dtype::float32 && call.dtype != Dtype::complex64) {
-        Decision observed;
-        observed.reason = Reason::observed;
-        return observed;
-    }
+    if (call.dtype != Dtype::float32 && call.dtype != Dtype::complex64) return {.reason = Reason::observed};
 
     Decision decision = choose(call, process, policy, overrides, rule_count, rule_at);
     const Precision wanted =

@@ -1,7 +1,6 @@
 // Decides the precision of a call. Pure: the same arguments give the same answer; no lock, no I/O.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,29 +13,29 @@ namespace fp32shim::policy {
 
 /// Settings made by the running program or its operator; they override environment and file.
 struct Overrides {
-    bool pinned = false;               ///< the audit pinned this call site
-    std::optional<Precision> thread;   ///< innermost thread scope that names a precision
-    std::optional<Precision> process;  ///< latest of C API and `fp32shim set`
-    Floor floor = Floor::none;         ///< strictest of the scopes' and the API's floors
+    bool pinned = false;               ///< an accuracy audit holds this call site at `highest`
+    std::optional<Precision> thread;   ///< precision of the thread's innermost scope that names one
+    std::optional<Precision> process;  ///< latest request for the process, by C API or `fp32shim set`
+    Floor floor = Floor::none;         ///< strictest floor set by the thread's scopes or the C API
 };
 
-/// Result of decide().
+/// Result of decide(): the precision of a call, its source, and why it is not what was requested.
 struct Decision {
-    Precision requested = Precision::native;  ///< request of the winning source, before floor and device
+    Precision requested = Precision::native;  ///< request of the winning source, before floor and device limit it
     Precision precision = Precision::native;  ///< precision to run at; never `automatic`
     Source source = Source::native;
-    std::int32_t rule = -1;                ///< index into Policy::rules, or -1
+    std::int32_t rule = -1;                ///< index into Policy::rules of the winning rule; -1: none won
     Reason reason = Reason::as_requested;  ///< reason why `precision` differs from `requested`
 
     bool operator==(const Decision&) const = default;
 };
 
-/// Decides one call. The first of these that asks for a precision wins: guard pin › rule (in order) › thread scope ›
-/// process › environment › file default › native. Then the floor applies, then the limits of device and CPU mode.
-/// Thread-safe; allocates nothing.
+/// Decides the precision of one call. The first of these that asks for one wins: audit pin › rule (in order) › thread
+/// scope › process › environment › default of the policy file › native. Then the floor applies, then the limits of
+/// device and CPU mode. Thread-safe; allocates nothing.
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides);
 
-/// Decides one call for which only `rules` may match (may_match): indices in ascending order.
+/// Decides one call, trying only `rules`: ascending indices of those that may match its call site (may_match()).
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::span<const std::uint16_t> rules);
 
@@ -51,7 +50,7 @@ struct SiteFacts {
 /// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.
 bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
 
-/// Returns true if `when` holds and `unless` does not. Exposed for the filters of `fp32shim report` and `log`.
+/// Returns true if the rule's `when` holds and `unless` does not. Exposed for `fp32shim report` and `log`.
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process);
 
 }  // namespace fp32shim::policy

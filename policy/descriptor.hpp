@@ -5,7 +5,7 @@
 
 namespace fp32shim {
 
-/// Owns `number`; a negative one stands for a file that could not be opened.
+/// Owns a file descriptor, and closes it. A negative number stands for a file that could not be opened.
 class Descriptor {
   public:
     explicit Descriptor(int number) : number_(number) {}

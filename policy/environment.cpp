@@ -1,9 +1,9 @@
-#include "policy/environment.hpp"
-
+// Reads the FP32_MATMUL_* variables.
 #include <algorithm>
 #include <string>
 
 #include "policy/quantity.hpp"
+#include "policy/settings.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::policy {
@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::string_view prefix = "FP32_MATMUL_";
 
-/// Returns the error in a variable's value; empty if there is none.
+/// Error in a variable's value; empty: there is none.
 using Problem = std::string;
 
-/// Sets `target` to the value that `text` names.
+/// Sets `target` to the value that `text` names in the table `words`. Returns an error if it names none.
 template <class T>
 Problem take_word(std::string_view text, const auto& words, T& target) {
     const auto value = parse_word(words, text);
@@ -58,7 +58,7 @@ Problem take_disable(std::string_view text, FromEnvironment& result) {
 }
 
 struct Variable {
-    std::string_view name;  ///< name after the prefix
+    std::string_view name;  ///< name without the prefix FP32_MATMUL_
     Problem (*take)(std::string_view text, FromEnvironment& result);
 };
 

@@ -1,7 +1,6 @@
 #include "policy/explain.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 
 #include "policy/conditions.hpp"
@@ -68,16 +67,6 @@ bool all_hold(const std::vector<ConditionVerdict>& verdicts) {
 }
 
 }  // namespace
-
-std::string_view remedy_of(Reason reason) {
-    constexpr std::string_view remedies[] = {
-#define REASON(number, code, because, remedy) remedy,
-#include "policy/reasons.def"
-#undef REASON
-    };
-    const auto number = static_cast<std::size_t>(reason);
-    return number < reason_count ? remedies[number] : std::string_view();
-}
 
 RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process) {
     RuleVerdict verdict;

@@ -10,27 +10,24 @@
 
 namespace fp32shim::policy {
 
-/// Value of a fact about the call or process that was not given.
+/// Text shown in place of a fact about the call or process that the user did not give.
 inline constexpr std::string_view unknown_value = "unknown";
 
 /// Verdict on one key of a `when` or `unless` table.
 struct ConditionVerdict {
-    std::string_view key;  ///< name in the file: `max_dim`
+    std::string_view key;  ///< the key's name in a policy file: `max_dim`
     std::string asked;     ///< values that the rule asks for: `<=128`, `"libtorch_*" or "libfoo.so"`
-    std::string found;     ///< value of the call: `4096`; `none` without scopes or GPU; or unknown_value
+    std::string found;     ///< the call's value: `4096`; `none` if it has no scope or GPU; or unknown_value
     bool holds = false;
 };
 
-/// Verdict on a rule. Keys that a table lacks are left out.
+/// Verdict on a rule, and on each key that its `when` and `unless` tables have.
 struct RuleVerdict {
-    bool applies = false;  ///< matches(): all of `when` hold, and not all of a non-empty `unless`
+    bool applies = false;  ///< true: all keys of `when` hold, and `unless` is empty or has a key that does not
     std::vector<ConditionVerdict> when, unless;
 };
 
 /// Judges every condition, even after one has failed. Thread-safe; allocates.
 RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process);
-
-/// Says what can be done about a reason; empty where nothing can.
-std::string_view remedy_of(Reason reason);
 
 }  // namespace fp32shim::policy

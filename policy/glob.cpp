@@ -34,7 +34,7 @@ Piece first_piece(std::string_view pattern) {
     return piece;
 }
 
-/// Returns true if `piece` matches the begin of `text`, which is no shorter.
+/// Returns true if `piece` matches the begin of `text`. Precondition: `text` is not shorter than the piece.
 bool begins_with(std::string_view text, const Piece& piece) {
     if (piece.is_literal) return text.starts_with(piece.pattern);
     std::size_t at = 0;
@@ -46,7 +46,7 @@ bool begins_with(std::string_view text, const Piece& piece) {
     return true;
 }
 
-/// Compares `c` with the 8 bytes at `text`; bit i of the result is set if the i-th is equal.
+/// Returns a mask: bit i, i < 8, is set if text[i] is `c`. `eight_times_c` has `c` in each of its 8 bytes.
 std::uint64_t places_of_8(const char* text, std::uint64_t eight_times_c) {
     constexpr std::uint64_t low_bits = 0x7f7f'7f7f'7f7f'7f7f;
     std::uint64_t bytes = 0;
@@ -57,7 +57,7 @@ std::uint64_t places_of_8(const char* text, std::uint64_t eight_times_c) {
 }
 static_assert(std::endian::native == std::endian::little);
 
-/// Returns the places of `text`, of those set in `asked` (at most 64), whose byte `element` matches.
+/// Returns a mask: bit i, i < 64, is set if it is set in `asked` and `element` matches text[i].
 std::uint64_t places_of(const GlobElement& element, std::string_view text, std::uint64_t asked) {
     std::uint64_t places = 0;
     if (element.kind == GlobElement::Kind::any) return asked;
@@ -74,7 +74,7 @@ std::uint64_t places_of(const GlobElement& element, std::string_view text, std::
     return places;
 }
 
-/// Finds the first place in `text` where `piece` matches.
+/// Returns the first offset in `text` at which `piece` matches; `none` if there is none.
 std::size_t find(std::string_view text, const Piece& piece) {
     if (piece.length > text.size()) return none;
     if (piece.is_literal) {

@@ -27,16 +27,8 @@ GlobElement special_glob_element(std::string_view pattern, std::size_t at) {
 }
 
 bool GlobElement::matches(char c) const {
-    switch (kind) {
-        case Kind::literal:
-            return text[0] == c;
-        case Kind::set:
-            return Members(*this).contain(c);
-        case Kind::any:
-        case Kind::run:
-            break;
-    }
-    return true;
+    if (kind == Kind::literal) return text[0] == c;
+    return kind != Kind::set || Members(*this).contain(c);
 }
 
 GlobElement::Members::Members(const GlobElement& element) {

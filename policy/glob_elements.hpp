@@ -6,18 +6,18 @@
 
 namespace fp32shim::policy {
 
-/// One element of a glob.
+/// One element of a glob: a character, `?`, `[set]` or `*`.
 struct GlobElement {
     enum class Kind : std::uint8_t {
         literal,  ///< one given byte
         any,      ///< `?`: one byte
         set,      ///< `[abc]`, `[!abc]`: one byte of a set
-        run,      ///< `*`: any bytes
+        run,      ///< `*`: any number of bytes
     };
     Kind kind;
-    std::string_view text;  ///< its text in the pattern
+    std::string_view text;  ///< the element as the pattern has it
 
-    /// Returns true if the element matches this byte. Not for a run.
+    /// Returns true if the element matches byte `c`. Precondition: it is no `run`.
     bool matches(char c) const;
 
     /// Set of the bytes that an element matches. Faster than matches() for many bytes.
@@ -35,7 +35,7 @@ struct GlobElement {
     };
 };
 
-/// Returns the element of `pattern` at `at`, which is one of `*?[`. `[` without `]` is a literal.
+/// Returns the element of `pattern` that begins at `at`, with `*`, `?` or `[`. A `[` without `]` is a literal.
 GlobElement special_glob_element(std::string_view pattern, std::size_t at);
 
 /// Returns the element of `pattern` that begins at `at`.

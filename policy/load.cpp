@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "policy/environment.hpp"
 #include "policy/settings.hpp"
 #include "policy/toml/policy_file.hpp"
 
@@ -13,10 +12,10 @@ Loaded loaded_from(const std::optional<SettingsLayer>& settings, std::vector<Dia
     return {settings ? join(nullptr, &*settings, nullptr) : Policy{}, std::move(errors), {}};
 }
 
-/// Returns the settings of a file; nullopt with all errors if it is broken or cannot be read.
+/// Returns the settings of a file; nullopt, with all errors in `errors`, if the file is broken or unreadable.
 std::optional<SettingsLayer> settings_of(const PolicyFile& file, const std::string& path,
                                          std::vector<Diagnostic>& errors) {
-    if (file.state != PolicyFile::State::read) {
+    if (!file.problem.empty()) {
         errors.push_back({path, file.problem});
         return std::nullopt;
     }
@@ -36,7 +35,7 @@ Loaded read_policy_file(const std::string& path) {
     const PolicyFile file = read_policy_bytes(path, std::nullopt);
     const auto settings = settings_of(file, path, errors);
     Loaded loaded = loaded_from(settings, std::move(errors));
-    loaded.is_readable = file.state == PolicyFile::State::read;
+    loaded.is_readable = file.problem.empty();
     return loaded;
 }
 
@@ -63,7 +62,7 @@ Loaded load(const Environment& environment, const LoadOptions& options) {
     std::optional<SettingsLayer> site;
     if (!options.site_policy.empty() && options.site_policy != path) {
         const PolicyFile file = read_policy_bytes(options.site_policy, options.site_owner);
-        if (file.state != PolicyFile::State::absent) site = settings_of(file, options.site_policy, loaded.errors);
+        if (!file.is_absent) site = settings_of(file, options.site_policy, loaded.errors);
     }
 
     loaded.policy = join(site ? &*site : nullptr, user ? &*user : nullptr, &from_environment.settings);

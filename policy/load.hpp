@@ -3,18 +3,17 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "policy/diagnostic.hpp"
+#include "policy/messages.hpp"
 #include "policy/policy.hpp"
 
 namespace fp32shim::policy {
 
-/// A policy with its errors and warnings. A broken file or variable contributes nothing to `policy`; a floor of the
-/// environment still holds. Warnings do not change the policy.
+/// A policy, with the errors and warnings of its sources. A file or variable with an error contributes nothing to
+/// `policy`; floors of the other sources still hold. Warnings do not change the policy.
 struct Loaded {
     Policy policy;
     std::vector<Diagnostic> errors;
@@ -31,11 +30,11 @@ Loaded read_policy_file(const std::string& path);
 /// List of `NAME=value`, as in `environ`. Entries that do not begin with FP32_MATMUL_ are skipped.
 using Environment = std::vector<std::string_view>;
 
-/// Place and owner of the site's policy.
+/// Path and required owner of the site's policy, which is for all users of a machine.
 struct LoadOptions {
-    std::string site_policy = "/etc/fp32shim/policy.toml";  ///< empty: none; absent file: none
-    bool elevated = false;                                  ///< setuid and similar: nothing is read or reported
-    uid_t site_owner = 0;  ///< required owner and only writer of the site's policy: root
+    std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; none if empty or absent
+    bool elevated = false;  ///< true in setuid and similar programs: nothing is read or reported
+    uid_t site_owner = 0;   ///< required owner and only writer of the site's policy: root
 };
 
 /// Loads the policy of a process: the environment overrides the user's file, which overrides the site's; the

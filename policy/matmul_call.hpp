@@ -13,12 +13,12 @@ enum class Dtype : std::uint8_t { float32, complex64, float16, bfloat16, float8 
 std::string_view to_string(Device device);
 std::string_view to_string(Dtype dtype);
 
-/// A call to decide. Sizes are those that the library receives, in elements: C is m×n, k is the summed dimension; -1
-/// for a size that the function lacks. Owns nothing: all views must outlive the decision.
+/// A product whose precision is to be decided. Sizes are those that the library receives, in elements: C is m×n, k is
+/// the summed dimension; -1: the function lacks it. Owns nothing: views must outlive the decision.
 struct MatmulCall {
     std::string_view function;  ///< symbol that the program called: `cblas_sgemm`
-    std::string_view caller;    ///< base name of the calling object; empty when unknown
-    /// Labels that this thread has pushed, outermost first, joined by '/'; empty without any.
+    std::string_view caller;    ///< base name of the library or program that calls; empty when unknown
+    /// Labels of the scopes that the thread has opened, outermost first, joined by '/'; empty without any.
     std::string_view scope;
     Dtype dtype = Dtype::float32;
     Device device = Device::cpu;
@@ -31,6 +31,11 @@ struct MatmulCall {
     std::int64_t k = -1;
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
 };
+
+/// Returns false if a size is 0, so that there is nothing to multiply. Unknown sizes count as not 0.
+inline bool multiplies(const MatmulCall& call) {
+    return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
+}
 
 /// Facts about the process, for conditions of rules.
 struct Process {

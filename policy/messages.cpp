@@ -13,7 +13,7 @@ constexpr std::size_t longest_quote = 200, longest_path = 4096;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Returns the optimal string alignment distance. Callers have compared the lengths, so both texts are short.
+/// Returns the optimal string alignment distance. Callers pass texts of similar lengths, one a short known name.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -32,7 +32,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-/// Returns the candidate that is another name of the same precision: `fp32`, for a floor, if `name` is `highest`.
+/// Returns the candidate that means the same precision as `name`: `fp32` for `highest`, say. nullopt: none does.
 std::optional<std::string_view> same_precision(std::string_view name,
                                                const std::vector<std::string_view>& candidates) {
     const auto precision = parse_word(precision_words, name);
@@ -48,7 +48,7 @@ bool ends_in_name(std::string_view path, std::string_view extension) {
     return !path.empty() && path.back() != '/';
 }
 
-/// Returns plain_text(text), cut between characters to at most so many bytes.
+/// Returns plain_text() of `text`. A text longer than `longest` bytes is truncated after a character, and gets a `…`.
 std::string printable_to(std::string_view text, std::size_t longest) {
     const bool cut = text.size() > longest;
     if (cut) {

@@ -1,5 +1,5 @@
-// Parts of error messages. A message is one printable line: the value found, the values allowed, the nearest known
-// name.
+// Error messages, and their parts. A message is one printable line: the value found, the values allowed, the nearest
+// known name.
 #pragma once
 
 #include <optional>
@@ -7,17 +7,24 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/diagnostic.hpp"
-
 namespace fp32shim::policy {
 
-/// A place in a text file. Lines and columns count from 1; columns count characters.
+/// Error or warning about a position in a file, or about an environment variable.
+struct Diagnostic {
+    std::string where;    ///< `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
+    std::string message;  ///< one line: the value found, the values allowed, the nearest known name
+
+    /// Returns `where: message` on one line.
+    std::string text() const { return where + ": " + message; }
+};
+
+/// A position in a text file. Lines and columns count from 1; columns count characters.
 struct Position {
     int line = 1;
     int column = 1;
 };
 
-/// Collects the errors of one file, with their places as `file:line:column`.
+/// Collects the errors of one file, with their positions as `file:line:column`.
 class Report {
   public:
     Report(std::string file, std::vector<Diagnostic>& errors) : file_(std::move(file)), errors_(errors) {}
@@ -27,7 +34,7 @@ class Report {
             {file_ + ':' + std::to_string(at.line) + ':' + std::to_string(at.column), std::move(message)});
     }
 
-    /// Number of errors so far, including earlier files.
+    /// Returns the length of the list given to the constructor, which may hold errors of earlier files.
     std::size_t count() const { return errors_.size(); }
     const std::string& file() const { return file_; }
 
@@ -36,29 +43,29 @@ class Report {
     std::vector<Diagnostic>& errors_;
 };
 
-/// Returns plain_text(text), cut to a length fit for a message.
+/// Returns `text` with control and invisible characters as \xNN, truncated to fit in a message.
 std::string printable(std::string_view text);
 
 /// Returns printable(text) in double quotes.
 std::string quoted(std::string_view text);
 
-/// Returns a path in double quotes, printable and never cut: paths differ at their ends.
+/// Returns a printable path in double quotes. Truncates it only after 4096 bytes, since paths differ at their ends.
 std::string quoted_path(std::string_view path);
 
-/// Returns `a, b, c`.
+/// Returns the names with commas between them: `a, b, c`.
 std::string joined(const std::vector<std::string_view>& names);
 
 /// Returns the candidate nearest to `name` by insertions, deletions, replacements and swaps of neighbours, ignoring
-/// case; nullopt if none is near.
+/// case; nullopt if none is similar enough.
 std::optional<std::string_view> nearest(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// Returns `; did you mean "high"?`; empty if no candidate is near, and no other name of the same precision.
+/// Returns `; did you mean "high"?` for the candidate that `name` (tf32) stands for or is similar to; else "".
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// Returns `found "hihg"; allowed: native, high; did you mean "high"?`.
+/// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.
 std::string not_one_of(std::string_view found, const std::vector<std::string_view>& allowed);
 
-/// Returns not_one_of() for a default precision; for bf16x9 it says that this belongs into a rule.
+/// Returns the message of not_one_of() on a default precision; for `bf16x9` it adds that only rules may have it.
 std::string not_a_default_precision(std::string_view found);
 
 /// Returns the error in the name of a log, if any. Valid are `stderr`, and names that end in `.jsonl` or `.fp32rec`,

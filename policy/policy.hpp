@@ -20,17 +20,16 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-/// A `when` or `unless` table. All keys must hold; a key holds if one entry of its list does, or the list is empty.
+/// A rule's `when` or `unless` table. All keys must hold: a key holds if its list is empty or has a matching entry.
 struct Conditions {
-    std::vector<std::string> function, caller, executable, command, host, scope;  ///< globs
+    std::vector<std::string> function, caller, executable, command, host, scope;  ///< globs, one of which must match
     std::vector<Device> device;
     std::vector<Dtype> dtype;
-    std::vector<Range> compute_capability;  ///< unit: 10·major + minor
+    std::vector<Range> compute_capability;  ///< in 10·major + minor
     std::vector<Range> m, n, k, batch, min_dim, max_dim, flops;
 
     bool empty() const;
-    /// Returns true if a condition depends on the sizes of a call. Decisions cannot then be cached by call site
-    /// alone.
+    /// Returns true if a condition depends on a call's sizes: then decisions cannot be cached by call site alone.
     bool looks_at_sizes() const;
 
     bool operator==(const Conditions&) const = default;
@@ -39,10 +38,10 @@ struct Conditions {
 struct Rule {
     std::string name;  ///< name in the file; `rule 3` if it has none
     Precision precision = Precision::native;
-    bool assume_aligned = false;  ///< allows lowering pointer-array batches on CUDA
+    bool assume_aligned = false;  ///< lets CUDA batches given by arrays of pointers run below FP32
     Conditions when;
     Conditions unless;
-    std::string file;  ///< file of the rule, for messages
+    std::string file;  ///< path of the file that has the rule, for messages
     int line = 0;
 };
 
@@ -57,15 +56,15 @@ std::string_view to_string(OnFull on_full);
 std::string_view to_string(AuditAction action);
 
 struct Policy {
-    std::string name;      ///< empty when none
-    std::string revision;  ///< empty when none
-    std::string file;      ///< path; empty when none
-    std::string sha256;    ///< sum of the file's bytes, lower-case hex; empty when none
+    std::string name;      ///< the policy's name; empty: none
+    std::string revision;  ///< the file's own version text; empty: none
+    std::string file;      ///< path of the policy file; empty: none
+    std::string sha256;    ///< SHA-256 of the file's bytes, in lower-case hex; empty: no file
 
     Precision default_precision = Precision::native;
-    Source default_source = Source::native;  ///< environment, file or native
+    Source default_source = Source::native;  ///< source of `default_precision`
     Floor floor = Floor::none;               ///< the strictest of all files and the environment
-    bool allow_bf16x9 = false;               ///< [limits]: BF16x9 counts as FP32
+    bool allow_bf16x9 = false;               ///< BF16x9 satisfies a floor of FP32 (see [limits])
 
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;
@@ -75,19 +74,19 @@ struct Policy {
 
     std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty when none
     LogLevel log_level = LogLevel::unset;
-    std::uint64_t log_max_size = 1ULL << 30;  ///< bytes
+    std::uint64_t log_max_size = 1ULL << 30;  ///< largest size of a recording, in bytes
     OnFull log_on_full = OnFull::drop;
     std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
     std::string log_group;          ///< group of the log; empty: the process's own
 
-    double audit_sample = 0;  ///< fraction of calls, 0 to 1
+    double audit_sample = 0;  ///< fraction of calls to audit, 0 to 1
     double audit_tolerance = 1e-2;
     AuditAction audit_action = AuditAction::log;
 
     OnError on_error = OnError::continue_untouched;
     bool disabled = false;  ///< FP32_MATMUL_DISABLE=1
 
-    std::vector<Rule> rules;  ///< sorted by the order of trial: user's file, then the site's
+    std::vector<Rule> rules;  ///< in the order in which they are tried: those of the user's file, then of the site's
 
     /// Returns true if a rule depends on the sizes of a call.
     bool looks_at_sizes() const;

@@ -1,5 +1,8 @@
 #include "policy/precision.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "policy/matmul_call.hpp"
 #include "policy/policy.hpp"
 #include "policy/words.hpp"
@@ -16,10 +19,10 @@ constexpr Word<Source> source_words[] = {
 
 struct ReasonWords {
     std::size_t number;
-    std::string_view code, because;
+    std::string_view code, device, because, remedy;
 };
 constexpr ReasonWords reason_words[] = {
-#define REASON(number, code, because, remedy) {number, #code, because},
+#define REASON(number, code, device, because, remedy) {number, #code, #device, because, remedy},
 #include "policy/reasons.def"
 #undef REASON
 };
@@ -33,7 +36,7 @@ constexpr bool are_numbered_from_0() {
 }
 static_assert(are_numbered_from_0(), "policy/reasons.def skips or repeats a number");
 
-/// Returns the words of a reason; empty ones for a reason of a newer version.
+/// Returns the words of a reason; empty ones for a reason that only a newer version of fp32shim has.
 constexpr ReasonWords words_of(Reason reason) {
     const auto number = static_cast<std::size_t>(reason);
     return number < reason_count ? reason_words[number] : ReasonWords{};
@@ -43,10 +46,6 @@ constexpr ReasonWords words_of(Reason reason) {
 
 std::optional<Precision> parse_precision(std::string_view text) { return parse_word(precision_words, text); }
 std::optional<Floor> parse_floor(std::string_view text) { return parse_word(floor_words, text); }
-std::optional<CpuMode> parse_cpu_mode(std::string_view text) { return parse_word(cpu_mode_words, text); }
-std::optional<Tf32Rounding> parse_tf32_rounding(std::string_view text) {
-    return parse_word(tf32_rounding_words, text);
-}
 
 std::string_view to_string(Precision precision) { return name_of(precision_words, precision); }
 std::string_view to_string(Applied applied) { return name_of(applied_words, applied); }
@@ -56,6 +55,12 @@ std::string_view to_string(Tf32Rounding rounding) { return name_of(tf32_rounding
 std::string_view to_string(Source source) { return name_of(source_words, source); }
 std::string_view to_string(Reason reason) { return words_of(reason).code; }
 std::string_view because(Reason reason) { return words_of(reason).because; }
+std::string_view remedy_of(Reason reason) { return words_of(reason).remedy; }
+
+bool is_reason_of_cpu(std::string_view code) {
+    return std::any_of(std::begin(reason_words), std::end(reason_words),
+                       [&](const ReasonWords& words) { return words.code == code && words.device == "cpu"; });
+}
 std::string_view to_string(Device device) { return name_of(device_words, device); }
 std::string_view to_string(Dtype dtype) { return name_of(dtype_words, dtype); }
 std::string_view to_string(OnError on_error) { return name_of(on_error_words, on_error); }

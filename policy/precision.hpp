@@ -15,43 +15,43 @@ enum class Precision : std::uint8_t {
     highest,    ///< full FP32; aliases `ieee`, `fp32`
     high,       ///< TF32; alias `tf32`
     medium,     ///< BF16; alias `bf16`
-    automatic,  ///< spelt `auto`: high if the hardware or the emulation has it, else native
-    bf16x9,     ///< FP32 accuracy from nine BF16 products; rules only
+    automatic,  ///< `auto`: TF32 if the GPU, or emulation on the CPU, has it, else native
+    bf16x9,     ///< FP32 accuracy from nine BF16 products; allowed in rules only
 };
 
-/// Format that was used (`applied`): the lowest that the call permits.
+/// Number format: the lowest, by the order of Floor, that the executed call let the library use (`applied` in logs).
 enum class Applied : std::uint8_t {
     fp32,
     tf32,
     bf16,
     fp16,
     bf16x9,
-    unchanged,  ///< only forwarded: the shim cannot know
+    unchanged,  ///< only forwarded by the shim, which cannot know the format
 };
 
-/// Lowest format that is allowed. Ordered from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`.
+/// Lowest allowed format, in this order from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`.
 enum class Floor : std::uint8_t { none, fp16, bf16, tf32, bf16x9, fp32 };
 
-/// Treatment of a lower precision on the CPU.
+/// Treatment of products on the CPU for which a precision below FP32 is asked.
 enum class CpuMode : std::uint8_t { off, emulate, accelerate };
 
 /// Rounding to TF32 by emulation: to nearest with ties away from zero or to even, or towards zero.
 enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 
-/// Source of a setting, strongest first.
+/// Source of a requested precision, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 
-/// Why what was done differs from what was asked for; a closed list.
+/// Reasons why a product did not run as asked; a closed list.
 enum class Reason : std::uint8_t {
-#define REASON(number, code, because, remedy) code = (number),
+#define REASON(number, code, ...) code = (number),
 #include "policy/reasons.def"
 #undef REASON
 };
 
-/// Number of reasons; theirs are below it.
+/// Number of reasons. All values of Reason are below it.
 inline constexpr std::size_t reason_count =
     std::initializer_list<int>{
-#define REASON(number, code, because, remedy) (number),
+#define REASON(number, code, ...) (number),
 #include "policy/reasons.def"
 #undef REASON
     }
@@ -59,8 +59,6 @@ inline constexpr std::size_t reason_count =
 
 std::optional<Precision> parse_precision(std::string_view text);
 std::optional<Floor> parse_floor(std::string_view text);
-std::optional<CpuMode> parse_cpu_mode(std::string_view text);
-std::optional<Tf32Rounding> parse_tf32_rounding(std::string_view text);
 
 std::string_view to_string(Precision precision);
 std::string_view to_string(Applied applied);
@@ -69,7 +67,11 @@ std::string_view to_string(CpuMode mode);
 std::string_view to_string(Tf32Rounding rounding);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
-/// Completes "because …"; empty for a reason of a newer version.
+/// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.
 std::string_view because(Reason reason);
+/// Returns advice to a user whose call did not run as asked, for this reason; empty if there is none to give.
+std::string_view remedy_of(Reason reason);
+/// Returns true if `code` is the text of a reason that only products on a CPU can have.
+bool is_reason_of_cpu(std::string_view code);
 
 }  // namespace fp32shim::policy

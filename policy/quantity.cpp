@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view digits = "0123456789";
 constexpr std::string_view operator_characters = "<>=";
 
-/// Parses digits, without sign or spaces; nullopt if the number does not fit.
+/// Parses decimal digits; nullopt if there is a sign, a space or another character, or if the number exceeds 64 bits.
 std::optional<std::uint64_t> parse_whole(std::string_view text) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -22,36 +22,42 @@ std::optional<std::uint64_t> parse_whole(std::string_view text) {
     return number;
 }
 
-struct Unit {
-    std::string_view text;
-    std::uint64_t value;
-};
-
-constexpr Unit decimal_units[] = {
+constexpr Word<std::uint64_t> decimal_units[] = {
     {"", 1}, {"K", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}, {"T", 1'000'000'000'000}};
 
-constexpr Unit byte_units[] = {{"", 1},
-                               {"B", 1},
-                               {"KiB", 1ULL << 10},
-                               {"MiB", 1ULL << 20},
-                               {"GiB", 1ULL << 30},
-                               {"TiB", 1ULL << 40},
-                               {"K", 1'000},
-                               {"KB", 1'000},
-                               {"M", 1'000'000},
-                               {"MB", 1'000'000},
-                               {"G", 1'000'000'000},
-                               {"GB", 1'000'000'000},
-                               {"T", 1'000'000'000'000},
-                               {"TB", 1'000'000'000'000}};
+constexpr Word<std::uint64_t> byte_units[] = {{"", 1},
+                                              {"B", 1},
+                                              {"KiB", 1ULL << 10},
+                                              {"MiB", 1ULL << 20},
+                                              {"GiB", 1ULL << 30},
+                                              {"TiB", 1ULL << 40},
+                                              {"K", 1'000},
+                                              {"KB", 1'000},
+                                              {"M", 1'000'000},
+                                              {"MB", 1'000'000},
+                                              {"G", 1'000'000'000},
+                                              {"GB", 1'000'000'000},
+                                              {"T", 1'000'000'000'000},
+                                              {"TB", 1'000'000'000'000}};
 
-std::optional<std::uint64_t> parse_with_unit(std::string_view text, std::span<const Unit> units) {
+std::optional<std::uint64_t> parse_with_unit(std::string_view text, std::span<const Word<std::uint64_t>> units) {
     const std::size_t end = std::min(text.find_first_not_of(digits), text.size());
     const auto number = parse_whole(text.substr(0, end));
     const auto unit = parse_word(units, text.substr(end));
     if (!number || !unit || *number > std::numeric_limits<std::uint64_t>::max() / *unit) return std::nullopt;
     return *number * *unit;
 }
+
+/// Values that satisfy a comparison: those less than, equal to or greater than its operand.
+struct Comparison {
+    bool less, equal, greater;
+};
+
+constexpr Word<Comparison> comparisons[] = {
+    {"", {false, true, false}},  {"=", {false, true, false}}, {"==", {false, true, false}},
+    {"<", {true, false, false}}, {"<=", {true, true, false}}, {">", {false, false, true}},
+    {">=", {false, true, true}},
+};
 
 /// A term of a range or a version constraint: `>=0.1`. `operation` is empty if there is only a number.
 struct Term {
@@ -101,21 +107,12 @@ std::optional<Range> parse_range(std::string_view text, Quantity quantity) {
     Range range = {0, std::numeric_limits<double>::infinity()};
     do {
         const auto [operation, operand] = take_term(text);
+        const auto comparison = parse_word(comparisons, operation);
         const auto number = parse_operand(operand, quantity);
-        if (!number) return std::nullopt;
-        const bool is_equal = operation.empty() || operation == "=" || operation == "==";
-        if (is_equal || operation == ">=") {
-            range.lowest = std::max(range.lowest, *number);
-        } else if (operation == ">") {
-            range.lowest = std::max(range.lowest, *number + 1);
-        }
-        if (is_equal || operation == "<=") {
-            range.highest = std::min(range.highest, *number);
-        } else if (operation == "<") {
-            range.highest = std::min(range.highest, *number - 1);
-        } else if (operation != ">" && operation != ">=") {
-            return std::nullopt;
-        }
+        if (!number || !comparison) return std::nullopt;
+        const double step = comparison->equal ? 0 : 1;
+        if (!comparison->less) range.lowest = std::max(range.lowest, *number + step);
+        if (!comparison->greater) range.highest = std::min(range.highest, *number - step);
     } while (!text.empty());
     return range;
 }
@@ -151,21 +148,12 @@ std::optional<bool> version_satisfies(std::string_view version, std::string_view
     bool satisfied = true;
     do {
         const auto [operation, operand] = take_term(constraint);
+        const auto comparison = parse_word(comparisons, operation);
         const auto bound = parse_version(operand);
-        if (!bound) return std::nullopt;
-        if (operation == ">=") {
-            satisfied = satisfied && *present >= *bound;
-        } else if (operation == ">") {
-            satisfied = satisfied && *present > *bound;
-        } else if (operation == "<=") {
-            satisfied = satisfied && *present <= *bound;
-        } else if (operation == "<") {
-            satisfied = satisfied && *present < *bound;
-        } else if (operation == "=" || operation == "==") {
-            satisfied = satisfied && *present == *bound;
-        } else {
-            return std::nullopt;
-        }
+        if (!bound || !comparison || operation.empty()) return std::nullopt;
+        const bool holds = (comparison->less && *present < *bound) || (comparison->equal && *present == *bound) ||
+                           (comparison->greater && *present > *bound);
+        satisfied = satisfied && holds;
     } while (!constraint.empty());
     return satisfied;
 }

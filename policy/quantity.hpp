@@ -10,10 +10,10 @@
 
 namespace fp32shim::policy {
 
-/// Unit of a range, which decides how its numbers are written.
+/// Kind of the numbers in a range, which decides how they are written.
 enum class Quantity : std::uint8_t {
     size,                ///< `128`, `2K`, `2M`, `2G`, `2T`: decimal multiples
-    compute_capability,  ///< `8`, `8.0`, `12.1`: in units of 10·major + minor
+    compute_capability,  ///< `8`, `8.0`, `12.1`: read as 10·major + minor
 };
 
 /// Parses a range of whole numbers: `128`, `<=128`, `>=64 <=256`. All terms must hold; `<128` is `<=127`. The result

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/messages.hpp"
+#include "policy/load.hpp"
 #include "policy/policy.hpp"
 
 namespace fp32shim::policy {
@@ -32,11 +32,23 @@ struct SettingsLayer {
     std::vector<Rule> rules;
 };
 
-/// Returns the settings in a text; nullopt if it has errors.
+/// Returns the settings in a policy file's text; nullopt, with errors in `report`, if it is wrong.
 std::optional<SettingsLayer> read_settings(std::string_view text, Report& report);
 
-/// Joins up to three sources; null for one that is absent or broken. Scalars of the environment override the user's,
-/// and those the site's. The user's rules come before the site's. The strictest floor holds.
+/// Settings from the FP32_MATMUL_* variables. A variable with a wrong value is reported, and its setting stays unset.
+struct FromEnvironment {
+    SettingsLayer settings;
+    std::string policy_path;  ///< value of FP32_MATMUL_POLICY; empty when unset
+    std::optional<OnError> on_error;
+    bool floor_is_broken = false;  ///< FP32_MATMUL_FLOOR has an unknown value
+    bool disabled = false;
+};
+
+FromEnvironment read_environment(const Environment& environment, std::vector<Diagnostic>& errors,
+                                 std::vector<Diagnostic>& warnings);
+
+/// Joins up to three sources; nullptr for one that is absent or broken. The environment's settings override the
+/// user's, which override the site's. The user's rules come before the site's. The strictest floor holds.
 Policy join(const SettingsLayer* site, const SettingsLayer* user, const SettingsLayer* environment);
 
 }  // namespace fp32shim::policy

@@ -29,7 +29,7 @@ std::uint32_t big_endian_word(std::string_view bytes) {
 
 }  // namespace
 
-/// Section 6.2.2, with the names that the standard uses.
+/// Processes one block: FIPS 180-4, section 6.2.2, in the names that it uses.
 void Sha256::add_block(State& state, std::string_view block) {
     std::array<std::uint32_t, 64> w;
     for (std::size_t t = 0; t < 16; ++t) w[t] = big_endian_word(block.substr(4 * t, 4));

@@ -13,7 +13,7 @@ namespace fp32shim::policy {
 class Sha256 {
   public:
     void add(std::string_view bytes);
-    /// Returns the sum of all bytes as 64 lower-case hexadecimal digits. Must be the last call.
+    /// Returns the SHA-256 of all bytes added, as 64 lower-case hexadecimal digits. Must be the last call.
     std::string finish();
 
   private:
@@ -23,10 +23,9 @@ class Sha256 {
 
     State state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     std::uint64_t size_ = 0;
-    std::string rest_;  ///< begin of an incomplete block
+    std::string rest_;  ///< bytes that do not fill a block yet
 };
 
-/// Returns the SHA-256 of `bytes`.
 std::string sha256(std::string_view bytes);
 
 }  // namespace fp32shim::policy

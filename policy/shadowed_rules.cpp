@@ -8,8 +8,8 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Number of comparisons left. All entries of all pairs of rules are too many in a malicious file; after the last
-/// one, nothing counts as certain.
+/// Number of comparisons that may still be made, since a malicious file can ask for too many. Once it is used up, no
+/// further rule is found to be shadowed.
 class Budget {
   public:
     bool spend(std::size_t count) {
@@ -22,7 +22,7 @@ class Budget {
     std::size_t left_ = 4'000'000;
 };
 
-/// Returns true if everything that satisfies `narrow` satisfies `broad`. An empty list asks for nothing.
+/// Returns true if the list `broad` allows all that `narrow` allows. An empty list allows everything.
 template <class T, class Covers>
 bool covers_list(const std::vector<T>& broad, const std::vector<T>& narrow, Budget& budget, const Covers& covers) {
     if (broad.empty()) return true;
@@ -46,7 +46,7 @@ bool covers_ranges(const std::vector<Range>& broad, const std::vector<Range>& na
     return covers_list(broad, narrow, budget, range_covers);
 }
 
-/// Only GPUs have a compute capability.
+/// Returns the devices that conditions allow; empty: all. A condition on the compute capability allows only GPUs.
 std::vector<Device> devices_of(const Conditions& conditions) {
     const bool is_implied = conditions.device.empty() && !conditions.compute_capability.empty();
     return is_implied ? std::vector{Device::cuda} : conditions.device;
@@ -65,7 +65,7 @@ bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
            covers_list(broad.dtype, narrow.dtype, budget, same);
 }
 
-/// Returns true if no value is in both lists. An empty list has all values.
+/// Returns true if no value satisfies both lists. An empty list allows all values.
 template <class T, class Meets>
 bool exclude(const std::vector<T>& one, const std::vector<T>& other, Budget& budget, const Meets& meets) {
     if (one.empty() || other.empty() || !budget.spend(one.size() * other.size())) return false;
@@ -74,7 +74,7 @@ bool exclude(const std::vector<T>& one, const std::vector<T>& other, Budget& bud
     });
 }
 
-/// Returns true if certainly no call satisfies both.
+/// Returns true if certainly no call satisfies both conditions.
 bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& budget) {
     const auto same = [](const auto& a, const auto& b) { return a == b; };
     const auto overlap = [](const Range& a, const Range& b) {
@@ -100,7 +100,7 @@ std::vector<GlobElement> elements_of(std::string_view glob) {
     return elements;
 }
 
-/// Returns true if an element matches every byte that another one matches.
+/// Returns true if `broad` matches every byte that `narrow` matches.
 bool element_covers(const GlobElement& broad, const GlobElement& narrow) {
     using Kind = GlobElement::Kind;
     if (narrow.kind == Kind::run) return false;

@@ -12,11 +12,11 @@ namespace fp32shim::policy {
 /// A rule that is never reached.
 struct ShadowedRule {
     std::size_t rule;  ///< index of the rule that is never reached
-    std::size_t by;    ///< index of the first rule that applies to all of its calls
+    std::size_t by;    ///< index of the first rule that applies to all calls of `rule`
 };
 
-/// Returns the rules that are certainly shadowed by one earlier rule. Others may be shadowed too: by several rules
-/// together, or by globs that are not compared so closely.
+/// Returns the rules that are certainly shadowed by one earlier rule. May miss a rule that several earlier rules
+/// shadow together, or one whose globs are too complicated to compare.
 std::vector<ShadowedRule> shadowed_rules(const std::vector<Rule>& rules);
 
 /// Returns true if `broad` certainly matches every text that `narrow` matches. Exposed for its test.

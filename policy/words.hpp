@@ -11,7 +11,7 @@
 
 namespace fp32shim::policy {
 
-/// A value and one of its texts.
+/// A value of a setting, and one text that stands for it.
 template <class T>
 struct Word {
     std::string_view text;
@@ -52,7 +52,7 @@ inline constexpr Word<Dtype> dtype_words[] = {
     {"bfloat16", Dtype::bfloat16}, {"float8", Dtype::float8},
 };
 
-/// Words of the types whose products are governed. Others are only observed.
+/// Words of the element types whose products the shim may alter. It only records products of the others.
 inline constexpr std::span<const Word<Dtype>> governed_dtype_words = std::span(dtype_words).first(2);
 
 inline constexpr Word<OnError> on_error_words[] = {
@@ -75,7 +75,7 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
     return true;
 }
 
-/// Returns the value of `text` in one of the tables above.
+/// Returns the value that `text` stands for in the table `words`, ignoring case; nullopt: none.
 constexpr auto parse_word(const auto& words, std::string_view text)
     -> std::optional<decltype(std::begin(words)->value)> {
     for (const auto& word : words) {
@@ -84,7 +84,7 @@ constexpr auto parse_word(const auto& words, std::string_view text)
     return std::nullopt;
 }
 
-/// Returns the name of a value; empty if no row has it.
+/// Returns the name (the first text) of a value in the table `words`; empty: it has none.
 constexpr std::string_view name_of(const auto& words, auto value) {
     for (const auto& word : words) {
         if (word.value == value) return word.text;
@@ -92,7 +92,7 @@ constexpr std::string_view name_of(const auto& words, auto value) {
     return {};
 }
 
-/// Returns all texts of a table, for messages.
+/// Returns all texts of the table `words`, for messages.
 std::vector<std::string_view> texts_of(const auto& words) {
     std::vector<std::string_view> texts;
     for (const auto& word : words) texts.push_back(word.text);

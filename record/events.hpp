@@ -16,38 +16,38 @@
 
 namespace fp32shim::record {
 
-/// Value of the key `schema`. It grows when a key is removed or changes its meaning, not with new keys or codes.
+/// Version of the log's format. It grows when a key is removed or changes its meaning, not with new keys or codes.
 inline constexpr int log_schema = 1;
 
-/// Longest line in bytes, its line feed included. With the byte that DecisionLog may put before it, that is 4096:
-/// PIPE_BUF, up to which the kernel does not divide a write to a pipe.
+/// Longest line in bytes, its line feed included. A line with the line feed that DecisionLog may put before it has at
+/// most 4096 bytes: PIPE_BUF, up to which a write to a pipe is atomic.
 inline constexpr std::size_t line_limit = 4095;
 
 /// Ways in which a product was executed.
 enum class How : std::uint8_t {
-    forward,         ///< the function that the program called, with its arguments
-    round_operands,  ///< the same function, on rounded copies of the operands
-    one_by_one,      ///< a batch, one product after the other, because no library has that batch function
+    forward,         ///< by the function that the program called, with its arguments
+    round_operands,  ///< by the function that was called, on rounded copies of the operands
+    one_by_one,      ///< a batch, by single products, because no library has the batch function that was called
     compute_type,    ///< cuBLAS: the same product, with another compute type
     math_mode,       ///< cuBLAS: the same function, the handle's math mode changed around the call
 };
 std::string_view to_string(How how);
 
-/// Time and writer of a line.
+/// Time of a log's line, and the process and thread that it is about.
 struct Moment {
     std::int64_t time_ns = 0;  ///< nanoseconds since 1970, UTC
     std::int32_t pid = 0;
-    std::int32_t tid = 0;  ///< -1: calls of several threads
+    std::int32_t tid = 0;  ///< thread id; -1: the line is about several threads
 };
 /// Returns the time now, with the ids of this process and thread.
 Moment this_moment();
 
-/// First line of a process: the settings that its decisions begin with, before rules, scopes and API calls.
+/// First line of a process in a log: the settings that its decisions begin with, before rules, scopes and API calls.
 struct StartEvent {
     std::string version;          ///< version of fp32shim
-    std::string policy_name;      ///< empty: none
-    std::string policy_revision;  ///< empty: none
-    std::string policy_sha256;    ///< empty: no policy file
+    std::string policy_name;      ///< name of the policy; empty: none
+    std::string policy_revision;  ///< version text of the policy; empty: none
+    std::string policy_sha256;    ///< SHA-256 of the policy file; empty: no file
     policy::Precision default_precision = policy::Precision::native;
     policy::Floor floor = policy::Floor::none;
     policy::CpuMode cpu_mode = policy::CpuMode::off;
@@ -56,10 +56,10 @@ struct StartEvent {
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);
 
-/// One judged call (decision_fields.def lists its fields). It does not own its texts.
+/// One call and the decision on it (decision_fields.def lists the fields). Does not own its texts.
 struct DecisionEvent {
     policy::MatmulCall call;
-    std::string_view provider;  ///< base name of the library that ran it; empty when unknown
+    std::string_view provider;  ///< base name of the library that ran the product; empty when unknown
     policy::Precision requested = policy::Precision::native;
     policy::Source source = policy::Source::native;
     std::string_view rule;  ///< the rule's name; empty when no rule matched
@@ -75,7 +75,7 @@ struct DecisionEvent {
 /// Codes of error events; a closed list.
 enum class ErrorCode : std::uint8_t {
     bad_setting,    ///< an environment variable or a policy file is wrong; `detail` says what was done about it
-    provider,       ///< the real function could not be found, or is not to be called
+    provider,       ///< the library's own function could not be found, or must not be called
     lines_dropped,  ///< earlier lines of this process could not be written; `dropped` says how many
 };
 std::string_view to_string(ErrorCode code);
@@ -83,12 +83,12 @@ std::string_view to_string(ErrorCode code);
 struct ErrorEvent {
     ErrorCode code = ErrorCode::bad_setting;
     std::string_view detail;
-    std::int64_t dropped = -1;  ///< lines; -1: not about dropped lines
+    std::int64_t dropped = -1;  ///< number of lost lines; -1 with any other code
 };
 
-/// Write one JSON object and a line feed. Each returns the size, at most line_limit; 0 if `out` is too small, as one
-/// of line_limit bytes never is. Long values are cut (docs/log-format.md, "Cut values"). Thread-safe, allocate
-/// nothing.
+/// Write one JSON object and a line feed to `out`, and return their size, at most line_limit; 0: `out` is too small.
+/// line_limit bytes always suffice. Long values are truncated (docs/log-format.md, "Cut values"). Thread-safe,
+/// allocate nothing.
 std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
                          std::span<char> out);
 std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& facts, const Moment& moment,
@@ -96,9 +96,9 @@ std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& fact
 std::size_t format_error(const ErrorEvent& event, const ProcessFacts& facts, const Moment& moment,
                          std::span<char> out);
 
-/// Writes a decision in words, for `FP32_MATMUL_LOG=stderr`, without `fp32shim: ` and line feed:
-/// `cblas_sgemm 128x128x128 NT float32 from libfoo.so -> libopenblas.so.0: high (environment) -> tf32 by rounding
-/// operands`. At most 1600 bytes; the view is of `out`. Thread-safe, allocates nothing.
+/// Writes a decision in words, for `FP32_MATMUL_LOG=stderr`, without `fp32shim: ` and line feed: `cblas_sgemm
+/// 128x128x128 NT float32 from libfoo.so -> libopenblas.so.0: high (environment) -> tf32 by rounding operands`.
+/// Writes at most 1600 bytes and returns a view of them. Thread-safe, allocates nothing.
 std::string_view format_decision_text(const DecisionEvent& event, std::span<char> out);
 
 }  // namespace fp32shim::record

@@ -13,16 +13,16 @@ namespace fp32shim::record {
 enum class PathProblem : std::uint8_t {
     none,
     unknown_placeholder,  ///< `%x`, or a lone `%` at the end
-    too_long,             ///< longer than the buffer
+    too_long,             ///< the path is longer than the buffer
 };
 
 struct ExpandedPath {
-    std::string_view path;  ///< in the caller's buffer, with a NUL behind it; empty: there is a problem
+    std::string_view path;  ///< the result, with a NUL behind it, in the caller's buffer; empty: see `problem`
     PathProblem problem = PathProblem::none;
     char placeholder = 0;  ///< the unknown letter; 0: the `%` was the last character
 };
 
-/// Size of the longest path that the kernel takes, with its NUL. A buffer for expand_path() needs as much.
+/// Size of the longest path that the kernel accepts, with its NUL. expand_path() needs a buffer of this size.
 inline constexpr std::size_t path_capacity = 4096;
 
 /// Returns `name` as an absolute path, since daemons change their directory before they fork. A `%` of the current
@@ -36,7 +36,7 @@ std::string_view make_absolute(std::string_view name, std::span<char> out, std::
 /// folder. Thread-safe, allocates nothing.
 ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer);
 
-/// Returns a message about a name: the error, and what is allowed. Precondition: there is a problem.
+/// Returns a message about the name of a log: the error, and what is allowed. Precondition: there is an error.
 std::string describe_problem(const ExpandedPath& path);
 
 /// Returns true if `name` holds the placeholder `%letter`.

@@ -109,9 +109,4 @@ RunNote parse_run_note(std::string_view value) {
     return note;
 }
 
-std::string_view base_name(std::string_view path) {
-    const auto slash = path.rfind('/');
-    return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
 }  // namespace fp32shim::record

@@ -9,31 +9,31 @@
 
 namespace fp32shim::record {
 
-/// Facts about a process, gathered once. A forked child differs in process id and ancestor only. Empty strings:
-/// unknown.
+/// Facts about a process, gathered once. A forked child's facts differ from its parent's in `pid` and `forked_from`
+/// only. Empty strings: unknown.
 struct ProcessFacts {
     std::int32_t pid = 0;
-    std::int32_t forked_from = 0;  ///< the process whose log a forked child goes on with; 0: not a forked child
+    std::int32_t forked_from = 0;  ///< id of the ancestor whose log a forked child continues; 0: not forked
     std::string host;              ///< uname's node name
-    std::string job_id;            ///< text of the batch system
-    std::string job_id_from;       ///< variable that has the job id: `SLURM_JOB_ID`
-    std::int32_t rank = -1;        ///< -1: unknown
-    std::string rank_from;         ///< variable that has the rank: `SLURM_PROCID`
-    std::string executable;        ///< the path behind /proc/self/exe
+    std::string job_id;            ///< id that the batch system gave the job
+    std::string job_id_from;       ///< name of the variable that has the job id, such as `SLURM_JOB_ID`
+    std::int32_t rank = -1;        ///< rank of the process in a parallel job; -1: unknown
+    std::string rank_from;         ///< name of the variable that has the rank, such as `SLURM_PROCID`
+    std::string executable;        ///< path of the program, from /proc/self/exe
     std::string command;           ///< the whole argument line, joined by single spaces
-    std::int64_t start_ns = 0;     ///< when the facts were gathered: nanoseconds since 1970, UTC
-    std::uint64_t run = 0;         ///< random number of its `fp32shim run`; 0: none that recorded
-    std::uint16_t pins = 0;        ///< pin_… bits of its environment; 0: unknown
+    std::int64_t start_ns = 0;     ///< time of gathering these facts: nanoseconds since 1970, UTC
+    std::uint64_t run = 0;         ///< random number of the process's `fp32shim run`; 0: no run that records
+    std::uint16_t pins = 0;        ///< bits of the variables of all_pins that are in the environment; 0: unknown
 };
 
-/// Bits of the variables that keep operations past the shim at float32, as recordings have them.
+/// Bits of ProcessFacts::pins: one for each variable of all_pins, and pins_known if the environment was searched.
 inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
                                pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256;
-/// A variable that `fp32shim run --pin` sets.
+/// Environment variable that `fp32shim run --pin` sets, to keep products that bypass the shim at float32.
 struct Pin {
     std::uint16_t bit;
     std::string_view entry;  ///< `NAME=value`
-    std::string_view reach;  ///< its effect and the limits of that: a sentence without its subject, the variable
+    std::string_view reach;  ///< the variable's effect and limits, as a sentence that lacks only its subject
 };
 inline constexpr Pin all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
@@ -55,14 +55,14 @@ inline constexpr Pin all_pins[] = {
      "operands that are narrower than float32"},
     {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; not those of operands that are narrower"},
 };
-/// Returns the entries of all pins whose bits are set.
+/// Returns `NAME=value` of each variable of all_pins whose bit is set in `pins`.
 std::vector<std::string_view> entries_of(std::uint16_t pins);
 
-/// Name of the variable by which `fp32shim run` tells its processes where to note unseen children: `NUMBER PATH`,
-/// with the run's number in 16 hexadecimal digits.
+/// Name of the variable by which `fp32shim run` tells its processes where to note programs that run without the shim:
+/// `NUMBER PATH`, with the run's number in 16 hexadecimal digits.
 inline constexpr std::string_view run_variable = "FP32SHIM_RUN";
 struct RunNote {
-    std::uint64_t number = 0;  ///< 0: there is none
+    std::uint64_t number = 0;  ///< number of the run; 0: there is none
     std::string_view children_path{};
 };
 RunNote parse_run_note(std::string_view value);
@@ -73,8 +73,5 @@ RunNote parse_run_note(std::string_view value);
 /// all_pins; and run_variable.
 /// Never fails: facts that cannot be found out stay unknown. Keeps errno. Allocates; needs little stack.
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment);
-
-/// Returns the part after the last slash: `python3.11` for `/usr/bin/python3.11`.
-std::string_view base_name(std::string_view path);
 
 }  // namespace fp32shim::record

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view other_machine =
     "is for another processor or word size than this fp32shim (" FP32SHIM_MACHINE ")";
 
-/// By value of WhyUnseen.
+/// Words of the values of WhyUnseen, in their order.
 constexpr std::string_view words[] = {
     {},
     "is statically linked",

@@ -6,7 +6,7 @@
 
 namespace fp32shim::record {
 
-/// The reason why a program is not seen. Values are in recordings (format/format.hpp): a new one goes to the end.
+/// Reason why a program lacks the shim. Values are in recordings (format/format.hpp): a new one goes to the end.
 enum class WhyUnseen : std::uint8_t {
     seen,
     statically_linked,

@@ -34,7 +34,7 @@ class ErrnoKeeper {
 
 bool is_active() { return !settings().forward_everything; }
 
-/// Returns the list of changes of this process's recording; nullptr: it has none.
+/// Returns the part of this process's recording that stores changes of settings; nullptr: there is no recording.
 record::RecordingChanges* recorded_changes() {
     record::Recording* const recording = settings().recording;
     return recording != nullptr ? recording->changes() : nullptr;
@@ -46,7 +46,7 @@ std::optional<Precision> precision_of(const char* text) {
     return precision == Precision::bf16x9 ? std::nullopt : precision;
 }
 
-/// Copies a name. Returns false if the buffer is too small. NULL with size 0 means not wanted, and always fits.
+/// Copies `text` and a '\0'. Returns false if they do not fit; true for a null `buffer` of size 0: no copy is wanted.
 bool give(std::string_view text, char* buffer, std::size_t size) {
     if (buffer == nullptr) return size == 0;
     if (text.size() >= size) return false;
@@ -64,7 +64,7 @@ struct Setting {
     Source source;
 };
 
-/// Returns the precision that this thread asks for now, rules aside, and who set it.
+/// Returns the precision for calls of this thread that no policy rule concerns, and who set it.
 Setting setting_in_force() {
     if (const ThreadContext* context = existing_thread_context();
         context != nullptr && context->scope().precision >= 0)

@@ -6,8 +6,8 @@
 namespace fp32shim {
 namespace {
 
-/// Notes what is loaded. Changes nothing that others use, since products may still be called afterwards. Needs
-/// nothing that is destroyed before the process is gone.
+/// Notes the loaded objects in the recording. Changes nothing that products need: the program may still call products
+/// after this function. Needs nothing that is destroyed before the process is gone.
 __attribute__((destructor)) void note_exit() {
     if (has_to_leave_a_recording()) settings();
     record::Recording* recording = own_recording();

@@ -21,54 +21,54 @@ struct Library;
 
 struct SiteRules;
 
-/// The number of an entry point: a row of the table, or `function_count` + a slot handed out by dlsym.
+/// Index of an entry point: a row of the function table, or `function_count` + the number of one handed out by dlsym.
 using EntryIndex = std::int32_t;
 
-/// The part of a site that only functions of CPU libraries use.
+/// The part of a call site that only functions of CPU libraries use.
 struct CpuSite {
-    std::atomic<std::uint64_t> express;   ///< see blas/express.hpp; 0: calls take the long way
-    std::atomic<IntegerWidth> width;      ///< probed at the first governed call
-    std::atomic<std::uint64_t> decision;  ///< for all calls of the site, see blas/decide.hpp; 0: none is kept
-    void* gemm;                           ///< the provider's plain gemm of the same name form; nullptr: it has none
+    std::atomic<std::uint64_t> express;   ///< lets calls be counted without a decision, see blas/express.hpp; 0: none
+    std::atomic<IntegerWidth> width;      ///< integer width of the provider; probed at the first governed call
+    std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the site; 0: none
+    void* gemm;                           ///< the provider's gemm in the function's NameForm; nullptr: it has none
 };
 
-/// The part of a site that only functions of cuBLAS use.
+/// The part of a call site that only functions of cuBLAS use.
 struct CublasSite {
-    std::atomic<std::uint64_t> plan;  ///< for all calls of the site, see cublas/plan.hpp; 0: none is kept
+    std::atomic<std::uint64_t> plan;  ///< key and number of the plan for its calls, see plan_key.hpp; 0: none
     const cublas::Route* route;       ///< the ways to call the function
     const cublas::Library* library;   ///< the provider's other functions that the shim calls
-    void* with_compute_type;          ///< the provider's function that does the same with a compute type
+    void* with_compute_type;          ///< the provider's function that does the same with a compute type, or nullptr
 };
 
-/// Never freed. A dead site may be made anew for the same entry point. One whose caller is outside every object may
-/// go on with the return address of another such caller. The first two members are read by assembly without a lock;
-/// a site whose caller or provider was unloaded gets return_address 0, which matches no call.
+/// One call site. Never freed. A dead site's memory may be reused for the same entry point. A site whose caller is
+/// outside every object may be given to another such caller. Assembly reads the first two members without a lock; a
+/// site whose caller or provider was unloaded gets return_address 0, which matches no call.
 struct Site {
-    std::atomic<std::uintptr_t> return_address;  ///< address that the call returns to; 0: dead
-    std::atomic<void*> target;                   ///< the real function, or the gate of governed calls
+    std::atomic<std::uintptr_t> return_address;  ///< address that its calls return to; 0: the site is dead
+    std::atomic<void*> target;                   ///< jump target of the entry point: `real`, or a gate of the shim
     void* real;                                  ///< the provider's function, with the signature of `routine`
     const Function* function;                    ///< the function that the program called
-    const Function* routine;                     ///< `function`, or a stand-in where no library has that
+    const Function* routine;                     ///< `function`, or its stand-in if no library has `function`
     LoadedObject* provider;
     LoadedObject* caller;        ///< nullptr: code outside every object
-    LoadedObject* on_behalf_of;  ///< library that jumped on from its own call, if the shim itself is the caller
+    LoadedObject* on_behalf_of;  ///< if the shim is the caller: the library it called, which jumped on to `entry`
 
     // The express lane reads these and the line above: two cache lines.
-    std::uint64_t number;                    ///< unique, also among sites made anew in the same memory
+    std::uint64_t number;                    ///< unique, also among sites that reuse the same memory
     std::atomic<std::uint64_t> bound_at;     ///< objects_stamp() when the site was bound
     KeyedArguments keyed;                    ///< the arguments that tell the calls of the site apart
     EntryIndex entry;                        ///< the entry point that was called
-    bool is_blas;                            ///< false: a bare name of a library that is no BLAS; never governed
-    bool ambiguous;                          ///< see Binding
-    bool by_importers;                       ///< see Binding: to be bound again when objects were added
-    std::atomic<bool> forwards_while_bound;  ///< not governed, gated only for `by_importers`
-    bool was_rebound;                        ///< dead for good
-    bool is_in_chain;                        ///< see sites/known_sites.hpp
+    bool is_blas;                            ///< false: calls are left alone (no BLAS, or cuBLAS calling itself)
+    bool ambiguous;                          ///< importers of the function bind to several libraries, see Binding
+    bool by_importers;                       ///< caller imports no such function: bound again when objects are added
+    std::atomic<bool> forwards_while_bound;  ///< calls are forwarded by a gate that only checks the binding
+    bool was_rebound;                        ///< another site has replaced it: dead for good
+    bool is_in_chain;                        ///< linked into its chain by `next`, see sites/known_sites.hpp
     CpuSite cpu;
     CublasSite cublas;
-    std::atomic<const SiteRules*> rules;      ///< see decision/site_rules.hpp; nullptr: no sizes were judged yet
-    std::atomic<std::uintptr_t> called_from;  ///< the return address, also when dead
-    Site* next;                               ///< see sites/known_sites.hpp
+    std::atomic<const SiteRules*> rules;      ///< rules that may match (site_rules.hpp); nullptr: not selected yet
+    std::atomic<std::uintptr_t> called_from;  ///< `return_address`, also when the site is dead
+    Site* next;                               ///< next site of the same chain, see sites/known_sites.hpp
 
     /// Returns the base name of the calling object's file; empty for code outside every object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
@@ -80,13 +80,13 @@ struct Site {
 
 static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry/*.S");
 
-/// The return address of a site that is being made anew; no code returns there.
+/// The value of a site's return_address while it is being made; no code returns to that address.
 constexpr std::uintptr_t taken = 1;
 
 /// Returns true if a site with this return address is alive.
 inline bool is_return_address(std::uintptr_t address) { return address > taken; }
 
-/// Returns true if no object was loaded since that could bind the site to another function.
+/// Returns true if no object was loaded, since the site was bound, that could bind it to another function.
 [[gnu::always_inline]] inline bool is_bound(const Site& site) {
     return !site.by_importers || site.bound_at.load(std::memory_order_relaxed) == quick_objects_stamp();
 }

@@ -12,13 +12,13 @@
 
 namespace fp32shim::system {
 
-/// A lock by the number of the holder's process (this_process.hpp). Invariant: `holder_` is 0 (free) or
-/// this_process() of the holder; any other value was copied by fork, and the lock is free too. Not recursive. Signals
-/// must be held back meanwhile (HeldLock), or a handler that calls BLAS waits for itself.
+/// A lock that knows the process of its holder. Invariant: `holder_` is 0 (free) or this_process() of the holder; any
+/// other value was copied by fork, and the lock is free too. Not recursive. Signals must be blocked while it is held
+/// (HeldLock), or a handler that calls BLAS waits for its own thread.
 class ForkSafeLock {
   public:
-    /// Waits at most about five seconds: a log on a file server that hangs must not hang the program for good. Once
-    /// somebody has waited in vain, nobody waits until the lock was free again. Returns false if it was not acquired.
+    /// Waits at most about five seconds, lest a log on a hanging file server block the program for good. After a
+    /// thread has waited in vain, none waits until the lock has been free again. Returns false on failure.
     bool acquire() {
         const std::uint32_t self = this_process();
         const bool may_wait = waited_in_vain_.load(std::memory_order_relaxed) != self;
@@ -31,8 +31,7 @@ class ForkSafeLock {
             }
             if (!may_wait) return false;
             const timespec ten_milliseconds{0, 10'000'000};
-            raw::syscall6(SYS_futex, raw::address(&holder_), FUTEX_WAIT_PRIVATE, self,
-                          raw::address(&ten_milliseconds));
+            raw::syscall6(SYS_futex, &holder_, FUTEX_WAIT_PRIVATE, self, &ten_milliseconds);
         }
         waited_in_vain_.store(self, std::memory_order_relaxed);
         return false;
@@ -40,15 +39,15 @@ class ForkSafeLock {
 
     void release() {
         holder_.store(0, std::memory_order_release);
-        raw::syscall6(SYS_futex, raw::address(&holder_), FUTEX_WAKE_PRIVATE, 1);
+        raw::syscall6(SYS_futex, &holder_, FUTEX_WAKE_PRIVATE, 1);
     }
 
   private:
     std::atomic<std::uint32_t> holder_{0};
-    std::atomic<std::uint32_t> waited_in_vain_{0};  // the process in which somebody did
+    std::atomic<std::uint32_t> waited_in_vain_{0};  // the process in which a thread did
 };
 
-/// Acquires a lock, with all signals held back, for the lifetime of the object. Converts to false if that failed.
+/// Acquires a lock, with SignalHold::all blocked, for the object's lifetime. Converts to false if acquiring failed.
 class HeldLock {
   public:
     explicit HeldLock(ForkSafeLock& lock) : lock_(lock), is_held_(lock.acquire()) {}

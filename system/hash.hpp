@@ -8,8 +8,8 @@
 
 namespace fp32shim::system {
 
-/// Hashes words and texts in the order in which they are added. Of a million hashes, two agree by chance once in 30
-/// million programs. A few cycles a word. For one thread.
+/// Hashes words and texts in the order in which they are added. Among a million hashes, two are equal by chance in
+/// one of 30 million programs. A few cycles a word. For one thread.
 class Hash {
   public:
     Hash& add(std::uint64_t word) {

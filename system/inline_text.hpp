@@ -8,7 +8,7 @@
 
 namespace fp32shim::system {
 
-/// Returns a view of a C string. The empty asm keeps the compiler from recognising strlen.
+/// Returns a view of a C string. The empty asm keeps the compiler from making the loop a call of strlen.
 constexpr std::string_view view(const char* text) {
     std::size_t length = 0;
     while (text[length] != '\0') {
@@ -18,7 +18,7 @@ constexpr std::string_view view(const char* text) {
     return {text, length};
 }
 
-/// Compares two texts. The empty asm keeps the compiler from recognising memcmp.
+/// Compares two texts. The empty asm keeps the compiler from making the loop a call of memcmp.
 constexpr bool equal(std::string_view left, std::string_view right) {
     if (left.size() != right.size()) return false;
     for (std::size_t i = 0; i < left.size(); ++i) {

@@ -6,11 +6,11 @@
 namespace fp32shim::system {
 
 struct IoError {
-    std::string_view meaning;  ///< `no space left on device (ENOSPC)`
-    std::string_view remedy;   ///< `free some space`; begins with a verb
+    std::string_view meaning;  ///< such as `no space left on device (ENOSPC)`
+    std::string_view remedy;   ///< such as `free some space`; begins with a verb
 };
 
-/// Stands in place of an errno for a file of another user who is not root.
+/// Used like an errno: the file belongs to another user, who is not root.
 inline constexpr int foreign_file = 0x10000;
 
 /// Describes a positive errno, or foreign_file. Unlike strerror: the same in every locale, thread-safe, allocates

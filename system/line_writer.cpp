@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::string_view ellipsis = "\xE2\x80\xA6";
 
-/// One character of the value, and its form in JSON.
+/// One character of a text, and its form in JSON.
 struct Shown {
-    std::size_t length;     ///< bytes of the value
-    std::string_view json;  ///< either the value's own bytes or an escape in `escape`
+    std::size_t length;     ///< bytes of the character in the text
+    std::string_view json;  ///< the character's own bytes, or an escape sequence
 };
 
-/// Writes `\uNNNN`, or two of those for a character beyond U+FFFF.
+/// Writes `\uNNNN`, or two of those for a character beyond U+FFFF, into `escape`. Returns a view of it.
 std::string_view unicode_escape(char32_t code, char (&escape)[12]) {
     constexpr char hex[] = "0123456789abcdef";
     std::size_t size = 0;
@@ -38,20 +38,9 @@ std::string_view unicode_escape(char32_t code, char (&escape)[12]) {
 }
 
 Shown next_character(std::string_view rest, char (&escape)[12]) {
-    switch (rest[0]) {
-        case '"':
-            return {1, "\\\""};
-        case '\\':
-            return {1, "\\\\"};
-        case '\n':
-            return {1, "\\n"};
-        case '\r':
-            return {1, "\\r"};
-        case '\t':
-            return {1, "\\t"};
-        default:
-            break;
-    }
+    constexpr std::string_view named = "\"\\\n\r\t";
+    constexpr std::string_view names[] = {"\\\"", "\\\\", "\\n", "\\r", "\\t"};
+    if (const std::size_t place = named.find(rest[0]); place != std::string_view::npos) return {1, names[place]};
     const Character character = first_character(rest);
     if (!character.is_utf8) return {1, utf8_replacement};
     // Of those that are not plain, JSON asks for an escape of some only; but these lines are also read on terminals.
@@ -95,10 +84,8 @@ LineWriter& LineWriter::number(std::int64_t value) {
 }
 
 LineWriter& LineWriter::padded(std::int64_t value, int digits) {
-    std::int64_t next_power = 10;
-    for (int i = 1; i < digits; ++i, next_power *= 10) {
-    }
-    for (next_power /= 10; next_power > 1 && value < next_power; next_power /= 10) text("0");
+    for (std::int64_t power = 10; digits > 1; --digits, power *= 10)
+        if (value < power) text("0");
     return number(value);
 }
 

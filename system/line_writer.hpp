@@ -26,11 +26,11 @@ class LineWriter {
         return *this;
     }
     LineWriter& number(std::int64_t value);
-    /// Appends a decimal number with leading zeros up to `digits`. Precondition: value >= 0.
+    /// Appends a decimal number with at least `digits` digits, by leading zeros. Precondition: value >= 0.
     LineWriter& padded(std::int64_t value, int digits);
     /// Appends `2026-11-21T08:42:00.123456789Z` (RFC 3339, UTC). `time_ns`: nanoseconds since 1970, may be negative.
     LineWriter& utc_time(std::int64_t time_ns);
-    /// Appends `20261121T084200Z`, for file names.
+    /// Appends a time as `20261121T084200Z`, for file names.
     LineWriter& compact_utc_time(std::int64_t time_ns);
     /// Appends `value` as the inside of a JSON string: quotes, backslashes and characters that are not plain
     /// (system/plain_text.hpp) are escaped, and each byte that is not part of valid UTF-8 becomes U+FFFD. A result

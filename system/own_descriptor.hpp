@@ -7,8 +7,8 @@
 
 namespace fp32shim::system {
 
-/// Keeps a descriptor and the identity of its file. Thread-safe: the members are not read at one time, but a mixture
-/// of two files fails the test of is_ours().
+/// Keeps a descriptor and the identity of its file (device and inode). Thread-safe: while keep() stores another file,
+/// is_ours() may return false.
 class OwnDescriptor {
   public:
     /// Takes over an open descriptor. Moves it to 100 or higher if the limit allows that, and in any case away from
@@ -16,9 +16,9 @@ class OwnDescriptor {
     int keep(int descriptor);
 
     int number() const { return number_.load(std::memory_order_relaxed); }
-    /// Returns the number, which is -1 from now on.
+    /// Gives up ownership: returns the descriptor's number, and stores -1 instead.
     int take() { return number_.exchange(-1, std::memory_order_relaxed); }
-    /// Returns true if a descriptor is open, and is this file.
+    /// Returns true if `descriptor` is open, and is of the file that was kept.
     bool is_ours(int descriptor) const;
     bool is_ours() const { return is_ours(number()); }
 

@@ -9,21 +9,21 @@
 namespace fp32shim::system {
 
 struct Character {
-    std::size_t length = 1;  ///< bytes
-    char32_t code = 0;       ///< 0 if `is_utf8` is false
+    std::size_t length = 1;  ///< bytes of the character in the text
+    char32_t code = 0;       ///< Unicode's number of the character; 0 if `is_utf8` is false
     bool is_utf8 = false;    ///< false: the byte is not part of valid UTF-8 (Unicode Standard, table 3-7)
-    bool is_plain = false;   ///< may be shown as it is
+    bool is_plain = false;   ///< the character may be shown as it is
 };
 
 /// Returns the first character of `text`, which is not empty. Control characters are not plain, nor are those that
 /// nobody sees: they change the order of a line, or make two names look the same.
 Character first_character(std::string_view text);
 
-/// Returns how many bytes at the begin of `text` are plain characters.
+/// Returns the number of bytes that the plain characters at the begin of `text` have.
 std::size_t plain_length(std::string_view text);
 
-/// Returns `text` with each byte of a character that is not plain as \xNN. The characters of `kept`, which are ASCII,
-/// stay.
+/// Returns `text`, with \xNN for each byte of a character that is not plain (first_character()). Characters of
+/// `kept`, which are ASCII, stay.
 std::string plain_text(std::string_view text, std::string_view kept = {});
 
 /// U+FFFD, which replaces a byte that is not part of valid UTF-8.

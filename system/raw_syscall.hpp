@@ -14,11 +14,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace fp32shim::system::raw {
 
-/// Makes a system call. Returns its result, or a negative errno.
-inline long syscall6(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+inline long address(const void* pointer) { return reinterpret_cast<long>(pointer); }
+template <class Argument>
+long word_of(Argument argument) {
+    if constexpr (std::is_pointer_v<Argument>)
+        return address(argument);
+    else
+        return static_cast<long>(argument);
+}
+
+inline long syscall_of_words(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
 #if defined(__x86_64__)
     register long r10 asm("r10") = d;
     register long r8 asm("r8") = e;
@@ -44,6 +53,12 @@ inline long syscall6(long number, long a = 0, long b = 0, long c = 0, long d = 0
 #endif
 }
 
+/// Makes a system call with up to six arguments, numbers or pointers. Returns its result, or a negative errno.
+template <class... Arguments>
+long syscall6(long number, Arguments... arguments) {
+    return syscall_of_words(number, word_of(arguments)...);
+}
+
 /// Repeats a call while signals interrupt it, up to 1000 times: a sandbox may answer EINTR for ever.
 template <class Call>
 auto uninterrupted(Call call) {
@@ -52,43 +67,37 @@ auto uninterrupted(Call call) {
     return result;
 }
 
-inline long address(const void* pointer) { return reinterpret_cast<long>(pointer); }
-
 inline int open(const char* path, int flags, mode_t mode = 0) {
-    return static_cast<int>(syscall6(SYS_openat, AT_FDCWD, address(path), flags, static_cast<long>(mode)));
+    return static_cast<int>(syscall6(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 inline int close(int descriptor) { return static_cast<int>(syscall6(SYS_close, descriptor)); }
 inline int fcntl(int descriptor, int command, long argument) {
     return static_cast<int>(syscall6(SYS_fcntl, descriptor, command, argument));
 }
-inline int fchmod(int descriptor, mode_t mode) {
-    return static_cast<int>(syscall6(SYS_fchmod, descriptor, static_cast<long>(mode)));
-}
+inline int fchmod(int descriptor, mode_t mode) { return static_cast<int>(syscall6(SYS_fchmod, descriptor, mode)); }
 inline int fstat(int descriptor, struct stat& result) {
-    return static_cast<int>(syscall6(SYS_fstat, descriptor, address(&result)));
+    return static_cast<int>(syscall6(SYS_fstat, descriptor, &result));
 }
-inline long read(int descriptor, void* to, std::size_t size) {
-    return syscall6(SYS_read, descriptor, address(to), static_cast<long>(size));
-}
+inline long read(int descriptor, void* to, std::size_t size) { return syscall6(SYS_read, descriptor, to, size); }
 inline long write(int descriptor, const void* from, std::size_t size) {
-    return syscall6(SYS_write, descriptor, address(from), static_cast<long>(size));
+    return syscall6(SYS_write, descriptor, from, size);
 }
 inline long writev(int descriptor, const iovec* parts, int count) {
-    return syscall6(SYS_writev, descriptor, address(parts), count);
+    return syscall6(SYS_writev, descriptor, parts, count);
 }
 inline long readlink(const char* path, char* to, std::size_t size) {
-    return syscall6(SYS_readlinkat, AT_FDCWD, address(path), address(to), static_cast<long>(size));
+    return syscall6(SYS_readlinkat, AT_FDCWD, path, to, size);
 }
 /// Returns the length of the path with its terminating NUL, or a negative errno.
-inline long getcwd(char* to, std::size_t size) { return syscall6(SYS_getcwd, address(to), static_cast<long>(size)); }
-inline int uname(utsname& result) { return static_cast<int>(syscall6(SYS_uname, address(&result))); }
+inline long getcwd(char* to, std::size_t size) { return syscall6(SYS_getcwd, to, size); }
+inline int uname(utsname& result) { return static_cast<int>(syscall6(SYS_uname, &result)); }
 inline std::int32_t getpid() { return static_cast<std::int32_t>(syscall6(SYS_getpid)); }
 inline std::int32_t gettid() { return static_cast<std::int32_t>(syscall6(SYS_gettid)); }
 
-/// Returns the nanoseconds of one of the kernel's clocks, which libfaketime does not reach.
+/// Returns the time of one of the kernel's clocks, in nanoseconds, unaltered by libfaketime.
 inline std::int64_t clock_ns(int clock) {
     timespec now{};
-    syscall6(SYS_clock_gettime, clock, address(&now));
+    syscall6(SYS_clock_gettime, clock, &now);
     return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 /// Returns nanoseconds since 1970-01-01T00:00:00Z.

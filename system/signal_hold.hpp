@@ -25,26 +25,24 @@ class SignalHold {
     /// handler.
     static constexpr SignalSet by_faults = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) |
                                            signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
-    /// All other signals: for sections that a signal handler which calls BLAS must not enter twice.
+    /// All signals but by_faults: for sections that a signal handler which calls BLAS must not reenter.
     static constexpr SignalSet all = ~by_faults;
 
     explicit SignalHold(SignalSet held) {
-        raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, raw::address(&held), raw::address(&before_), sizeof(SignalSet));
-        raw::syscall6(SYS_rt_sigpending, raw::address(&pending_before_), sizeof(SignalSet));
+        raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, &held, &before_, sizeof(SignalSet));
+        raw::syscall6(SYS_rt_sigpending, &pending_before_, sizeof(SignalSet));
     }
-    ~SignalHold() { raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, raw::address(&before_), 0, sizeof(SignalSet)); }
+    ~SignalHold() { raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, &before_, 0, sizeof(SignalSet)); }
     SignalHold(const SignalHold&) = delete;
     SignalHold& operator=(const SignalHold&) = delete;
 
-    /// Removes a held signal that our write has just caused. A signal that was pending before stays the program's.
+    /// Consumes a pending signal that the shim's write has caused. A signal that was pending before stays pending.
     void take_back(int number) const {
         const SignalSet wanted = signal_bit(number);
         if (pending_before_ & wanted) return;
         const timespec at_once{};
-        raw::uninterrupted([&] {
-            return raw::syscall6(SYS_rt_sigtimedwait, raw::address(&wanted), 0, raw::address(&at_once),
-                                 sizeof(SignalSet));
-        });
+        raw::uninterrupted(
+            [&] { return raw::syscall6(SYS_rt_sigtimedwait, &wanted, 0, &at_once, sizeof(SignalSet)); });
     }
 
   private:

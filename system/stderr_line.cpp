@@ -16,14 +16,14 @@ namespace {
 
 iovec part(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
 
-/// A line in pieces: plain text where it is, and escapes of our own. On the stack of a thread that may have 16 KB.
+/// A line in parts for writev: plain text where it is, and escapes in this object. Fits into a stack of 16 KB.
 class Pieces {
   public:
     void add(std::string_view text) {
         if (!text.empty() && count_ < std::size(parts_)) parts_[count_++] = part(text);
     }
 
-    /// Adds `text` with characters that are not plain as \xNN. After too many of them the rest is left out.
+    /// Adds `text`, with \xNN for bytes of characters that are not plain. After too many escapes, `…` ends the line.
     void add_escaped(std::string_view text) {
         for (std::size_t escapes = 0; !text.empty(); ++escapes) {
             const std::size_t plain = plain_length(text);

@@ -13,7 +13,7 @@ namespace fp32shim::system {
 /// nothing; blocks on a full pipe, as any program's own line would.
 void stderr_line(std::string_view text);
 
-/// Lets each process say a line once, a forked child too: `static constinit OncePerProcess said; if (said.first())
+/// Lets each process, forked children too, say a line once: `static constinit OncePerProcess said; if (said.first())
 /// …`.
 class OncePerProcess {
   public:

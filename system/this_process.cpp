@@ -16,7 +16,7 @@ constexpr std::size_t largest_page = 1 << 16;
 constexpr std::size_t largest_page = 1 << 12;
 #endif
 
-/// Part of the library: a program that has reached its limit of memory gets one too.
+/// A page within the library's data. It is there even if the program may map no more memory.
 struct alignas(largest_page) Page {
     std::atomic<std::uint32_t> process;
 };
@@ -30,7 +30,7 @@ constinit std::atomic<std::int32_t> first_pid{0};
 // Asks the kernel once: a sandbox that the process enters later may not allow it, and children inherit it.
 bool empty_by_fork() {
     if (is_emptied_by_fork.load(std::memory_order_acquire)) return true;
-    if (raw::syscall6(SYS_madvise, raw::address(&page), sizeof page, MADV_WIPEONFORK) < 0) return false;
+    if (raw::syscall6(SYS_madvise, &page, sizeof page, MADV_WIPEONFORK) < 0) return false;
     is_emptied_by_fork.store(true, std::memory_order_release);
     return true;
 }

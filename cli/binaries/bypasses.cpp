@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/known_bypasses.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-/// A BLAS library, recognised by a text that stays when it is linked in statically and stripped.
+/// A BLAS library, recognised by a string in its file that survives static linking and stripping.
 struct KnownBlas {
     std::string_view name;
     std::string_view marker;
@@ -24,11 +24,8 @@ constexpr std::string_view static_blas_name = "static-BLAS";
 
 constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul"};
 
-std::string base_name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
-
 bool begins_with_any(std::string_view name, const std::vector<std::string_view>& beginnings) {
-    return std::any_of(beginnings.begin(), beginnings.end(),
-                       [&](std::string_view beginning) { return name.starts_with(beginning); });
+    return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
 Bypass bypass_in(const KnownBypass& known, const std::string& path) {
@@ -41,13 +38,9 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
             .pins = known.pins};
 }
 
-bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
-    return std::any_of(symbols.begin(), symbols.end(),
-                       [&](const ElfSymbol& symbol) { return function_kind(symbol.name) == kind; });
-}
-
-/// Describes the functions of a BLAS in a file: hidden ones, or those that a program exports. The program's own come
-/// before every preload, and it calls them directly.
+/// Returns a remark on the functions of a statically linked BLAS, empty if `names` is empty: ` (12 of its functions
+/// are defined and not exported: sgemm_, …)`. `are_exported`: a program exports the functions. The loader finds them
+/// before those of a preload, and the remark says `come before every preload` instead of `not exported`.
 std::string describe(const std::vector<std::string>& names, bool are_exported) {
     if (names.empty()) return {};
     return fmt::format(" ({} of its functions are defined and {}: {}{})", names.size(),
@@ -55,8 +48,8 @@ std::string describe(const std::vector<std::string>& names, bool are_exported) {
                        names.size() > 1 ? ", …" : "");
 }
 
-/// Adds a BLAS that is linked in statically. A program is judged by the names that it exports, other files by hidden
-/// names, stripped files by the texts in `markers`.
+/// Adds a bypass if a BLAS is linked into the file statically. Signs of such a BLAS: BLAS functions that a program
+/// exports; BLAS functions that any file defines without exporting them; in stripped files, the texts in `markers`.
 void add_static_blas(const std::string& path, const ElfFile& elf, const Markers& markers,
                      std::vector<Bypass>& bypasses) {
     std::vector<std::string> hidden;
@@ -78,7 +71,7 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const Markers&
     // library.
     if (imports && which.empty()) hidden.clear();
     const bool takes_part = imports || has_kind(elf.exports, FunctionKind::blas);
-    const bool is_part_of_mkl = base_name_of(path).starts_with("libmkl_");
+    const bool is_part_of_mkl = system::base_name(path).starts_with("libmkl_");
     if (exported.empty() && hidden.empty() && (which.empty() || takes_part || is_part_of_mkl)) return;
     const std::string names = exported.empty() ? describe(hidden, false) : describe(exported, true);
     bypasses.push_back({.name = std::string(static_blas_name),
@@ -98,11 +91,11 @@ std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
     for (const KnownBlas& blas : known_blas) wanted.push_back(blas.marker);
     const Markers markers = find_markers(path, wanted);
 
-    const std::string base_name = base_name_of(path);
+    const std::string_view base_name = system::base_name(path);
     std::vector<Bypass> bypasses;
     for (const KnownBypass& known : known_bypasses()) {
-        const bool has_marker = std::any_of(known.markers.begin(), known.markers.end(),
-                                            [&](std::string_view marker) { return markers.contains(marker); });
+        const bool has_marker =
+            std::ranges::any_of(known.markers, [&](std::string_view marker) { return markers.contains(marker); });
         if ((has_marker || begins_with_any(base_name, known.files)) && !begins_with_any(base_name, known.except))
             bypasses.push_back(bypass_in(known, path));
     }
@@ -113,7 +106,7 @@ std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
 std::vector<Bypass> find_bypasses_by_name(const std::string& path) {
     std::vector<Bypass> bypasses;
     for (const KnownBypass& known : known_bypasses()) {
-        if (begins_with_any(base_name_of(path), known.files)) bypasses.push_back(bypass_in(known, path));
+        if (begins_with_any(system::base_name(path), known.files)) bypasses.push_back(bypass_in(known, path));
     }
     return bypasses;
 }
@@ -127,7 +120,7 @@ std::vector<std::string_view> bypass_names() {
 
 bool looks_cublas_up(const std::string& path, const ElfFile& elf) {
     if (has_kind(elf.imports, FunctionKind::cublas) || has_kind(elf.exports, FunctionKind::cublas)) return false;
-    return !base_name_of(path).starts_with("libcublas") && !find_markers(path, lookup_markers).empty();
+    return !system::base_name(path).starts_with("libcublas") && !find_markers(path, lookup_markers).empty();
 }
 
 bool contains_mkl(const std::string& path) { return !find_markers(path, {&mkl_marker, 1}).empty(); }

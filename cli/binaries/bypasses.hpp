@@ -11,22 +11,22 @@
 
 namespace fp32shim::cli {
 
-/// A bypass that one file contains.
+/// Code in one file that multiplies matrices without calling a function that the shim intercepts.
 struct Bypass {
-    std::string name;        ///< `--assume-unused` takes this name: `oneDNN`, `static-BLAS`
-    std::string title;       ///< name in sentences: `oneDNN`, `OpenBLAS, linked statically`
-    std::string object;      ///< path of the file
-    std::string device;      ///< `cpu` or `gpu`
-    std::string message;     ///< sentence after the title: how it multiplies
-    std::string remedy;      ///< setting that governs it; empty where there is none
-    std::uint16_t pins = 0;  ///< record::pin_…: variables that together keep it at float32; 0 where none do
+    std::string name;        ///< name for `--assume-unused`: `oneDNN`, `static-BLAS`
+    std::string title;       ///< name in messages: `oneDNN`, `OpenBLAS, linked statically`
+    std::string object;      ///< path of the file that contains the bypass
+    std::string device;      ///< device on which the products run: `cpu` or `gpu`
+    std::string message;     ///< words after the title in messages: `multiplies with kernels of its own, …`
+    std::string remedy;      ///< advice on how to govern the bypass; empty: none
+    std::uint16_t pins = 0;  ///< environment variables (pin_…) that together keep the bypass at float32; 0: none
 };
 
 /// Returns the bypasses in a file, judged by its name, exports, hidden symbols and texts.
 std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf);
 /// Returns the bypasses that a file name alone implies. The file need not exist.
 std::vector<Bypass> find_bypasses_by_name(const std::string& path);
-/// Names of all bypasses.
+/// Names of all bypasses that fp32shim knows, as `--assume-unused` takes them.
 std::vector<std::string_view> bypass_names();
 
 /// Returns true if the file looks cuBLAS functions up by dlsym, as XLA does: it has their names as text, and neither

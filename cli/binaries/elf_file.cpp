@@ -2,14 +2,12 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <set>
 #include <type_traits>
@@ -91,16 +89,6 @@ class Names {
     std::vector<char> bytes_;
 };
 
-std::string machine_name(std::uint16_t machine) {
-    constexpr std::pair<std::uint16_t, std::string_view> names[] = {
-        {EM_X86_64, "x86-64"}, {EM_AARCH64, "aarch64"}, {EM_386, "i386"}, {EM_ARM, "arm"},
-        {EM_PPC64, "ppc64"},   {EM_RISCV, "riscv"},     {EM_S390, "s390"}};
-    for (const auto& [number, name] : names) {
-        if (number == machine) return std::string(name);
-    }
-    return fmt::format("machine {}", machine);
-}
-
 std::vector<Elf64_Phdr> read_segments(const FileBytes& file, const Elf64_Ehdr& header) {
     if (header.e_phentsize != sizeof(Elf64_Phdr)) return {};
     return file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum);
@@ -113,7 +101,6 @@ class DynamicFile {
         : file_(file), segments_(read_segments(file, header)) {
         for (const Elf64_Phdr& segment : segments_) {
             if (segment.p_type != PT_DYNAMIC) continue;
-            is_dynamic_ = true;
             for (const auto& entry : file.array<Elf64_Dyn>(segment.p_offset, segment.p_filesz / sizeof(Elf64_Dyn))) {
                 if (entry.d_tag == DT_NULL) break;
                 entries_.push_back(entry);
@@ -122,7 +109,6 @@ class DynamicFile {
         names_ = Names(at<char>(DT_STRTAB, value(DT_STRSZ)));
     }
 
-    bool is_dynamic() const { return is_dynamic_; }
     const Names& names() const { return names_; }
     const std::vector<Elf64_Dyn>& entries() const { return entries_; }
 
@@ -142,7 +128,7 @@ class DynamicFile {
         return 0;
     }
 
-    /// Returns the elements at the address that a tag holds.
+    /// Returns up to `count` elements at the address that the dynamic section has for a tag (DT_…).
     template <class T>
     std::vector<T> at(std::int64_t tag, std::uint64_t count) const {
         const auto offset = offset_of(value(tag));
@@ -166,10 +152,9 @@ class DynamicFile {
     std::vector<Elf64_Phdr> segments_;
     std::vector<Elf64_Dyn> entries_;
     Names names_;
-    bool is_dynamic_ = false;
 };
 
-/// Returns the number of symbols by the hash tables, since the table of symbols has no length.
+/// Returns the number of dynamic symbols, computed from DT_HASH or DT_GNU_HASH: the symbol table has no length field.
 std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
     const auto counts =
         dynamic.at<std::uint32_t>(DT_HASH, 2);  // buckets, chains; there are as many chains as symbols
@@ -190,11 +175,11 @@ std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
     return count;
 }
 
-/// Returns the names of needed and defined versions by their index.
+/// Returns the names of the needed and the defined symbol versions, by version index.
 std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
     std::map<std::uint16_t, std::string> versions;
     const FileBytes& file = dynamic.file();
-    // Both are lists of lists, linked by relative offsets. The counts bound the walk, even with wrong offsets.
+    // Tables of versions are lists of lists, linked by relative offsets. Their counts bound the walk, right or wrong.
     auto place = dynamic.offset_of(dynamic.value(DT_VERNEED));
     for (std::uint64_t i = 0; place && i < std::min<std::uint64_t>(dynamic.value(DT_VERNEEDNUM), 4096); ++i) {
         const auto need = file.one<Elf64_Verneed>(*place);
@@ -268,7 +253,7 @@ std::vector<Elf64_Shdr> read_sections(const FileBytes& file, const Elf64_Ehdr& h
     return file.array<Elf64_Shdr>(header.e_shoff, header.e_shnum);
 }
 
-/// Reads the table of all symbols, which strip removes, for functions that are not exported.
+/// Adds functions that are not exported to `result`, from the full symbol table (.symtab), which strip removes.
 void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const NameFilter& wanted, ElfFile& result) {
     const auto sections = read_sections(file, header);
     for (const Elf64_Shdr& section : sections) {
@@ -330,21 +315,14 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
     const auto header = read_header(file);
     if (!header) return std::nullopt;
     ElfFile result;
-    const bool same_order = header->e_ident[EI_DATA] == this_byte_order;
-    // 32-bit files have the machine at the same place.
-    const auto swapped = static_cast<std::uint16_t>((header->e_machine << 8) | (header->e_machine >> 8));
-    result.machine = machine_name(same_order ? header->e_machine : swapped);
-    if (!is_readable(*header)) return result;
-    result.is_this_architecture = header->e_machine == this_machine;
+    result.is_this_architecture = is_readable(*header) && header->e_machine == this_machine;
     if (!result.is_this_architecture) return result;
 
     const DynamicFile dynamic(file, *header);
-    result.is_dynamic = dynamic.is_dynamic();
     result.interpreter = dynamic.interpreter();
     result.is_symbolic = (dynamic.value(DT_FLAGS) & DF_SYMBOLIC) != 0;
     for (const Elf64_Dyn& entry : dynamic.entries()) {
         if (entry.d_tag == DT_NEEDED) result.needed.emplace_back(dynamic.names().at(entry.d_un.d_val));
-        if (entry.d_tag == DT_SONAME) result.soname = dynamic.names().at(entry.d_un.d_val);
         if (entry.d_tag == DT_SYMBOLIC) result.is_symbolic = true;
     }
     result.build_id = read_build_id(file, *header);

@@ -20,14 +20,11 @@ struct ElfSymbol {
     bool operator==(const ElfSymbol&) const = default;
 };
 
-/// The parts of an ELF file that decide which object calls which. Lists hold the wanted names only, each once.
+/// Facts of an ELF file that decide which object calls which. Symbols: those that pass the NameFilter, each once.
 struct ElfFile {
-    bool is_this_architecture = false;   ///< class, byte order and machine are this program's
-    std::string machine;                 ///< `x86-64`, `aarch64`, `i386`, …
-    bool is_dynamic = false;             ///< has a dynamic section
-    bool is_symbolic = false;            ///< -Bsymbolic: looks names up in itself first
-    std::string interpreter;             ///< empty: none
-    std::string soname;                  ///< empty: none
+    bool is_this_architecture = false;   ///< ELF class, byte order and machine are those of fp32shim itself
+    bool is_symbolic = false;            ///< linked with -Bsymbolic: looks names up in itself first
+    std::string interpreter;             ///< path of the loader (PT_INTERP); empty: none
     std::vector<std::uint8_t> build_id;  ///< NT_GNU_BUILD_ID; empty: none
     std::vector<std::string> needed;
     std::vector<ElfSymbol> imports;   ///< names with a relocation, even if the file defines them itself
@@ -35,7 +32,7 @@ struct ElfFile {
     std::vector<std::string> hidden;  ///< functions that are not exported; empty if the file is stripped
 };
 
-/// Selects names.
+/// Returns true for a name to keep.
 using NameFilter = std::function<bool(std::string_view name)>;
 
 /// Reads the file; nullopt if it cannot be opened or is no ELF file. Missing and broken parts count as absent, so no

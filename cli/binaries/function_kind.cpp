@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cli/binaries/elf_file.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
@@ -13,7 +12,7 @@ const Function* find_row(std::string_view name) {
     return row < 0 ? nullptr : &functions[row];
 }
 
-/// LAPACK drivers and factorisations. Routines on BLAS levels 1 and 2 alone have no products.
+/// LAPACK routines that multiply matrices (use BLAS level 3, not levels 1 and 2 alone), without the type letter.
 constexpr std::string_view lapack_roots[] = {
     "gesv",  "gesvx", "getrf", "getri", "getrs", "posv",  "potrf", "potri", "potrs", "sysv",  "sytrf", "hesv",
     "hetrf", "geqrf", "gelqf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gels",  "gelsd", "gelsy", "gelss",
@@ -21,7 +20,7 @@ constexpr std::string_view lapack_roots[] = {
     "sygvd", "heev",  "heevd", "heevr", "hegvd", "trtri", "trtrs", "trsyl", "gebrd", "stedc", "lauum",
 };
 
-/// Routines that never call `sgemm_`, measured with OpenBLAS 0.3.21, and posv and gesv, which are built on them.
+/// LAPACK routines of OpenBLAS 0.3.21 that never call `sgemm_` (measured), and posv and gesv, built on these.
 constexpr std::string_view openblas_roots[] = {"gesv",  "getrf", "getrs", "posv", "potrf",
                                                "potri", "lauum", "trtri", "trtrs"};
 
@@ -45,19 +44,19 @@ FunctionKind function_kind(std::string_view name) {
     return is_of_cublas(row->convention) ? FunctionKind::cublas : FunctionKind::blas;
 }
 
+bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind) {
+    return std::ranges::any_of(symbols, [&](const ElfSymbol& symbol) { return function_kind(symbol.name) == kind; });
+}
+
 bool is_sgemm(std::string_view name) {
     const Function* row = find_row(name);
     return row != nullptr && (row->family == &families::sgemm || row->family == &families::cublas_sgemm);
 }
 
-bool is_lapack(std::string_view name) {
-    const std::string_view root = lapack_root(name);
-    return std::find(std::begin(lapack_roots), std::end(lapack_roots), root) != std::end(lapack_roots);
-}
+bool is_lapack(std::string_view name) { return std::ranges::count(lapack_roots, lapack_root(name)) > 0; }
 
 bool is_lapack_of_openblas(std::string_view name) {
-    const std::string_view root = lapack_root(name);
-    return std::find(std::begin(openblas_roots), std::end(openblas_roots), root) != std::end(openblas_roots);
+    return std::ranges::count(openblas_roots, lapack_root(name)) > 0;
 }
 
 bool is_shim(const std::string& path) {

@@ -4,15 +4,20 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "cli/binaries/elf_file.hpp"
 
 namespace fp32shim::cli {
 
-/// Kind of an intercepted function.
+/// Kind of a function that multiplies and that the shim intercepts; `none` for any other.
 enum class FunctionKind : std::uint8_t { none, blas, cublas };
 
-/// Returns `blas` or `cublas` for a name that the shim intercepts, otherwise `none`. So are bare names (`sgemm`,
-/// `SGEMM`), which any function may have.
+/// Returns `blas` or `cublas` for a function that multiplies and that the shim intercepts, otherwise `none`. Bare
+/// names (`sgemm`, `SGEMM`), which any function may have, give `none` too.
 FunctionKind function_kind(std::string_view name);
+inline bool is_intercepted(std::string_view name) { return function_kind(name) != FunctionKind::none; }
+bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind);
 
 /// Returns true for sgemm in any name form: `sgemm_`, `cblas_sgemm64_`, `cublasSgemm_v2`.
 bool is_sgemm(std::string_view name);

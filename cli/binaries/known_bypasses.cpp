@@ -52,7 +52,7 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .markers = {"CUDNN_NVTX_LEVEL"},
          .files = {"libcudnn.so", "libcudnn_graph.",
-                   "libcudnn_ops_infer."},  // its other parts need one of the last two
+                   "libcudnn_ops_infer."},  // cuDNN's other parts need one of the last two
          .except = {"libcudnn_adv.", "libcudnn_cnn.", "libcudnn_ops."},
          .message = "on a GPU, convolutions, recurrent layers and attention run in kernels of its own; only what its "
                     "engines call of cublasLt is seen",

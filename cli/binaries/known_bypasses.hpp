@@ -9,18 +9,18 @@
 
 namespace fp32shim::cli {
 
-/// One bypass, recognised by a text inside a file or by the file's name. Markers were found in the libraries as they
-/// are distributed; a text that a compiler may drop, or that other libraries quote, is no marker.
+/// Code that multiplies past the shim, recognised by a text inside a file (a marker) or by the file's name. Markers
+/// are from libraries as distributed; a text that a compiler may drop, or that other libraries quote, is no marker.
 struct KnownBypass {
-    std::string_view name;                    ///< `--assume-unused` takes this name
-    std::string_view title = name;            ///< name in sentences
-    std::string_view device = "cpu";          ///< `cpu` or `gpu`
-    std::vector<std::string_view> markers{};  ///< one of these texts in the file is enough
-    std::vector<std::string_view> files{};    ///< beginnings of base names; one is enough
-    std::vector<std::string_view> except{};   ///< beginnings of base names that are never this bypass
-    std::string_view message;                 ///< sentence after the title: how it multiplies
-    std::string_view remedy{};                ///< setting that governs it; empty where there is none
-    std::uint16_t pins = 0;                   ///< record::pin_…: variables that together keep it at float32
+    std::string_view name;                    ///< name for `--assume-unused`
+    std::string_view title = name;            ///< name in messages
+    std::string_view device = "cpu";          ///< device on which the products run: `cpu` or `gpu`
+    std::vector<std::string_view> markers{};  ///< texts inside files; each implies this bypass
+    std::vector<std::string_view> files{};    ///< beginnings of file names; each implies this bypass
+    std::vector<std::string_view> except{};   ///< beginnings of file names; each excludes this bypass
+    std::string_view message;                 ///< words after the title in messages: how the bypass multiplies
+    std::string_view remedy{};                ///< advice on how to govern the bypass; empty: none
+    std::uint16_t pins = 0;  ///< environment variables (pin_…) that jointly keep products at float32
 };
 
 std::span<const KnownBypass> known_bypasses();

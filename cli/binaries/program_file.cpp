@@ -55,7 +55,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
         const std::string folder(colon == 0 || folders.empty() ? "." : folders.substr(0, colon));
         ProgramFile candidate = look_at(folder + '/' + name);
         if (candidate.lookup == Lookup::found) return candidate;
-        // It is unlikely to be in a folder that this user may not search.
+        // The program is unlikely to be in a folder that this user may not search.
         const bool is_there = candidate.lookup == Lookup::not_executable && access(folder.c_str(), X_OK) == 0;
         if (is_there && !refused) refused = candidate;
         if (colon == std::string_view::npos) break;
@@ -72,11 +72,11 @@ bool is_elf(const std::string& path) {
 
 Unseen why_unseen(const std::string& path) {
     std::array<char, record::program_head_size> buffer;
-    record::ProgramLook look = record::look_at_program(path.c_str(), buffer);
+    record::InspectedProgram look = record::inspect_program(path.c_str(), buffer);
     std::string interpreter(look.interpreter);
     if (look.why == record::WhyUnseen::seen && interpreter.ends_with("/env")) {
         interpreter = started_by_env(path);
-        look = record::look_at_program(interpreter.c_str(), buffer);
+        look = record::inspect_program(interpreter.c_str(), buffer);
     }
     const std::string why(record::to_string(look.why));
     return {look.why, why.empty() || interpreter.empty() ? why : "is run by " + interpreter + ", which " + why};

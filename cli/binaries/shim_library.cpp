@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
-#include <vector>
 
 #include "cli/binaries/function_kind.hpp"
 #include "policy/messages.hpp"

@@ -5,14 +5,14 @@
 
 namespace fp32shim::cli {
 
-/// The library, or the problem.
+/// Path of libfp32shim.so, or the reason why it cannot be preloaded.
 struct ShimLibrary {
     std::string path;     ///< absolute; empty if there is a problem
-    std::string problem;  ///< one line: the place searched, and the remedy
+    std::string problem;  ///< one line, with the place that was searched and the remedy; empty: none
 };
 
-/// Returns FP32SHIM_LIBRARY if it is set, otherwise libfp32shim.so in the folder of this program or in the library
-/// folder beside it.
+/// Returns FP32SHIM_LIBRARY if it is set, otherwise libfp32shim.so in the folder of the `fp32shim` command or in the
+/// library folder beside it.
 ShimLibrary find_shim_library();
 
 }  // namespace fp32shim::cli

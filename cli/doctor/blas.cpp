@@ -14,6 +14,7 @@
 
 #include "cli/doctor/isolated.hpp"
 #include "cli/run/process_environment.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -32,11 +33,10 @@ constexpr std::string_view library_names[] = {
 bool is_library_name(std::string_view name) {
     // A name without a version is a link for the compiler.
     return name.find(".so.") != std::string_view::npos &&
-           std::any_of(std::begin(library_names), std::end(library_names),
-                       [&](std::string_view prefix) { return name.starts_with(prefix); });
+           std::ranges::any_of(library_names, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// A library by the name that the loader looks for.
+/// A library: the name that the loader looks for, and its path.
 struct Located {
     std::string name;
     std::string path;
@@ -82,9 +82,8 @@ std::vector<Located> findable_libraries() {
 }
 
 std::string name_with(const ElfFile& elf, std::string_view part) {
-    const auto found = std::find_if(elf.exports.begin(), elf.exports.end(), [&](const ElfSymbol& symbol) {
-        return symbol.name.find(part) != std::string::npos;
-    });
+    const auto found = std::ranges::find_if(
+        elf.exports, [&](const std::string& name) { return name.find(part) != std::string::npos; }, &ElfSymbol::name);
     return found == elf.exports.end() ? std::string() : found->name;
 }
 
@@ -176,7 +175,7 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
 
 std::vector<BlasLibrary> find_blas_libraries() {
     std::vector<BlasLibrary> libraries;
-    std::set<std::string> names;  // the loader takes the first of a name
+    std::set<std::string> names;  // the loader takes the first library of a name
     for (const Located& candidate : findable_libraries()) {
         if (!is_library_name(candidate.name) || !names.insert(candidate.name).second) continue;
         libraries.push_back(identify_blas(candidate.name, candidate.path));
@@ -199,10 +198,8 @@ std::string find_library(const std::string& soname) {
 std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor& processor) {
     if (library.implementation != "OpenBLAS" || library.kernels.empty()) return std::nullopt;
     const auto is_one_of = [&](std::initializer_list<std::string_view> cores) {
-        return std::any_of(cores.begin(), cores.end(), [&](std::string_view core) {
-            return std::equal(core.begin(), core.end(), library.kernels.begin(), library.kernels.end(),
-                              [](char a, char b) { return (a | 0x20) == (b | 0x20); });
-        });
+        return std::ranges::any_of(
+            cores, [&](std::string_view core) { return policy::equal_ignoring_case(core, library.kernels); });
     };
     std::string_view fitting;
     std::string_view has;

@@ -13,17 +13,17 @@ namespace fp32shim::cli {
 
 /// A BLAS library and what is known of it.
 struct BlasLibrary {
-    std::string soname;  ///< name that programs ask for
-    std::string path;    ///< path that the loader finds
-    std::string file;    ///< file at the end of links
-    std::string
-        implementation;   ///< `OpenBLAS`, `BLIS`, `MKL`, `FlexiBLAS`, `NVBLAS`, `over libopenblas.so.0`, `other`
-    std::string version;  ///< version that the library tells; empty: unknown
-    std::string kernels;  ///< processor that its kernels were written for; empty: unknown
-    std::string problem;  ///< failure when it was asked; empty: none
+    std::string soname;  ///< name by which programs ask the loader for it
+    std::string path;    ///< path at which the loader finds it
+    std::string file;    ///< the path with all symbolic links resolved
+    /// `OpenBLAS`, `BLIS`, `MKL`, `FlexiBLAS`, `NVBLAS`, `other`; `over libfoo.so`: only forwards calls to libfoo.so.
+    std::string implementation;
+    std::string version;  ///< version that the library itself reports; empty: unknown
+    std::string kernels;  ///< processor type of the kernels in use, `Haswell`; empty: unknown
+    std::string problem;  ///< reason why the library could not be asked; empty: none
 };
 
-/// Returns true for a function that identifies an implementation.
+/// Returns true for the name of a function by which an implementation of BLAS is recognised: `flexiblas_info`.
 bool is_blas_identity(std::string_view name);
 
 /// Identifies a library by its file, and asks it for its version and kernels in a child process.
@@ -35,7 +35,7 @@ std::vector<BlasLibrary> find_blas_libraries();
 /// Returns the path at which the loader finds `soname`; empty if it does not.
 std::string find_library(const std::string& soname);
 
-/// Reports kernels that were written for a lesser processor than this one.
+/// Returns a finding if the library uses kernels for a lesser processor than this machine's.
 std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor& processor);
 
 }  // namespace fp32shim::cli

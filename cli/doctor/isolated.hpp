@@ -11,7 +11,7 @@ namespace fp32shim::cli {
 /// Answer of a child process.
 struct Answer {
     Json value;           ///< null if there is a problem
-    std::string problem;  ///< words that follow "it": `was killed by signal 11`; empty: none
+    std::string problem;  ///< predicate of a sentence: `was killed by signal 11`; empty: none
 };
 
 /// Runs `question` in a child process for at most `seconds`, with stdin, stdout and stderr closed, and returns its

@@ -1,6 +1,5 @@
 // Result of `fp32shim doctor` as JSON. "schema" changes if a key changes its meaning or is removed.
 #include "cli/doctor/result.hpp"
-#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 
@@ -67,7 +66,7 @@ static void to_json(Json& json, const Calls& calls) {
             {"provider", calls.provider},
             {"family", calls.family},
             {"functions", calls.functions},
-            {"seen", calls.seen},
+            {"seen", calls.why.empty()},
             {"why", text_or_null(calls.why)},
             {"remedy", text_or_null(calls.remedy)},
             {"package", text_or_null(calls.package)},

@@ -1,12 +1,11 @@
 #include "cli/doctor/loader_log.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -39,10 +38,10 @@ std::optional<std::pair<std::string, int>> name_and_namespace(std::string_view t
     return std::pair{std::string(text.substr(0, bracket)), number};
 }
 
-/// Splits a line of objects at blanks. Names may have blanks too: then the longest known name is taken.
+/// Splits a list of object names at blanks. Where names have blanks too, takes the longest of the `known` names.
 std::vector<std::string> split_scope(std::string_view text, const std::set<std::string>& known) {
-    const bool has_blanks = std::any_of(known.begin(), known.end(),
-                                        [](const std::string& name) { return name.find(' ') != std::string::npos; });
+    const bool has_blanks =
+        std::ranges::any_of(known, [](const std::string& name) { return name.find(' ') != std::string::npos; });
     std::vector<std::string> names;
     while (!text.empty()) {
         std::size_t end = std::min(text.find(' '), text.size());
@@ -57,7 +56,7 @@ std::vector<std::string> split_scope(std::string_view text, const std::set<std::
     return names;
 }
 
-/// Reads the log of one process id, line by line.
+/// Reads the loader's log of one process id, line by line.
 class Reader {
   public:
     explicit Reader(int pid) : pid_(pid) {}
@@ -119,7 +118,7 @@ class Reader {
         const std::size_t end = text.find('\'', std::min(quote, text.size()));
         if (to == std::string_view::npos || end == std::string_view::npos || colon < to) return;
         const std::string_view symbol = text.substr(quote + 1, end - quote - 1);
-        if (function_kind(symbol) == FunctionKind::none) return;
+        if (!is_intercepted(symbol)) return;
         const auto caller = name_and_namespace(text.substr(0, to + 1));
         const auto provider = name_and_namespace(text.substr(to + 5, colon + 1 - (to + 5)));
         if (caller && provider) {
@@ -150,7 +149,7 @@ class Reader {
     std::vector<LoggedProcess> processes_;
 };
 
-/// Makes a temporary folder, and removes it with its files at the end.
+/// Creates a temporary folder. The destructor removes it with its files.
 class TemporaryFolder {
   public:
     TemporaryFolder() {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <istream>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -10,12 +9,12 @@
 
 namespace fp32shim::cli {
 
-/// An object that was loaded, even if it was unloaded later.
+/// A program or library that the loader loaded, even if it was unloaded later.
 struct LoggedObject {
     std::string name;  ///< name in the loader's output; argument 0 for the program
     int link_namespace = 0;
-    /// Lists of objects in which its references are looked up, in order. The list that begins with the program is the
-    /// global scope at that time. With RTLD_DEEPBIND the object's own list comes first.
+    /// Lists of objects in which the loader looks up this object's references, in this order. A list that begins with
+    /// the program is the global scope, as it was when logged. With RTLD_DEEPBIND the object's own list comes first.
     std::vector<std::vector<std::string>> scopes;
 };
 
@@ -30,18 +29,16 @@ struct BoundSymbol {
 struct LoggedProcess {
     int pid = 0;
     std::vector<LoggedObject> objects;        ///< the program first
-    std::vector<std::string> added_globally;  ///< objects made RTLD_GLOBAL after the start, in that order
-    std::vector<BoundSymbol> bindings;        ///< empty unless asked for
-
-    const std::string& program() const { return objects.front().name; }
+    std::vector<std::string> added_globally;  ///< objects made RTLD_GLOBAL after the start, in the order of time
+    std::vector<BoundSymbol> bindings;        ///< empty unless LD_DEBUG asked for bindings
 };
 
 /// Reads one process's output of LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
 std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid);
 
-/// Result of running a program under observation.
+/// Result of running a program with LD_DEBUG.
 struct Observation {
-    std::string problem;  ///< reason why nothing was observed; empty: none
+    std::string problem;  ///< reason why there is no log of the loader; empty: there is one
     Ended ended;
     std::vector<LoggedProcess> processes;
 };

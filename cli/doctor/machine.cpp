@@ -38,7 +38,7 @@ Registers ask_processor(unsigned int leaf, unsigned int subleaf) {
     return answer;
 }
 
-/// Returns the sets of registers that the kernel saves for a process. Instructions on other registers fault.
+/// Returns XCR0: a bit for each set of registers that the kernel saves. Instructions on other registers fault.
 std::uint64_t saved_registers() {
     if ((ask_processor(1, 0).c >> 27 & 1) == 0) return 0;
     unsigned int low = 0;
@@ -65,7 +65,7 @@ std::string brand() {
 
 #else
 
-/// Returns the kernel's numbers: aarch64 tells user programs no name.
+/// Returns the processor's implementer and part numbers from /proc/cpuinfo: aarch64 gives programs no processor name.
 std::string brand() {
     std::ifstream file("/proc/cpuinfo");
     std::string implementer;
@@ -80,7 +80,7 @@ std::string brand() {
 
 #endif
 
-/// Returns the version of the driver's kernel module, `580.65.06`.
+/// Returns the version of NVIDIA's kernel module, `580.65.06`; empty if there is none.
 std::string module_version() {
     std::ifstream file("/sys/module/nvidia/version");
     std::string version;
@@ -93,7 +93,7 @@ Function driver_function(void* library, const char* name) {
     return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// Asks the driver, in the child process. Returns the keys problem, cuda and devices.
+/// Asks NVIDIA's driver; runs in a child process. Returns the keys problem, cuda and devices.
 Json ask_driver() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return {{"problem", "no NVIDIA driver"}};
@@ -141,8 +141,7 @@ Json ask_driver() {
 }  // namespace
 
 bool Processor::has(const std::string& feature) const {
-    return std::any_of(features.begin(), features.end(),
-                       [&](const auto& entry) { return entry.first == feature && entry.second; });
+    return std::ranges::count(features, std::pair(feature, true)) > 0;
 }
 
 Processor read_processor() {

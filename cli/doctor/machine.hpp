@@ -5,16 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "cli/doctor/finding.hpp"
-
 namespace fp32shim::cli {
 
-/// The processor and its features for products.
+/// This machine's processor, and its features that matter for matrix products.
 struct Processor {
     std::string architecture;
     std::string model;                                   ///< the processor's own name; empty: unknown
     int cores = 0;                                       ///< cores that this process may use
-    std::vector<std::pair<std::string, bool>> features;  ///< true: present, and enabled by the kernel
+    std::vector<std::pair<std::string, bool>> features;  ///< name; true if present and enabled by the kernel
 
     bool has(const std::string& feature) const;
 };
@@ -22,7 +20,6 @@ struct Processor {
 /// Asks the processor for its features.
 Processor read_processor();
 
-/// One GPU.
 struct Gpu {
     std::string name;
     std::string compute_capability;  ///< `9.0`
@@ -31,13 +28,13 @@ struct Gpu {
 
 /// All NVIDIA GPUs, and the driver.
 struct Gpus {
-    std::string problem;  ///< reason why there are none: `no NVIDIA driver`
-    std::string driver;   ///< version of the kernel module; empty: unknown
-    std::string cuda;     ///< newest CUDA that the driver runs, `13.0`
+    std::string problem;  ///< reason why no GPU can be used: `no NVIDIA driver`; empty: none
+    std::string driver;   ///< version of the driver's kernel module; empty: unknown
+    std::string cuda;     ///< newest CUDA version that the driver supports, `13.0`
     std::vector<Gpu> devices;
 };
 
-/// Asks libcuda.so.1 in a child process. CUDA_VISIBLE_DEVICES applies.
+/// Lists the GPUs by libcuda.so.1, in a child process. CUDA_VISIBLE_DEVICES applies.
 Gpus read_gpus();
 
 }  // namespace fp32shim::cli

@@ -5,27 +5,26 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
-#include <optional>
+#include <map>
 #include <set>
 #include <tuple>
 
 #include "cli/binaries/function_kind.hpp"
-#include "cli/binaries/package.hpp"
 #include "cli/binaries/program_file.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
-#include "record/process_facts.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
 bool is_wanted(std::string_view name) {
-    return function_kind(name) != FunctionKind::none || is_lapack(name) || is_blas_identity(name) ||
-           name == shim_mark;
+    return is_intercepted(name) || is_lapack(name) || is_blas_identity(name) || name == shim_mark;
 }
 
-/// An object with its file and its scopes.
+/// A loaded program or library: its file, and the scopes in which the loader looks its references up.
 struct Object {
     std::string name;  ///< name in the loader's output
     std::string path;
@@ -39,27 +38,18 @@ struct Object {
 
 /// Object to which the loader resolves a reference.
 struct Resolution {
-    const Object* provider = nullptr;  ///< null: no object has the name
-    bool passes_shim = false;          ///< a preload would have been found first
+    const Object* provider = nullptr;  ///< null: no object exports the name
+    bool passes_shim = false;          ///< a preloaded shim would be found before `provider`
 };
 
 bool has(const ElfFile& elf, const ElfSymbol& import) {
-    return std::any_of(elf.exports.begin(), elf.exports.end(), [&](const ElfSymbol& symbol) {
+    return std::ranges::any_of(elf.exports, [&](const ElfSymbol& symbol) {
         return symbol.name == import.name &&
                (symbol.version == import.version || symbol.version.empty() || import.version.empty());
     });
 }
 
-bool has_name(const std::vector<ElfSymbol>& symbols, std::string_view name) {
-    return std::any_of(symbols.begin(), symbols.end(), [&](const ElfSymbol& symbol) { return symbol.name == name; });
-}
-
-bool has_products(const std::vector<ElfSymbol>& symbols) {
-    return std::any_of(symbols.begin(), symbols.end(),
-                       [](const ElfSymbol& symbol) { return function_kind(symbol.name) == FunctionKind::blas; });
-}
-
-bool is_cublas(const std::string& path) { return record::base_name(path).starts_with("libcublas"); }
+bool is_cublas(const std::string& path) { return system::base_name(path).starts_with("libcublas"); }
 
 Resolution resolve(const Object& caller, const ElfSymbol& import, const std::vector<const Object*>& added_globally) {
     bool passes_shim = false;
@@ -77,7 +67,7 @@ Resolution resolve(const Object& caller, const ElfSymbol& import, const std::vec
     return {nullptr, passes_shim};
 }
 
-/// All objects of one process. Resolves references among them.
+/// All programs and libraries that one process loaded. Resolves references among them.
 class Objects {
   public:
     Objects(const LoggedProcess& process, ExaminedProcess& result) {
@@ -94,7 +84,7 @@ class Objects {
             } else if (!loaded.name.starts_with("linux-vdso") && !loaded.name.starts_with("linux-gate")) {
                 result.unreadable.push_back(object.path);
             }
-            object.is_shim = has_name(object.elf.exports, shim_mark);
+            object.is_shim = std::ranges::count(object.elf.exports, shim_mark, &ElfSymbol::name) > 0;
             places.emplace(std::pair{loaded.name, loaded.link_namespace}, objects_.size());
             objects_.push_back(std::move(object));
         }
@@ -126,7 +116,7 @@ class Objects {
     }
 
   private:
-    /// Finds the program's file by argument 0, the only name that the loader has.
+    /// Finds the program's file by argument 0, the only name in the loader's output.
     static std::string path_of_program(const std::string& name) {
         return find_program(name, std::getenv("PATH")).path;
     }
@@ -135,26 +125,25 @@ class Objects {
     std::vector<const Object*> added_globally_;
 };
 
-/// Judgement about a call: seen, or the reason why not.
+/// Judgement about a call: the shim sees it, or the reason why not.
 struct Sight {
-    bool seen = true;
-    std::string why;
+    std::string why;  ///< reason why the shim does not see the call; empty: the shim sees the call
     std::string remedy;
 };
 
 Sight sight_of(const Object& caller, const Resolution& binding) {
     if (caller.link_namespace != 0) {
-        return {false, "loaded into a linker namespace of its own (dlmopen), which no preload reaches", ""};
+        return {"loaded into a linker namespace of its own (dlmopen), which no preload reaches", ""};
     }
     if (binding.passes_shim) return {};
     if (binding.provider->is_program) {
-        return {false, "the program's own functions, which come before every preload",
+        return {"the program's own functions, which come before every preload",
                 "link the program with a shared BLAS"};
     }
     if (binding.provider == &caller && caller.elf.is_symbolic) {
-        return {false, "linked with -Bsymbolic, so that it looks into itself first", "link it without -Bsymbolic"};
+        return {"linked with -Bsymbolic, so that it looks into itself first", "link it without -Bsymbolic"};
     }
-    return {false, "opened with RTLD_DEEPBIND, so that it looks into its own libraries before any preload",
+    return {"opened with RTLD_DEEPBIND, so that it looks into its own libraries before any preload",
             "have it opened without RTLD_DEEPBIND"};
 }
 
@@ -164,6 +153,30 @@ constexpr std::string_view multiarch = "x86_64-linux-gnu";
 constexpr std::string_view multiarch = "aarch64-linux-gnu";
 #endif
 
+/// Returns the Python package, `nvidia_cublas 13.4.1.3`, of a file that a wheel's RECORD lists; otherwise empty.
+std::string package_of(const std::string& path) {
+    const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
+    std::filesystem::path root = file.parent_path();
+    while (root.filename() != "site-packages" && root.filename() != "dist-packages") {
+        if (!root.has_relative_path()) return {};
+        root = root.parent_path();
+    }
+    // A RECORD has lines `nvidia/cu13/lib/libcublas.so.13,sha256=…,54198912`.
+    const std::string line_begin = file.lexically_relative(root).string() + ',';
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
+        if (entry.path().extension() != ".dist-info") continue;
+        std::ifstream record(entry.path() / "RECORD");
+        for (std::string line; std::getline(record, line);) {
+            if (!line.starts_with(line_begin)) continue;
+            std::string name = entry.path().stem().string();  // `nvidia_cublas-13.4.1.3`
+            if (const std::size_t dash = name.rfind('-'); dash != std::string::npos) name[dash] = ' ';
+            return name;
+        }
+    }
+    return {};
+}
+
 void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& result) {
     std::map<std::tuple<const Object*, FunctionKind, std::string>, Calls> groups;
     for (const ElfSymbol& import : caller.elf.imports) {
@@ -171,7 +184,7 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
         if (kind == FunctionKind::none) continue;
         const Resolution binding = objects.binding(caller, import);
         if (binding.provider == nullptr) continue;  // a weak reference, or one that is never called
-        // cuBLAS calls its other half: part of the product that the program asked for.
+        // Calls among cuBLAS's own libraries are part of a product that the program asked for.
         if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
         const Sight sight = sight_of(caller, binding);
         Calls& calls = groups[{binding.provider, kind, sight.why}];
@@ -179,7 +192,6 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
         calls.provider = binding.provider->path;
         calls.family = kind == FunctionKind::blas ? "blas" : "cublas";
         calls.functions.push_back(import.name);
-        calls.seen = sight.seen;
         calls.why = sight.why;
         calls.remedy = sight.remedy;
     }
@@ -187,29 +199,28 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
         std::sort(calls.functions.begin(), calls.functions.end());
         calls.package = package_of(calls.provider);
         if (calls.family == "blas" && calls.provider != calls.caller) {
-            calls.library = identify_blas(std::string(record::base_name(calls.provider)), calls.provider);
+            calls.library = identify_blas(std::string(system::base_name(calls.provider)), calls.provider);
         }
         result.calls.push_back(std::move(calls));
     }
 }
 
-/// Returns true for OpenBLAS itself, and for a LAPACK on its inner functions like Debian's liblapack.so.3.
+/// Returns true for OpenBLAS, and for a LAPACK built on inner functions of OpenBLAS, like Debian's liblapack.so.3.
 bool is_openblas(const Object& library) {
     const auto exports = [&](auto&& matches) {
-        return std::any_of(library.elf.exports.begin(), library.elf.exports.end(),
-                           [&](const ElfSymbol& symbol) { return matches(symbol.name); });
+        return std::ranges::any_of(library.elf.exports, matches, &ElfSymbol::name);
     };
     const auto is_from_openblas = [](const std::string& needed) { return needed.starts_with("libopenblas"); };
-    return exports([](const std::string& name) { return name.find("openblas_get_co") != std::string::npos; }) ||
-           (exports(is_lapack_of_openblas) &&
-            std::any_of(library.elf.needed.begin(), library.elf.needed.end(), is_from_openblas));
+    return exports([](std::string_view name) { return name.find("openblas_get_co") != std::string_view::npos; }) ||
+           (exports(is_lapack_of_openblas) && std::ranges::any_of(library.elf.needed, is_from_openblas));
 }
 
-/// Returns the routines that multiply inside their library: all of them if the library has products of its own
-/// without references that a preload could catch; all of MKL's; those that OpenBLAS implements itself.
+/// Returns the LAPACK `routines` that multiply unseen inside `library`: all if it exports BLAS functions and either
+/// imports none or contains MKL. Otherwise, in OpenBLAS, those on its own kernels; in any other library, none.
 std::vector<std::string> inner_routines(const Object& library, const std::vector<std::string>& routines) {
-    const bool has_own = has_products(library.elf.exports);
-    if (has_own && (!has_products(library.elf.imports) || contains_mkl(library.path))) return routines;
+    const bool has_own = has_kind(library.elf.exports, FunctionKind::blas);
+    const bool could_be_caught = has_kind(library.elf.imports, FunctionKind::blas);
+    if (has_own && (!could_be_caught || contains_mkl(library.path))) return routines;
     std::vector<std::string> inner;
     if (!is_openblas(library)) return inner;
     std::copy_if(routines.begin(), routines.end(), std::back_inserter(inner), is_lapack_of_openblas);
@@ -221,7 +232,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
     for (const ElfSymbol& import : caller.elf.imports) {
         if (!is_lapack(import.name)) continue;
         const Object* provider = objects.binding(caller, import).provider;
-        // OpenBLAS and its LAPACK work for another caller, which is listed.
+        // OpenBLAS and its LAPACK call for another caller, which is listed.
         if (provider == nullptr || is_openblas(caller)) continue;
         groups[provider].push_back(import.name);
     }
@@ -233,7 +244,6 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
         calls.caller = caller.path;
         calls.provider = provider->path;
         calls.family = "lapack";
-        calls.seen = false;
         calls.package = package_of(calls.provider);
         calls.why = "LAPACK that multiplies inside its own library";
         // Libraries of a wheel cannot be exchanged.
@@ -247,11 +257,11 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
     }
 }
 
-/// Notes the cuBLAS that torch would load on a GPU, if it is not loaded yet.
+/// Adds a note if torch is loaded without cuBLAS: its build has no CUDA part, or it loads cuBLAS on a GPU only.
 void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     const auto find = [&](std::string_view beginning) -> const Object* {
         for (const Object& object : objects.all()) {
-            if (record::base_name(object.path).starts_with(beginning)) return &object;
+            if (system::base_name(object.path).starts_with(beginning)) return &object;
         }
         return nullptr;
     };

@@ -1,7 +1,6 @@
 // Examines a program: which of its objects call which BLAS, and which products the shim will see.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,20 +11,19 @@
 
 namespace fp32shim::cli {
 
-/// Calls from one object to another.
+/// Functions of one family that one loaded object calls in another.
 struct Calls {
-    std::string caller;    ///< path
-    std::string provider;  ///< path; the caller's own if it calls itself
+    std::string caller;    ///< path of the object that calls
+    std::string provider;  ///< path of the object that is called; may be the caller
     std::string family;    ///< `blas`, `cublas`, `lapack`
     std::vector<std::string> functions;
-    bool seen = true;
-    std::string why;  ///< reason why they are not seen; empty: they are
+    std::string why;  ///< reason why the shim does not see the calls; empty: the shim sees the calls
     std::string remedy;
-    std::string package;  ///< package of the provider, `nvidia_cublas 13.4.1.3`; empty: unknown
-    BlasLibrary library;  ///< the provider, if it is a BLAS of the CPU
+    std::string package;  ///< Python package of the provider, `nvidia_cublas 13.4.1.3`; empty: unknown
+    BlasLibrary library;  ///< facts about the provider, if it is a BLAS of the CPU
 };
 
-/// A remark on an object: it looks cuBLAS up by dlsym, or would load it on a GPU.
+/// A remark on a loaded file: that it looks cuBLAS functions up by dlsym, for example.
 struct Note {
     std::string about;
     std::string message;
@@ -39,15 +37,15 @@ struct ExaminedProcess {
     std::vector<Calls> calls;
     std::vector<Bypass> bypasses;
     std::vector<Note> notes;
-    std::vector<std::string> unreadable;  ///< objects whose files could not be read
+    std::vector<std::string> unreadable;  ///< paths of objects whose files could not be read
     std::vector<BoundSymbol> bindings;
 };
 
 /// The program with all its processes.
 struct ExaminedProgram {
     std::string path;
-    std::string why_unseen;    ///< reason why it cannot be preloaded into, and was not run; empty: it can
-    std::string not_observed;  ///< reason why nothing was observed; empty: none
+    std::string why_unseen;    ///< reason why no preload reaches the program, so that it was not run; empty: none
+    std::string not_observed;  ///< reason why the run told nothing about loaded objects; empty: none
     bool was_run = false;
     Ended ended;
     std::vector<ExaminedProcess> processes;
@@ -57,7 +55,7 @@ struct ExaminedProgram {
 /// loaded. `words`: its name as it was given, and its arguments.
 ExaminedProgram examine_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
-/// Examines the objects of one process. Runs no code but questions to BLAS libraries.
+/// Examines the objects of one process. Runs no code of theirs, except to ask BLAS libraries for their version.
 ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings);
 
 }  // namespace fp32shim::cli

@@ -21,11 +21,11 @@ struct DoctorResult {
     ExaminedSettings settings;
     std::optional<ExaminedProgram> program;
     std::vector<Finding> findings;  ///< about the machine, the settings and the program
-    std::vector<std::string> seen;  ///< products of the program that will be seen, one line each
-    std::vector<Finding> not_seen;  ///< products that will not
+    std::vector<std::string> seen;  ///< products of the program that the shim will see, one line each
+    std::vector<Finding> not_seen;  ///< products of the program that the shim will not see
 };
 
-/// Fills `findings`, `seen` and `not_seen` from the rest.
+/// Fills `findings`, `seen` and `not_seen` from the other members.
 void judge(DoctorResult& result);
 
 /// Returns exit_code::finding if there are findings or unseen products, inconclusive if the program was not observed.

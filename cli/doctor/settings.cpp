@@ -33,12 +33,10 @@ bool may_lower(const policy::Policy& policy) {
         return precision != policy::Precision::native && precision != policy::Precision::highest;
     };
     return policy.floor != policy::Floor::fp32 &&
-           (lowers(policy.default_precision) ||
-            std::any_of(policy.rules.begin(), policy.rules.end(),
-                        [&](const auto& rule) { return lowers(rule.precision); }));
+           (lowers(policy.default_precision) || std::ranges::any_of(policy.rules, lowers, &policy::Rule::precision));
 }
 
-/// Reports a default precision without effect: the floor forbids it, or nothing on this machine can run at it.
+/// Reports a default precision that has no effect: the floor forbids it, or nothing on this machine can run at it.
 void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std::vector<Finding>& findings) {
     policy::Policy default_only = policy;
     default_only.rules.clear();
@@ -55,7 +53,7 @@ void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std
         return;
     }
     if (on_cpu != policy::Reason::cpu_mode_off) return;
-    const bool has_fitting_gpu = std::any_of(gpus.devices.begin(), gpus.devices.end(), [&](const Gpu& gpu) {
+    const bool has_fitting_gpu = std::ranges::any_of(gpus.devices, [&](const Gpu& gpu) {
         policy::MatmulCall call;
         call.device = policy::Device::cuda;
         call.compute_capability =
@@ -108,7 +106,7 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
     }
 }
 
-/// Reports variables of libraries that compile kernels or bypass cuBLAS: the shim does not govern these products.
+/// Reports variables by which Triton, CuPy, JAX or MLX may run products below float32, unseen by the shim.
 void judge_kernel_variables(std::vector<Finding>& findings) {
     constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
     for (const record::Pin& pin : record::all_pins) {
@@ -125,8 +123,8 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
     }
 }
 
-/// Reports a compilation cache of other settings. `fp32shim run` gives each policy a folder; a plain preload does
-/// not.
+/// Reports that JAX's compilation cache may hold code made under other settings. `fp32shim run` gives each policy a
+/// folder of its own; a plain preload does not.
 void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironment& environment,
                              std::vector<Finding>& findings) {
     const std::string folder = environment.get(cache_variable);
@@ -154,12 +152,18 @@ void judge_onednn_variables(std::vector<Finding>& findings) {
 std::vector<std::string> entries_of(std::string_view list) { return list_entries(list, " :\t\n"); }
 
 bool is_wanted_of_a_preload(std::string_view name) {
-    return name == shim_mark || name == "dlsym" || name == "__asan_init" || function_kind(name) != FunctionKind::none;
+    return name == shim_mark || name == "dlsym" || name == "__asan_init" || is_intercepted(name);
 }
 
-void judge_preload(const Preload& preload, const std::string& where, bool shim_is_behind, bool is_environment,
-                   std::vector<Finding>& findings) {
-    const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), where);
+/// Returns the file that the loader finds for an entry of LD_PRELOAD or a similar list; empty: none.
+std::string file_of(const std::string& entry) {
+    std::error_code error;
+    const std::string file = entry.find('/') != std::string::npos ? entry : find_library(entry);
+    return std::filesystem::exists(file, error) ? file : std::string();
+}
+
+void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Finding>& findings) {
+    const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), preload.where);
     if (preload.file.empty()) {
         // The loader replaces $LIB, $ORIGIN and $PLATFORM.
         if (preload.entry.find('$') == std::string::npos) {
@@ -175,17 +179,16 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
         return;
     }
     if (preload.is_shim || !shim_is_behind) return;
-    const auto exports = [&](auto&& matches) {
-        return std::any_of(elf->exports.begin(), elf->exports.end(),
-                           [&](const ElfSymbol& symbol) { return matches(symbol.name); });
+    const auto exports = [&](std::string_view name) {
+        return std::ranges::count(elf->exports, name, &ElfSymbol::name) > 0;
     };
     // A sanitizer's runtime has to be first, and does not intercept BLAS functions.
-    if (exports([](const std::string& name) { return name == "__asan_init"; })) return;
-    const std::string remedy = fmt::format("name libfp32shim.so first in {}", is_environment ? "LD_PRELOAD" : where);
-    if (exports([](const std::string& name) { return function_kind(name) != FunctionKind::none; })) {
+    if (exports("__asan_init")) return;
+    const std::string remedy = fmt::format("name libfp32shim.so first in {}", preload.where);
+    if (std::ranges::any_of(elf->exports, is_intercepted, &ElfSymbol::name)) {
         findings.push_back(
             {about, "it comes before the shim and has BLAS functions of its own: calls reach it first", remedy});
-    } else if (exports([](const std::string& name) { return name == "dlsym"; })) {
+    } else if (exports("dlsym")) {
         findings.push_back({about,
                             "it comes before the shim and has a dlsym of its own: BLAS functions that a program "
                             "looks up may bypass the shim",
@@ -193,12 +196,11 @@ void judge_preload(const Preload& preload, const std::string& where, bool shim_i
     }
 }
 
-/// Finds the libraries in LD_AUDIT that have the loader call functions on the program's behalf.
+/// Reports libraries in LD_AUDIT that define `…_pltenter`: functions may then see the loader as their caller.
 void judge_audits(std::vector<Finding>& findings) {
     const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
     for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {
-        const std::string file = entry.find('/') != std::string::npos ? entry : find_library(entry);
-        const auto elf = read_elf(file, ends_in_pltenter);
+        const auto elf = read_elf(file_of(entry), ends_in_pltenter);
         if (!elf || elf->exports.empty()) continue;
         findings.push_back({fmt::format("{} in LD_AUDIT", policy::quoted_path(entry)),
                             "where it watches functions return, the loader calls them for the program: the loader is "
@@ -209,31 +211,20 @@ void judge_audits(std::vector<Finding>& findings) {
 }
 
 void read_preloads(ExaminedSettings& settings) {
-    std::vector<std::pair<std::string, bool>> entries;  // true: from LD_PRELOAD
-    for (const std::string& entry : entries_of(variable("LD_PRELOAD"))) entries.emplace_back(entry, true);
+    const auto add = [&](std::string_view list, const char* where) {
+        for (const std::string& entry : entries_of(list)) {
+            const std::string file = file_of(entry);
+            settings.preloads.push_back({entry, file, where, !file.empty() && is_shim(file)});
+        }
+    };
+    add(variable("LD_PRELOAD"), "LD_PRELOAD");
     std::ifstream file("/etc/ld.so.preload");
-    for (std::string line; std::getline(file, line);) {
-        for (const std::string& entry : entries_of(line.substr(0, line.find('#'))))
-            entries.emplace_back(entry, false);
-    }
-    for (const auto& [entry, is_environment] : entries) {
-        std::error_code error;
-        const bool is_path = entry.find('/') != std::string::npos;
-        const std::string file_path = is_path ? entry : find_library(entry);
-        const bool exists = !file_path.empty() && std::filesystem::exists(file_path, error);
-        settings.preloads.push_back({entry, exists ? file_path : "", exists && is_shim(file_path)});
-    }
-    std::size_t last_shim = 0;
-    std::size_t shims = 0;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        if (!settings.preloads[i].is_shim) continue;
-        last_shim = i;
-        ++shims;
-    }
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        const bool is_environment = entries[i].second;
-        judge_preload(settings.preloads[i], is_environment ? "LD_PRELOAD" : "/etc/ld.so.preload",
-                      shims > 0 && i < last_shim, is_environment, settings.findings);
+    for (std::string line; std::getline(file, line);) add(line.substr(0, line.find('#')), "/etc/ld.so.preload");
+    const auto shims = std::ranges::count(settings.preloads, true, &Preload::is_shim);
+    auto shims_behind = shims;
+    for (const Preload& preload : settings.preloads) {
+        if (preload.is_shim) --shims_behind;
+        judge_preload(preload, shims_behind > 0, settings.findings);
     }
     if (shims > 1) {
         settings.findings.push_back(
@@ -247,11 +238,8 @@ ExaminedSettings read_settings_in_force(const Gpus& gpus) {
     ExaminedSettings settings;
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     settings.loaded = policy::load(environment.views(), {});
-    for (const auto& error : settings.loaded.errors) {
-        settings.findings.push_back({error.where, error.message, ""});
-    }
-    for (const auto& warning : settings.loaded.warnings) {
-        settings.findings.push_back({warning.where, warning.message, ""});
+    for (const auto* diagnostics : {&settings.loaded.errors, &settings.loaded.warnings}) {
+        for (const auto& [where, message] : *diagnostics) settings.findings.push_back({where, message, ""});
     }
     if (settings.loaded.policy.disabled) {
         settings.findings.push_back(

@@ -1,5 +1,6 @@
 // Result of `fp32shim doctor` as text.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <set>
@@ -50,12 +51,7 @@ std::string libraries_text(const std::vector<BlasLibrary>& libraries) {
         table.add({library.soname, library.problem.empty() ? library.implementation : "it " + library.problem,
                    library.version, library.kernels, library.file});
     }
-    const std::string rows = table.text();
-    for (std::size_t begin = 0; begin < rows.size();) {
-        const std::size_t end = rows.find('\n', begin) + 1;
-        text += "  " + rows.substr(begin, end - begin);
-        begin = end;
-    }
+    table.write([&](std::string_view line) { text.append("  ").append(line); }, STDOUT_FILENO);
     return text;
 }
 
@@ -122,7 +118,7 @@ std::string program_text(const ExaminedProgram& program) {
     return text;
 }
 
-/// Groups the entries by remedy, so that each remedy is printed once.
+/// Lists products that are not seen: those with the same remedy together, so that each remedy is printed once.
 std::string not_seen_text(const std::vector<Finding>& not_seen) {
     std::string text;
     std::set<std::string> said;

@@ -6,10 +6,10 @@
 #include <tuple>
 
 #include "cli/binaries/function_kind.hpp"
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
-#include "record/process_facts.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -19,13 +19,13 @@ constexpr std::size_t most_names = 3;
 std::string base_names(const std::vector<std::string>& paths) {
     std::vector<std::string> names;
     names.reserve(paths.size());
-    for (const std::string& path : paths) names.emplace_back(record::base_name(path));
+    for (const std::string& path : paths) names.emplace_back(system::base_name(path));
     return listed(names, most_names);
 }
 
 std::string provider_text(const Calls& calls) {
     if (calls.provider == calls.caller) return "itself, which has the functions inside";
-    std::string text(record::base_name(calls.provider));
+    const std::string text(system::base_name(calls.provider));
     std::vector<std::string> details;
     if (!calls.library.implementation.empty() && calls.library.implementation != "other") {
         details.push_back(calls.library.implementation +
@@ -33,9 +33,7 @@ std::string provider_text(const Calls& calls) {
     }
     if (!calls.library.kernels.empty()) details.push_back(calls.library.kernels + " kernels");
     if (!calls.package.empty()) details.push_back(calls.package);
-    if (details.empty()) return text;
-    for (std::size_t i = 0; i < details.size(); ++i) (text += i == 0 ? " (" : ", ") += details[i];
-    return text + ")";
+    return details.empty() ? text : fmt::format("{} ({})", text, fmt::join(details, ", "));
 }
 
 std::string calls_text(const Calls& calls, const std::vector<std::string>& callers) {
@@ -45,13 +43,13 @@ std::string calls_text(const Calls& calls, const std::vector<std::string>& calle
                        callers.size() == 1 ? "s" : "", listed(functions, most_names), provider_text(calls));
 }
 
-/// Groups entries by key, in the order in which the keys first appear.
+/// Groups entries by key. Groups are in the order in which their keys first appear.
 template <class T, class Key>
 std::vector<std::vector<const T*>> grouped(const std::vector<const T*>& entries, Key key) {
     std::vector<std::vector<const T*>> groups;
     for (const T* entry : entries) {
-        const auto same = std::find_if(groups.begin(), groups.end(),
-                                       [&](const auto& group) { return key(*group.front()) == key(*entry); });
+        const auto same =
+            std::ranges::find_if(groups, [&](const auto& group) { return key(*group.front()) == key(*entry); });
         if (same == groups.end())
             groups.push_back({entry});
         else
@@ -66,7 +64,7 @@ void keep_first(std::vector<T>& list, Key key) {
     std::erase_if(list, [&](const T& entry) { return !known.insert(key(entry)).second; });
 }
 
-/// Returns the distinct paths that the entries of a group have in one field.
+/// Returns the distinct paths that a group's entries have in the member `field`.
 template <class T>
 std::vector<std::string> distinct(const std::vector<const T*>& group, std::string T::*field) {
     std::vector<std::string> paths;
@@ -83,7 +81,7 @@ void judge_calls(const std::vector<const Calls*>& all, DoctorResult& result) {
     for (const auto& group : grouped(all, key)) {
         const Calls& calls = *group.front();
         const std::string text = calls_text(calls, distinct(group, &Calls::caller));
-        if (calls.seen)
+        if (calls.why.empty())
             result.seen.push_back(text);
         else
             result.not_seen.push_back({calls.caller, fmt::format("{}: {}", text, calls.why), calls.remedy});
@@ -108,7 +106,7 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
     if (!program.why_unseen.empty()) {
         result.not_seen.push_back(
             {program.path,
-             fmt::format("{} {}: nothing of it is seen", record::base_name(program.path), program.why_unseen),
+             fmt::format("{} {}: nothing of it is seen", system::base_name(program.path), program.why_unseen),
              fmt::format(
                  "use a build that is dynamically linked with glibc, for this processor, and without "
                  "rights of its own{}",

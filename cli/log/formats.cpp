@@ -21,6 +21,7 @@
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_columns.hpp"
 #include "record/lines/event_fields.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -49,7 +50,7 @@ std::string decision_words(const RecordedRow& row) {
     return row.is_overflow ? "(found no room)" : printable(record::format_decision_text(row.decision, buffer));
 }
 
-/// Stands in for a JsonLine: hands each key and its value to `take`.
+/// Offers the functions of record::JsonLine, but hands each key and its value to `take` instead of writing JSON.
 template <class Take>
 struct FieldVisitor {
     Take take;
@@ -67,11 +68,11 @@ struct FieldVisitor {
         return visit(key, FieldValue::size_or_null(value));
     }
     FieldVisitor& utc_time(std::string_view key, std::int64_t time_ns) {
-        return visit(key, FieldValue::time(time_ns));
+        return visit(key, FieldValue::Time{time_ns});
     }
 };
 
-/// Visits the keys that every event begins with. `thread`: -1 for calls of several threads.
+/// Hands `take` the keys and values that every event begins with. `thread`: -1 for calls of several threads.
 template <class Take>
 void visit_common_fields(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
                          std::int32_t thread, const Take& take) {
@@ -82,7 +83,7 @@ void visit_common_fields(std::string_view event, const RecordingFacts& facts, st
 /// Caches a text made from a row for the next calls of that row: calls are many, rows few.
 class PerRow {
   public:
-    /// Returns the row's text, which `make` appends to an empty one.
+    /// Returns the row's text. If it is not in the cache, `make` appends it to an empty text.
     template <class Make>
     const std::string& of(const RecordingFacts& facts, const RecordedRow& row, const Make& make) {
         if (texts_.empty()) texts_.resize(4096);
@@ -106,7 +107,7 @@ class PerRow {
     std::vector<Kept> texts_;
 };
 
-/// Returns `python3 on node7, rank 3`.
+/// Returns `what` with the process's host and rank: `python3 on node7, rank 3`.
 std::string with_place(std::string_view what, const record::ProcessFacts& process) {
     std::string text = fmt::format("{} on {}", what, process.host);
     if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
@@ -144,7 +145,7 @@ class TableWriter : public LogWriter {
     bool takes_decisions_again() const override { return true; }
 
   private:
-    /// Names the process of an entry, with a blank behind it; empty if there is only one.
+    /// Names the process of an entry, with a blank behind the name; empty if there is only one recording.
     std::string process_text(const RecordingFacts& facts) const {
         if (!names_processes_) return {};
         return fmt::format("{}{}{} ", names_hosts_ ? printable(facts.process.host) : "", names_hosts_ ? ":" : "",
@@ -212,30 +213,27 @@ class JsonWriter : public LogWriter {
     bool has_entries_ = false;
 };
 
-/// Writes the same events as CSV, but for `start`. The columns are the keys of `row`; calls leave some of them empty.
+/// Writes events of docs/log-format.md, but not `start`, as CSV. Columns: keys of `row`; for a call, some are empty.
 class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const>) override {
         std::string names;
         visit_common_fields("", {}, 0, 0, [&](std::string_view key, const FieldValue&) { names.append(key) += ','; });
-        put(names + csv_names(decision_columns()) + ',' + csv_names(count_columns()) + "\r\n");
+        put(names + csv_names(row_columns()) + "\r\n");
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
         begin_line("decision", facts, event.end_ns, event.thread);
         line_ += decisions_.of(facts, row,
                                [&](std::string& text) { append_csv(text, decision_columns(), to_merged_row(row)); });
-        for (const RowColumn& column : count_columns()) {
+        for (const RowColumn& column : row_columns().subspan(decision_columns().size())) {
             line_ += ',';
             if (column.name == "host_ns" && event.is_timed) FieldValue(event.duration_ns).append_csv(line_);
         }
         return put(line_ += "\r\n");
     }
     bool row(const RecordingFacts& facts, const RecordedRow& recorded, const RecordedCounters& counters) override {
-        const MergedRow row = row_with_counters(recorded, counters);
         begin_line("row", facts, counters.last_ns);
-        append_csv(line_, decision_columns(), row);
-        line_ += ',';
-        append_csv(line_, count_columns(), row);
+        append_csv(line_, row_columns(), row_with_counters(recorded, counters));
         return put(line_ += "\r\n");
     }
 
@@ -253,15 +251,15 @@ class CsvWriter : public LogWriter {
     std::string line_;
 };
 
-/// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: complete events, in microseconds.
-/// Times count from the begin of the first recording, since a double cannot hold nanoseconds since 1970.
+/// Writes Chrome's trace format (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU):
+/// complete events, in microseconds from the first recording on, since a double cannot hold nanoseconds since 1970.
 class ChromeWriter : public LogWriter {
   public:
     void begin(std::span<const RecordingFacts* const> recordings) override {
         number_processes(recordings);
         for (const RecordingFacts* facts : recordings) {
             zero_ns_ = std::min(zero_ns_, facts->opened_ns);
-            std::string name(record::base_name(facts->process.executable));
+            std::string name(system::base_name(facts->process.executable));
             if (numbers_[facts] != facts->process.pid) name += fmt::format(", process {}", facts->process.pid);
             begin_entry();
             line_ += fmt::format(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":)", numbers_[facts]);
@@ -289,8 +287,8 @@ class ChromeWriter : public LogWriter {
 
   private:
     /// Numbers the processes, since viewers tell them apart by number alone. The number is the process id; a further
-    /// process with the same id, of another machine or time, gets one above the highest. Recordings of one process
-    /// share its number.
+    /// process with the same id, of another machine or time, gets a number above the highest id. Recordings of one
+    /// process share its number.
     void number_processes(std::span<const RecordingFacts* const> recordings) {
         std::int64_t last = 0;
         for (const RecordingFacts* facts : recordings) last = std::max<std::int64_t>(last, facts->process.pid);
@@ -336,7 +334,8 @@ class ChromeWriter : public LogWriter {
         text.resize(text.find_last_not_of('0') + 1);
         if (text.back() == '.') text += '0';
     }
-    /// Writes one span. `more`: further arguments; `about_duration`: a remark that becomes the last one.
+    /// Writes a span in the viewer's line `thread`. `more`: JSON of further arguments; `about_duration`: remark on
+    /// the duration, empty if there is none. Returns false once stdout cannot be written.
     bool complete(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
                   std::int64_t thread, std::string_view more, std::string_view about_duration) {
         begin_entry();
@@ -355,10 +354,10 @@ class ChromeWriter : public LogWriter {
         return put(line_ += "}}");
     }
 
-    PerRow heads_, arguments_;  ///< the parts that all calls of a row share
+    PerRow heads_, arguments_;  ///< cached JSON of a row: beginning of a span, and its arguments
     std::string line_;
     bool has_entries_ = false;
-    std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< numbers of processes
+    std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< process number for each recording
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };
 

@@ -9,23 +9,23 @@
 
 namespace fp32shim::cli {
 
-/// Writes to stdout. event() and row() return false once nobody reads any more. Every entry comes with facts that
-/// begin() was given; entries of one recording share them.
+/// Writes a log to stdout in one format. event() and row() return false once stdout cannot be written. Their `facts`
+/// must be an object that begin() was given, the same one for all entries of a recording.
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
-    /// Takes the recordings of all entries, before the first entry.
+    /// Receives the facts of all recordings, before the first entry.
     virtual void begin(std::span<const record::RecordingFacts* const> recordings) = 0;
-    /// Writes one call.
+    /// Writes one call. Returns false once stdout cannot be written.
     virtual bool event(const record::RecordingFacts& facts, const record::RecordedRow& row,
                        const record::RecordedEvent& event) = 0;
-    /// Writes a distinct decision with its counts.
+    /// Writes a distinct decision with its counts. Returns false once stdout cannot be written.
     virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
                      const record::RecordedCounters& counters) = 0;
-    /// Returns true if a decision may come again with later counts: people read the last ones, programs would add
-    /// them up.
+    /// Returns true if row() may be called again for a decision that has got more calls since it was written. People
+    /// read the last counts of a decision, but programs would add up all its counts.
     virtual bool takes_decisions_again() const { return false; }
-    /// Ends the output, behind the last entry.
+    /// Ends the output, after the last entry.
     virtual void end() {}
 };
 

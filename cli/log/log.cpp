@@ -32,13 +32,13 @@ struct LogOptions {
     Filter filter;
 };
 
-/// Time between two looks at a live recording: for calls, and for counts, which people read.
+/// Pauses of `log --follow` between two readings of a recording: the first to show calls, the second decisions.
 constexpr auto calls_again_after = std::chrono::milliseconds(200);
 constexpr auto counts_again_after = std::chrono::milliseconds(1000);
 
 bool output_is_open() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-/// Says once that recordings have decisions only, and how to record calls.
+/// Prints a note if recordings have decisions only, without calls, and how to record calls.
 void say_where_calls_are_not_recorded(const std::vector<LogSource>& sources, const LogOptions& options) {
     if (options.rows) return;
     const auto is_summary = [](const LogSource& source) { return !source.has_calls(); };
@@ -54,7 +54,7 @@ void say_where_calls_are_not_recorded(const std::vector<LogSource>& sources, con
 /// Writes the entries of all sources in the order of time.
 void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     std::optional<Progress> progress;
-    if (isatty(STDOUT_FILENO) != 1) progress.emplace("writing entries");  // on a terminal the entries show it
+    if (isatty(STDOUT_FILENO) != 1) progress.emplace("writing entries");  // on a terminal the entries show progress
     std::size_t written = 0;
     using Next = std::pair<std::int64_t, std::size_t>;  // time, and place in `sources`
     std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
@@ -71,7 +71,7 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     }
 }
 
-/// Most recordings that are open at the same time: a process may have a limit of some thousand files.
+/// Maximum number of recordings that are open at the same time: a process may have a limit of some thousand files.
 constexpr std::size_t open_at_a_time = 32;
 
 std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const LogOptions& options,

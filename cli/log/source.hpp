@@ -14,8 +14,8 @@
 
 namespace fp32shim::cli {
 
-/// One recording. An entry is a call, at the time of its return; or a distinct decision, at the return of its last
-/// call. Takes the reader's memory, and 4 KiB for each slot or 72 bytes for each decision.
+/// Entries of one recording: calls, each at the time of its return, or distinct decisions, each at the return of its
+/// last call. Memory: the reader's, and 4 KiB for each thread's slot or 72 bytes for each decision.
 class LogSource {
   public:
     /// Keeps a reference to the filter. `with_rows`: entries are decisions even if calls were recorded.
@@ -25,23 +25,24 @@ class LogSource {
 
     const std::string& path() const { return path_; }
     const record::RecordingReader& recording() const { return *recording_; }
-    /// Returns the facts at construction: the same object until this one is moved.
+    /// Returns the recording's facts at construction. The reference is valid until this object is moved.
     const record::RecordingFacts& facts() const { return facts_; }
     /// Returns true if entries are calls, false if they are decisions.
     bool has_calls() const { return has_calls_; }
 
-    /// Returns the time of the next entry, in nanoseconds since 1970, UTC; nothing behind the last one.
+    /// Returns the time of the next entry, in nanoseconds since 1970, UTC; nullopt after the last one.
     std::optional<std::int64_t> next_time();
-    /// Writes the entry that next_time() found. Returns false once nobody reads any more.
+    /// Writes the entry that next_time() found. Returns false once stdout cannot be written.
     bool write_next(LogWriter& writer);
 
-    /// Reads the file again. New entries are new calls, or decisions with more calls than when they were written.
-    /// Returns false, and changes nothing, if the file cannot be read any more.
+    /// Reads the file of a running process again. next_time() then goes through what is new: later calls, or
+    /// decisions that have got more calls since next_time() last went through them. Returns false if the file cannot
+    /// be read any more; what was read before stays.
     bool refresh();
 
     /// Counts the calls that pass the filter and have sizes that are rounded up.
     std::uint64_t folded_calls() const;
-    /// Says which calls the log lacks; empty if none.
+    /// Returns one line about calls that the log lacks; empty if there are none.
     std::string missing_text() const;
 
   private:
@@ -56,14 +57,14 @@ class LogSource {
     bool has_calls_;
     bool is_one_of_many_;
 
-    std::optional<record::RecordedEvents> events_;  ///< absent: not begun since the last refresh()
+    std::optional<record::RecordedEvents> events_;  ///< cursor over calls; absent: not begun since the last refresh()
     std::optional<record::RecordedEvent> next_event_;
-    std::vector<std::uint64_t> last_;  ///< ticks of the last event seen, by slot
+    std::vector<std::uint64_t> last_;  ///< RecordedEvent::ticks of the last call read, by RecordedEvent::slot
 
     bool are_rows_loaded_ = false;
-    std::vector<record::RecordingReader::RowCounters> rows_;  ///< by time
+    std::vector<record::RecordingReader::RowCounters> rows_;  ///< decisions to write, in the order of time
     std::size_t next_row_ = 0;
-    std::unordered_map<std::uint32_t, std::uint64_t> calls_;  ///< calls of each row before the last refresh()
+    std::unordered_map<std::uint32_t, std::uint64_t> calls_;  ///< calls per row id before the last refresh()
     std::uint64_t unknown_events_ = 0;
 };
 

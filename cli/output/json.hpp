@@ -17,13 +17,13 @@ std::string dumped(const Json& json, int indent);
 /// Returns indented text with a line feed at the end.
 inline std::string json_text(const Json& json) { return dumped(json, 2) + "\n"; }
 
-/// Returns a line of JSON lines.
+/// Returns the text on one line, with a line feed at the end.
 inline std::string json_line(const Json& json) { return dumped(json, -1) + "\n"; }
 
-/// Writes \xNN for characters that are not plain into the texts of `json`, for readers that show them to people.
+/// Replaces control and invisible characters in the texts of `json` by \xNN, for consumers that display the texts.
 void make_plain(Json& json);
 
-/// Returns null for an empty text.
+/// Returns `text` as JSON; null if it is empty.
 inline Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace fp32shim::cli

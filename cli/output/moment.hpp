@@ -6,7 +6,7 @@
 
 namespace fp32shim::cli {
 
-/// Returns the current time.
+/// Returns the current time, in nanoseconds since 1970, UTC.
 std::int64_t now_ns();
 
 /// Returns a time as `2026-11-21T08:42:00.123456789Z`.

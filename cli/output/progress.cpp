@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Writes at once and without a lock, since the command may be writing too.
+/// Writes a line to stderr at once and without a lock, since the command's own thread may be writing too.
 void write_line(std::string_view line) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -25,7 +25,7 @@ class Progress {
 
     std::string what_;
     std::atomic<std::size_t> done_ = 0, total_ = 0;
-    std::jthread writer_;  ///< last member: it ends before the others are destroyed
+    std::jthread writer_;  ///< last member, so that the thread ends before the other members are destroyed
 };
 
 }  // namespace fp32shim::cli

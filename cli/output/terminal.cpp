@@ -185,7 +185,7 @@ void Table::write_lines(std::size_t limit, int stream, const TextSink& put) cons
         write_row(Colour::none, [&](std::size_t i) { return cell(row, i); });
 }
 
-/// Distributes the columns over lines and reduces `widths` so that no line is longer than `limit`; 0: one line.
+/// Distributes the columns over lines and reduces `widths` so that no line exceeds `limit`; `limit` 0: one line.
 std::vector<Table::Line> Table::fit(std::size_t limit, std::vector<std::size_t>& widths) const {
     if (limit == 0) return {{0, columns_.size()}};
     const auto least = [&](std::size_t i) {

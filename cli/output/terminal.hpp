@@ -11,16 +11,16 @@ namespace fp32shim::cli {
 
 enum class Colour : std::uint8_t { none, bold, faint, red, green, yellow };
 
-/// Returns true if `stream` (1 or 2) is a terminal that can do more than print lines: not TERM=dumb.
+/// Returns true if `stream` (1 or 2) is a terminal that can do more than print lines: TERM is set, and not to `dumb`.
 bool is_full_terminal(int stream);
 
 /// Returns true if `stream` is a full terminal and NO_COLOR is not set.
 bool takes_colours(int stream);
 
-/// Returns the columns of the terminal on `stream` (1 or 2); 0 if it is no terminal or does not tell.
+/// Returns the columns of the terminal on `stream` (1 or 2); 0 if it is no terminal or its width is unknown.
 std::size_t terminal_width(int stream);
 
-/// Returns `text` in that colour if the stream takes colours, otherwise unchanged.
+/// Returns `text` in the colour `colour` if the stream takes colours, otherwise unchanged.
 std::string coloured(std::string_view text, Colour colour, int stream = 1);
 
 /// Writes `fp32shim COMMAND: MESSAGE` to stderr, as one printable() line.
@@ -49,7 +49,7 @@ class Table {
     using CellText = std::function<std::string(std::size_t row, std::size_t column)>;
 
     explicit Table(std::vector<Column> columns) : Table(std::move(columns), 0, nullptr) {}
-    /// Makes a table that keeps no cells: `cell` is called twice for each when the table is written.
+    /// Makes a table that keeps no cells: `cell` is called twice for each cell when the table is written.
     Table(std::vector<Column> columns, std::size_t rows, CellText cell);
 
     /// Adds a row with a cell for each column. Cells are made printable.
@@ -57,30 +57,30 @@ class Table {
     bool empty() const { return row_count_ == 0; }
 
     /// Returns the title line, in bold if `stream` takes colours, then the rows; each ends in a line feed. On a
-    /// terminal the table fits into its width: long names lose their middles, then a row goes on in a second line.
-    /// Columns that would need a third line are left out by rank, as are columns of `one_line_rank` that would need a
-    /// second; a last line names them. Other streams get each row in one line.
+    /// terminal, long names lose their middles; if the table is still too wide, each row goes on in a second line.
+    /// Columns that would need a third line are left out by rank. From `one_line_rank` on, so are columns that would
+    /// need a second line. A last line names the columns left out. Other streams get each row in one line.
     std::string text(int stream = 1) const;
     /// Writes text() line by line.
     void write(const TextSink& put, int stream) const;
 
   private:
-    /// Range of columns in one line.
+    /// Range of columns that one line shows; `end` is behind the last.
     struct Line {
         std::size_t begin, end;
     };
     std::vector<Line> fit(std::size_t limit, std::vector<std::size_t>& widths) const;
     std::vector<std::size_t> natural_widths() const;
-    /// Returns the table without the columns that have no room, and adds their titles to `left_out`.
+    /// Returns the table without the columns that do not fit into `limit`, and adds their titles to `left_out`.
     Table fitted(std::size_t limit, std::vector<std::string>& left_out) const;
     void write_lines(std::size_t limit, int stream, const TextSink& put) const;
     std::string cell(std::size_t row, std::size_t column) const;
 
     std::vector<Column> columns_;
-    std::vector<std::size_t> cell_of_column_;  ///< index into a row, which may have more cells than are shown
+    std::vector<std::size_t> cell_of_column_;  ///< index of a column's cell in a row; some cells are not shown
     std::size_t row_count_;
     CellText cell_;                               ///< nullptr: rows_ has the cells
-    std::vector<std::vector<std::string>> rows_;  ///< printable
+    std::vector<std::vector<std::string>> rows_;  ///< cells, made printable
 };
 
 /// Returns a duration in a fitting unit: `381 ns`, `4.2 us`, `17 ms`, `3.4 s`, `2 h 05 min`; `~17 ms` for an

@@ -7,16 +7,16 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr unsigned key_shift = 16;
-constexpr std::uint64_t exact = 256;  ///< durations below are not rounded
+constexpr std::uint64_t exact = 256;  ///< durations below it, in nanoseconds, are not rounded
 
-/// Numbers durations so that they keep their order.
+/// Rounds a duration: returns the number of the interval that it lies in. Longer durations have higher numbers.
 std::uint64_t step_of(std::uint64_t duration_ns) {
     if (duration_ns < exact) return duration_ns;
     const auto shift = static_cast<unsigned>(std::bit_width(duration_ns)) - 8;
     return exact / 2 * shift + (duration_ns >> shift);
 }
 
-/// Returns the middle of the durations that have this number.
+/// Returns the middle of the interval of durations with this number: the inverse of step_of().
 std::uint64_t duration_of(std::uint64_t step) {
     if (step < exact) return step;
     const std::uint64_t shift = step / (exact / 2) - 1;

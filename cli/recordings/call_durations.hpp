@@ -18,8 +18,8 @@ class CallDurations {
 
     bool empty() const { return used_ == 0; }
 
-    /// Returns the median duration of each of `groups` groups, in nanoseconds; absent for a group without calls.
-    /// `group_of[row]` is the group of a row; a row without a group below `groups` does not count.
+    /// Returns the median duration of each of `groups` groups, in nanoseconds; nullopt for one without calls.
+    /// `group_of[row]` is a row's group. Rows without an entry, or whose group is not below `groups`, do not count.
     std::vector<std::optional<std::uint64_t>> medians(std::span<const std::size_t> group_of,
                                                       std::size_t groups) const;
 
@@ -31,7 +31,7 @@ class CallDurations {
     Slot& slot_of(std::uint64_t key);
     void grow();
 
-    std::vector<Slot> slots_;  ///< open addressing, a power of two of them
+    std::vector<Slot> slots_;  ///< hash table with open addressing; its size is a power of two
     std::size_t used_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <iterator>
 
 #include "cli/output/moment.hpp"
@@ -27,31 +28,49 @@ bool begins_formula(std::string_view text) {
                        [&](std::string_view begin) { return text.starts_with(begin); });
 }
 
-template <class Integer>
-void append_integer(std::string& out, Integer value) {
+std::string text_of(FieldValue::Capability capability) {
+    return fmt::format("{}.{}", capability.value / 10, capability.value % 10);
+}
+
+void as_json(std::string& out, std::nullptr_t) { out += "null"; }
+void as_json(std::string& out, bool value) { out += value ? "true" : "false"; }
+void as_json(std::string& out, std::integral auto value) {
     const fmt::format_int digits(value);
     out.append(digits.data(), digits.size());
 }
+void as_json(std::string& out, std::string_view text) { append_json_text(out, text); }
+void as_json(std::string& out, FieldValue::Capability value) { out += '"' + text_of(value) + '"'; }
+void as_json(std::string& out, FieldValue::Time time) {
+    out += '"';
+    append_timestamp(out, time.ns);
+    out += '"';
+}
+/// Appends a number in the form that Json gives it. Whole numbers, the usual case, take a fraction of Json's time.
+void as_json(std::string& out, double number) {
+    constexpr double first_with_exponent = 1e15;
+    if (std::abs(number) >= first_with_exponent || number != std::trunc(number) || std::signbit(number)) {
+        out += Json(number).dump();
+    } else {
+        as_json(out, static_cast<std::int64_t>(number));
+        out += ".0";
+    }
+}
 
-void append_csv_text(std::string& out, std::string_view text) {
+void as_csv(std::string& out, auto value) { as_json(out, value); }
+void as_csv(std::string&, std::nullptr_t) {}
+void as_csv(std::string& out, double value) { fmt::format_to(std::back_inserter(out), "{:.17g}", value); }
+void as_csv(std::string& out, FieldValue::Time time) { append_timestamp(out, time.ns); }
+void as_csv(std::string& out, FieldValue::Capability value) { out += text_of(value); }
+void as_csv(std::string& out, std::string_view text) {
     if (is_plain(text) && text.find(',') == std::string_view::npos && !begins_formula(text))
         out += text;
     else
         out += csv_text(text);
 }
 
-/// Appends a number like Json does; a whole one, as nearly all are, in a fraction of the time.
-void append_number(std::string& out, double number) {
-    constexpr double first_with_exponent = 1e15;
-    if (std::abs(number) >= first_with_exponent || number != std::trunc(number) || std::signbit(number)) {
-        out += Json(number).dump();
-    } else {
-        append_integer(out, static_cast<std::int64_t>(number));
-        out += ".0";
-    }
-}
-
-std::string capability_text(std::int64_t value) { return fmt::format("{}.{}", value / 10, value % 10); }
+Json json_of(auto value) { return value; }
+Json json_of(FieldValue::Time time) { return timestamp(time.ns); }
+Json json_of(FieldValue::Capability value) { return text_of(value); }
 
 }  // namespace
 
@@ -65,18 +84,6 @@ std::string csv_text(std::string_view any_text) {
     return quoted + '"';
 }
 
-FieldValue FieldValue::time(std::int64_t time_ns) {
-    FieldValue value(time_ns);
-    value.kind_ = Kind::time;
-    return value;
-}
-
-FieldValue FieldValue::compute_capability(std::int32_t value) {
-    FieldValue result(value);
-    result.kind_ = value <= 0 ? Kind::null : Kind::capability;
-    return result;
-}
-
 void append_json_text(std::string& out, std::string_view text) {
     if (is_plain(text))
         ((out += '"') += text) += '"';
@@ -85,80 +92,15 @@ void append_json_text(std::string& out, std::string_view text) {
 }
 
 void FieldValue::append_json(std::string& out) const {
-    switch (kind_) {
-        case Kind::null:
-            out += "null";
-            break;
-        case Kind::truth:
-            out += integer_ != 0 ? "true" : "false";
-            break;
-        case Kind::integer:
-            append_integer(out, integer_);
-            break;
-        case Kind::count:
-            append_integer(out, static_cast<std::uint64_t>(integer_));
-            break;
-        case Kind::number:
-            append_number(out, number_);
-            break;
-        case Kind::text:
-            append_json_text(out, text_);
-            break;
-        case Kind::time:
-            out += '"';
-            append_timestamp(out, integer_);
-            out += '"';
-            break;
-        case Kind::capability:
-            out += fmt::format("\"{}\"", capability_text(integer_));
-            break;
-    }
+    std::visit([&out](auto value) { as_json(out, value); }, value_);
 }
 
 void FieldValue::append_csv(std::string& out) const {
-    switch (kind_) {
-        case Kind::null:
-            break;
-        case Kind::number:
-            fmt::format_to(std::back_inserter(out), "{:.17g}", number_);
-            break;
-        case Kind::text:
-            append_csv_text(out, text_);
-            break;
-        case Kind::time:
-            append_timestamp(out, integer_);
-            break;
-        case Kind::capability:
-            out += capability_text(integer_);
-            break;
-        case Kind::truth:
-        case Kind::integer:
-        case Kind::count:
-            append_json(out);
-            break;
-    }
+    std::visit([&out](auto value) { as_csv(out, value); }, value_);
 }
 
 Json FieldValue::json() const {
-    switch (kind_) {
-        case Kind::null:
-            break;
-        case Kind::truth:
-            return integer_ != 0;
-        case Kind::integer:
-            return integer_;
-        case Kind::count:
-            return static_cast<std::uint64_t>(integer_);
-        case Kind::number:
-            return number_;
-        case Kind::text:
-            return text_;
-        case Kind::time:
-            return timestamp(integer_);
-        case Kind::capability:
-            return capability_text(integer_);
-    }
-    return nullptr;
+    return std::visit([](auto value) { return json_of(value); }, value_);
 }
 
 }  // namespace fp32shim::cli

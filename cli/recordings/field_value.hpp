@@ -1,10 +1,14 @@
 // One value of a row or an event, for every format. No JSON document surrounds it, since there may be millions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "cli/output/json.hpp"
 
@@ -13,43 +17,38 @@ namespace fp32shim::cli {
 /// One value of an output field: null, a truth value, a number, a time or a text. It does not own the text.
 class FieldValue {
   public:
+    /// Point in time: nanoseconds since 1970, UTC. In output, it is the text of timestamp().
+    struct Time {
+        std::int64_t ns;
+    };
+    /// Compute capability of a GPU times ten: 80 is written as `"8.0"`.
+    struct Capability {
+        std::int32_t value;
+    };
+
     FieldValue() = default;  ///< null: the value is unknown, or does not apply
-    FieldValue(std::nullptr_t) {}
-    FieldValue(bool value) : kind_(Kind::truth), integer_(value ? 1 : 0) {}
-    FieldValue(std::int32_t value) : kind_(Kind::integer), integer_(value) {}
-    FieldValue(std::uint32_t value) : kind_(Kind::integer), integer_(value) {}
-    FieldValue(std::int64_t value) : kind_(Kind::integer), integer_(value) {}
-    FieldValue(std::uint64_t value) : kind_(Kind::count), integer_(static_cast<std::int64_t>(value)) {}
-    FieldValue(double value) : kind_(Kind::number), number_(value) {}
-    FieldValue(std::string_view text) : kind_(Kind::text), text_(text) {}
-    FieldValue(const char* text) : FieldValue(std::string_view(text)) {}
+    template <class Value>
+    FieldValue(Value value) : value_(value) {}
+    FieldValue(std::uint32_t value) : value_(std::uint64_t{value}) {}
 
-    /// Gives null for an empty text.
+    /// Returns the text; null if it is empty.
     static FieldValue text_or_null(std::string_view text) { return text.empty() ? FieldValue() : FieldValue(text); }
-    /// Gives null for a negative number.
+    /// Returns the number; null if it is negative.
     static FieldValue size_or_null(std::int64_t size) { return size < 0 ? FieldValue() : FieldValue(size); }
-    /// Gives `"8.0"` for 80; null for 0.
-    static FieldValue compute_capability(std::int32_t value);
-    /// Gives a point in time, which JSON has as a string.
-    static FieldValue time(std::int64_t time_ns);
-    /// Gives null for 0.
-    static FieldValue time_or_null(std::int64_t time_ns) { return time_ns == 0 ? FieldValue() : time(time_ns); }
+    /// Returns the time; null if it is 0.
+    static FieldValue time_or_null(std::int64_t time_ns) {
+        return time_ns == 0 ? FieldValue() : FieldValue(Time{time_ns});
+    }
 
-    /// Appends the value like json_text().
+    /// Appends the value as JSON; a text as append_json_text() writes it.
     void append_json(std::string& out) const;
-    /// Appends nothing for null, and a text like csv_text(). Numbers stay numbers, even negative ones.
+    /// Appends nothing for null, and a text as csv_text() writes it. Numbers stay numbers, even negative ones.
     void append_csv(std::string& out) const;
     Json json() const;
 
   private:
-    enum class Kind : std::uint8_t { null, truth, integer, count, number, text, time, capability };
-
-    Kind kind_ = Kind::null;
-    union {
-        std::int64_t integer_ = 0;
-        double number_;
-    };
-    std::string_view text_;
+    std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string_view, Time, Capability>
+        value_;
 };
 
 /// Column of a table of rows: a key in JSON, a column in CSV.
@@ -58,6 +57,22 @@ struct Column {
     std::string_view name;
     FieldValue (*value)(const Row& row);
 };
+
+/// Concatenates several lists of columns.
+template <class Row>
+std::vector<Column<Row>> joined(std::initializer_list<std::span<const Column<Row>>> parts) {
+    std::vector<Column<Row>> columns;
+    for (const std::span<const Column<Row>> part : parts) columns.insert(columns.end(), part.begin(), part.end());
+    return columns;
+}
+
+/// Returns a row as a JSON object with a member for each column.
+template <class Row>
+Json json_of(std::span<const Column<Row>> columns, const Row& row) {
+    Json json;
+    for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).json();
+    return json;
+}
 
 /// Appends the fields of a row, with commas between them.
 template <class Row>

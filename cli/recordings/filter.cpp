@@ -7,6 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/load.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -53,7 +54,7 @@ std::string toml_string(const std::string& text) {
     return result + '"';
 }
 
-/// Multiplies the upper bounds by `factor`, for sizes that are rounded up: a size rounded up to `s` is above s / 2.
+/// Multiplies the upper bounds by `factor`, so that a size that was rounded up matches if its true value may match.
 void widen(std::vector<policy::Range>& ranges, double factor) {
     for (policy::Range& range : ranges) {
         if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);
@@ -95,7 +96,7 @@ std::string Filter::read() {
     policy::Conditions& folded = folded_rule_.when;
     for (auto* ranges : {&folded.m, &folded.n, &folded.k, &folded.batch, &folded.min_dim, &folded.max_dim})
         widen(*ranges, 2);
-    widen(folded.flops, 16);  // a product of four such sizes
+    widen(folded.flops, 16);  // the product of four sizes, each of which may be rounded up
     return {};
 }
 
@@ -103,7 +104,7 @@ bool Filter::passes(const record::RecordedRow& row, const record::ProcessFacts& 
     if (is_empty()) return true;
     if (row.is_overflow) return false;
     return policy::matches(row.is_folded ? folded_rule_ : rule_, row.decision.call,
-                           {record::base_name(process.executable), process.command, process.host});
+                           {system::base_name(process.executable), process.command, process.host});
 }
 
 std::string folded_text(std::uint64_t calls) {

@@ -15,22 +15,22 @@ namespace fp32shim::cli {
 class Filter {
   public:
     /// Declares `--function`, `--caller`, … `--max-dim`, `--flops`. A call has to match one value of each option that
-    /// is given. The filter outlives the app.
+    /// is given. The filter must outlive the app.
     void declare(CLI::App& app);
 
-    /// Reads the values, like a rule of a policy file. Returns an error message, empty on success. Call once, between
-    /// parsing the options and passes().
+    /// Reads the values of all options, like a rule of a policy file. Returns an error message, empty on success.
+    /// Call once, between parsing the options and passes().
     std::string read();
 
     bool is_empty() const { return rule_.when.empty(); }
-    /// Returns true if the filter chooses calls of this row; for sizes that are rounded up, if it may.
+    /// Returns true if the filter selects calls of this row, or may do so for a row whose sizes are rounded up.
     bool passes(const record::RecordedRow& row, const record::ProcessFacts& process) const;
     bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
 
   private:
-    std::map<std::string, std::vector<std::string>> values_;  ///< values of each key
+    std::map<std::string, std::vector<std::string>> values_;  ///< values that were given for each key
     policy::Rule rule_;
-    policy::Rule folded_rule_;  ///< the rule for rows with sizes that are rounded up
+    policy::Rule folded_rule_;  ///< `rule_`, widened for rows with sizes that are rounded up
 };
 
 /// Warns in one line that `calls` calls passed a filter by size although their sizes are rounded up.

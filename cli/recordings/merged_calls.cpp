@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <set>
 
 #include "policy/conditions.hpp"
 #include "system/hash.hpp"
@@ -41,7 +43,7 @@ void merge_field(const Field& field, Merged& merged) {
         merged = field;
 }
 
-/// Returns a recording's row; nullptr stands for calls without a row.
+/// Converts a row like cli::to_merged_row(). For nullptr, which means calls without a row, only sets `is_overflow`.
 MergedRow to_merged_row(const record::RecordedRow* row) {
     if (row != nullptr) return cli::to_merged_row(*row);
     MergedRow merged;
@@ -81,6 +83,8 @@ MergedRow to_merged_row(const record::RecordedRow& row) {
     return result;
 }
 
+double MergedRow::total_flops() const { return std::max(flops, 0.0) * static_cast<double>(counters.calls); }
+
 bool MergedRow::is_refused() const {
     return !is_overflow && reason != "as_requested" && reason != "no_product" && requested != "native";
 }
@@ -104,7 +108,7 @@ void Share::add(const record::RecordedCounters& counters) {
     is_estimate |= counters.timed_calls < counters.calls;
 }
 
-/// Returns the place in slots_ of an equal row, or the free one for it. Precondition: slots_ is not empty.
+/// Returns the index in slots_ that leads to an equal row, or a free one for it. Precondition: slots_ is not empty.
 std::size_t MergedCalls::slot_of(const MergedRow& row) const {
     const std::size_t mask = slots_.size() - 1;
     const auto is_like = [&](const MergedDecision& other) { return other == row; };
@@ -199,30 +203,30 @@ std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
     return result;
 }
 
+std::size_t MergedCalls::host_count() const {
+    std::set<std::string> hosts;
+    for (const MergedProcess& process : processes_) hosts.insert(process.facts.process.host);
+    return hosts.size();
+}
+
 std::uint64_t MergedCalls::sum_of(std::uint64_t MergedProcess::*count) const {
     std::uint64_t sum = 0;
     for (const MergedProcess& process : processes_) sum += process.*count;
     return sum;
 }
 
+double weight(RowOrder order, const record::RecordedCounters& counters, double work) {
+    if (order == RowOrder::flops) return work;
+    return static_cast<double>(order == RowOrder::calls ? counters.calls : counters.total_ns);
+}
+
 std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order) {
     std::vector<const MergedRow*> result;
     result.reserve(rows.size());
     for (const MergedRow& row : rows) result.push_back(&row);
-    const auto weight = [order](const MergedRow& row) {
-        const auto calls = static_cast<double>(row.counters.calls);
-        switch (order) {
-            case RowOrder::calls:
-                return calls;
-            case RowOrder::flops:
-                return std::max(row.flops, 0.0) * calls;
-            case RowOrder::time:
-                break;
-        }
-        return static_cast<double>(row.counters.total_ns);
-    };
-    std::stable_sort(result.begin(), result.end(),
-                     [&](const MergedRow* a, const MergedRow* b) { return weight(*a) > weight(*b); });
+    std::ranges::stable_sort(result, std::greater<>(), [order](const MergedRow* row) {
+        return weight(order, row->counters, row->total_flops());
+    });
     return result;
 }
 

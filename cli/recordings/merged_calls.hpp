@@ -40,18 +40,20 @@ struct MergedDecision {
     bool operator==(const MergedDecision&) const = default;
 };
 
-/// Calls of one distinct decision in all recordings, in some 200 bytes: there may be a million. docs/log-format.md
-/// describes the fields; an empty text is null there.
+/// Calls of one distinct decision in all recordings. Takes some 200 bytes, since there may be a million rows.
+/// docs/log-format.md describes the fields; an empty text in a row is null in the log.
 struct MergedRow : MergedDecision {
     double flops = -1;  ///< operations of one call; -1: unknown
     record::RecordedCounters counters;
-    /// Median duration of the timed calls that recordings have one by one; absent without such calls.
+    /// Median duration of the timed calls that were recorded singly, not only as counts; absent if there are none.
     std::optional<std::uint64_t> median_ns;
-    std::uint32_t processes = 0;  ///< number of recordings with such calls
+    std::uint32_t processes = 0;  ///< number of recordings with calls of this decision
 
-    /// Returns the format that the library says it used, else the lowest that the call permits.
+    /// Returns the format that the library says it used; if it does not say, the least precise that the call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
+    /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
+    double total_flops() const;
     /// Returns true if a precision was asked for and not applied.
     bool is_refused() const;
     /// Returns `128x128x64`, with `?` for a size that the function does not have, and the batch count.
@@ -63,10 +65,11 @@ struct MergedRow : MergedDecision {
 /// Adds the counters of further calls to `sum`.
 void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters);
 
-/// Moves a median of rounded durations between the shortest and the longest call.
+/// Limits a median of rounded durations to the range from the shortest to the longest call.
 std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters);
 
-/// Returns a row of one recording, without counters.
+/// Converts a row of one recording into the form in which rows of several are compared and summed. Sets the decision
+/// and `flops`; counters, median and `processes` stay unset. A row with `is_overflow` gets its flags only.
 MergedRow to_merged_row(const record::RecordedRow& row);
 
 /// One recording, without its calls.
@@ -77,12 +80,12 @@ struct MergedProcess {
     std::uint64_t calls = 0;  ///< calls that pass the filter
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedChange> changes;
-    std::uint64_t lost_changes = 0;  ///< number of older changes, which are gone
+    std::uint64_t lost_changes = 0;  ///< number of older changes that the recording no longer has
     record::RecordedObjects objects;
     std::vector<record::RecordedChild> children;  ///< children that the shim did not see
-    std::uint32_t missed_children = 0;            ///< number of further children, unnamed
+    std::uint32_t missed_children = 0;            ///< number of further unseen children, dropped for lack of space
 
-    /// Returns true for a file of no process, which only names children that the shim did not see.
+    /// Returns true for a file that records no process and only names children that the shim did not see.
     bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
@@ -100,14 +103,14 @@ class MergedCalls {
   public:
     enum class Objects : std::uint8_t { kept, left_out };
 
-    /// Keeps a reference to the filter; null: all calls count. `objects`: processes keep their loaded objects or not.
+    /// Keeps a reference to the filter; null: all calls count. Objects::left_out: processes() lack loaded libraries.
     explicit MergedCalls(const Filter* filter = nullptr, Objects objects = Objects::kept)
         : filter_(filter), objects_(objects) {}
 
     void add(const std::string& path, record::RecordingReader& recording);
-    /// Returns the place in rows() of a recording's row that was added; nullptr stands for calls without a row.
+    /// Returns the index in rows() for the calls of `row` (null: calls without a row); nullopt if none were added.
     std::optional<std::size_t> place_of(const record::RecordedRow* row) const;
-    /// Gives each row its median. `durations` count calls by place in rows().
+    /// Gives each row its median. `durations` have the calls of each row by its index in rows().
     void set_medians(const CallDurations& durations);
 
     const std::vector<MergedRow>& rows() const { return rows_; }
@@ -116,9 +119,11 @@ class MergedCalls {
     Share total() const { return total_; }
     /// Returns the calls of each MergedRow::ran_at(), the strictest format first; `unknown` for calls without a row.
     std::vector<std::pair<std::string, Share>> by_format() const;
-    /// Returns the return of the first call: nanoseconds since 1970, UTC; 0 without calls.
+    /// Returns the number of machines that the recordings come from.
+    std::size_t host_count() const;
+    /// Returns the time at which the first call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t first_ns() const { return first_ns_; }
-    /// Returns the return of the last call likewise.
+    /// Returns the time at which the last call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t last_ns() const { return last_ns_; }
     std::uint64_t uncounted_calls() const { return sum_of(&MergedProcess::uncounted_calls); }
     std::uint64_t dropped_events() const { return sum_of(&MergedProcess::dropped_events); }
@@ -126,7 +131,7 @@ class MergedCalls {
     std::uint64_t lost_changes() const { return sum_of(&MergedProcess::lost_changes); }
 
   private:
-    /// Returns the place in rows_ of an equal row, adding it if needed.
+    /// Returns the index in rows_ of the row that calls of `row` are added to, and adds such a row if there is none.
     std::size_t place_for(const record::RecordedRow* row);
     std::size_t slot_of(const MergedRow& row) const;
     void enlarge_slots();
@@ -135,14 +140,16 @@ class MergedCalls {
     const Filter* filter_;
     Objects objects_;
     std::vector<MergedRow> rows_;
-    std::vector<std::uint32_t> slots_;  ///< hash table of places in rows_, plus one
+    std::vector<std::uint32_t> slots_;  ///< hash table: index in rows_ plus one; 0: free
     std::vector<MergedProcess> processes_;
     Share total_;
     std::int64_t first_ns_ = 0, last_ns_ = 0;
 };
 
-/// Orders of rows: the largest first.
+/// Quantity by which rows and groups of rows are sorted, the largest first; `time`: by total duration.
 enum class RowOrder : std::uint8_t { time, calls, flops };
+/// Returns the number by which a row or group sorts. `work`: floating-point operations of all its calls.
+double weight(RowOrder order, const record::RecordedCounters& counters, double work);
 std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order);
 
 }  // namespace fp32shim::cli

@@ -12,16 +12,16 @@ namespace fp32shim::cli {
 std::string settings_text(const record::StartEvent& start);
 /// Returns the policy's name and revision, or `none`. The texts are a recording's: not printable() yet.
 std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256);
-/// Describes a change: `precision high`, or a refused one: `policy not read again`.
+/// Describes a change of settings: `precision high`, or a refused one: `policy not read again`.
 std::string change_text(const record::RecordedChange& change);
-/// Names the maker of a change: `fp32shim command`.
+/// Returns the origin of a change of settings: `fp32shim command`.
 std::string_view origin_text(record::format::ChangeOrigin origin);
-/// Says how many changes of settings a recording has lost.
+/// Returns a text about the number of changes of settings that a recording has lost.
 std::string lost_changes_text(std::uint64_t count);
-/// Says why later calls of the process are not in its recording; empty if they are.
+/// Returns the reason why a recording lacks later calls of its process; empty if it lacks none.
 std::string early_end_text(const record::RecordingFacts& facts);
 
-/// Returns `./static in /home/me is statically linked (2 times, the last at …)`: not printable() yet.
+/// Returns `./static in /home/me, is statically linked (process 12, 2026-…; 2 times in all)`: not printable() yet.
 std::string unseen_child_text(const record::RecordedChild& child);
 
 /// Returns `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty without such variables.

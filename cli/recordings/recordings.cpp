@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Adds all files named like a recording, and each folder that cannot be read: reading it says why, so that no proof
-/// lacks a recording silently.
+/// Returns all `*.fp32rec` below a folder, and each subfolder that cannot be read: opening it as a recording tells
+/// why. Sets `problem` if nothing is found, or if the search ends early with an error.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
@@ -60,8 +60,8 @@ std::vector<std::string> matches_of(const std::string& pattern) {
     return found;
 }
 
-/// Returns the begin of a file's header, which tells recordings apart and which copies share. After a reload, an exec
-/// or a fork the next recording has another one. Empty if the file is no recording.
+/// Returns the begin of a file's header; empty if the file is no recording. Copies of a recording share it.
+/// Different recordings differ in it, even two of one process, before and after a reload, an exec or a fork.
 std::string identity_in(const std::string& path) {
     std::string begin(offsetof(record::format::Header, texts), '\0');
     // O_NONBLOCK, so that opening a pipe without a writer does not wait.
@@ -75,8 +75,8 @@ std::string identity_in(const std::string& path) {
     return is_recording ? begin : std::string();
 }
 
-/// Measures how much of a recording a copy holds: its process may go on writing into it, or it may have been cut.
-/// Times are no measure, since each reader estimates them.
+/// Returns a tuple that is greater, the more of a recording a file holds: copies may be old or truncated. Times are
+/// not compared, since each reader estimates them.
 auto content_of(const std::string& path) {
     const auto opened = record::RecordingReader::open(path);
     const auto* reader = opened.reader.get();
@@ -124,25 +124,20 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
         const bool is_known = stat(path.c_str(), &status) == 0;
         if (!is_known || seen.emplace(status.st_dev, status.st_ino).second) result.paths.push_back(path);
     };
-    const auto take_folder = [&](const std::string& folder) {
+    const auto take_file_or_folder = [&](const std::string& path) {
+        std::error_code error;
+        if (!fs::is_directory(path, error)) return take(path);
         std::string problem;
-        for (const std::string& path : recordings_below(folder, problem)) take(path);
+        for (const std::string& file : recordings_below(path, problem)) take(file);
         if (!problem.empty()) result.errors.push_back(problem);
     };
     for (const std::string& argument : arguments) {
         std::error_code error;
         const fs::file_status status = fs::status(argument, error);
-        if (fs::is_directory(status)) {
-            take_folder(argument);
-        } else if (fs::exists(status)) {
-            take(argument);
+        if (fs::exists(status)) {
+            take_file_or_folder(argument);
         } else if (const auto found = matches_of(argument); !found.empty()) {
-            for (const std::string& path : found) {
-                if (fs::is_directory(path, error))
-                    take_folder(path);
-                else
-                    take(path);
-            }
+            std::ranges::for_each(found, take_file_or_folder);
         } else {
             const bool is_absent = status.type() == fs::file_type::not_found;
             result.errors.push_back(
@@ -177,7 +172,7 @@ namespace {
 
 constexpr std::string_view extension = ".fp32rec";
 
-/// Returns ProcessFacts::run of a recording; 0 if it has none, or is no recording.
+/// Returns the number of the `fp32shim run` that made a recording (ProcessFacts::run); 0: none, or no recording.
 std::uint64_t run_of(const std::string& path) {
     const std::string begin = identity_in(path);
     std::uint64_t run = 0;

@@ -18,20 +18,20 @@ struct RecordingPaths {
 };
 
 /// Finds the recordings of each argument: a file; a folder, for all `*.fp32rec` in and below it; or a glob that the
-/// shell left alone. A folder that cannot be read is among the paths, so that `visit_recordings` names it.
+/// shell did not expand. A folder that cannot be read is among the paths, so that visit_recordings() reports it.
 RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 
-/// Adds the other recordings of the same `fp32shim run` in the same folders, and the file that names its children
-/// that were not covered; for a recording of no run, that file of its log. Adds a note for each.
+/// Adds the other recordings of each `fp32shim run` in the same folders, and the run's file of uncovered children.
+/// For a recording `a.fp32rec` that no run made, adds only `a.children.fp32rec`. Adds a note for each file.
 void add_rest_of_runs(RecordingPaths& found);
 
-/// Says each error, or else each note, in one line. Returns true if there are errors.
+/// Prints each error, or each note if there are no errors, in one line. Returns true if there are errors.
 bool say_errors(std::string_view command, const RecordingPaths& found);
 
 /// A file, or a part of one, that could not be read.
 struct ReadingProblem {
     std::string path;
-    std::string text;  ///< one line: finding, place, and the part left out because of it
+    std::string text;  ///< one line: the damage, its place, and what is left out because of it
 };
 
 /// Opens each recording in turn and hands it to `visit`; one is open at a time. Shows progress on a terminal after a
@@ -40,7 +40,7 @@ std::vector<ReadingProblem> visit_recordings(
     const std::vector<std::string>& paths,
     const std::function<void(const std::string&, record::RecordingReader&)>& visit);
 
-/// Says each problem in one line. Returns true if there are any.
+/// Prints each problem in one line. Returns true if there are any.
 bool say_problems(std::string_view command, const std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -13,19 +13,29 @@ namespace fp32shim::cli {
 
 using RowColumn = Column<MergedRow>;
 
-/// Returns the columns of the decision: its keys in docs/log-format.md, but for those of one call.
+/// Columns of the counters of a row or of a group of rows.
+template <class Row>
+inline constexpr Column<Row> counter_columns[] = {
+    {"calls", [](const Row& row) { return FieldValue(row.counters.calls); }},
+    {"host_ns", [](const Row& row) { return FieldValue(row.counters.total_ns); }},
+    {"timed_calls", [](const Row& row) { return FieldValue(row.counters.timed_calls); }},
+    {"host_ns_min", [](const Row& row) { return FieldValue(row.counters.shortest_ns); }},
+    {"host_ns_max", [](const Row& row) { return FieldValue(row.counters.longest_ns); }},
+    {"host_ns_median", [](const Row& row) { return row.median_ns ? FieldValue(*row.median_ns) : FieldValue(); }},
+    {"first", [](const Row& row) { return FieldValue::time_or_null(row.counters.first_ns); }},
+    {"last", [](const Row& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
+};
+
+/// Returns the columns of a decision: the keys of docs/log-format.md, except those that are about a single call.
 std::span<const RowColumn> decision_columns();
 
-/// Returns the columns of counts and times (docs/cli/report-json.md).
-std::span<const RowColumn> count_columns();
+/// Returns decision_columns(), then the columns of counts and times (docs/cli/report-json.md).
+std::span<const RowColumn> row_columns();
 
-/// Returns a row as the JSON of every command has it, with all columns.
-Json json_of(const MergedRow& row);
+/// Returns a row as JSON with all columns, the same in every command.
+inline Json json_of(const MergedRow& row) { return json_of(row_columns(), row); }
 /// Appends a row as JSON, each line but the first behind `indentation` blanks; -1: on one line. `begin`: members to
 /// put before the columns.
 void append_json(std::string& out, const MergedRow& row, int indentation, std::string_view begin = {});
-
-/// Returns a point in time for JSON; null for 0.
-Json time_or_null(std::int64_t time_ns);
 
 }  // namespace fp32shim::cli

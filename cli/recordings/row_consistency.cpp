@@ -4,10 +4,12 @@
 
 #include <string_view>
 
+#include "policy/precision.hpp"
+
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the format of `as_requested`; empty if it depends on the program's own call.
+/// Returns the format of a call that ran as `requested`; empty if the program's own settings decide the format.
 std::string_view format_of(const std::string& requested) {
     if (requested == "highest") return "fp32";
     if (requested == "high") return "tf32";
@@ -17,11 +19,6 @@ std::string_view format_of(const std::string& requested) {
 }
 
 bool is_float32(const MergedRow& row) { return row.dtype == "float32" || row.dtype == "complex64"; }
-
-/// Returns true for reasons of float32 products on a CPU only, which then run as called.
-bool is_reason_of_cpu(const std::string& reason) {
-    return reason == "cpu_mode_off" || reason == "cpu_accelerate_not_built" || reason == "scratch_limit";
-}
 
 }  // namespace
 
@@ -34,7 +31,7 @@ std::string contradiction_in(const MergedRow& row) {
     if (is_on_cpu ? row.how == "compute_type" || row.how == "math_mode"
                   : row.how == "round_operands" || row.how == "one_by_one")
         return fmt::format("how {} is not done on {}", row.how, row.device);
-    if (!is_on_cpu && is_reason_of_cpu(row.reason))
+    if (!is_on_cpu && policy::is_reason_of_cpu(row.reason))
         return fmt::format("reason {} is not given on {}", row.reason, row.device);
     if (!is_float32(row) && row.applied != "unchanged")
         return fmt::format("applied is {}, but products of {} are only counted", row.applied, row.dtype);

@@ -7,8 +7,8 @@
 
 namespace fp32shim::cli {
 
-/// Names the row's fields that contradict each other; empty if none do. That is no proof: a change of all of them
-/// alike goes unseen.
+/// Describes fields of the row that contradict each other; empty if none do. Absence of contradictions proves
+/// nothing, since somebody may have changed all fields consistently.
 std::string contradiction_in(const MergedRow& row);
 
 }  // namespace fp32shim::cli

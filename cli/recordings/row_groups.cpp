@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <unordered_map>
 
 #include "cli/recordings/row_columns.hpp"
@@ -12,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the key that rows of one group share. No text has a NUL.
+/// Returns the key that rows of one group share: texts with a NUL after each, since no text contains a NUL.
 std::string key_of(const MergedRow& row, const Grouping& grouping) {
     std::string key;
     for (const std::string_view text : {row.requested, row.applied, row.actual, row.reason}) {
@@ -35,17 +36,14 @@ RowGroup group_like(const MergedRow& row, const Grouping& grouping) {
     group.actual = row.actual;
     group.reason = row.reason;
     group.is_overflow = row.is_overflow;
-    group.is_refused = row.is_refused();
     return group;
 }
 
 void add_row(RowGroup& group, const MergedRow& row) {
     ++group.decisions;
     add_counters(group.counters, row.counters);
-    if (row.flops < 0)
-        group.calls_without_flops += row.counters.calls;
-    else
-        group.flops += row.flops * static_cast<double>(row.counters.calls);
+    group.work += row.total_flops();
+    if (row.flops < 0) group.calls_without_work += row.counters.calls;
     double sum = 0;
     int sizes = 0;
     for (const std::int64_t size : {row.m, row.n, row.k}) {
@@ -60,7 +58,7 @@ void add_row(RowGroup& group, const MergedRow& row) {
 
 struct Grouped {
     std::vector<RowGroup> groups;
-    std::vector<std::size_t> group_of;  ///< group of each row, by the row's place
+    std::vector<std::size_t> group_of;  ///< index in `groups`, by the row's index in the input
 };
 
 template <class Rows, class ToRow>
@@ -78,24 +76,12 @@ Grouped group_rows(const Rows& rows, const Grouping& grouping, const ToRow& to_r
     return result;
 }
 
-double weight(const RowGroup& group, RowOrder order) {
-    switch (order) {
-        case RowOrder::calls:
-            return static_cast<double>(group.counters.calls);
-        case RowOrder::flops:
-            return group.flops;
-        case RowOrder::time:
-            break;
-    }
-    return static_cast<double>(group.counters.total_ns);
-}
-
 void sort_groups(std::vector<RowGroup>& groups, RowOrder order) {
-    std::stable_sort(groups.begin(), groups.end(),
-                     [order](const RowGroup& a, const RowGroup& b) { return weight(a, order) > weight(b, order); });
+    std::ranges::stable_sort(groups, std::greater<>(),
+                             [order](const RowGroup& group) { return weight(order, group.counters, group.work); });
 }
 
-constexpr GroupColumn columns[] = {
+constexpr GroupColumn own_columns[] = {
     {"function", [](const RowGroup& group) { return FieldValue::text_or_null(group.function); }},
     {"max_dim_from", [](const RowGroup& group) { return FieldValue::size_or_null(group.sizes.lowest); }},
     {"max_dim_to", [](const RowGroup& group) { return FieldValue::size_or_null(group.sizes.highest); }},
@@ -104,18 +90,11 @@ constexpr GroupColumn columns[] = {
     {"actual", [](const RowGroup& group) { return FieldValue::text_or_null(group.actual); }},
     {"reason", [](const RowGroup& group) { return FieldValue::text_or_null(group.reason); }},
     {"decisions", [](const RowGroup& group) { return FieldValue(group.decisions); }},
-    {"flops_total", [](const RowGroup& group) { return FieldValue(group.flops); }},
-    {"calls_without_flops", [](const RowGroup& group) { return FieldValue(group.calls_without_flops); }},
-    {"calls", [](const RowGroup& group) { return FieldValue(group.counters.calls); }},
-    {"host_ns", [](const RowGroup& group) { return FieldValue(group.counters.total_ns); }},
-    {"timed_calls", [](const RowGroup& group) { return FieldValue(group.counters.timed_calls); }},
-    {"host_ns_min", [](const RowGroup& group) { return FieldValue(group.counters.shortest_ns); }},
-    {"host_ns_max", [](const RowGroup& group) { return FieldValue(group.counters.longest_ns); }},
-    {"host_ns_median",
-     [](const RowGroup& group) { return group.median_ns ? FieldValue(*group.median_ns) : FieldValue(); }},
-    {"first", [](const RowGroup& group) { return FieldValue::time_or_null(group.counters.first_ns); }},
-    {"last", [](const RowGroup& group) { return FieldValue::time_or_null(group.counters.last_ns); }},
+    {"flops_total", [](const RowGroup& group) { return FieldValue(group.work); }},
+    {"calls_without_flops", [](const RowGroup& group) { return FieldValue(group.calls_without_work); }},
 };
+
+const auto columns = joined<RowGroup>({own_columns, counter_columns<RowGroup>});
 
 }  // namespace
 

@@ -13,14 +13,14 @@
 
 namespace fp32shim::cli {
 
-/// Further keys of groups, besides the precision asked for, the one applied, and the reason.
+/// Further keys by which rows are grouped, besides the precisions asked for, applied and actual, and the reason.
 struct Grouping {
     bool by_function = false, by_size_class = false;
 
     bool is_empty() const { return !by_function && !by_size_class; }
 };
 
-/// Words of `--by`.
+/// Words that the option `--by` takes.
 inline constexpr std::string_view by_function_word = "function", by_size_class_word = "size-class";
 
 /// Class of sizes by the largest of m, n and k: above one power of two, up to the next.
@@ -35,23 +35,15 @@ struct SizeClass {
 
 SizeClass size_class_of(const MergedRow& row);
 
-/// Sum of the rows that share the keys of a grouping.
-struct RowGroup {
-    SharedText function;  ///< empty: all functions, or calls without a decision
+/// Sum of the rows that agree in the keys of a grouping and in `is_overflow`. Of the other members of MergedRow, only
+/// the counters and, if it is known, the median are set.
+struct RowGroup : MergedRow {
     SizeClass sizes;
-    SharedText requested, applied, actual, reason;
-    bool is_overflow = false;     ///< calls without a decision
-    bool is_refused = false;      ///< MergedRow::is_refused() of all its rows
     std::uint64_t decisions = 0;  ///< number of rows
-    double flops = 0;             ///< operations of all calls but `calls_without_flops`
-    std::uint64_t calls_without_flops = 0;
+    double work = 0;              ///< floating-point operations of all calls but `calls_without_work`
+    std::uint64_t calls_without_work = 0;
     double sum_of_log_sizes = 0;             ///< sum over rows of log of the geometric mean of m, n and k
-    std::uint64_t decisions_with_sizes = 0;  ///< number of rows in that sum
-    record::RecordedCounters counters;
-    std::optional<std::uint64_t> median_ns;  ///< like MergedRow's
-
-    SharedText ran_at() const { return actual.empty() ? applied : actual; }
-    bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
+    std::uint64_t decisions_with_sizes = 0;  ///< number of rows in `sum_of_log_sizes`
 };
 
 /// Groups `rows` and sorts the groups.
@@ -62,7 +54,7 @@ std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& dur
                               RowOrder order);
 
 using GroupColumn = Column<RowGroup>;
-/// Returns the columns of a group for every format. Null: unknown, or no key of the grouping.
+/// Returns the columns of a group for every format. A value is null if it is unknown or the grouping lacks its key.
 std::span<const GroupColumn> group_columns();
 
 }  // namespace fp32shim::cli

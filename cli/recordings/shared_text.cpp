@@ -24,7 +24,7 @@ class Texts {
     std::string_view operator[](std::uint32_t id) const { return texts_[id]; }
 
   private:
-    /// Returns the entry of ids_ for a text, 0 if the text is new.
+    /// Returns the entry of the hash table `ids_` for a text; the entry is 0 if the text is new.
     std::uint32_t& place_of(std::string_view text) {
         const std::size_t mask = ids_.size() - 1;
         std::size_t place = std::hash<std::string_view>()(text) & mask;
@@ -35,7 +35,7 @@ class Texts {
         ids_.assign(ids_.empty() ? 1024 : 2 * ids_.size(), 0);
         for (std::uint32_t id = 1; id < texts_.size(); ++id) place_of(texts_[id]) = id;
     }
-    /// Copies a text into a block of many: a std::string for each would take twice the memory.
+    /// Copies a text into a block that many texts share: a std::string for each would take twice the memory.
     std::string_view copied(std::string_view text) {
         constexpr std::size_t block_size = 65536;
         if (text.size() > left_) {

@@ -9,7 +9,7 @@
 
 namespace fp32shim::cli {
 
-/// A text that is stored once, until the command ends. For one thread.
+/// A text of which only one copy is stored, until the command ends. For one thread.
 class SharedText {
   public:
     SharedText() = default;

@@ -2,125 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <set>
-#include <span>
-#include <type_traits>
 #include <utility>
 
 #include "cli/output/moment.hpp"
-#include "cli/output/text_columns.hpp"
-#include "cli/recordings/process_text.hpp"
-#include "cli/recordings/row_columns.hpp"
-#include "cli/report/groups.hpp"
 #include "policy/words.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
-
-Colour colour_of_format(std::string_view format) {
-    if (format == "fp32" || format == "bf16x9") return Colour::green;
-    return format == "unchanged" || format == "unknown" ? Colour::none : Colour::yellow;
-}
-
-std::size_t host_count(const MergedCalls& calls) {
-    std::set<std::string> hosts;
-    for (const MergedProcess& process : calls.processes()) hosts.insert(process.facts.process.host);
-    return hosts.size();
-}
-
-std::string head_text(const MergedCalls& calls) {
-    const Share total = calls.total();
-    std::string text =
-        fmt::format("{} in {} on {}, {} on the host", counted(total.calls, "call"),
-                    counted(calls.processes().size(), "recording"), counted(host_count(calls), "machine"),
-                    duration_text(static_cast<double>(total.host_ns), total.is_estimate));
-    if (calls.first_ns() != 0) {
-        text += fmt::format(", {:.19}Z to {:.19}Z", timestamp(calls.first_ns()), timestamp(calls.last_ns()));
-    }
-    return text + "\n";
-}
-
-/// Describes the settings at the begin of the recordings, one line for each distinct set.
-std::string all_settings_text(const MergedCalls& calls) {
-    std::map<std::string, std::uint64_t> settings;
-    for (const MergedProcess& process : calls.processes()) {
-        if (process.is_children_only()) continue;
-        const record::StartEvent& start = process.facts.start;
-        std::string line = settings_text(start);
-        if (const std::string pins = pins_text(process.facts.process.pins); !pins.empty()) line += ", " + pins;
-        if (!start.policy_sha256.empty()) {
-            line += fmt::format(", policy {}, sha256 {:.12}",
-                                policy_text(start.policy_name, start.policy_revision, start.policy_sha256),
-                                start.policy_sha256);
-        }
-        ++settings[printable(line)];
-    }
-    const std::string when = calls.processes().size() == 1 ? "At its start" : "At their start";
-    std::string text;
-    for (const auto& [line, count] : settings) {
-        text += fmt::format("{}: {}", when, line);
-        text += settings.size() == 1 ? "\n" : fmt::format(" ({})\n", counted(count, "recording"));
-    }
-    return text;
-}
-
-std::string format_text(const MergedCalls& calls, int stream) {
-    const Share total = calls.total();
-    std::string text;
-    const auto& shares = calls.by_format();
-    if (shares.empty()) return text;
-    text += coloured(fmt::format("{:<10} {:>15} {:>7} {:>12}", "ran at", "calls", "", "host time"), Colour::bold,
-                     stream) +
-            "\n";
-    for (const auto& [format, share] : shares) {
-        const std::string of_host_time = share_text(share.host_ns, total.host_ns);
-        text += fmt::format("{} {:>15} {:>7} {:>12}{}\n",
-                            coloured(fmt::format("{:<10}", format), colour_of_format(format), stream),
-                            count_text(share.calls), share_text(share.calls, total.calls),
-                            duration_text(static_cast<double>(share.host_ns), share.is_estimate),
-                            of_host_time.empty() ? "" : fmt::format(" {:>7}", of_host_time));
-    }
-    return text;
-}
-
-std::string all_changes_text(const MergedCalls& calls) {
-    std::string text;
-    for (const MergedProcess& process : calls.processes()) {
-        for (const record::RecordedChange& change : process.changes) {
-            text += fmt::format("{} process {}: {} ({}{}{})\n", timestamp(change.time_ns), process.facts.process.pid,
-                                printable(change_text(change)), origin_text(change.origin),
-                                change.was_done ? "" : ", refused",
-                                change.message.empty() ? "" : ": " + printable(change.message));
-        }
-    }
-    return text;
-}
-
-std::string missing_text(const MergedCalls& calls) {
-    std::string text;
-    if (const auto count = calls.uncounted_calls(); count > 0) {
-        text += fmt::format("{} found no room: nothing but their number is known\n", counted(count, "call"));
-    }
-    if (const auto count = calls.dropped_events(); count > 0) {
-        text += fmt::format("{} dropped: the log lacks them, the counts above do not\n", counted(count, "event"));
-    }
-    if (const auto count = calls.overwritten_events(); count > 0) {
-        text += fmt::format("{} overwritten by later ones: the log lacks them, the counts above do not\n",
-                            counted(count, "event"));
-    }
-    if (const auto count = calls.lost_changes(); count > 0) text += lost_changes_text(count) + "\n";
-    for (const MergedProcess& process : calls.processes()) {
-        if (const std::string why = early_end_text(process.facts); !why.empty())
-            text += fmt::format("{}: {}\n", printable(process.path), why);
-    }
-    return text;
-}
 
 Json json_of(const Share& share) {
     return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"timed_calls", share.timed_calls}};
@@ -196,136 +87,31 @@ std::string metric(std::string_view name, std::string_view type, std::string_vie
     return fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-std::string asked_text(const MergedRow& row) {
-    if (row.is_overflow) return row.requested;
-    return fmt::format("{} ({})", row.requested,
-                       row.rule.empty() ? row.source : fmt::format("rule \"{}\"", row.rule));
-}
-
-const TextColumn<MergedRow> call_site_columns[] = {
-    {{"calls", true}, [](const MergedRow& row) { return count_text(row.counters.calls); }},
-    {{"host time", true}, total_time_text},
-    {{"mean", true, 0, detail_rank}, mean_time_text},
-    {{"min", true, 0, spread_rank}, shortest_time_text, Shown::where_one_has_it},
-    {{"median", true, 0, spread_rank}, median_time_text, Shown::where_one_has_it},
-    {{"max", true, 0, spread_rank}, longest_time_text, Shown::where_one_has_it},
-    {{"function"},
-     [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
-    {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
-    {{"trans"},
-     [](const MergedRow& row) {
-         std::string text;
-         for (const char letter : {row.trans_a, row.trans_b}) text.append(letter == 0 ? 0 : 1, letter);
-         return text;
-     },
-     Shown::where_they_differ},
-    {{"GPU"},
-     [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
-     Shown::where_they_differ},
-    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
-    {{"caller -> provider", false, 26, place_rank}, [](const MergedRow& row) { return row.route_text(); }},
-    {{"asked for", false, 22}, asked_text},
-    {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},
-    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }},
-};
-
-}  // namespace
-
-Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
-    const std::size_t shown = limit == 0 ? rows.size() : std::min(limit, rows.size());
-    return table_of<MergedRow>(call_site_columns, std::span(rows.data(), shown));
-}
-
-namespace {
-
-Table table_of_all(const std::vector<const MergedRow*>& rows, std::size_t limit) {
-    return call_site_table(rows, limit);
-}
-Table table_of_all(const std::vector<const RowGroup*>& groups, std::size_t limit) {
-    return group_table(groups, limit);
-}
-
-template <class Row>
-void write_limited_table(const std::vector<const Row*>& rows, const TableLimits& limits, int stream,
-                         const TextSink& put) {
-    table_of_all(rows, limits.sites).write(put, stream);
-    if (limits.sites != 0 && rows.size() > limits.sites) {
-        put(fmt::format("{} more; {}\n",
-                        counted(rows.size() - limits.sites, std::is_same_v<Row, RowGroup> ? "group" : "row"),
-                        limits.how_to_see_more));
-    }
-}
-
-/// Writes a table of all rows, and one of those that did not run as asked.
-template <class Row>
-void write_tables(const std::vector<const Row*>& rows, bool (*is_refused)(const Row*), const TableLimits& limits,
-                  int stream, const TextSink& put) {
-    if (rows.empty()) return;
-    put("\n");
-    write_limited_table(rows, limits, stream, put);
-    std::vector<const Row*> refused;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(refused), is_refused);
-    if (refused.empty()) return;
-    put("\n" + coloured("Asked for, and not done as asked", Colour::bold, stream));
-    if (refused.size() == rows.size()) return put(": all of these calls\n");
-    put("\n");
-    write_limited_table(refused, limits, stream, put);
-}
-
-}  // namespace
-
-void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
-                        const std::vector<RowGroup>* groups) {
-    put(head_text(calls) + all_settings_text(calls));
-    const auto section = [&](const std::string& title, const std::string& body) {
-        if (body.empty()) return;
-        put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
-    };
-    section("", format_text(calls, stream));
-    if (groups == nullptr) {
-        write_tables<MergedRow>(
-            sorted(calls.rows(), limits.order), [](const MergedRow* row) { return row->is_refused(); }, limits,
-            stream, put);
-    } else {
-        std::vector<const RowGroup*> all;
-        for (const RowGroup& group : *groups) all.push_back(&group);
-        write_tables<RowGroup>(
-            all, [](const RowGroup* group) { return group->is_refused; }, limits, stream, put);
-    }
-    section("Changed while it ran", all_changes_text(calls));
-    section("Not complete", missing_text(calls));
-    if (calls.total().is_estimate) section("", "~: estimated, since of short calls only some are timed\n");
-}
-
-std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream) {
-    std::string text;
-    write_report_table(calls, limits, stream, [&](std::string_view piece) { text += piece; });
-    return text;
-}
-
-namespace {
-
-/// Returns the members before the rows; groups replace the rows.
+/// Returns the report's members before its rows. If `groups` is not null, the report has groups and no rows.
 Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     Json json;
     json["schema"] = 1;
     json["totals"] = json_of(calls.total());
     json["totals"]["recordings"] = calls.processes().size();
-    json["totals"]["hosts"] = host_count(calls);
-    json["totals"]["first"] = time_or_null(calls.first_ns());
-    json["totals"]["last"] = time_or_null(calls.last_ns());
+    json["totals"]["hosts"] = calls.host_count();
+    json["totals"]["first"] = FieldValue::time_or_null(calls.first_ns()).json();
+    json["totals"]["last"] = FieldValue::time_or_null(calls.last_ns()).json();
     json["totals"]["uncounted_calls"] = calls.uncounted_calls();
     json["totals"]["dropped_events"] = calls.dropped_events();
     json["totals"]["overwritten_events"] = calls.overwritten_events();
     json["totals"]["lost_changes"] = calls.lost_changes();
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = json_of(share);
-    json["groups"] = groups == nullptr ? Json() : groups_json(*groups);
-    if (groups != nullptr) json["rows"] = Json();
+    json["groups"] = nullptr;
+    if (groups == nullptr) return json;
+    json["groups"] = Json::array();
+    for (const RowGroup& group : *groups) json["groups"].push_back(json_of(group_columns(), group));
+    json["rows"] = nullptr;
     return json;
 }
 
-/// Writes an array of the report's object like json_text(). `write_element` appends an entry to a text.
+/// Writes an array as the member `name` of the report's object. `write_element` appends an entry's JSON to a text.
+/// Returns false once a write failed.
 template <class Entries, class WriteElement>
 bool write_array(std::string_view name, const Entries& entries, const WriteElement& write_element,
                  ReportOutput& output) {
@@ -363,16 +149,21 @@ void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* gr
     if (has_rows && write_array("processes", calls.processes(), write_process, output)) output.put("\n}\n");
 }
 
-void write_report_csv(const MergedCalls& calls, ReportOutput& output) {
-    std::string text = csv_names(decision_columns()) + ',' + csv_names(count_columns()) + "\r\n";
-    if (!output.put(text)) return;
-    for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) {
+void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output) {
+    std::string text;
+    const auto write = [&](const auto& columns, const auto& row) {
         text.clear();
-        append_csv(text, decision_columns(), *row);
-        text += ',';
-        append_csv(text, count_columns(), *row);
-        if (!output.put(text += "\r\n")) return;
+        append_csv(text, columns, row);
+        return output.put(text += "\r\n");
+    };
+    if (groups != nullptr) {
+        output.put(csv_names(group_columns()) + "\r\n");
+        for (const RowGroup& group : *groups) write(group_columns(), group);
+        return;
     }
+    output.put(csv_names(row_columns()) + "\r\n");
+    for (const MergedRow* row : sorted(calls.rows(), RowOrder::time))
+        if (!write(row_columns(), *row)) return;
 }
 
 std::string report_prometheus(const MergedCalls& calls) {
@@ -385,20 +176,19 @@ std::string report_prometheus(const MergedCalls& calls) {
                         label("reason", row.reason));
         by_labels[labels].add(row.counters);
     }
-    std::string text =
-        metric("fp32shim_calls_total", "counter", "Matrix products, by what was asked for and applied.");
-    for (const auto& [labels, share] : by_labels)
-        text += fmt::format("fp32shim_calls_total{} {}\n", labels, share.calls);
-    text += metric("fp32shim_timed_calls_total", "counter", "Those of them whose time was measured.");
-    for (const auto& [labels, share] : by_labels)
-        text += fmt::format("fp32shim_timed_calls_total{} {}\n", labels, share.timed_calls);
-    text += metric("fp32shim_host_seconds_total", "counter",
-                   "Time in those calls on the host; of products on CUDA, of their launch. An estimate where fewer "
-                   "calls were timed than made.");
-    for (const auto& [labels, share] : by_labels) {
-        text +=
-            fmt::format("fp32shim_host_seconds_total{} {:.9f}\n", labels, static_cast<double>(share.host_ns) / 1e9);
-    }
+    std::string text;
+    const auto each = [&](std::string_view name, std::string_view help, const auto& value_of) {
+        text += metric(name, "counter", help);
+        for (const auto& [labels, share] : by_labels) text += fmt::format("{}{} {}\n", name, labels, value_of(share));
+    };
+    each("fp32shim_calls_total", "Matrix products, by what was asked for and applied.",
+         [](const Share& share) { return share.calls; });
+    each("fp32shim_timed_calls_total", "Those of them whose time was measured.",
+         [](const Share& share) { return share.timed_calls; });
+    each("fp32shim_host_seconds_total",
+         "Time in those calls on the host; of products on CUDA, of their launch. An estimate where fewer calls were "
+         "timed than made.",
+         [](const Share& share) { return fmt::format("{:.9f}", static_cast<double>(share.host_ns) / 1e9); });
     const auto single = [&text](std::string_view name, std::string_view type, std::string_view help,
                                 std::uint64_t value) {
         text += metric(name, type, help) + fmt::format("{} {}\n", name, value);

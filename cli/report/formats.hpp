@@ -1,4 +1,4 @@
-// Formats of `fp32shim report`. Pure: each depends on its arguments alone.
+// Formats of `fp32shim report`, except the HTML page. Each depends on its arguments alone. Tables: see tables.cpp.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@
 namespace fp32shim::cli {
 
 struct TableLimits {
-    std::size_t sites = 10;  ///< most rows of the list of call sites; 0: all
+    std::size_t sites = 10;  ///< longest list of call sites, in rows; 0: all
     RowOrder order = RowOrder::time;
-    std::string how_to_see_more = "--top 0 shows all";  ///< said if there are more rows
+    std::string how_to_see_more = "--top 0 shows all";  ///< hint after a list that leaves rows out
 };
 
 /// Writes for people: totals, formats, the call sites that matter most, refusals and omissions. `stream`:
 /// destination, 1 or 2; -1: a file. `groups` replace the call sites. Written line by line, since there may be a
-/// million.
+/// million lines.
 void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
                         const std::vector<RowGroup>* groups = nullptr);
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);
@@ -30,8 +30,8 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 /// replace the rows.
 void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
 
-/// Writes a line of names, and one per distinct decision, by RFC 4180.
-void write_report_csv(const MergedCalls& calls, ReportOutput& output);
+/// Writes CSV (RFC 4180): a line of column names, and a line for each distinct decision, or for each of `groups`.
+void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
 
 /// Returns Prometheus's text format: counters by function, device, dtype, requested, applied and reason.
 std::string report_prometheus(const MergedCalls& calls);

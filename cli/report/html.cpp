@@ -16,8 +16,9 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/page_rows.hpp"
+#include "system/inline_text.hpp"
 
-// report/page/embedded.S
+// Defined in report/page/embedded.S.
 extern "C" {
 extern const char fp32shim_page_html[], fp32shim_page_html_end[];
 extern const char fp32shim_page_style[], fp32shim_page_style_end[];
@@ -28,13 +29,13 @@ extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
 namespace fp32shim::cli {
 namespace {
 
-// Bounds of the page's size; report/page_rows.cpp bounds its rows.
+// Upper limits that bound the page's size; those of its rows are in report/page_rows.cpp.
 constexpr std::size_t max_processes = 200;
-constexpr std::size_t max_lines = 50;  ///< lines of one warning, and changes
-constexpr std::size_t max_values = 5;  ///< values of one fact
-constexpr std::size_t max_text = 400;  ///< bytes of one text
+constexpr std::size_t max_lines = 50;  ///< maximum number of lines of a warning, and of listed changes
+constexpr std::size_t max_values = 5;  ///< maximum number of values listed for a fact
+constexpr std::size_t max_text = 400;  ///< maximum length of a text, in bytes
 
-/// Cuts a recording's text that is too long, between two characters.
+/// Truncates a text longer than `max_text` at the end of a character, and appends `…`.
 std::string cut(std::string_view text) {
     if (text.size() <= max_text) return std::string(text);
     std::size_t end = max_text;
@@ -49,35 +50,26 @@ std::string moment_text(std::int64_t time_ns) {
     return text + " UTC";
 }
 
-/// Returns the flops of all calls of a row; 0 if they are not known.
-double work_of(const MergedRow& row) { return std::max(row.flops, 0.0) * static_cast<double>(row.counters.calls); }
-
-struct Sum {
-    std::uint64_t calls = 0, host_ns = 0, calls_without_work = 0;
+Json totals_json(const MergedCalls& calls) {
+    const Share total = calls.total();
     double work = 0;
-
-    void add(const MergedRow& row) {
-        calls += row.counters.calls;
-        host_ns += row.counters.total_ns;
-        work += work_of(row);
-        if (row.flops < 0) calls_without_work += row.counters.calls;
+    std::uint64_t calls_with_work = 0;
+    for (const MergedRow& row : calls.rows()) {
+        work += row.total_flops();
+        if (row.flops >= 0) calls_with_work += row.counters.calls;
     }
-    Json json() const {
-        return {{"calls", calls}, {"host_ns", host_ns}, {"work", work}, {"calls_without_work", calls_without_work}};
-    }
-};
-
-Sum sum_of(const MergedCalls& calls) {
-    Sum sum;
-    for (const MergedRow& row : calls.rows()) sum.add(row);
-    sum.calls_without_work += calls.total().calls - sum.calls;
-    sum.calls = calls.total().calls;
-    return sum;
+    return {{"calls", total.calls},
+            {"host_ns", total.host_ns},
+            {"work", work},
+            {"calls_without_work", total.calls - calls_with_work},
+            {"estimated", total.is_estimate},
+            {"recordings", calls.processes().size()},
+            {"decisions", calls.rows().size()}};
 }
 
 Json formats_json(const MergedCalls& calls) {
-    std::map<std::string, double> work;
-    for (const MergedRow& row : calls.rows()) work[format_of(row)] += work_of(row);
+    std::map<std::string_view, double> work;
+    for (const MergedRow& row : calls.rows()) work[format_of(row)] += row.total_flops();
     Json json = Json::array();
     for (const auto& [format, share] : calls.by_format()) {
         json.push_back({{"format", format},
@@ -91,7 +83,7 @@ Json formats_json(const MergedCalls& calls) {
 
 // --- Facts about the processes
 
-/// Returns the distinct texts of the processes, each with the number of its processes; leaves out empty ones.
+/// Returns the distinct, not empty texts that `text_of` gives for the processes, each with its number of processes.
 Json fact(const std::string& name, const MergedCalls& calls,
           const std::function<std::string(const MergedProcess&)>& text_of) {
     std::map<std::string, std::size_t> counts;
@@ -157,7 +149,7 @@ Json processes_json(const MergedCalls& calls) {
                         {"host", cut(facts.host)},
                         {"pid", facts.pid},
                         {"rank", facts.rank < 0 ? Json() : Json(facts.rank)},
-                        {"program", cut(record::base_name(facts.executable))},
+                        {"program", cut(system::base_name(facts.executable))},
                         {"opened", moment_text(process.facts.opened_ns)},
                         {"state", record::to_string(process.state)},
                         {"calls", process.calls}});
@@ -205,14 +197,20 @@ Json changes_json(const MergedCalls& calls) {
 
 // --- Warnings
 
-struct Warning {
-    std::string title;
-    std::vector<std::string> lines;
-    bool is_about_refused = false;  ///< the page offers to show those rows
-};
+/// Adds a warning, unless `lines` are empty. `is_about_refused`: the page offers to show the rows that did not run as
+/// requested.
+void add_warning(Json& warnings, const std::string& title, const std::vector<std::string>& lines,
+                 bool is_about_refused = false) {
+    if (lines.empty()) return;
+    Json shown = Json::array();
+    for (std::size_t i = 0; i < lines.size() && i < max_lines; ++i) shown.push_back(cut(lines[i]));
+    if (lines.size() > max_lines) shown.push_back(fmt::format("and {} more", lines.size() - max_lines));
+    warnings.push_back({{"title", title}, {"lines", std::move(shown)}, {"refused", is_about_refused}});
+}
 
-/// Warns about the calls of certain rows: their number before `title`, and a line for each distinct `line_of`.
-void warn_about_rows(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
+/// Adds a warning about the rows for which `is_meant` returns true: their number of calls before `title`, and a line
+/// for each distinct text that `line_of` returns. `is_about_refused`: see add_warning().
+void warn_about_rows(Json& warnings, const MergedCalls& calls, const std::string& title,
                      const std::function<bool(const MergedRow&)>& is_meant,
                      const std::function<std::string(const MergedRow&)>& line_of, bool is_about_refused = false) {
     std::uint64_t total = 0;
@@ -222,26 +220,22 @@ void warn_about_rows(std::vector<Warning>& warnings, const MergedCalls& calls, c
         total += row.counters.calls;
         counts[line_of(row)] += row.counters.calls;
     }
-    if (total == 0) return;
-    Warning warning{counted(total, "call") + " " + title, {}, is_about_refused};
-    for (const auto& [line, count] : counts)
-        warning.lines.push_back(fmt::format("{}: {}", counted(count, "call"), line));
-    warnings.push_back(std::move(warning));
+    std::vector<std::string> lines;
+    for (const auto& [line, count] : counts) lines.push_back(fmt::format("{}: {}", counted(count, "call"), line));
+    add_warning(warnings, counted(total, "call") + " " + title, lines, is_about_refused);
 }
 
-/// Warns about processes: `title`, and a line for each process whose `line_of` is not empty.
-void warn_about_processes(std::vector<Warning>& warnings, const MergedCalls& calls, const std::string& title,
+/// Adds a warning about processes: `title`, and a line for each process for which `line_of` returns a text.
+void warn_about_processes(Json& warnings, const MergedCalls& calls, const std::string& title,
                           const std::function<std::string(const MergedProcess&)>& line_of) {
-    Warning warning{title, {}};
-    for (const MergedProcess& process : calls.processes()) {
-        if (const std::string line = line_of(process); !line.empty()) {
-            warning.lines.push_back(fmt::format("{}: {}", process.path, line));
-        }
-    }
-    if (!warning.lines.empty()) warnings.push_back(std::move(warning));
+    std::vector<std::string> lines;
+    for (const MergedProcess& process : calls.processes())
+        if (const std::string line = line_of(process); !line.empty())
+            lines.push_back(fmt::format("{}: {}", process.path, line));
+    add_warning(warnings, title, lines);
 }
 
-void warn_about_decisions(std::vector<Warning>& warnings, const MergedCalls& calls) {
+void warn_about_decisions(Json& warnings, const MergedCalls& calls) {
     warn_about_rows(
         warnings, calls, "did not run as requested", [](const MergedRow& row) { return row.is_refused(); },
         [](const MergedRow& row) {
@@ -275,7 +269,7 @@ std::string missing_events_text(const MergedProcess& process) {
     return text;
 }
 
-void warn_about_recordings(std::vector<Warning>& warnings, const MergedCalls& calls) {
+void warn_about_recordings(Json& warnings, const MergedCalls& calls) {
     const auto warn = [&](const std::string& title, const std::function<std::string(const MergedProcess&)>& line_of) {
         warn_about_processes(warnings, calls, title, line_of);
     };
@@ -301,31 +295,14 @@ void warn_about_recordings(std::vector<Warning>& warnings, const MergedCalls& ca
     });
 }
 
-std::vector<Warning> warnings_about(const MergedCalls& calls, const std::vector<ReadingProblem>& problems) {
-    std::vector<Warning> warnings;
-    if (!problems.empty()) {
-        Warning warning{"Recordings are damaged: what could not be read is missing here", {}};
-        for (const ReadingProblem& problem : problems) warning.lines.push_back(problem.path + ": " + problem.text);
-        warnings.push_back(std::move(warning));
-    }
+Json warnings_json(const MergedCalls& calls, const std::vector<ReadingProblem>& problems) {
+    Json warnings = Json::array();
+    std::vector<std::string> lines;
+    for (const ReadingProblem& problem : problems) lines.push_back(problem.path + ": " + problem.text);
+    add_warning(warnings, "Recordings are damaged: what could not be read is missing here", lines);
     warn_about_decisions(warnings, calls);
     warn_about_recordings(warnings, calls);
     return warnings;
-}
-
-Json json_of(const std::vector<Warning>& warnings) {
-    Json json = Json::array();
-    for (const Warning& warning : warnings) {
-        Json lines = Json::array();
-        for (std::size_t i = 0; i < warning.lines.size() && i < max_lines; ++i)
-            lines.push_back(cut(warning.lines[i]));
-        if (warning.lines.size() > max_lines) {
-            lines.push_back(fmt::format("and {} more", warning.lines.size() - max_lines));
-        }
-        json.push_back(
-            {{"title", warning.title}, {"lines", std::move(lines)}, {"refused", warning.is_about_refused}});
-    }
-    return json;
 }
 
 // --- The page
@@ -356,22 +333,19 @@ Json page_data(const HtmlReport& report) {
     json["filtered"] = report.is_filtered;
     json["sort"] = report.order == RowOrder::calls ? "calls" : report.order == RowOrder::flops ? "work" : "host_ns";
     json["by"] = {{"function", report.grouping.by_function}, {"size", report.grouping.by_size_class}};
-    json["totals"] = sum_of(calls).json();
-    json["totals"]["estimated"] = calls.total().is_estimate;
-    json["totals"]["recordings"] = calls.processes().size();
-    json["totals"]["decisions"] = calls.rows().size();
+    json["totals"] = totals_json(calls);
     json["period"] = duration_json(calls);
     json["formats"] = formats_json(calls);
-    json["warnings"] = json_of(warnings_about(calls, report.problems));
+    json["warnings"] = warnings_json(calls, report.problems);
     json["facts"] = facts_json(calls);
     json["commands"] = fact("Command", calls, short_command);
     json["programs"] = fact("Program", calls, [](const MergedProcess& process) {
-        return std::string(record::base_name(process.facts.process.executable));
+        return std::string(system::base_name(process.facts.process.executable));
     });
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
     json["timeline"] = timeline_json(report.timeline);
-    json["decisions"] = page_rows_json(choose_page_rows(calls, report.order), cut);
+    json["decisions"] = page_rows_json(calls, report.order, cut);
     return json;
 }
 
@@ -399,7 +373,7 @@ std::string nonce() {
     return text;
 }
 
-/// Replaces every `{{name}}` of `page`, but none in the values.
+/// Replaces every `{{name}}` of `page` by its value. Nothing inside a value is replaced.
 std::string filled(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
     std::string text;
     while (true) {

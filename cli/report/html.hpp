@@ -14,7 +14,7 @@ namespace fp32shim::cli {
 /// Everything that the page shows.
 struct HtmlReport {
     const MergedCalls& calls;
-    const Timeline& timeline;                     ///< empty without events
+    const Timeline& timeline;                     ///< empty if no single calls were recorded
     const std::vector<ReadingProblem>& problems;  ///< shown as warnings
     RowOrder order = RowOrder::time;              ///< initial order of the decisions
     Grouping grouping;                            ///< initial grouping of the decisions

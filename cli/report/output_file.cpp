@@ -85,7 +85,7 @@ ReportOutput::~ReportOutput() {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-/// Keeps the first problem.
+/// Notes a failure for finish() to report, unless there was an earlier one. `error`: the new failure's errno.
 void ReportOutput::fail(const char* what, int error) {
     if (problem_.empty()) problem_ = fmt::format("{}: {}: {}", path_, what, std::strerror(error));
 }

@@ -11,8 +11,8 @@ namespace fp32shim::cli {
 /// if it can, as for an empty path.
 std::string output_problem(const std::string& path, const std::vector<std::string>& recordings);
 
-/// Takes a report piece by piece. It goes to stdout; directly to a terminal, pipe or device; or into a new file that
-/// finally replaces the named one. A symbolic link stays, and its target is replaced.
+/// Writes a report, taken piece by piece, to stdout, a terminal, a pipe, a device or a file. For a file, it writes a
+/// new one, which finish() puts in the place of the old. A symbolic link stays, and its target is replaced.
 class ReportOutput {
   public:
     /// Opens `path`; an empty one is stdout.
@@ -22,7 +22,7 @@ class ReportOutput {
     ReportOutput(const ReportOutput&) = delete;
     ReportOutput& operator=(const ReportOutput&) = delete;
 
-    /// Returns false if nobody reads any more or there is no room: then the rest need not be written.
+    /// Returns false once a write failed, for example on a closed pipe or full disk: the rest need not be written.
     bool put(std::string_view text);
     /// Completes the file. Returns an error message in one line, empty on success.
     std::string finish();

@@ -1,8 +1,9 @@
 #include "cli/report/page_rows.hpp"
 
 #include <cmath>
-#include <string_view>
+#include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "cli/recordings/row_columns.hpp"
 #include "cli/report/timeline.hpp"
@@ -20,7 +21,7 @@ bool is_listed_anyway(const MergedRow& row) {
     return row.is_refused() || format == "tf32" || format == "bf16" || format == "fp16";
 }
 
-/// List of distinct texts.
+/// List of distinct texts, to which rows refer by index.
 class Texts {
   public:
     std::size_t place_of(const std::string& text) {
@@ -35,30 +36,17 @@ class Texts {
     std::vector<std::string> texts_;
 };
 
-struct PageColumn {
-    std::string name;
-    FieldValue (*value)(const MergedRow& row);
-};
-
-std::vector<PageColumn> page_columns() {
-    std::vector<PageColumn> columns;
-    const auto add = [&](std::span<const RowColumn> more) {
-        for (const RowColumn& column : more) {
-            if (column.name == "first" || column.name == "last") continue;
-            columns.push_back({std::string(column.name), column.value});
-        }
-    };
-    add(decision_columns());
-    add(count_columns());
-    columns.push_back(
-        {"format", [](const MergedRow& row) { return FieldValue(std::string_view(SharedText(format_of(row)))); }});
+std::vector<RowColumn> page_columns() {
+    std::vector<RowColumn> columns(row_columns().begin(), row_columns().end());
+    std::erase_if(columns, [](const RowColumn& column) { return column.name == "first" || column.name == "last"; });
+    columns.push_back({"format", [](const MergedRow& row) { return FieldValue(format_of(row)); }});
     columns.push_back(
         {"refused", [](const MergedRow& row) { return row.is_refused() ? FieldValue(1) : FieldValue(); }});
     return columns;
 }
 
 Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorten)(std::string_view)) {
-    const std::vector<PageColumn> columns = page_columns();
+    const std::vector<RowColumn> columns = page_columns();
     Texts texts;
     Json names = Json::array(), table = Json::array();
     std::vector<bool> is_text(columns.size());
@@ -81,18 +69,14 @@ Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorte
 }
 
 Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view)) {
+    const Json all = json_of(group_columns(), group);
     Json json;
-    for (const GroupColumn& column : group_columns()) {
-        const Json value = column.value(group).json();
-        if (column.name == "first" || column.name == "last" || value.is_null()) continue;
-        const std::string name(column.name);
-        if (value.is_string())
-            json[name] = shorten(value.get_ref<const std::string&>());
-        else
-            json[name] = value;
+    for (const auto& [name, value] : all.items()) {
+        if (name == "first" || name == "last" || value.is_null()) continue;
+        json[name] = value.is_string() ? Json(shorten(value.get_ref<const std::string&>())) : value;
     }
-    json["format"] = group.is_overflow || group.ran_at().empty() ? "unknown" : std::string_view(group.ran_at());
-    if (group.is_refused) json["refused"] = 1;
+    json["format"] = format_of(group);
+    if (group.is_refused()) json["refused"] = 1;
     if (group.decisions_with_sizes > 0) {
         json["sized"] = group.decisions_with_sizes;
         json["size"] = std::exp(group.sum_of_log_sizes / static_cast<double>(group.decisions_with_sizes));
@@ -102,34 +86,29 @@ Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view))
 
 }  // namespace
 
-PageRows choose_page_rows(const MergedCalls& calls, RowOrder order) {
-    PageRows result;
-    std::vector<const MergedRow*> others, low;
+Json page_rows_json(const MergedCalls& calls, RowOrder order, std::string (*shorten)(std::string_view)) {
+    std::vector<const MergedRow*> listed, others, low;
     for (const MergedRow* row : sorted(calls.rows(), order)) {
-        if (result.listed.size() < max_first)
-            result.listed.push_back(row);
+        if (listed.size() < max_first)
+            listed.push_back(row);
         else
             (is_listed_anyway(*row) ? low : others).push_back(row);
     }
-    for (const MergedRow* row : low) (result.listed.size() < max_listed ? result.listed : others).push_back(row);
-    result.summed = grouped(others, {.by_function = true, .by_size_class = true}, order);
-    for (; result.summed.size() > max_groups; result.summed.pop_back()) {
-        const RowGroup& last = result.summed.back();
-        result.left_out_decisions += last.decisions;
-        result.left_out_calls += last.counters.calls;
-        result.left_out_ns += last.counters.total_ns;
-    }
-    return result;
-}
-
-Json page_rows_json(const PageRows& rows, std::string (*shorten)(std::string_view)) {
+    for (const MergedRow* row : low) (listed.size() < max_listed ? listed : others).push_back(row);
     Json groups = Json::array();
-    for (const RowGroup& group : rows.summed) groups.push_back(group_json(group, shorten));
-    return {
-        {"listed", listed_json(rows.listed, shorten)},
-        {"groups", std::move(groups)},
-        {"rest",
-         {{"decisions", rows.left_out_decisions}, {"calls", rows.left_out_calls}, {"host_ns", rows.left_out_ns}}}};
+    std::uint64_t decisions = 0, left_out_calls = 0, host_ns = 0;
+    for (const RowGroup& group : grouped(others, {.by_function = true, .by_size_class = true}, order)) {
+        if (groups.size() < max_groups) {
+            groups.push_back(group_json(group, shorten));
+            continue;
+        }
+        decisions += group.decisions;
+        left_out_calls += group.counters.calls;
+        host_ns += group.counters.total_ns;
+    }
+    return {{"listed", listed_json(listed, shorten)},
+            {"groups", std::move(groups)},
+            {"rest", {{"decisions", decisions}, {"calls", left_out_calls}, {"host_ns", host_ns}}}};
 }
 
 }  // namespace fp32shim::cli

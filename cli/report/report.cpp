@@ -3,15 +3,14 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/recordings.hpp"
-#include "cli/report/events.hpp"
 #include "cli/report/formats.hpp"
-#include "cli/report/groups.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/timeline.hpp"
@@ -41,7 +40,6 @@ Grouping grouping_of(const std::vector<std::string>& words) {
     return grouping;
 }
 
-/// Contents of all recordings.
 struct Contents {
     MergedCalls calls;
     CallDurations durations;
@@ -66,10 +64,7 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     if (options.format == "json") {
         write_report_json(contents.calls, shown, output);
     } else if (options.format == "csv") {
-        if (shown != nullptr)
-            output.put(groups_csv(*shown));
-        else
-            write_report_csv(contents.calls, output);
+        write_report_csv(contents.calls, shown, output);
     } else if (options.format == "prometheus") {
         output.put(report_prometheus(contents.calls));
     } else {
@@ -77,6 +72,41 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
             contents.calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
             options.output.empty() ? STDOUT_FILENO : -1, [&](std::string_view text) { output.put(text); }, shown);
     }
+}
+
+/// Row of the report and format of its timeline to which the calls of one recorded row are added.
+struct Target {
+    bool is_known = false;
+    bool passes = false;
+    std::optional<std::size_t> row;  ///< index in MergedCalls::rows()
+    std::size_t format = 0;          ///< index in Timeline::formats()
+};
+
+/// Adds those calls of `recording` that pass the filter to `timeline`, unless `timeline` is null. Adds the timed ones
+/// of these calls to `durations`, by index in `calls.rows()`. Precondition: `calls` includes the recording. Reads ten
+/// million calls in a third of a second, with a timeline in half a second.
+void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
+                CallDurations& durations, Timeline* timeline) {
+    std::vector<Target> targets;  // by row id, which has at most 20 bits
+    const auto target_of = [&](std::uint32_t id) {
+        const record::RecordedRow* row = recording.row(id);
+        Target target;
+        target.is_known = true;
+        target.passes = filter.is_empty() || (row != nullptr && filter.passes(*row, recording.facts().process));
+        if (!target.passes) return target;
+        target.row = calls.place_of(row);
+        if (timeline != nullptr)
+            target.format = timeline->place_of(row == nullptr ? "unknown" : format_of(to_merged_row(*row)));
+        return target;
+    };
+    recording.visit_events([&](const record::RecordedEvent& event) {
+        if (event.row >= targets.size()) targets.resize(event.row + 1);
+        Target& target = targets[event.row];
+        if (!target.is_known) target = target_of(event.row);
+        if (target.row && event.is_timed) durations.add(*target.row, event.duration_ns);
+        if (target.passes && timeline != nullptr) timeline->add(event.begin_ns(), event.end_ns, target.format);
+        return true;
+    });
 }
 
 Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {

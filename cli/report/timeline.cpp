@@ -4,14 +4,14 @@
 
 namespace fp32shim::cli {
 
-std::string format_of(const MergedRow& row) {
-    return row.is_overflow || row.ran_at().empty() ? "unknown" : std::string(row.ran_at());
+std::string_view format_of(const MergedRow& row) {
+    return row.is_overflow || row.ran_at().empty() ? "unknown" : std::string_view(row.ran_at());
 }
 
-std::size_t Timeline::place_of(const std::string& format) {
+std::size_t Timeline::place_of(std::string_view format) {
     const auto found = std::find(formats_.begin(), formats_.end(), format);
     if (found != formats_.end()) return static_cast<std::size_t>(found - formats_.begin());
-    formats_.push_back(format);
+    formats_.emplace_back(format);
     return formats_.size() - 1;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/recordings/merged_calls.hpp"
@@ -12,25 +13,25 @@
 namespace fp32shim::cli {
 
 /// Returns the format that a row's calls ran at; `unknown` for calls without a decision.
-std::string format_of(const MergedRow& row);
+std::string_view format_of(const MergedRow& row);
 
-/// Calls over time, by the format that they ran at. All bins are equally wide, as narrow as it takes for at most
-/// `max_bins` of them to cover all events: the width doubles, and neighbours are joined, whenever that gets too few.
+/// Calls over time, by the format that they ran at, in bins of equal width. Whenever the calls would span more than
+/// `max_bins` bins, pairs of neighbouring bins are joined and the width doubles.
 class Timeline {
   public:
     static constexpr std::int64_t max_bins = 240;
 
-    /// Share of each format, by its place in formats(); a bin may be shorter.
+    /// Share of each format, by its index in formats(); formats missing at the end have no calls.
     using Bin = std::vector<Share>;
 
     /// Adds one call: counts it in the bin of its return, and spreads its time over the bins in which it ran. Times
-    /// are nanoseconds since 1970; `place` is its format's.
+    /// are nanoseconds since 1970; `place` is the format's index in formats().
     void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place);
-    /// Returns the format's place in formats(), adding it if it is new.
-    std::size_t place_of(const std::string& format);
+    /// Returns the format's index in formats(), adding the format if it is new.
+    std::size_t place_of(std::string_view format);
 
     bool empty() const { return bins_.empty(); }
-    /// Nanoseconds.
+    /// Width of each bin, in nanoseconds.
     std::int64_t bin_width_ns() const { return width_; }
     /// Returns the bins with calls, by number: bin i begins at i * bin_width_ns(), in nanoseconds since 1970.
     const std::map<std::int64_t, Bin>& bins() const { return bins_; }

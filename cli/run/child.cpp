@@ -24,9 +24,9 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
     return pointers;
 }
 
-/// Returns the signals to pass on: all but those that cannot be caught and those about this process's own terminal or
-/// children. SIGSEGV and the like are included, since somebody may send one to see where the program hangs; a fault
-/// of this process ends it even while the signal is blocked.
+/// Returns the signals to pass on to the program: all but those that cannot be caught and those about this process's
+/// own terminal or children. SIGSEGV and the like are included, since somebody may send one to see where the program
+/// hangs; a fault of this process ends it even while the signal is blocked.
 sigset_t signals_to_pass_on() {
     sigset_t set;
     sigfillset(&set);
@@ -34,16 +34,16 @@ sigset_t signals_to_pass_on() {
     return set;
 }
 
-/// Returns true for a signal that only this process got. The kernel sends the terminal's signals to the whole group,
-/// the program included.
+/// Returns true for a signal that a process sent. Those of the terminal come from the kernel, which sends them to the
+/// whole process group, the program included.
 bool was_sent_by_a_process(const siginfo_t& info) { return info.si_code <= 0; }
 
 void stop_ourselves() {
-    // The program's own signal is blocked here and may be ignored, so SIGSTOP is used.
+    // The signal that stopped the program is blocked here and may be ignored, so SIGSTOP is used.
     kill(getpid(), SIGSTOP);
 }
 
-/// Waits until the program has ended, passing signals on meanwhile. `awaited` is blocked.
+/// Waits until the program has ended, and passes on the signals in `awaited`, which are blocked. Returns its status.
 int wait_for_end(pid_t program, const sigset_t& awaited) {
     for (;;) {
         int status = 0;

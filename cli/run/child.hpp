@@ -27,10 +27,10 @@ enum class Output : std::uint8_t { to_stdout, to_stderr };
 Ended run_program(const std::string& path, const std::vector<std::string>& words,
                   const std::vector<std::string>& environment, Output output = Output::to_stdout);
 
-/// Returns words that follow "it": `was killed by signal 11`, `ended with status 1`.
+/// Returns the predicate of a sentence: `was killed by signal 11`, `ended with status 1`.
 std::string ended_text(const Ended& ended);
 
-/// Ends this process by that signal, without a core file, so that its parent sees how the program ended.
+/// Ends this process by `signal`, without a core file, so that its parent sees how the program ended.
 [[noreturn]] void end_by_signal(int signal);
 
 }  // namespace fp32shim::cli

@@ -30,7 +30,7 @@ std::uint64_t random_number() {
     return number == 0 ? 1 : number;
 }
 
-/// Returns a free name beside the log; empty if the log's own name is too long.
+/// Returns a free name, beside the log, for the file of uncovered children; empty if that name would be too long.
 std::string name_beside(const std::string& log_path, const record::ProcessFacts& facts) {
     std::array<char, record::path_capacity> log;
     std::array<char, record::path_capacity> children;
@@ -41,10 +41,7 @@ std::string name_beside(const std::string& log_path, const record::ProcessFacts&
     const std::filesystem::path absolute = std::filesystem::absolute(name, error);
     if (name.empty() || error) return {};
     std::string path = absolute.string();
-    for (int i = 1; is_taken(path); ++i) {
-        const std::string first = absolute.string();
-        path = fmt::format("{}.{}.fp32rec", first.substr(0, first.size() - std::string_view(".fp32rec").size()), i);
-    }
+    for (int i = 1; is_taken(path); ++i) path = numbered(absolute.string(), i);
     return path;
 }
 

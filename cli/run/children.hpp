@@ -1,5 +1,5 @@
-// Children of a run that the shim does not cover. `run` names a file for them, tells the processes by a variable, and
-// lists the children when the program has ended.
+// Children of a run that the shim does not cover. `run` names a file for them, tells it to the processes by a
+// variable, and lists the children when the program has ended.
 #pragma once
 
 #include <string>
@@ -13,20 +13,21 @@ namespace fp32shim::cli {
 
 class RunChildren {
   public:
-    /// Gives the run a number and a file for children, and tells `environment`, if `log_path` names recordings. A log
-    /// that is not the run's own (`is_own`) belongs to an outer run; then the outer run's number and file are used.
+    /// Chooses a number for this run and a file for uncovered children, and puts both into `environment`. Does
+    /// nothing if `log_path` names no recordings. `is_own`: this run named the log; if false, number and file of an
+    /// outer `fp32shim run` are used, if there is one.
     RunChildren(const std::string& log_path, bool is_own, ProcessEnvironment& environment,
                 const record::ProcessFacts& facts);
 
-    /// Number that the recordings of this run have (ProcessFacts::run); 0: none.
+    /// Number of this run in its recordings (ProcessFacts::run); 0: none.
     std::uint64_t run() const { return run_; }
-    /// File for children, made with the first of them; empty if no name was free.
+    /// Path of the file for uncovered children, which is made for the first of them; empty: none.
     const std::string& path() const { return path_; }
 
-    /// Notes that the program itself is not covered.
+    /// Notes in the file for uncovered children that the shim does not cover `program`, and why.
     void note(const std::string& program, record::WhyUnseen why) const;
 
-    /// Returns the children that were noted.
+    /// Returns the children that the file for uncovered children lists.
     std::vector<record::RecordedChild> all() const;
 
   private:
@@ -34,7 +35,7 @@ class RunChildren {
     std::uint64_t run_ = 0;
 };
 
-/// Returns a line `not covered: …` with the first few children; empty if there are none.
+/// Returns a line `not covered…: …` with the first few of `children`; empty if there are none.
 std::string children_line(const std::vector<record::RecordedChild>& children);
 
 }  // namespace fp32shim::cli

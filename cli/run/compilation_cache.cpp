@@ -13,12 +13,12 @@ using nlohmann::json;
 constexpr std::string_view mark = "/fp32shim-";
 constexpr std::size_t digits = 12;
 
-/// Returns whether the policy may have products run at another precision than the program asks for.
+/// Returns true if the policy may have products run at another precision than the program asks for.
 bool changes_products(const policy::Policy& policy) {
     return !policy.disabled &&
            (policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
-            std::any_of(policy.rules.begin(), policy.rules.end(),
-                        [](const policy::Rule& rule) { return rule.precision != policy::Precision::native; }));
+            std::ranges::any_of(
+                policy.rules, [](const policy::Rule& rule) { return rule.precision != policy::Precision::native; }));
 }
 
 json ranges(const std::vector<policy::Range>& all) {
@@ -33,8 +33,8 @@ json conditions(const policy::Conditions& all) {
                         ranges(all.min_dim), ranges(all.max_dim), ranges(all.flops), ranges(all.compute_capability)});
 }
 
-/// Returns, as text, all settings that can change a product on a GPU: not logs, nor names.
-/// Equal texts share a folder.
+/// Returns, as text, the settings that can change a product on a GPU: those of `policy`, and `pins`, the bits of the
+/// variables that `run --pin` sets (record::all_pins). Equal texts share a cache folder.
 std::string essence(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)
@@ -45,7 +45,7 @@ std::string essence(const policy::Policy& policy, std::uint16_t pins) {
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// Removes the part that cache_folder_for() added to a folder before.
+/// Removes the part that an earlier call of cache_folder_for() added to the path of a folder.
 void remove_own_part(std::string& folder) {
     const std::size_t place = folder.rfind(mark);
     if (place == std::string::npos || folder.size() != place + mark.size() + digits) return;

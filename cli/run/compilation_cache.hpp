@@ -5,17 +5,16 @@
 
 #include <string>
 
-#include "cli/run/process_environment.hpp"
 #include "policy/policy.hpp"
 
 namespace fp32shim::cli {
 
-/// The variable that names the cache's folder.
+/// Environment variable that names the folder of JAX's compilation cache.
 inline constexpr std::string_view cache_variable = "JAX_COMPILATION_CACHE_DIR";
 
-/// Returns the folder to use under these settings: one within `folder`, the same for settings that do the same, or
-/// `folder` itself where nothing is raised or lowered. If this function made `folder`, the result replaces it and is
-/// not nested. `pins`: of record::ProcessFacts.
+/// Returns the folder to use for JAX's compilation cache: a folder in `folder`, the same for settings of the same
+/// effect, or `folder` itself if the policy changes no product. A `folder` that this function returned before is
+/// replaced, not nested. `pins`: ProcessFacts::pins.
 std::string cache_folder_for(const policy::Policy& policy, std::uint16_t pins, std::string folder);
 
 }  // namespace fp32shim::cli

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -24,15 +23,15 @@ namespace {
 
 constexpr std::string_view extension = ".fp32rec";
 
-/// Returns true if this process cannot tell the name that the program's log will get. Process id and start time are
-/// the program's own. A rank or job that is unknown here may be known to the program, for example under mpirun.
+/// Returns true if only the program can fill in a placeholder of the log's name: its process id, its start time, or a
+/// rank or job that is unknown here but may be known to the program, for example under mpirun.
 bool is_open(std::string_view name, const record::ProcessFacts& facts) {
     return record::has_placeholder(name, 'p') || record::has_placeholder(name, 't') ||
            (facts.rank < 0 && record::has_placeholder(name, 'r')) ||
            (facts.job_id.empty() && record::has_placeholder(name, 'j'));
 }
 
-/// Returns true if the folder of the log cannot be told. With `%h` it may be on another host.
+/// Returns true if this process cannot know the folder of the log. With `%h` the program may run on another host.
 bool is_open_folder(std::string_view name, const record::ProcessFacts& facts) {
     return is_open(name, facts) || record::has_placeholder(name, 'h');
 }
@@ -68,8 +67,8 @@ std::string literally(std::string_view text) {
     return pattern;
 }
 
-/// Returns a glob for the names that the log can get, with `end` before the extension. A known job or rank is also
-/// the program's; every other placeholder may have become any text.
+/// Returns a glob for all names that the log may get, with `end` before the extension. Placeholders for job and rank
+/// are filled in if these are known here; all others match any text.
 std::string as_glob(std::string_view name, std::string_view end, const record::ProcessFacts& facts) {
     name.remove_suffix(extension.size());
     std::string pattern;
@@ -147,8 +146,8 @@ bool is_folder_known(const std::string& log_path, const record::ProcessFacts& fa
     return log_path.starts_with('/') && !is_open_folder(folder_of(log_path), facts);
 }
 
-std::string numbered(const std::string& path) {
-    return path.substr(0, path.size() - extension.size()) + ".1" + std::string(extension);
+std::string numbered(const std::string& path, int number) {
+    return fmt::format("{}.{}{}", path.substr(0, path.size() - extension.size()), number, extension);
 }
 
 std::vector<std::string> recordings_of_run(const std::string& log_path, const record::ProcessFacts& facts,

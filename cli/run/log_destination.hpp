@@ -15,19 +15,21 @@ bool is_recording_name(const std::string& log_path);
 /// is wrong, or if the folder's name is not known yet. `log_path` is valid and may have placeholders.
 std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts);
 
-/// Returns the existing file of that name, which would give the new recording a number. Empty if there is none or if
-/// the name is not known yet. Several ranks may share a name, so a rank without `%r` in the name is not asked.
+/// Returns the path of the log if a file is there already: the shim will put a number into the new recording's name.
+/// Returns an empty text if no file is there, if the log is no recording, if only the program can fill in the name,
+/// or if this is one of several ranks (MPI) and the name lacks `%r`: the file may then be another rank's.
 std::string taken_by(const std::string& log_path, const record::ProcessFacts& facts);
 
-/// Returns true if the log's folder is known. A relative name is not: the program may change its folder. Nor is one
-/// with a placeholder that only the program can fill in.
+/// Returns true if the log's folder is known. A relative folder is not, since the program may change its working
+/// folder; nor is a folder with a placeholder that only the program can fill in.
 bool is_folder_known(const std::string& log_path, const record::ProcessFacts& facts);
 
-/// Returns the first name that a recording gets if its own is taken: `run.1.fp32rec` for `run.fp32rec`.
-std::string numbered(const std::string& path);
+/// Returns the name with a number before its extension: `run.1.fp32rec` for `run.fp32rec`. A recording gets such a
+/// name if its own and those with lower numbers exist already.
+std::string numbered(const std::string& path, int number);
 
-/// Returns the recordings under that name that belong to `run` (ProcessFacts::run) and began at `since_ns` or later,
-/// the oldest first.
+/// Returns the recordings with the log's name that belong to `run` (ProcessFacts::run) and began at `since_ns` or
+/// later, the oldest first.
 std::vector<std::string> recordings_of_run(const std::string& log_path, const record::ProcessFacts& facts,
                                            std::uint64_t run, std::int64_t since_ns);
 

@@ -32,8 +32,8 @@ ProcessEnvironment ProcessEnvironment::of_this_process() {
 }
 
 std::string ProcessEnvironment::get(std::string_view name) const {
-    const auto entry = std::find_if(entries_.begin(), entries_.end(),
-                                    [&](const std::string& candidate) { return is_entry_of(name, candidate); });
+    const auto entry =
+        std::ranges::find_if(entries_, [&](const std::string& candidate) { return is_entry_of(name, candidate); });
     return entry == entries_.end() ? std::string() : entry->substr(name.size() + 1);
 }
 

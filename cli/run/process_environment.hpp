@@ -17,7 +17,7 @@ class ProcessEnvironment {
 
     /// Returns the variable's value; empty if it is not set.
     std::string get(std::string_view name) const;
-    /// Replaces every entry of that name.
+    /// Sets a variable. Replaces every entry of that name.
     void set(std::string_view name, std::string_view value);
 
     const std::vector<std::string>& entries() const { return entries_; }

@@ -58,11 +58,11 @@ void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
     environment.set("FP32_MATMUL_FLOOR", floor);
 }
 
-/// Adds the library to LD_PRELOAD, before what is there.
+/// Puts the library first in LD_PRELOAD, unless it is in there already.
 void preload(ProcessEnvironment& environment, const std::string& library) {
     const std::string others = environment.get("LD_PRELOAD");
     const std::vector<std::string> entries = list_entries(others, " :");
-    if (std::find(entries.begin(), entries.end(), library) != entries.end()) return;
+    if (std::ranges::count(entries, library) > 0) return;
     environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
 }
 
@@ -84,7 +84,7 @@ std::string policy_variable(const std::string& name) {
     return error ? name : absolute.string();
 }
 
-/// Sets the variables that the options ask for. `--pin` also sets those of libraries that the shim does not govern.
+/// Sets the variables that the options ask for. `--pin` also sets variables of libraries that bypass the shim.
 void apply(const RunOptions& options, ProcessEnvironment& environment) {
     const std::string log = log_variable(options.log);
     const std::string policy = policy_variable(options.policy);
@@ -115,8 +115,7 @@ std::string log_path_here(const RunOptions& options, const policy::Policy& polic
 }
 
 /// Returns an error for --pin if the recording's name is taken: `verify` would read the earlier run's recording.
-/// Without
-/// --pin the program starts with a note, since a service that is restarted must not stay down for it.
+/// Without --pin the program starts, with a note, since a taken name must not keep a service from restarting.
 std::string problem_of_taken_log(const RunOptions& options, const record::ProcessFacts& facts) {
     const std::string taken = taken_by(options.log, facts);
     if (taken.empty()) return {};
@@ -128,13 +127,13 @@ std::string problem_of_taken_log(const RunOptions& options, const record::Proces
     }
     say_run(fmt::format(
         "--log: {} is there already and is kept; this run records under the next free number, {} or higher",
-        policy::quoted_path(taken), policy::quoted_path(numbered(taken))));
+        policy::quoted_path(taken), policy::quoted_path(numbered(taken, 1))));
     return {};
 }
 
-/// Returns the log's problem that keeps the program from starting: only with --log or --pin. A log that the
-/// environment names gets a warning. A log that a policy names, perhaps for a whole fleet, is left to the shim's own
-/// warning.
+/// Returns an error that keeps the program from starting, or an empty text. A log that cannot be written is an error
+/// if --log names it. If FP32_MATMUL_LOG names it, --pin makes this an error; without --pin, there is a warning. A
+/// log that a policy names, perhaps for a whole fleet, is left to the shim's own warning.
 std::string problem_of_log(const RunOptions& options, const policy::Policy& policy,
                            const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
@@ -168,7 +167,7 @@ std::string problem_of_settings(const policy::Loaded& loaded, const RunOptions& 
     return problem_of_log(options, loaded.policy, environment, facts);
 }
 
-/// Gives JAX's compilation cache, if there is one, a folder for these settings.
+/// Changes JAX_COMPILATION_CACHE_DIR, if it is set, to a folder for these settings. `says_so`: prints a note.
 void choose_compilation_cache(const policy::Policy& policy, const record::ProcessFacts& facts, bool says_so,
                               ProcessEnvironment& environment) {
     const std::string folder = environment.get(cache_variable);
@@ -215,14 +214,14 @@ std::string nothing_found(const std::string& log_path) {
         policy::quoted_path(log_path));
 }
 
-/// Leaves a recording without calls for a program that ended before it made one. It does not tell which libraries the
-/// program had loaded.
+/// Leaves a recording without calls for a program that ended before it made one. The recording does not tell which
+/// libraries the program had loaded.
 void leave_empty_recording(const std::string& path, const policy::Policy& policy, const record::ProcessFacts& facts) {
     record::Recording::open(path, facts, record::make_start_event(FP32SHIM_VERSION, policy),
                             {.mode = policy.log_mode, .group = policy.log_group});
 }
 
-/// Everything that is settled before the program starts.
+/// Everything that is decided before the program starts.
 struct Launch {
     const RunOptions& options;
     const policy::Policy& policy;
@@ -231,7 +230,7 @@ struct Launch {
     const Unseen& unseen;
     ProcessEnvironment& environment;
 
-    /// Makes the run's file for uncovered children, and notes the program itself if it is not covered.
+    /// Makes the RunChildren. A program that the shim does not cover is noted in the file for uncovered children.
     RunChildren children(const std::string& log_path, bool is_own_log) const {
         RunChildren children(log_path, is_own_log, environment, facts);
         if (!unseen.text.empty()) children.note(program.path, unseen.why);
@@ -247,13 +246,13 @@ int failed_to_start(const ProgramFile& program, int error) {
     return exit_code::not_executable;
 }
 
-/// Becomes the program. Returns only if that fails.
+/// Replaces this process by the program. Returns an exit code if that fails.
 int become_program(const Launch& launch) {
     return failed_to_start(
         launch.program, replace_by_program(launch.program.path, launch.options.words, launch.environment.entries()));
 }
 
-/// Explains why the program left no recording.
+/// Explains why the program left no recording. For --log, makes an empty one if it is certain that no call was seen.
 std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
     const std::string& path = launch.policy.log_path;
     const bool is_certain = summary.is_temporary() || (is_folder_known(path, launch.facts) &&

@@ -7,7 +7,7 @@ namespace {
 
 /// Precision and floor set by `fp32shim set` or the C API; a reload does not change them.
 struct Asked {
-    std::optional<policy::Precision> precision;  ///< absent: that of environment and files
+    std::optional<policy::Precision> precision;  ///< absent: not set; environment and files decide
     policy::Floor floor = policy::Floor::none;   ///< can only rise
     bool is_precision_known = true, is_floor_known = true;
 };
@@ -32,7 +32,7 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
                 break;
             case ChangeKind::set_floor:
                 asked.floor = std::max(asked.floor, change.floor);
-                asked.is_floor_known = true;  // one that does not rise is not noted, so those before it are below it
+                asked.is_floor_known = true;  // a floor that did not rise is not recorded, so lost ones were lower
                 break;
             case ChangeKind::reload:
                 now = {{}, {}, {}, change.policy_name};
@@ -52,7 +52,7 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
         now.precision = asked.precision;
     const policy::Floor least = std::max(asked.floor, now.floor.value_or(policy::Floor::none));
     if (least == policy::Floor::fp32 || (asked.is_floor_known && now.floor))
-        now.floor = least;  // there is none above fp32
+        now.floor = least;  // no floor is above fp32
     else
         now.floor.reset();
     return now;

@@ -8,10 +8,10 @@
 
 namespace fp32shim::cli {
 
-/// Settings of a process; one that is absent is not known. A reload may not have noted it, or the change has been
-/// pushed out by newer ones.
+/// Settings of a process. An absent setting is not known: a reload did not record it, or newer changes have displaced
+/// the record of its last change.
 struct SettingsInForce {
-    std::optional<policy::Precision> precision;  ///< default of the process; rules and scopes come first
+    std::optional<policy::Precision> precision;  ///< default precision; rules and scopes come before it
     std::optional<policy::Floor> floor;
     std::optional<policy::CpuMode> cpu_mode;
     std::optional<std::string> policy_name;  ///< empty: no policy

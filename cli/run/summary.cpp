@@ -40,20 +40,20 @@ std::string shell_word(const std::string& text) {
     return word + "'";
 }
 
-/// Lists the bypasses in libraries: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Gaps in what is known, such
-/// as `later`, are left to `verify`.
+/// Lists the bypasses that libraries contain: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out entries
+/// about gaps in the recording, such as `later`; the command `verify` reports gaps.
 std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     const std::vector<std::string_view> libraries = bypass_names();
     constexpr std::size_t most = 6;
     std::vector<std::string> texts;
     for (const PossibleBypass& bypass : bypasses) {
-        if (std::find(libraries.begin(), libraries.end(), bypass.name) == libraries.end()) continue;
+        if (std::ranges::count(libraries, bypass.name) == 0) continue;
         const std::size_t end = bypass.reason.find(": ");
         const std::size_t begin = bypass.reason.rfind('/', end);
         const std::string where =
             begin == std::string::npos ? "" : " in " + bypass.reason.substr(begin + 1, end - begin - 1);
         const std::string text = bypass.name + where;
-        if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+        if (std::ranges::count(texts, text) == 0) texts.push_back(text);
     }
     return printable(listed(texts, most));
 }
@@ -76,7 +76,7 @@ RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environm
                                std::strerror(errno));
         return;
     }
-    // The program may be in another folder when it looks for this one.
+    // The program may change its working folder before it opens the recording.
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
     folder_ = error ? folder : absolute.string();

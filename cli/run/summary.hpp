@@ -12,9 +12,9 @@ namespace fp32shim::cli {
 
 class RunSummary {
   public:
-    /// Takes the log's name from the settings; it may have placeholders, and is relative to this process's folder.
-    /// With an empty name the program is made to record into a temporary folder in $TMPDIR. A log of another kind
-    /// leaves nothing to summarise, since a process has one log.
+    /// `log_path`: the log's name in the settings; may have placeholders, or be relative to this process's folder. If
+    /// the name is empty, changes `environment` so that the program records into a temporary folder in $TMPDIR. For a
+    /// log of another kind than a recording, there is no summary, since a process has only one log.
     RunSummary(const std::string& log_path, ProcessEnvironment& environment);
     ~RunSummary();
     RunSummary(const RunSummary&) = delete;
@@ -26,8 +26,8 @@ class RunSummary {
     /// Name of the recordings, with placeholders.
     const std::string& log_path() const { return log_path_; }
     bool is_temporary() const { return !folder_.empty(); }
-    /// Returns the recordings of the run's processes, the oldest first, without the file for children. Call it after
-    /// the program has ended.
+    /// Returns the recordings of the run's processes, the oldest first, without the file for uncovered children. Call
+    /// it after the program has ended.
     std::vector<std::string> recordings(const RunChildren& children, const record::ProcessFacts& facts) const;
 
     /// Reads the recordings and returns the summary, each line with a line feed; empty if there is nothing to show.
@@ -44,7 +44,7 @@ class RunSummary {
     std::string how_to_see_more(const std::vector<std::string>& recordings) const;
 
     std::string folder_;    ///< temporary folder; empty: none
-    std::string log_path_;  ///< name of the recordings, with placeholders
+    std::string log_path_;  ///< name of the program's recordings, with placeholders
     std::int64_t began_ns_;
     std::string problem_;
     bool has_calls_ = false;

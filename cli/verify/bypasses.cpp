@@ -15,6 +15,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "record/process_facts.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -39,22 +40,21 @@ std::string why_another(const record::RecordedObject& object, const ElfFile& elf
     std::vector<std::uint8_t> build_id = elf.build_id;
     build_id.resize(std::min(build_id.size(), record::format::build_id_limit));
     if (build_id != object.build_id) return "is another file now";
-    // Without an identification, a file that is older than the recording is taken to be the same.
+    // Without a build id, a file that is older than the recording is taken to be the same.
     if (build_id.empty() && modified_ns(object.path) >= object.first_seen_ns) return "was changed since";
     return {};
 }
 
 JudgedFile judge(const record::RecordedObject& object) {
     if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no whole path"};
-    const auto elf =
-        read_elf(object.path, [](std::string_view name) { return function_kind(name) != FunctionKind::none; });
+    const auto elf = read_elf(object.path, is_intercepted);
     if (!elf) return {find_bypasses_by_name(object.path), "is not here, or cannot be read"};
     if (std::string why = why_another(object, *elf); !why.empty())
         return {find_bypasses_by_name(object.path), std::move(why)};
     return {find_bypasses(object.path, *elf), {}};
 }
 
-/// Cache: each file is judged once, however many processes loaded it.
+/// Cache of the bypasses in each file, so that a file is read once however many processes loaded it.
 class JudgedFiles {
   public:
     const JudgedFile& of(const record::RecordedObject& object) {
@@ -94,21 +94,21 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
     }
 }
 
-/// Explains why the libraries that a process loaded last are not known.
+/// Explains why the libraries that a process loaded near its end are not known.
 std::string_view unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
-    // A process has several recordings after an exec, or after a reload, which is noted as `left`.
+    // A process has several recordings after an exec, or after a reload, which sets flag_left.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
     const bool became_another =
-        !has_left && facts.identity.start != 0 &&
-        std::any_of(processes.begin(), processes.end(), [&](const MergedProcess& other) {
+        !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
             return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
         });
     return became_another ? "the process became another program by exec, which the shim does not see coming"
                           : "the process was killed, or ended without running its exit handlers";
 }
 
-/// Adds the gaps in the record of what a process loaded and looked up.
+/// Adds an entry for each gap in what is known of the libraries that a process loaded and the functions it looked up.
+/// `is_continued`: another recording tells what was loaded later.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
               PossibleBypasses& bypasses) {
     const record::RecordedObjects& objects = process.objects;
@@ -131,10 +131,10 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
                      process.path);
 }
 
-/// Adds the children that were not covered.
+/// Adds the children that the shim did not cover.
 void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
     for (const record::RecordedChild& child : process.children) {
-        const std::string name = std::string(child_prefix) + std::string(record::base_name(child.path));
+        const std::string name = std::string(child_prefix) + std::string(system::base_name(child.path));
         bypasses.add(name, "not covered: " + unseen_child_text(child), "", process.path);
     }
     if (process.missed_children > 0)
@@ -150,10 +150,9 @@ bool may_have_a_gpu(const MergedProcess& process) {
     constexpr std::string_view drivers[] = {"libcuda.so", "libamdhip64.so", "libhsa-runtime64.so", "libze_loader.so"};
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0 || objects.are_missing) return true;
-    return std::any_of(objects.all.begin(), objects.all.end(), [&](const record::RecordedObject& object) {
-        const std::string_view name = record::base_name(object.path);
-        return std::any_of(std::begin(drivers), std::end(drivers),
-                           [&](std::string_view driver) { return name.starts_with(driver); });
+    return std::ranges::any_of(objects.all, [&](const record::RecordedObject& object) {
+        const std::string_view name = system::base_name(object.path);
+        return std::ranges::any_of(drivers, [&](std::string_view driver) { return name.starts_with(driver); });
     });
 }
 
@@ -170,7 +169,7 @@ void add_process(const MergedProcess& process, const std::vector<MergedProcess>&
             bypasses.add(bypass.name, fmt::format("{}in {}: {}", title, object.path, bypass.message), bypass.remedy,
                          process.path, is_pinned ? bypass.pins : 0);
         }
-        if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(record::base_name(object.path));
+        if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(system::base_name(object.path));
         if (object.is_bound_past)
             bypasses.add(
                 bound_past,
@@ -192,8 +191,8 @@ bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>
     using record::format::flag_closed, record::format::flag_left;
     // If the program closed the descriptor, calls from before the reload may be missing.
     if ((process.facts.flags & (flag_closed | flag_left)) != flag_left) return false;
-    return std::any_of(processes.begin(), processes.end(),
-                       [&](const MergedProcess& next) { return process.facts.goes_on_in(next.facts); });
+    return std::ranges::any_of(processes,
+                               [&](const MergedProcess& next) { return process.facts.goes_on_in(next.facts); });
 }
 
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes) {

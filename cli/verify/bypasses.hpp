@@ -11,27 +11,27 @@
 
 namespace fp32shim::cli {
 
-/// A bypass that some process may have used, or a gap in what is known of the process.
+/// Code that multiplies past the shim and that a process may have used, or a gap in what is known of the process.
 struct PossibleBypass {
-    std::string name;    ///< `--assume-unused` takes this name; `child:NAME` for a child that was not covered
+    std::string name;    ///< name for `--assume-unused`; `child:NAME` for a child that the shim did not cover
     std::string reason;  ///< sentence after the name: why something may have multiplied unseen
-    std::string remedy;  ///< setting that governs it; empty where there is none
-    std::uint16_t pins;  ///< record::pin_… if the environment had all that keep it at float32; else 0
-    std::vector<std::string> recordings;  ///< paths of the recordings of these processes
+    std::string remedy;  ///< advice on how to govern the bypass; empty: none
+    std::uint16_t pins;  ///< environment variables (pin_…) that kept the bypass at float32; 0: not all were set
+    std::vector<std::string> recordings;  ///< paths of the recordings of the processes concerned
 };
 
-/// Returns true if the process left this recording by a reload and went on in another of `processes`. The other
-/// recording tells what was loaded later.
+/// Returns true if the process, after a reload, went on in another recording, which is among `processes` and tells
+/// what was loaded later.
 bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes);
 
-/// Returns each possible bypass once. Reads the loaded files that are still the same. The others are judged by their
-/// names, and reported as the bypass `unread`.
+/// Returns each possible bypass once. Judges a loaded file by its contents. A file that cannot be read, or that was
+/// changed after it was loaded, is judged by its name; the result then has a further entry, `unread`, about the file.
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes);
 
 /// Returns true for `child:NAME`.
 bool is_child_name(std::string_view name);
 
-/// Names of all bypasses but children.
+/// Names of all possible bypasses, except those of children (`child:NAME`).
 std::vector<std::string_view> possible_bypass_names();
 
 }  // namespace fp32shim::cli

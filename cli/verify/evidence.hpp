@@ -17,7 +17,7 @@ struct TimeSpan {
 /// Returns the time span of a recording's calls.
 TimeSpan time_span_of(const record::RecordingReader& recording);
 
-/// Returns the evidence for one recording. Reads its whole file for the checksum.
+/// Returns facts that identify a recording and its process. Reads the whole file for the checksum.
 Json evidence_of(const MergedProcess& process, const TimeSpan& calls);
 
 }  // namespace fp32shim::cli

@@ -30,29 +30,37 @@ struct VerifyOptions {
     bool allow_bf16x9 = false;
 };
 
-/// A reason why nothing can be shown.
+/// A reason why the verdict cannot be `shown`.
 struct Doubt {
-    std::string where;  ///< path of a recording; empty: all of them
+    std::string where;  ///< path of a recording; empty: all recordings
     std::string reason;
 };
 
-enum class Verdict : std::uint8_t { shown, violated, inconclusive };
+/// A verdict in JSON and in text, and the command's exit code.
+struct Verdict {
+    std::string_view word, title;
+    Colour colour;
+    int exit_code;
+};
+constexpr Verdict shown = {"shown", "Shown", Colour::green, exit_code::ok};
+constexpr Verdict violated = {"violated", "Violated", Colour::red, exit_code::finding};
+constexpr Verdict inconclusive = {"inconclusive", "Inconclusive", Colour::yellow, exit_code::inconclusive};
 
 /// Everything that the verdict rests on.
 struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
-    std::vector<PossibleBypass> bypasses;  ///< may have been used
-    std::vector<PossibleBypass> assumed;   ///< were not used, as the user states
+    std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
+    std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names
     std::uint64_t shown_calls = 0;
 
-    Verdict verdict() const {
-        if (!violations.empty()) return Verdict::violated;
-        return doubts.empty() && bypasses.empty() ? Verdict::shown : Verdict::inconclusive;
+    const Verdict& verdict() const {
+        if (!violations.empty()) return violated;
+        return doubts.empty() && bypasses.empty() ? shown : inconclusive;
     }
 };
 
-/// Returns the floor that a format meets; nullopt if the format is not known.
+/// Returns the floor that a format meets, fp32 for bf16x9 if `allow_bf16x9`; nullopt if the format is not known.
 std::optional<policy::Floor> strictness_of(const std::string& format, bool allow_bf16x9) {
     if (format == "bf16x9" && allow_bf16x9) return policy::Floor::fp32;
     if (format == "unchanged") return std::nullopt;
@@ -89,7 +97,7 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     }
 }
 
-/// `is_continued`: another recording has the later part of the process.
+/// Adds doubts about one process. `is_continued`: another recording has the later part of the process.
 void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
     if (process.uncounted_calls > 0) {
@@ -102,7 +110,7 @@ void judge_process(const MergedProcess& process, bool is_continued, Verified& ve
     }
 }
 
-/// Returns a bypass's name in its usual spelling; `child:NAME` as it is. Empty if there is no such bypass.
+/// Returns a bypass's name in its usual spelling; `child:NAME` unchanged. Empty if there is no such bypass.
 std::string known_bypass(const std::string& word) {
     if (is_child_name(word)) return word;
     for (const std::string_view known : possible_bypass_names()) {
@@ -133,10 +141,8 @@ std::string problem_of_bypasses(const std::string& list) {
 
 /// Returns true if a list of --assume-unused names the bypass. A child's name may have commas in it.
 bool is_among(const std::vector<std::string>& lists, const std::string& word) {
-    return std::any_of(lists.begin(), lists.end(), [&](const std::string& list) {
-        const std::vector<std::string> words = split_at_commas(list);
-        return list == word || std::any_of(words.begin(), words.end(),
-                                           [&](const std::string& one) { return known_bypass(one) == word; });
+    return std::ranges::any_of(lists, [&](const std::string& list) {
+        return list == word || std::ranges::count(split_at_commas(list), word, known_bypass) > 0;
     });
 }
 
@@ -159,23 +165,6 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     return verified;
 }
 
-std::string_view word_of(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::shown:
-            return "shown";
-        case Verdict::violated:
-            return "violated";
-        case Verdict::inconclusive:
-            break;
-    }
-    return "inconclusive";
-}
-
-int exit_code_of(Verdict verdict) {
-    if (verdict == Verdict::shown) return exit_code::ok;
-    return verdict == Verdict::violated ? exit_code::finding : exit_code::inconclusive;
-}
-
 constexpr std::string_view scope_note =
     "Products that the shim does not see are judged by the files that the processes had loaded and the programs that "
     "they started. Not judged: code that programs generate or load themselves at run time (for a GPU, for example), "
@@ -195,7 +184,7 @@ Json json_of(const PossibleBypass& bypass) {
 Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
              const std::vector<TimeSpan>& spans) {
     Json json = {{"schema", 1},
-                 {"verdict", word_of(verified.verdict())},
+                 {"verdict", verified.verdict().word},
                  {"at_least", options.at_least},
                  {"allow_bf16x9", options.allow_bf16x9},
                  {"recordings", calls.processes().size()},
@@ -219,7 +208,7 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
     return json;
 }
 
-/// Returns a line for each variable: what it keeps at float32, and what not.
+/// Returns a line for each environment variable in `pins`: what it keeps at float32, and what not.
 std::string reach_of_pins(std::uint16_t pins) {
     std::string text;
     for (const record::Pin& pin : record::all_pins) {
@@ -235,13 +224,30 @@ std::string place_text(const std::vector<std::string>& recordings, const MergedC
     return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
 }
 
-std::string rest_of(const Verified& verified, std::uint64_t total) {
-    return verified.shown_calls < total ? "the rest is not known" : "there may have been others";
+/// Returns the verdict as a sentence, and a table of the violations. `at_least`: the least precise format allowed.
+std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::string& at_least) {
+    const std::uint64_t total = calls.total().calls;
+    const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
+    const std::string recordings = counted(calls.processes().size(), "recording");
+    if (!verified.violations.empty()) {
+        std::uint64_t below = 0;
+        for (const MergedRow* row : verified.violations) below += row->counters.calls;
+        return fmt::format("{}: {} of {} calls in {} ran below {}, or were allowed to.\n\n{}", title,
+                           count_text(below), count_text(total), recordings, at_least,
+                           call_site_table(verified.violations, 0).text());
+    }
+    if (verified.verdict().exit_code == exit_code::ok)
+        return fmt::format("{}: {} in {} ran at {} or above.\n", title,
+                           total == 1 ? "the one call" : "all " + counted(total, "call"), recordings, at_least);
+    const bool is_rest = verified.shown_calls < total;
+    return fmt::format("{}: {} of {} calls in {} ran at {} or above; {}.\n", title, count_text(verified.shown_calls),
+                       count_text(total), recordings, at_least,
+                       is_rest ? "the rest is not known" : "there may have been others");
 }
 
 /// Returns the text for the case that no recording could be read.
 std::string unread_text(const Verified& verified) {
-    std::string text = fmt::format("{}: no recording could be read.\n", coloured("Inconclusive", Colour::yellow));
+    std::string text = coloured(inconclusive.title, inconclusive.colour) + ": no recording could be read.\n";
     for (const Doubt& doubt : verified.doubts) {
         if (!doubt.where.empty()) text += fmt::format("- {}: {}\n", printable(doubt.where), printable(doubt.reason));
     }
@@ -250,29 +256,7 @@ std::string unread_text(const Verified& verified) {
 
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
     if (calls.processes().empty()) return unread_text(verified);
-    const std::uint64_t total = calls.total().calls;
-    const std::string recordings = counted(calls.processes().size(), "recording");
-    std::string text;
-    switch (verified.verdict()) {
-        case Verdict::shown:
-            text = fmt::format("{}: {} in {} ran at {} or above.\n", coloured("Shown", Colour::green),
-                               total == 1 ? "the one call" : "all " + counted(total, "call"), recordings,
-                               options.at_least);
-            break;
-        case Verdict::violated: {
-            std::uint64_t below = 0;
-            for (const MergedRow* row : verified.violations) below += row->counters.calls;
-            text = fmt::format("{}: {} of {} calls in {} ran below {}, or were allowed to.\n\n{}",
-                               coloured("Violated", Colour::red), count_text(below), count_text(total), recordings,
-                               options.at_least, call_site_table(verified.violations, 0).text());
-            break;
-        }
-        case Verdict::inconclusive:
-            text = fmt::format("{}: {} of {} calls in {} ran at {} or above; {}.\n",
-                               coloured("Inconclusive", Colour::yellow), count_text(verified.shown_calls),
-                               count_text(total), recordings, options.at_least, rest_of(verified, total));
-            break;
-    }
+    std::string text = sentence_of(verified, calls, options.at_least);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     for (const Doubt& doubt : verified.doubts) {
         text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
@@ -315,7 +299,7 @@ int verify(const VerifyOptions& options) {
     const Verified verified = verify_calls(calls, problems, options);
     print(options.format == "json" ? json_text(json_of(verified, calls, options, spans))
                                    : text_of(verified, calls, options));
-    return exit_code_of(verified.verdict());
+    return verified.verdict().exit_code;
 }
 
 }  // namespace

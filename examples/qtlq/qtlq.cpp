@@ -111,7 +111,7 @@ void print_table(const std::vector<float>& result, const std::vector<Published>&
     }
 }
 
-/// As given, else where this was built from, else beside the executable.
+/// Returns the folder `given`, else the one of the build's source, else the executable's.
 std::filesystem::path find_data(const std::string& given) {
     if (!given.empty()) return given;
     if (std::filesystem::exists(std::filesystem::path(QTLQ_DATA_DIR) / "L.f32")) return QTLQ_DATA_DIR;

@@ -59,10 +59,7 @@ Value convert(const toml::node& node) {
 }  // namespace
 
 Value::Table parse_toml(std::string_view text, Report& report) {
-    if (const auto problem = problem_for_tomlplusplus(text)) {
-        report.error(problem->at, problem->message);
-        return {};
-    }
+    if (!is_safe_for_tomlplusplus(text, report)) return {};
     const toml::parse_result result = toml::parse(text);
     if (!result) {
         report.error(position_of(result.error().source()),

@@ -15,7 +15,7 @@ struct Entry;
 
 /// A value of TOML and its position.
 struct Value {
-    struct Date {};  ///< fields are not kept: no setting is a date
+    struct Date {};  ///< a date; its value is not kept, since no setting is a date
     using Array = std::vector<Value>;
     using Table = std::vector<Entry>;
 
@@ -42,7 +42,7 @@ Value::Table parse_toml(std::string_view text, Report& report);
 /// Returns the value for a message: `"hihg"`, `12`, `an array`.
 std::string describe(const Value& value);
 
-/// Returns the entry with that key, or null.
+/// Returns the entry of `table` with the key `key`, or nullptr.
 const Entry* find(const Value::Table& table, std::string_view key);
 
 }  // namespace fp32shim::policy

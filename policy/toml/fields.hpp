@@ -16,7 +16,7 @@ struct Key {
     void (*read)(const Entry& entry, Target& target, Report& report);
 };
 
-/// Reports `limits: found 3; allowed: a table`.
+/// Reports an entry whose value is not allowed: `limits: found 3; allowed: a table`.
 void report_not_allowed(const Entry& entry, std::string_view allowed, Report& report);
 
 /// Reports an element of a list that is not allowed.
@@ -25,18 +25,18 @@ void report_not_allowed(const Entry& entry, const Value& element, std::string_vi
 void report_unknown_key(const Entry& entry, std::string_view section, const std::vector<std::string_view>& known,
                         Report& report);
 
-/// Reads a string that is not empty.
+/// Reads a string that is not empty, and reports any other value.
 std::optional<std::string> read_string(const Entry& entry, Report& report);
 
 std::optional<bool> read_boolean(const Entry& entry, Report& report);
 
-/// Reads a number in the range. `allowed` describes the range in messages.
+/// Reads a number within `range`, and reports any other value. `allowed` describes the range in messages.
 std::optional<double> read_number(const Entry& entry, Range range, std::string_view allowed, Report& report);
 
 /// Returns the items of a list, or a single value as a list of one. Reports an empty list and returns no items.
 std::vector<const Value*> one_or_more(const Entry& entry, Report& report);
 
-/// Reads an element that is a word of a table in words.hpp.
+/// Returns the value that `element` names in `words`, a table of words.hpp; reports an element that names none.
 auto read_word(const Entry& entry, const Value& element, const auto& words, Report& report)
     -> decltype(parse_word(words, {})) {
     const auto* text = element.as<std::string>();
@@ -54,7 +54,7 @@ auto read_word(const Entry& entry, const auto& words, Report& report) {
     return read_word(entry, entry.value, words, report);
 }
 
-/// Assigns a value that was read. After an error the target keeps its own.
+/// Assigns a value that was read. If reading failed (nullopt), `target` keeps its value.
 template <class Target, class T>
 void take(Target& target, std::optional<T> value) {
     if (value) target = *std::move(value);
@@ -74,7 +74,7 @@ void word_into(const Entry& entry, Target& target, Report& report) {
     take(target.*field, read_word(entry, words, report));
 }
 
-/// Reads the entries that `keys` lists and reports the others.
+/// Reads into `target` those entries of a table that `keys` lists, and reports others as unknown.
 template <class Target, std::size_t count>
 void read_entries(const Value::Table& table, std::string_view section, const Key<Target> (&keys)[count],
                   Target& target, Report& report) {
@@ -92,7 +92,7 @@ void read_entries(const Value::Table& table, std::string_view section, const Key
     }
 }
 
-/// Reads a key whose value must be a table.
+/// Reads an entry, whose value must be a table, by read_entries().
 template <class Target, std::size_t count>
 void read_table(const Entry& entry, const Key<Target> (&keys)[count], Target& target, Report& report) {
     if (const auto* table = entry.value.as<Value::Table>()) {

@@ -12,8 +12,8 @@ bool contains(std::string_view characters, char c) { return characters.find(c) !
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
-/// Walks over a text just closely enough to tell keys from strings and comments. It may err after the first syntax
-/// error, where toml++ stops.
+/// Walks over a TOML text just closely enough to tell keys from strings and comments. It may err after the first
+/// syntax error, where toml++ stops.
 class Scanner {
   public:
     explicit Scanner(std::string_view text) : text_(text) {
@@ -21,7 +21,8 @@ class Scanner {
         if (text_.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
     }
 
-    std::optional<TextProblem> problem() {
+    /// Returns the first problem of the text; empty: there is none. Stops at it, so that here() is its position.
+    std::string problem() {
         constexpr std::string_view before_values_and_keys = "\n=,[{";
         constexpr std::string_view after_values_and_keys = "\n,]}#";
         char previous = '\n';       // the last character that is not a blank
@@ -29,15 +30,12 @@ class Scanner {
         int dots = 0;
         while (at_ < text_.size()) {
             const char c = text_[at_];
-            if (!is_ascii(c)) {
-                return TextProblem{here(), "found a character beyond ASCII; only strings and comments may have them"};
-            }
+            if (!is_ascii(c)) return "found a character beyond ASCII; only strings and comments may have them";
             const bool begins = contains(before_values_and_keys, previous);
             if (contains(after_values_and_keys, c)) is_in_number = false;
             if (begins && contains("+-.0123456789", c)) is_in_number = true;
             if (c == '.' && ++dots >= longest_dotted_key) {
-                return TextProblem{
-                    here(), "found a key of more than " + std::to_string(longest_dotted_key) + " dotted parts"};
+                return "found a key of more than " + std::to_string(longest_dotted_key) + " dotted parts";
             }
             if (contains("\n=,{}[]", c)) dots = 0;
             if (!contains(" \t\r", c)) previous = c;
@@ -47,17 +45,14 @@ class Scanner {
             } else if (c != '"' && c != '\'') {
                 ++at_;
             } else if (!begins || is_in_number) {
-                return TextProblem{here(), "found a quote where no string can begin"};
+                return "found a quote where no string can begin";
             } else if (!skip_string()) {
-                return TextProblem{here(),
-                                   "found a character beyond ASCII after a line-ending backslash; join the "
-                                   "lines"};
+                return "found a character beyond ASCII after a line-ending backslash; join the lines";
             }
         }
-        return std::nullopt;
+        return {};
     }
 
-  private:
     Position here() const {
         const std::string_view before = text_.substr(0, at_);
         const std::string_view line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0
@@ -66,7 +61,9 @@ class Scanner {
                 static_cast<int>(1 + std::count_if(line.begin(), line.end(), starts_character))};
     }
 
-    /// Moves past a string. Returns false, at the character, if one beyond ASCII follows a backslash and whitespace.
+  private:
+    /// Moves past a string and returns true. If the string has a backslash, then whitespace, then a character beyond
+    /// ASCII, which toml++ cannot read, stops at that character and returns false.
     bool skip_string() {
         const char quote = text_[at_];
         const bool is_multiline = text_.substr(at_, 3) == std::string(3, quote);
@@ -86,7 +83,7 @@ class Scanner {
         return true;
     }
 
-    /// Examines the text after a backslash. Moves only to a character that has to be reported.
+    /// Returns false, and moves to the character, if one beyond ASCII follows this backslash and any whitespace.
     bool ascii_follows_whitespace() {
         const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", at_ + 1);
         if (next == std::string_view::npos || is_ascii(text_[next])) return true;
@@ -100,6 +97,11 @@ class Scanner {
 
 }  // namespace
 
-std::optional<TextProblem> problem_for_tomlplusplus(std::string_view text) { return Scanner(text).problem(); }
+bool is_safe_for_tomlplusplus(std::string_view text, Report& report) {
+    Scanner scanner(text);
+    const std::string problem = scanner.problem();
+    if (!problem.empty()) report.error(scanner.here(), problem);
+    return problem.empty();
+}
 
 }  // namespace fp32shim::policy

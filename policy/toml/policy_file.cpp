@@ -17,23 +17,20 @@
 namespace fp32shim::policy {
 namespace {
 
-using State = PolicyFile::State;
-
-/// One byte more than a policy may have, so that read_settings notices a larger file.
+/// Largest number of bytes to read: one more than a policy may have, so that read_settings notices a larger file.
 constexpr std::size_t most_bytes = (1 << 20) + 1;
 
-/// File systems whose files the kernel generates when they are read. linux/magic.h lacks the last two.
+/// File systems whose files the kernel generates when they are read. linux/magic.h has no names for the last two.
 constexpr std::uint32_t kernel_file_systems[] = {
     PROC_SUPER_MAGIC,    SYSFS_MAGIC,        DEBUGFS_MAGIC,  TRACEFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
     CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC,     EFIVARFS_MAGIC, SELINUX_MAGIC, BPF_FS_MAGIC,     NSFS_MAGIC,
     BINFMTFS_MAGIC,      DEVPTS_SUPER_MAGIC, 0x62656570,     0x65735543,
 };
 
-PolicyFile with_problem(State state, std::string problem) { return {state, {}, std::move(problem)}; }
+PolicyFile with_problem(std::string problem) { return {{}, std::move(problem)}; }
 
 PolicyFile unreadable(int error) {
-    return with_problem(State::unreadable,
-                        "cannot be read: " + std::error_code(error, std::generic_category()).message());
+    return with_problem("cannot be read: " + std::error_code(error, std::generic_category()).message());
 }
 
 /// Appends at most `most` bytes to `bytes`. Returns 0 or an errno.
@@ -50,7 +47,8 @@ int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
     return 0;
 }
 
-/// Returns true if `user` is a number of this user namespace, not the one that stands for all others.
+/// Returns true if user id `user` is mapped in this user namespace (sandbox), or if that cannot be found out. If it
+/// is not mapped, the kernel may show it as the owner of any file whose real owner is not mapped.
 bool has_number_here(uid_t user) {
     const Descriptor map(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
     std::string text;
@@ -63,8 +61,8 @@ bool has_number_here(uid_t user) {
     return false;
 }
 
-/// Returns true if the file counts as root's. In a sandbox without a number for root, root's files belong to user
-/// 65534; whoever made the sandbox also chose its /etc.
+/// Returns true if the file counts as `owner`'s. In a sandbox that maps no root, root's files belong to user 65534,
+/// which is accepted: whoever made the sandbox also chose its /etc.
 bool belongs_to(const struct stat& status, uid_t owner) {
     constexpr uid_t overflow_user = 65534;
     return status.st_uid == owner || (status.st_uid == overflow_user && !has_number_here(overflow_user));
@@ -94,25 +92,24 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
     if (stat(path.c_str(), &found) != 0) {
         const int error = errno;  // the text's allocations may change it
         PolicyFile file = unreadable(error);
-        if (error == ENOENT || error == ENOTDIR) file.state = State::absent;
+        file.is_absent = error == ENOENT || error == ENOTDIR;
         return file;
     }
-    if (!S_ISREG(found.st_mode)) return with_problem(State::unreadable, "is not a regular file");
-    if (is_kernels(path)) return with_problem(State::unreadable, "is a file of the kernel's own, not one on a disk");
+    if (!S_ISREG(found.st_mode)) return with_problem("is not a regular file");
+    if (is_kernels(path)) return with_problem("is a file of the kernel's own, not one on a disk");
 
     // Does not block, even if another file has taken its place.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat opened {};
     if (file.number() < 0 || fstat(file.number(), &opened) != 0) return unreadable(errno);
     if (opened.st_dev != found.st_dev || opened.st_ino != found.st_ino)
-        return with_problem(State::unreadable, "was replaced while it was opened");
+        return with_problem("was replaced while it was opened");
     if (owner) {
         if (std::string problem = why_not_only_of(opened, *owner); !problem.empty())
-            return with_problem(State::refused, std::move(problem));
+            return with_problem(std::move(problem));
     }
     PolicyFile result;
     if (const int error = read_bytes(file.number(), most_bytes, result.bytes); error != 0) return unreadable(error);
-    result.state = State::read;
     return result;
 }
 

@@ -3,22 +3,15 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
 namespace fp32shim::policy {
 
 struct PolicyFile {
-    enum class State : std::uint8_t {
-        read,
-        absent,      ///< there is no file of that name
-        unreadable,  ///< the file cannot be read
-        refused,     ///< the file has the wrong owner
-    };
-    State state = State::unreadable;
-    std::string bytes;    ///< contents, up to one byte more than a policy may have
-    std::string problem;  ///< error and remedy; empty if the file was read
+    std::string bytes;       ///< contents, up to one byte more than a policy may have
+    std::string problem;     ///< error and remedy; empty if the file was read
+    bool is_absent = false;  ///< there is no file of that name
 };
 
 /// Reads the file at `path`. Opens regular files only: a pipe or terminal may block, a device may act when opened.

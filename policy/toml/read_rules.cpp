@@ -134,7 +134,7 @@ bool shadows(const Rule& earlier, const Rule& later) {
 
 std::string label(const Rule& rule) { return "rule " + quoted(rule.name); }
 
-/// A rule, and true if it has no errors. Others are not compared with a broken rule.
+/// A rule being read. `whole`: it has no errors so far; other rules are only compared with a whole one.
 struct Draft {
     Rule rule;
     Position at;

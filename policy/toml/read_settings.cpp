@@ -115,7 +115,7 @@ constexpr Key<Layer> root_keys[] = {
     {"rule", [](const Entry& entry, Layer& layer, Report& report) { read_rules(entry, layer.rules, report); }},
 };
 
-/// Returns true if this version can read the file. Otherwise that is the only error: newer keys would look unknown.
+/// Returns true if this version can read the file. If not, reports just that: newer keys would look unknown.
 bool is_for_this_version(const Value::Table& root, Report& report) {
     if (const Entry* entry = find(root, "requires")) {
         const auto* constraint = entry->value.as<std::string>();

@@ -55,7 +55,7 @@ std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockPoint& since)
         const std::int64_t left_ns = long_enough_ns - (clock_ns(CLOCK_MONOTONIC) - since.monotonic_ns);
         if (left_ns <= 0) break;
         const timespec pause{0, std::min(left_ns, long_enough_ns)};
-        if (system::raw::syscall6(SYS_nanosleep, system::raw::address(&pause), 0) == 0) ++pauses;
+        if (system::raw::syscall6(SYS_nanosleep, &pause, 0) == 0) ++pauses;
     }
     const std::uint64_t measured = ticks_per_second(since, read_clocks());
     if (measured != 0) return measured;

@@ -9,8 +9,8 @@
 
 namespace fp32shim::record {
 
-/// Returns the processor's counter, which has one constant rate on all processors. Not ordered with the instructions
-/// around it.
+/// Returns the processor's counter, which has one constant rate on all processors. The processor may read it before
+/// or after neighbouring instructions.
 inline std::uint64_t ticks() {
 #if defined(__x86_64__)
     return __rdtsc();
@@ -35,9 +35,9 @@ ClockPoint read_clocks();
 /// Returns the counter's rate between two points, in ticks per second; 0: they are less than a microsecond apart.
 std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to);
 
-/// Returns the counter's rate in ticks per second. The processor knows it (aarch64), or it is measured from `since`
-/// to now, exact to some 50 ns of that time; waits until that is 20 microseconds. If the clock cannot be read,
-/// returns a guess, and one line says so.
+/// Returns the counter's rate in ticks per second. On aarch64 the processor reports it. Elsewhere it is measured from
+/// `since` to now, with an error of some 50 ns, after a wait until `since` is 20 microseconds ago. If the clock
+/// cannot be read, returns a guess, and says so in one line on stderr.
 std::uint64_t measure_ticks_per_second(const ClockPoint& since);
 
 }  // namespace fp32shim::record

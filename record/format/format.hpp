@@ -50,28 +50,29 @@ inline constexpr std::size_t segment_size = 65536;
 /// Largest number of segments of one file, which is then 256 GiB.
 inline constexpr std::uint32_t segment_limit = 1U << 22;
 
-enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events, objects };
+enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events, objects, count_ };
+inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKind::count_);
 
 struct SegmentHeader {
-    std::uint32_t kind;      ///< SegmentKind; stored last, never changes then
-    std::uint32_t slot;      ///< counters, ring, events: number of the thread's slot
+    std::uint32_t kind;      ///< SegmentKind; stored last, and never changed after that
+    std::uint32_t slot;      ///< number of the slot, a thread's part of the file (kinds counters, ring and events)
     std::uint32_t sequence;  ///< number, from 0, among the segments of this kind (and of this slot if it has one)
-    std::uint32_t count;     ///< events: number of events, from the first place on; ring: number of times it was full
-    std::int32_t thread;     ///< thread id that has the slot: now (counters, ring), or at the first event (events)
+    std::uint32_t count;     ///< number of events (kind events), or of times that the ring was full (kind ring)
+    std::int32_t thread;     ///< id of the slot's thread: at present (counters, ring) or at the first event (events)
     std::uint32_t reserved0;
-    std::uint64_t first_time;  ///< events: time of the first, in ticks
-    std::uint64_t last_time;   ///< events: time of the last, in ticks
-    std::uint64_t dropped;     ///< ring: events of this slot that found no room in the file
+    std::uint64_t first_time;  ///< time of the segment's first event, in ticks (kind events only)
+    std::uint64_t last_time;   ///< time of the segment's last event, in ticks (kind events only)
+    std::uint64_t dropped;     ///< number of the slot's events that found no space in the file (kind ring only)
     std::uint64_t reserved1[2];
 };
 static_assert(sizeof(SegmentHeader) == 64);
 
 // ---- strings ------------------------------------------------------------------------------------------------------
 
-/// The place of a text in the file; 0: no text.
+/// Identifies a text by its segment of strings and its offset there (make_string_id()); 0: no text.
 using StringId = std::uint32_t;
 inline constexpr std::size_t string_alignment = 16;
-/// Longest text in bytes. Longer ones are cut and end in `…`.
+/// Longest text in bytes. Longer texts are truncated and end in `…`.
 inline constexpr std::size_t string_limit = 2048;
 
 constexpr StringId make_string_id(std::uint32_t sequence, std::size_t offset) {
@@ -83,16 +84,16 @@ static_assert(segment_size / string_alignment == 1 << 12);
 
 // ---- rows ---------------------------------------------------------------------------------------------------------
 
-/// Rows are numbered through all their segments: row 682 is the first of the second one.
+/// Bits of a row's number. Numbers continue from segment to segment: row 682 is the first one of the second segment.
 inline constexpr std::uint32_t row_bits = 20;
 inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
-/// Marks, in place of an event's row, that from here on another thread has the slot. Its id is the duration.
+/// Row number of an EventRecord that is no call: another thread's events follow. The duration is that thread's id.
 inline constexpr std::uint32_t thread_change = row_limit;
-/// The row that counts calls whose own row found no room.
+/// Row of all calls for which the file had no space for a row of their own.
 inline constexpr std::uint32_t overflow_row = 0;
 
 inline constexpr std::uint32_t row_is_folded = 1;    ///< m, n, k and batch are rounded up to powers of two
-inline constexpr std::uint32_t row_is_overflow = 2;  ///< says nothing about its calls
+inline constexpr std::uint32_t row_is_overflow = 2;  ///< the row is overflow_row; its other fields mean nothing
 
 inline constexpr std::uint8_t no_actual = 0xff;
 inline constexpr std::int32_t no_status = INT32_MIN;
@@ -100,7 +101,7 @@ inline constexpr std::int32_t no_status = INT32_MIN;
 /// A decision: the fields of DecisionEvent (record/events.hpp) that are the same for all its calls. Enumerations are
 /// stored as their values, which are fixed at the end of this file.
 struct RowContent {
-    std::int64_t m;  ///< elements, as the library received them; -1: the function has no such size
+    std::int64_t m;  ///< size in elements, as passed to the library; -1: the function has no such size
     std::int64_t n;
     std::int64_t k;
     std::int64_t batch;
@@ -111,19 +112,19 @@ struct RowContent {
     StringId scope;
     StringId rule;
     StringId detail;
-    std::int32_t device_index;        ///< -1 on the CPU
+    std::int32_t device_index;        ///< CUDA ordinal; -1 on the CPU
     std::int32_t compute_capability;  ///< 10·major + minor; 0: unknown
     std::int32_t status;              ///< status that the function returned; no_status: it returns none
-    char trans_a;                     ///< a letter; 0: the function has none
+    char trans_a;                     ///< 'N', 'T', 'C'; 0: the function has no such argument
     char trans_b;
-    std::uint8_t dtype;      ///< policy::Dtype
-    std::uint8_t device;     ///< policy::Device
-    std::uint8_t requested;  ///< policy::Precision
-    std::uint8_t applied;    ///< policy::Applied
-    std::uint8_t actual;     ///< policy::Applied, or no_actual
-    std::uint8_t how;        ///< record::How
-    std::uint8_t source;     ///< policy::Source
-    std::uint8_t reason;     ///< policy::Reason
+    std::uint8_t dtype;      ///< element type: a policy::Dtype
+    std::uint8_t device;     ///< CPU or GPU: a policy::Device
+    std::uint8_t requested;  ///< precision that was asked for: a policy::Precision
+    std::uint8_t applied;    ///< lowest format (in the order of policy::Floor) allowed in the call: a policy::Applied
+    std::uint8_t actual;     ///< format that the library says it used: a policy::Applied; no_actual: it does not say
+    std::uint8_t how;        ///< way in which the product was executed: a record::How
+    std::uint8_t source;     ///< source of `requested`: a policy::Source
+    std::uint8_t reason;     ///< reason why the product did not run as asked: a policy::Reason
     std::uint8_t reserved[6];
 };
 static_assert(sizeof(RowContent) == 88 && std::has_unique_object_representations_v<RowContent>);
@@ -137,21 +138,21 @@ static_assert(sizeof(RowRecord) == 96);
 
 // ---- counters -----------------------------------------------------------------------------------------------------
 
-/// Limit, in means of the other calls, of the time that a timed call stands for in each untimed call before it. So a
-/// call that was interrupted counts once.
+/// Limit of a guess. An untimed call is assumed to last as long as the next timed call of its row, but at most this
+/// many times the mean of all calls without the longest. So a single interrupted call does not distort the total.
 inline constexpr std::uint64_t outlier_factor = 8;
 
-/// The calls of one slot under one row. `calls` is stored after the others, which may be one call ahead of it. If
-/// short calls are not all timed, a timed one stands for those before it too, and `total` is an estimate.
+/// Counters of the calls of one slot (thread) with one row (decision). `calls` is stored last: other fields may be a
+/// call ahead. `total` is an estimate: untimed calls are assumed to last as long as the next timed one.
 struct CounterRecord {
     std::uint64_t calls;
-    std::uint64_t total;         ///< ticks in the calls; on CUDA, in their launches
-    std::uint64_t shortest;      ///< ticks
-    std::uint64_t longest;       ///< ticks
+    std::uint64_t total;         ///< ticks spent in the calls; on CUDA, in their launches
+    std::uint64_t shortest;      ///< duration of the shortest timed call, in ticks
+    std::uint64_t longest;       ///< duration of the longest timed call, in ticks
     std::uint64_t first;         ///< time at which the first call returned, in ticks
     std::uint64_t last;          ///< time at which the last timed call returned, in ticks
-    std::uint32_t row_plus_one;  ///< 0: unused; stored after the initial values of the others
-    std::uint32_t untimed;       ///< calls since the last timed one, which `total` does not have yet
+    std::uint32_t row_plus_one;  ///< number of the row plus 1; 0: unused; stored after the other fields' first values
+    std::uint32_t untimed;       ///< calls since the last timed one, not contained in `total` yet
     std::uint64_t timed;         ///< number of timed calls
 };
 static_assert(sizeof(CounterRecord) == 64);
@@ -160,13 +161,13 @@ static_assert(sizeof(CounterRecord) == 64);
 
 struct EventRecord {
     std::uint64_t time;          ///< ticks at which the call returned, or began if untimed; 0: unused; stored last
-    std::uint64_t duration_row;  ///< duration << 20 | row
+    std::uint64_t duration_row;  ///< duration in ticks << 20 | number of the row
 };
 static_assert(sizeof(EventRecord) == 16);
 
-/// The duration of an untimed call, as most short ones are.
+/// Duration that an untimed call is stored with. Most short calls are untimed.
 inline constexpr std::uint64_t untimed = 0;
-/// Largest duration in ticks. Longer ones are stored as this.
+/// Largest duration in ticks that can be stored. Longer ones are stored as this one.
 inline constexpr std::uint64_t longest_duration = (std::uint64_t{1} << 44) - 1;
 
 constexpr std::uint64_t make_duration_row(std::uint64_t duration, std::uint32_t row) {
@@ -179,32 +180,32 @@ constexpr std::uint64_t duration_of(const EventRecord& event) { return event.dur
 
 // ---- objects ------------------------------------------------------------------------------------------------------
 
-inline constexpr std::uint32_t object_is_bound_past = 1;  ///< a product that it calls goes past the shim
+inline constexpr std::uint32_t object_is_bound_past = 1;  ///< a product that the object calls bypasses the shim
 inline constexpr std::size_t build_id_limit = 20;
 /// Largest number of segments with objects. If they do not suffice, flag_objects_missed is set.
 inline constexpr std::uint32_t object_segment_limit = 8;
 
-/// A file that the loader had mapped into the process, and may have unmapped since. Path and build id tell files
-/// apart.
+/// A program or library that the loader mapped into the process; it may have been unmapped later. Path and build id
+/// tell these files apart.
 struct ObjectRecord {
-    std::uint64_t first_seen;               ///< ticks at which it was noted, not loaded
-    StringId path;                          ///< the loader's name of it
-    std::uint32_t flags;                    ///< object_… bits, which may be set later
-    std::uint8_t build_id_size;             ///< 0: it has none
+    std::uint64_t first_seen;               ///< ticks at which the shim first noted it, some time after its loading
+    StringId path;                          ///< path by which the loader names it
+    std::uint32_t flags;                    ///< bits object_is_…, which may also be set after publication
+    std::uint8_t build_id_size;             ///< bytes of the build id; 0: the file has none
     std::uint8_t build_id[build_id_limit];  ///< first bytes of the build id
     std::uint8_t reserved[7];
     std::uint32_t published;  ///< 1: the entry is whole; stored last
 };
 static_assert(sizeof(ObjectRecord) == 48);
 
-/// A segment with entries of one kind.
+/// A segment whose entries are all of one type.
 template <class Entry>
 struct Segment {
     static constexpr std::size_t capacity = (segment_size - sizeof(SegmentHeader)) / sizeof(Entry);
     SegmentHeader header;
     Entry entries[capacity];
 };
-/// Returns the offset of entry `place` in a segment.
+/// Returns the offset of entry number `place` from the begin of its segment, in bytes.
 template <class Entry>
 constexpr std::uint32_t offset_of_entry(std::uint32_t place) {
     return static_cast<std::uint32_t>(sizeof(SegmentHeader) + place * sizeof(Entry));
@@ -223,17 +224,17 @@ static_assert(sizeof(ObjectSegment) == segment_size && ObjectSegment::capacity =
 enum class Architecture : std::uint8_t { unknown, x86_64, aarch64 };
 
 /// Bits of Header::flags: things that went wrong, or had to be left out. A bit that is set stays set.
-inline constexpr std::uint32_t flag_file_full = 1;        ///< max_size was reached
-inline constexpr std::uint32_t flag_io_error = 2;         ///< the kernel refused space or a write: `last_error`
-inline constexpr std::uint32_t flag_rows_folded = 4;      ///< there are rows with row_is_folded
-inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< overflow_row was used
-inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the recording's descriptor for good
-inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym had to answer with an address past the shim
-inline constexpr std::uint32_t flag_objects_missed = 64;  ///< there are loaded objects that are not in the file
-inline constexpr std::uint32_t flag_left = 128;           ///< a reload had the process record elsewhere, or no more
-inline constexpr std::uint32_t flag_children_only = 256;  ///< a file of no process, for unseen children only
+inline constexpr std::uint32_t flag_file_full = 1;        ///< the file has reached its largest size
+inline constexpr std::uint32_t flag_io_error = 2;         ///< the kernel refused space or a write; see `last_error`
+inline constexpr std::uint32_t flag_rows_folded = 4;      ///< some rows have rounded sizes (row_is_folded)
+inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< rows lacked space; overflow_row counts their calls
+inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the file, and reopening it failed
+inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym returned a library's own function, not the shim's
+inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objects are not in the file
+inline constexpr std::uint32_t flag_left = 128;           ///< the process left this file at a reload; see went_on_at
+inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lists programs that ran without the shim
 
-/// A text of the header.
+/// Offset and size of one text in the header.
 struct TextRange {
     std::uint32_t offset;  ///< bytes from the beginning of the header
     std::uint32_t size;
@@ -255,9 +256,9 @@ enum class Text : std::uint32_t {
 inline constexpr std::size_t text_count = static_cast<std::size_t>(Text::count_);
 
 enum class CommandKind : std::uint8_t { none, set_precision, reload };
-inline constexpr std::uint8_t no_precision = 0xf;  ///< a command to go back to environment and policy files
+inline constexpr std::uint8_t no_precision = 0xf;  ///< no request: environment and policy files decide again
 
-/// A command of `fp32shim set` or `reload` in one word; 0: none yet.
+/// A command of `fp32shim set` or `reload` in one word; 0: no command yet.
 ///
 ///     63           40 39    36 35       32 31                 0
 ///     | sequence    | kind   | precision | process id of the command |
@@ -281,10 +282,10 @@ enum class ChangeKind : std::uint32_t { none, set_precision, reload, set_floor }
 enum class ChangeOrigin : std::uint32_t {
     command,       ///< `fp32shim set` or `reload`
     program,       ///< the C API
-    carried_over,  ///< in force when the recording began: after a fork, or a reload that changed [log] path
+    carried_over,  ///< no change, but a setting in force at the recording's begin: after a fork or a move of the log
 };
 
-/// Settings of environment and policy files after a reload.
+/// Settings that environment and policy files ask for after a reload.
 struct ReloadedSettings {
     policy::Precision default_precision = policy::Precision::native;
     policy::Floor floor = policy::Floor::none;
@@ -293,27 +294,27 @@ struct ReloadedSettings {
 
 /// One change of the process's settings while it ran.
 struct ChangeRecord {
-    std::uint64_t time;      ///< ticks; stored last
-    std::uint32_t kind;      ///< ChangeKind
-    std::uint32_t origin;    ///< ChangeOrigin
-    std::uint32_t result;    ///< CommandResult: refused where a policy to be reloaded was wrong
-    std::int32_t requester;  ///< process id of the command; 0: the program itself
-    std::uint8_t precision;  ///< policy::Precision, or no_precision
-    std::uint8_t floor;      ///< policy::Floor
+    std::uint64_t time;      ///< time of the change, in ticks; stored last
+    std::uint32_t kind;      ///< setting that was changed: a ChangeKind
+    std::uint32_t origin;    ///< maker of the change: a ChangeOrigin
+    std::uint32_t result;    ///< a CommandResult: `refused`, for example, if the policy to reload was wrong
+    std::int32_t requester;  ///< process id of the `fp32shim` command; 0: the program itself made the change
+    std::uint8_t precision;  ///< requested precision: a policy::Precision, or no_precision
+    std::uint8_t floor;      ///< requested floor: a policy::Floor
     std::uint8_t reserved0[2];
-    StringId policy_name;  ///< after a reload
+    StringId policy_name;  ///< name of the policy after a reload
     StringId policy_revision;
     StringId policy_sha256;
     StringId message;
     // After a reload. Older writers left zeros.
-    std::uint8_t has_settings;       ///< 1: the next three fields are the settings from then on
-    std::uint8_t default_precision;  ///< policy::Precision; requests of `set` and the C API come before it
-    std::uint8_t settings_floor;     ///< policy::Floor: the C API may have set a stricter one
-    std::uint8_t cpu_mode;           ///< policy::CpuMode
+    std::uint8_t has_settings;       ///< 1: the next three fields are the settings after a reload
+    std::uint8_t default_precision;  ///< default of policy and environment, a policy::Precision; `set` overrides it
+    std::uint8_t settings_floor;     ///< floor of policy and environment, a policy::Floor; the C API can raise it
+    std::uint8_t cpu_mode;           ///< treatment of products on the CPU: a policy::CpuMode
     std::uint32_t reserved1[4];
 };
 static_assert(sizeof(ChangeRecord) == 64 && offsetof(ChangeRecord, has_settings) == 44);
-/// Number of changes that are kept. Change number i, from 0, is in place i % change_limit.
+/// Number of changes that are kept. Change number i, from 0, is at index i % change_limit.
 inline constexpr std::size_t change_limit = 256;
 
 // ---- children -----------------------------------------------------------------------------------------------------
@@ -323,80 +324,80 @@ inline constexpr std::size_t child_text_limit = 224;
 inline constexpr std::size_t child_limit = 40;
 inline constexpr std::uint32_t child_is_whole = 2;
 
-/// A program that was started and would not be seen, by the process or by one of its run without a recording. All but
-/// times, count and process tell them apart.
+/// A program that ran without the shim. The recorded process started it, or (flag_children_only) a process without a
+/// recording did. Starts that differ only in time and starting process share one record.
 struct ChildRecord {
     std::uint32_t state;       ///< 0 unused, 1 being written, child_is_whole; stored last
-    std::uint32_t count;       ///< number of starts; 0: it could not be started after all
+    std::uint32_t count;       ///< number of starts; 0: the kernel refused them all
     std::int64_t first_ns;     ///< first start, since 1970, UTC
     std::int64_t last_ns;      ///< last start, since 1970, UTC
-    std::int32_t pid;          ///< process that became it, or started it, the first time
-    std::uint8_t why;          ///< record::WhyUnseen
-    std::uint8_t detail_kind;  ///< ChildDetail
-    std::uint8_t path_size;    ///< bytes of the path in `text`; a path that begins with `…` was cut there
-    std::uint8_t detail_size;  ///< bytes of the detail, behind the path in `text`
+    std::int32_t pid;          ///< process that first became the program by exec, or started it
+    std::uint8_t why;          ///< reason why it lacked the shim: a record::WhyUnseen
+    std::uint8_t detail_kind;  ///< meaning of the detail in `text`: a ChildDetail
+    std::uint8_t path_size;    ///< bytes of the path in `text`; `…` at its start stands for a truncated beginning
+    std::uint8_t detail_size;  ///< bytes of the detail, which follows the path in `text`
     char text[child_text_limit];
 };
 static_assert(sizeof(ChildRecord) == 256);
 
-/// The first segment. Fields with different writers are on cache lines of their own.
+/// The first segment of a file. Fields with different writers are on cache lines of their own.
 struct Header {
     // 0: written once, by the writer
-    std::uint64_t magic;  ///< stored last
+    std::uint64_t magic;  ///< format::magic; stored last, once the header is whole
     std::uint32_t version;
     std::uint32_t byte_order;
     std::uint32_t segment_size;
-    std::int32_t pid;                 ///< process id in its own namespace
-    std::int32_t forked_from;         ///< process id of the ancestor; 0: not a forked child
-    std::int32_t rank;                ///< -1: unknown
-    std::int64_t start_realtime_ns;   ///< since 1970, UTC
-    std::int64_t start_monotonic_ns;  ///< CLOCK_MONOTONIC at that time
-    std::uint64_t start_ticks;        ///< ticks at that time
-    std::uint64_t run;                ///< number of the `fp32shim run` that it belongs to; 0: none
+    std::int32_t pid;                 ///< process id in the process's own namespace
+    std::int32_t forked_from;         ///< process id of the nearest ancestor that used the recording; 0: not forked
+    std::int32_t rank;                ///< rank of the process in a parallel job; -1: unknown
+    std::int64_t start_realtime_ns;   ///< begin of the recording: nanoseconds since 1970, UTC
+    std::int64_t start_monotonic_ns;  ///< begin of the recording by CLOCK_MONOTONIC
+    std::uint64_t start_ticks;        ///< begin of the recording by the processor's counter
+    std::uint64_t run;                ///< number of the `fp32shim run` that the process belongs to; 0: none
     // 64
-    std::uint64_t process_start;     ///< field 22 of /proc/PID/stat: clock ticks after boot
+    std::uint64_t process_start;     ///< start of the process, in clock ticks after boot: field 22 of /proc/PID/stat
     std::uint64_t pid_namespace;     ///< inode of /proc/PID/ns/pid
     std::uint8_t boot_id[16];        ///< /proc/sys/kernel/random/boot_id
-    std::uint64_t max_size;          ///< bytes
-    std::uint8_t architecture;       ///< Architecture
-    std::uint8_t default_precision;  ///< policy::Precision
-    std::uint8_t floor;              ///< policy::Floor
-    std::uint8_t cpu_mode;           ///< policy::CpuMode
-    std::uint8_t tf32_rounding;      ///< policy::Tf32Rounding
-    std::uint8_t level;              ///< policy::LogLevel
-    std::uint8_t on_full;            ///< policy::OnFull
-    std::uint8_t pins;               ///< the low bits of ProcessFacts::pins; 0: the writer did not note them
-    std::int64_t facts_ns;           ///< ProcessFacts::start_ns, which %t in a log's name stands for
-    std::uint8_t more_pins;          ///< next 8 bits of ProcessFacts::pins
+    std::uint64_t max_size;          ///< limit of the file's size, in bytes
+    std::uint8_t architecture;       ///< processor family: an Architecture
+    std::uint8_t default_precision;  ///< default precision at the start: a policy::Precision
+    std::uint8_t floor;              ///< floor at the start: a policy::Floor
+    std::uint8_t cpu_mode;           ///< treatment of products on the CPU: a policy::CpuMode
+    std::uint8_t tf32_rounding;      ///< rounding to TF32 by emulation: a policy::Tf32Rounding
+    std::uint8_t level;              ///< level of detail, summary or calls: a policy::LogLevel
+    std::uint8_t on_full;            ///< treatment of events in a full file: a policy::OnFull
+    std::uint8_t pins;               ///< low 8 bits of ProcessFacts::pins (set by `run --pin`); 0: not noted
+    std::int64_t facts_ns;           ///< ProcessFacts::start_ns: the time that replaces %t in a log's name
+    std::uint8_t more_pins;          ///< high 8 bits of ProcessFacts::pins
     std::uint8_t reserved_line1[7];
     // 128
     TextRange texts[text_count];
     std::uint8_t reserved2[48];
     // 256: written whenever the file grows
-    std::uint32_t next_segment;  ///< number of the first segment that nobody has taken yet
+    std::uint32_t next_segment;  ///< number of the first segment that no thread has reserved yet
     std::uint32_t flags;
-    std::uint64_t ticks_per_second;  ///< measured; the longer the process runs, the more exactly
-    std::uint64_t uncounted_calls;   ///< calls for which there was no room even under overflow_row
-    std::uint64_t uncounted_events;  ///< events of slots that got no ring
+    std::uint64_t ticks_per_second;  ///< rate of the processor's counter; more exact the longer the process runs
+    std::uint64_t uncounted_calls;   ///< calls that no counters had space for, not even those of overflow_row
+    std::uint64_t uncounted_events;  ///< events of threads that got no ring, for want of space
     std::int32_t last_error;         ///< errno of the last refused space or write; 0: none
-    std::uint32_t change_count;      ///< changes so far, of which the last change_limit are kept
-    std::uint32_t segments_in_use;   ///< whole segments that have their kind, without the header
+    std::uint32_t change_count;      ///< number of changes so far; the last change_limit are kept
+    std::uint32_t segments_in_use;   ///< number of segments whose `kind` is stored; the header is not counted
     std::uint8_t reserved3[20];
     // 320: written by `fp32shim set` and `reload`, read by each call
-    std::uint64_t command;  ///< CommandWord
+    std::uint64_t command;  ///< CommandWord that was sent last
     std::uint8_t reserved4[56];
     // 384: written by the process: the answer to a command
-    std::uint64_t answered;  ///< CommandWord that was last acted on; stored last
-    std::uint32_t answer;    ///< CommandResult
+    std::uint64_t answered;  ///< CommandWord that the process last acted on; stored last
+    std::uint32_t answer;    ///< CommandResult of the command in `answered`
     std::uint32_t answer_size;
     char answer_text[answer_limit];
     std::uint8_t reserved5[64];
     // 896: written by the process
     std::uint64_t objects_looked_at;  ///< ticks at which all loaded objects were last noted; 0: never
-    std::uint64_t exited_at;   ///< ticks at which the program ended by `exit`, with its objects noted; 0: not so
-    std::uint64_t went_on_at;  ///< `start_ticks` of the recording that goes on after flag_left; 0: none does
+    std::uint64_t exited_at;   ///< ticks at which the program called `exit` and its objects were noted; 0: it has not
+    std::uint64_t went_on_at;  ///< `start_ticks` of the recording that followed at a reload (flag_left); 0: none
     // 920: children (ChildRecord), by whatever process starts them
-    std::uint32_t children_missed;  ///< notes of children that found no room
+    std::uint32_t children_missed;  ///< starts of unseen children that found no space in `children`
     // 924
     std::uint8_t reserved6[4096 - 924];
     // 4096

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +13,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// The path `/proc/FOLDER/NAME`, cut if it does not fit.
+/// The path `/proc/FOLDER/NAME`, truncated if it does not fit.
 class ProcPath {
   public:
     ProcPath(std::string_view folder, std::string_view name) {
@@ -43,7 +42,7 @@ Integer number_at(std::string_view text) {
     return value;
 }
 
-/// Returns field 22 of /proc/PID/stat; 0: the process has ended.
+/// Returns the start of process /proc/FOLDER, in clock ticks after boot (field 22 of `stat`); 0: it has ended.
 std::uint64_t read_start(std::string_view folder) {
     char buffer[512];
     std::string_view stat = read_begin(ProcPath(folder, "stat").c_str(), buffer);
@@ -61,8 +60,8 @@ std::uint64_t read_start(std::string_view folder) {
     return number_at<std::uint64_t>(stat);
 }
 
-/// Returns the last number of `NSpid:` in /proc/PID/status: the id in the process's own namespace. The groups of its
-/// user stand before it, perhaps thousands.
+/// Returns a process's id in its own namespace: the last number of `NSpid:` in /proc/PID/status. Before that line
+/// stand the groups of the process's user, perhaps thousands.
 std::int32_t read_own_pid(std::string_view folder) {
     const ProcPath path(folder, "status");
     std::string buffer(4096, '\0');
@@ -78,7 +77,7 @@ std::int32_t read_own_pid(std::string_view folder) {
     return number_at<std::int32_t>(line.substr(line.find_last_of("\t :") + 1));
 }
 
-/// Returns the number in `pid:[4026531836]`, to which /proc/PID/ns/pid links.
+/// Returns the number of a process's namespace of process ids: /proc/PID/ns/pid links to `pid:[4026531836]`.
 std::uint64_t read_pid_namespace(std::string_view folder) {
     char buffer[64];
     const long size = system::raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);
@@ -87,7 +86,8 @@ std::uint64_t read_pid_namespace(std::string_view folder) {
     return number_at<std::uint64_t>(std::string_view(buffer, static_cast<std::size_t>(size)).substr(prefix));
 }
 
-void read_boot_id(std::uint8_t (&id)[16]) {
+std::array<std::uint8_t, 16> read_boot_id() {
+    std::array<std::uint8_t, 16> id{};
     char buffer[64];
     std::size_t digits = 0;
     for (const char& letter : read_begin("/proc/sys/kernel/random/boot_id", buffer)) {
@@ -96,30 +96,23 @@ void read_boot_id(std::uint8_t (&id)[16]) {
         id[digits / 2] = static_cast<std::uint8_t>(id[digits / 2] << 4 | value);
         ++digits;
     }
+    return id;
 }
 
 }  // namespace
 
 bool ProcessIdentity::has_boot_of(const ProcessIdentity& other) const {
-    static constexpr std::uint8_t unknown[sizeof boot_id] = {};
-    return std::memcmp(boot_id, other.boot_id, sizeof boot_id) == 0 &&
-           std::memcmp(boot_id, unknown, sizeof unknown) != 0;
+    return boot_id == other.boot_id && boot_id != decltype(boot_id){};
 }
 
 ProcessIdentity identify_self() {
-    ProcessIdentity identity{system::raw::getpid(), read_start("self"), read_pid_namespace("self"), {}};
-    read_boot_id(identity.boot_id);
-    return identity;
+    return {system::raw::getpid(), read_start("self"), read_pid_namespace("self"), read_boot_id()};
 }
 
 ProcessIdentity identify(std::int32_t pid_here) {
-    char folder[16];
-    system::LineWriter writer(folder);
-    writer.number(pid_here);
-    ProcessIdentity identity{
-        read_own_pid(writer.view()), read_start(writer.view()), read_pid_namespace(writer.view()), {}};
-    read_boot_id(identity.boot_id);
-    return identity;
+    char buffer[16];
+    const std::string_view folder = system::LineWriter(buffer).number(pid_here).view();
+    return {read_own_pid(folder), read_start(folder), read_pid_namespace(folder), read_boot_id()};
 }
 
 }  // namespace fp32shim::record

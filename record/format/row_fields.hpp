@@ -43,8 +43,8 @@ inline constexpr bool is_text_of_a_row[] = {
 inline constexpr auto texts_of_a_row =
     static_cast<std::size_t>(std::count(std::begin(is_text_of_a_row), std::end(is_text_of_a_row), true));
 
-/// Fills `content`, which is all zeros, from a decision. `intern(text, id)` finds a text's id, or returns false where
-/// there is no room: then this returns false too.
+/// Fills `content`, which is all zeros, from a decision. `intern(text, id)` finds a text's id, or returns false if
+/// the file has no space for the text: then to_content() returns false too.
 template <class Intern>
 bool to_content(const DecisionEvent& decision, RowContent& content, const Intern& intern) {
     // A file has a new provider's text before that of a new scope, unlike the table.

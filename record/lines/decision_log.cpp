@@ -22,8 +22,8 @@ int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
     return system::raw::uninterrupted([&] { return system::raw::open(path, flags, mode); });
 }
 
-/// Returns true if the file belongs to this user or root. In a folder like /tmp somebody else may have made it first,
-/// to read the log or to choose its place.
+/// Returns true if the file belongs to this user or root. In a folder like /tmp, somebody else may have made the file
+/// first, to read the log.
 bool is_own_or_roots(int descriptor) {
     struct stat status {};
     if (system::raw::fstat(descriptor, status) < 0) return false;
@@ -70,11 +70,7 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
     const std::uint32_t owner = owner_.load(std::memory_order_acquire);
     if (owner == 0) return;
     const bool in_child = owner != system::this_process();
-    if (!in_child && gave_up_.load(std::memory_order_relaxed)) {
-        dropped_.fetch_add(1, std::memory_order_relaxed);
-        return;
-    }
-    if (in_child && !recover(buffer)) {
+    if (in_child ? !recover(buffer) : gave_up_.load(std::memory_order_relaxed)) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
         return;
     }
@@ -84,22 +80,16 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
     settle(error, buffer);
 }
 
-/// Makes the log this process's own and its descriptor valid again. Returns false if nothing can be written now.
+/// Makes the log usable in a forked child, or after the program closed its descriptor. Returns false on failure.
 bool DecisionLog::recover(LogBuffer buffer) {
-    const system::SignalHold hold(system::SignalHold::all);
-    if (!lock_.acquire()) return false;
-    bool usable = true;
-    if (owner_.load(std::memory_order_acquire) != system::this_process()) {
-        usable = enter_child(buffer);
-    } else if (gave_up_.load(std::memory_order_relaxed)) {
-        usable = false;
-    } else if (!descriptor_.is_ours()) {  // otherwise another thread has recovered it
-        const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
-        if (error != 0) give_up(error, buffer);
-        usable = error == 0;
-    }
-    lock_.release();
-    return usable;
+    const system::HeldLock held(lock_);
+    if (!held) return false;
+    if (owner_.load(std::memory_order_acquire) != system::this_process()) return enter_child(buffer);
+    if (gave_up_.load(std::memory_order_relaxed)) return false;
+    if (descriptor_.is_ours()) return true;  // another thread has recovered it
+    const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
+    if (error != 0) give_up(error, buffer);
+    return error == 0;
 }
 
 /// Opens the log for a forked child and writes its first line. The caller holds the lock.
@@ -128,7 +118,7 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
     return error == 0;
 }
 
-/// Opens `path_`. Returns 0 or an errno.
+/// Opens the log's file, `path_`. Returns 0 or an errno.
 int DecisionLog::open_file() {
     // O_NONBLOCK makes opening a pipe without a reader fail instead of wait.
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -147,8 +137,8 @@ int DecisionLog::open_file() {
     return descriptor_.keep(descriptor);
 }
 
-/// Writes the line of `size` bytes behind the spare byte. Returns 0 or an errno; EBADF if the descriptor is not the
-/// log's.
+/// Writes the line of `size` bytes that begins at buffer[1]; buffer[0] is for a line feed, to end a line that was
+/// written in part. Returns 0 or an errno; EBADF: the program has closed or replaced the log's descriptor.
 int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const int descriptor = descriptor_.number();
     if (!descriptor_.is_ours(descriptor)) return EBADF;
@@ -175,7 +165,7 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     return 0;
 }
 
-/// Accounts for a line that was written (0) or lost (an errno).
+/// Acts on a result of put(): counts a lost line if `error` is an errno; if it is 0, reports the lines lost before.
 void DecisionLog::settle(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);

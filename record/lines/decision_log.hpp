@@ -21,20 +21,20 @@
 
 namespace fp32shim::record {
 
-/// Bytes that a caller lends for the length of each call below: on the heap or in thread-local memory, since threads
-/// may have 16 KB of stack.
+/// Size of the buffer in which DecisionLog composes a line. Its caller passes one to each call, on the heap or in
+/// thread-local memory, since threads may have only 16 KB of stack.
 inline constexpr std::size_t log_buffer_size = 4096;
 using LogBuffer = std::span<char, log_buffer_size>;
 
 /// An open log. Make one on the heap and keep it: threads may write until the process ends.
 ///
-/// The file is opened with O_APPEND, so that several processes may share it, and never truncated; a new one is
-/// private unless open() is told otherwise. A symbolic link in its place is refused, and so is a file of another user
-/// who is not root. Writes never wait for a reader: what a full pipe does not take is dropped.
+/// The file is opened with O_APPEND, so that several processes may share it, and never truncated. Only its owner
+/// can read a new file, unless open() gets another `mode`. Refused are symbolic links, and files of users other than
+/// this one and root. Writes never wait for a reader: what a full pipe does not take is dropped.
 class DecisionLog {
   public:
     DecisionLog() = default;
-    /// Closes the file, if the descriptor is still ours. No other thread may use the log any more.
+    /// Closes the file, unless the program has closed its descriptor. No other thread may use the log any more.
     ~DecisionLog();
     DecisionLog(const DecisionLog&) = delete;
     DecisionLog& operator=(const DecisionLog&) = delete;

@@ -7,7 +7,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// Words that follow the applied format.
+/// Words for the values of How, which follow the format's name: `tf32 by rounding operands`.
 constexpr policy::Word<How> ways[] = {
     {"", How::forward},
     {" by rounding operands", How::round_operands},

@@ -23,7 +23,7 @@ void write_common_fields(Line& line, std::string_view event, const ProcessFacts&
         .string("executable", facts.executable, 512);
 }
 
-/// Writes the keys of a decision, which follow those.
+/// Writes the keys of a decision, which follow those of write_common_fields().
 void write_decision_fields(JsonLine& line, const DecisionEvent& event);
 
 }  // namespace fp32shim::record

@@ -16,9 +16,9 @@ class JsonLine {
   public:
     explicit JsonLine(std::span<char> out) : writer_(out) { writer_.text("{"); }
 
-    /// Writes null for an empty value. `limit` as in LineWriter::escaped.
+    /// Writes a text, escaped; null for an empty one. `limit`: see LineWriter::escaped().
     JsonLine& string(std::string_view key, std::string_view value, std::size_t limit);
-    /// Writes a string that needs no escape and no cut; null for an empty one.
+    /// Writes a string that needs no escaping or truncation; null for an empty one.
     JsonLine& code(std::string_view key, std::string_view value);
     /// Writes the name of an enumeration's value; null for a value without one.
     template <class Enumeration>
@@ -37,10 +37,10 @@ class JsonLine {
     JsonLine& utc_time(std::string_view key, std::int64_t time_ns);
     /// Writes "8.0" for 80, "10.3" for 103, null for 0.
     JsonLine& compute_capability(std::string_view key, std::int32_t value);
-    /// Appends members that another JsonLine has written, commas between them included.
+    /// Appends the keys and values that another JsonLine's view() returns.
     JsonLine& members(std::string_view members);
 
-    /// Returns the members so far, without braces.
+    /// Returns the keys and values so far, with commas between them, without braces.
     std::string_view view() const { return writer_.view().substr(1); }
     /// Closes the object and ends the line. Returns the line's size, or 0 if the buffer was too small for it.
     std::size_t finish();

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <cstring>
 #include <deque>
 #include <fstream>
 #include <optional>
@@ -23,28 +23,31 @@ namespace fp32shim::record {
 namespace {
 
 using format::CommandKind;
+using format::CommandResult;
+using format::Header;
 
-/// Problem of the parent's header too, which a forked child has mapped until its first product.
+/// Reason to refuse a recording that another process writes. A forked child maps its parent's until it multiplies.
 constexpr std::string_view of_another_process = "belongs to another process";
 constexpr std::string_view left =
     "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";
 
-/// Says why `process` does not record into the header behind `descriptor`; empty if it does.
+/// Returns the reason why `process` does not record into the file behind `descriptor`; empty if it does.
 std::string why_not_of(int descriptor, const ProcessIdentity& process) {
-    format::Header header;
+    Header header;
     if (pread(descriptor, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
         header.magic != format::magic)
         return "is not a recording";
     if (header.version != format::version)
         return "has format version " + std::to_string(header.version) + ", this fp32shim knows version " +
                std::to_string(format::version) + "; use the fp32shim that records";
-    ProcessIdentity recorded{header.pid, header.process_start, header.pid_namespace, {}};
-    std::memcpy(recorded.boot_id, header.boot_id, sizeof recorded.boot_id);
-    if (!(recorded == process)) return std::string(of_another_process);
+    const ProcessIdentity recorded{header.pid, header.process_start, header.pid_namespace,
+                                   std::to_array(header.boot_id)};
+    if (recorded != process) return std::string(of_another_process);
     return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
 }
 
-/// Finds the recording of a process. Sets `why` if the process has mapped one that cannot be used.
+/// Returns the recording that process `pid` writes; nullopt: none. If the process has mapped only recordings that
+/// cannot be used, `why` is set to the reason for the last of them; if it has mapped none, `why` is unchanged.
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
     if (all_mapped.empty()) return std::nullopt;
@@ -64,76 +67,14 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     return std::nullopt;
 }
 
-/// Header of another process's recording, read and written by copying. If it were mapped, truncating the file would
-/// end this command.
-class LiveHeader {
-  public:
-    explicit LiveHeader(const LiveRecording& recording)
-        : file_(open(recording.open_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-        if (file_.number() < 0) {
-            error_ = recording.name +
-                     (errno == EACCES || errno == EPERM
-                          ? ": this user may not write to it; commands are for the user whose process it is"
-                          : ": cannot be opened any more; look whether the process still runs");
-            return;
-        }
-        if (const std::string why = why_not_of(file_.number(), identify(recording.pid)); !why.empty())
-            error_ = recording.name + " " + why;
-    }
-
-    const std::string& error() const { return error_; }
-
-    /// Reads a field; zeros past the end of a file that was cut.
-    template <class T>
-    T read(std::size_t offset) const {
-        T value{};
-        if (pread(file_.number(), &value, sizeof value, static_cast<off_t>(offset)) != sizeof value) return {};
-        return value;
-    }
-    /// Returns false if the file is shorter than its header, or the kernel refuses the write.
-    bool write_command(std::uint64_t word) const {
-        struct stat status {};
-        if (fstat(file_.number(), &status) != 0 || status.st_size < static_cast<off_t>(sizeof(format::Header)))
-            return false;
-        return pwrite(file_.number(), &word, sizeof word, offsetof(format::Header, command)) == sizeof word;
-    }
-
-  private:
-    Descriptor file_;
-    std::string error_;
-};
-
-/// Returns the process's answer to this command, once there is one.
-std::optional<CommandAnswer> answer_to(const format::CommandWord& sent, const LiveHeader& header) {
-    using format::Header;
-    // The process stores `answered` last, so the fields read after it belong to that answer.
-    if (header.read<std::uint64_t>(offsetof(Header, answered)) != sent.value) return std::nullopt;
-    struct Text {
-        char bytes[format::answer_limit];
-    };
-    const auto text = header.read<Text>(offsetof(Header, answer_text));
-    const std::size_t size =
-        std::min<std::size_t>(header.read<std::uint32_t>(offsetof(Header, answer_size)), sizeof text.bytes);
-    const bool is_done = header.read<std::uint32_t>(offsetof(Header, answer)) ==
-                         static_cast<std::uint32_t>(format::CommandResult::done);
-    return CommandAnswer{is_done ? CommandOutcome::done : CommandOutcome::refused, std::string(text.bytes, size)};
-}
-
-/// A command in the header of a recording, and its answer.
+/// A command that was written into the header of a recording, and the answer to it. The header is read and written by
+/// copying: if it were mapped, truncating the file would kill fp32shim.
 class SentCommand {
   public:
     SentCommand(const LiveRecording& recording, CommandKind kind, std::uint8_t precision)
-        : pid_(recording.pid), header_(recording) {
-        if (!header_.error().empty()) {
-            answer_ = {CommandOutcome::failed, header_.error()};
-            return;
-        }
-        // Two commands at the same time differ in their senders; the later one stands.
-        std::uint32_t sequence = (format::CommandWord{command()}.sequence() + 1) & 0xffffff;
-        if (sequence == 0) sequence = 1;  // no command is 0
-        sent_ = format::make_command(sequence, kind, precision, getpid());
-        if (!header_.write_command(sent_.value))
-            answer_ = {CommandOutcome::failed, recording.name + ": cannot be written, or was truncated"};
+        : pid_(recording.pid), file_(open(recording.open_path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+        if (const std::string error = put_command(kind, precision); !error.empty())
+            answer_ = {CommandOutcome::failed, recording.name + error};
     }
 
     /// Returns true if the answer is there, or cannot come any more.
@@ -142,10 +83,10 @@ class SentCommand {
         return answer_.has_value();
     }
 
-    /// Returns the answer at the end of the wait.
+    /// Returns the answer at the end of the wait, or the reason why there is none.
     CommandAnswer answer() const {
         if (answer_) return *answer_;
-        if ((header_.read<std::uint32_t>(offsetof(format::Header, flags)) & format::flag_left) != 0)
+        if ((read<std::uint32_t>(offsetof(Header, flags)) & format::flag_left) != 0)
             return {CommandOutcome::not_answered,
                     process() + " records elsewhere since, or no more; give the command again"};
         return {CommandOutcome::not_answered,
@@ -154,21 +95,54 @@ class SentCommand {
 
   private:
     std::string process() const { return "process " + std::to_string(pid_); }
-    std::uint64_t command() const { return header_.read<std::uint64_t>(offsetof(format::Header, command)); }
+
+    /// Reads the header's field at `offset`; zeros if the file was truncated before the field's end.
+    template <class T>
+    T read(std::size_t offset) const {
+        T value{};
+        if (pread(file_.number(), &value, sizeof value, static_cast<off_t>(offset)) != sizeof value) return {};
+        return value;
+    }
+
+    /// Writes the command into the header. Returns an error, to be put after the file's name; empty: it is written.
+    std::string put_command(CommandKind kind, std::uint8_t precision) {
+        if (file_.number() < 0)
+            return errno == EACCES || errno == EPERM
+                       ? ": this user may not write to it; commands are for the user whose process it is"
+                       : ": cannot be opened any more; look whether the process still runs";
+        if (const std::string why = why_not_of(file_.number(), identify(pid_)); !why.empty()) return " " + why;
+        // Two commands at the same time differ in their senders; the later one stands.
+        const format::CommandWord before{read<std::uint64_t>(offsetof(Header, command))};
+        std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
+        if (sequence == 0) sequence = 1;  // no command is 0
+        sent_ = format::make_command(sequence, kind, precision, getpid()).value;
+        struct stat status {};
+        const bool is_whole = fstat(file_.number(), &status) == 0 && status.st_size >= off_t{sizeof(Header)};
+        if (is_whole && pwrite(file_.number(), &sent_, sizeof sent_, offsetof(Header, command)) == sizeof sent_)
+            return {};
+        return ": cannot be written, or was truncated";
+    }
 
     std::optional<CommandAnswer> look() const {
-        if (auto answer = answer_to(sent_, header_)) return answer;
+        // The process stores `answered` last, so the fields read after it belong to that answer.
+        if (read<std::uint64_t>(offsetof(Header, answered)) == sent_) {
+            const auto text = read<std::array<char, format::answer_limit>>(offsetof(Header, answer_text));
+            const auto size = std::min<std::size_t>(read<std::uint32_t>(offsetof(Header, answer_size)), text.size());
+            const auto result = static_cast<CommandResult>(read<std::uint32_t>(offsetof(Header, answer)));
+            return CommandAnswer{result == CommandResult::done ? CommandOutcome::done : CommandOutcome::refused,
+                                 std::string(text.data(), size)};
+        }
         if (identify(pid_).start == 0)
             return CommandAnswer{CommandOutcome::failed, process() + " has ended meanwhile"};
-        if (command() != sent_.value)
+        if (read<std::uint64_t>(offsetof(Header, command)) != sent_)
             return CommandAnswer{CommandOutcome::not_answered,
                                  "another command took this one's place before the process had seen it"};
         return std::nullopt;
     }
 
     std::int32_t pid_;
-    LiveHeader header_;
-    format::CommandWord sent_{};
+    Descriptor file_;
+    std::uint64_t sent_ = 0;  // CommandWord
     std::optional<CommandAnswer> answer_;
 };
 
@@ -189,7 +163,7 @@ std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, Comma
     return answers;
 }
 
-/// Says why a process may not be looked into. `status`: stat's result for its folder in /proc.
+/// Returns the reason why this user may not inspect a process. `status`: stat's result for its folder in /proc.
 std::string why_not_looked_into(const struct stat& status) {
     if (geteuid() == 0 || geteuid() == status.st_uid)
         return " may not be looked into from here: it has rights that this command lacks, or is outside of its "

@@ -18,26 +18,26 @@ namespace fp32shim::record {
 
 /// A recording that a running process has mapped.
 struct LiveRecording {
-    std::int32_t pid = 0;   ///< in this process's namespace; the header has the one of the process's own
-    std::string name;       ///< original path, for people; ends in ` (deleted)` once that is gone
-    std::string open_path;  ///< path that opens this very file as long as `file` exists
+    std::int32_t pid = 0;   ///< process id in the reader's namespace; the header has the one in the process's own
+    std::string name;       ///< path of the file, for people; ends in ` (deleted)` once the file is deleted
+    std::string open_path;  ///< path that opens the file, whatever its name is by now, as long as `file` exists
     std::shared_ptr<const HeldFile> file;
 };
 
-/// Calls `visit` for the recording of each process that this user may look into, by rising pid. A LiveRecording that
-/// is kept holds a descriptor.
+/// Calls `visit` for the recording of each process that this user may inspect, by rising process id. A LiveRecording
+/// that is kept holds a descriptor open.
 void visit_live_recordings(const std::function<void(const LiveRecording&)>& visit);
 
 struct FoundRecording {
     std::optional<LiveRecording> recording;
-    std::string error;  ///< one line: `process 17 does not exist`, and what to do
+    std::string error;  ///< one line with a remedy, such as `process 17 does not exist; …`; empty: found
 };
 FoundRecording find_live_recording(std::int32_t pid);
 
 enum class CommandOutcome : std::uint8_t {
-    done,          ///< the command holds from the process's next product on
-    refused,       ///< the process could not do it: `message` is its reason
-    not_answered,  ///< the process had no product within the time; its next one acts on the command
+    done,          ///< the command takes effect with the process's next product
+    refused,       ///< the process could not obey: `message` is its reason
+    not_answered,  ///< the process made no product in time; the command takes effect with the next one
     failed,        ///< the command was not sent
 };
 struct CommandAnswer {
@@ -47,7 +47,7 @@ struct CommandAnswer {
 
 /// Writes a command into the headers of processes' recordings, and waits until all have answered or `timeout` is
 /// over. Returns an answer for each. The command replaces one that a process has not answered yet. Without
-/// `precision`, the one of environment and files holds again.
+/// `precision`, environment and policy files decide again.
 std::vector<CommandAnswer> send_set_precision(std::span<const LiveRecording> recordings,
                                               std::optional<policy::Precision> precision,
                                               std::chrono::milliseconds timeout);

@@ -32,7 +32,8 @@ void RecordingDecisions::rest() {
     texts_ = {};
 }
 
-/// Finds a published row. `is_new`: the row may be newer than the window, which is then read again.
+/// Finds the row with number `id`; nullopt: it is not published. `is_new`: if the row is not published in
+/// row_window_, reads its bytes again from the file, since it may have been published after row_window_ was read.
 std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const SegmentPlace* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
@@ -94,7 +95,7 @@ void RecordingDecisions::put_into_words(std::uint32_t id, const Published& publi
     words.is_used = true;
 }
 
-/// Returns a text from the cache, so that one of many rows is read once.
+/// Returns a text from the cache, so that a text which many rows name is read once.
 const std::string& RecordingDecisions::known_text(format::StringId id, std::uint64_t referred_from) {
     static const std::string none;
     if (id == 0) return none;
@@ -106,14 +107,12 @@ const std::string& RecordingDecisions::known_text(format::StringId id, std::uint
     return cached.text;
 }
 
-/// Finds a segment of texts. Indexes the file once more on a miss, since a late row may name a new text.
+/// Finds a segment of texts; nullptr: there is none. The first miss indexes the file again: a segment may be new.
 const SegmentPlace* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
     const SegmentPlace* known = find_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_looked_again_, true)) return known;
-    std::uint32_t next_segment = 0;
-    bytes_.read_into(offsetof(format::Header, next_segment), next_segment);
     ProblemList ignored;
-    strings_ = index_segments(bytes_, next_segment, ignored).strings;
+    strings_ = index_segments(bytes_, ignored)[format::SegmentKind::strings];
     sort_by_sequence(strings_, "texts", ignored);
     return find_sequence(strings_, sequence);
 }

@@ -10,10 +10,19 @@
 
 #include "record/format/format.hpp"
 #include "record/format/row_fields.hpp"
-#include "record/read/reader.hpp"
 #include "record/read/segments.hpp"
 
 namespace fp32shim::record {
+
+/// One distinct decision of a recording. `decision.host_ns` is -1: RecordedCounters have the times.
+struct RecordedRow {
+    std::uint32_t id = 0;
+    /// The reader owns the decision's texts, as long as the row is valid. An enumeration may have a value of a newer
+    /// version, for which to_string() gives an empty text.
+    DecisionEvent decision;
+    bool is_folded = false;    ///< sizes are rounded up to powers of two
+    bool is_overflow = false;  ///< counts calls for whose own rows there was no space: `decision` means nothing
+};
 
 /// Reads rows and texts, and hands out copies of the file's bytes. For one thread.
 class RecordingDecisions {
@@ -21,20 +30,20 @@ class RecordingDecisions {
     RecordingDecisions(const RecordingBytes& bytes, ProblemList& problems)
         : bytes_(bytes), problems_(problems), row_window_(bytes), text_window_(bytes) {}
 
-    /// Takes the segments of rows and texts. `rows_in_use`: how many rows are asked for again and again.
+    /// Sets the segments of rows and texts. `rows_in_use`: number of rows with calls, for the size of the cache.
     void start(std::vector<SegmentPlace> rows, std::vector<SegmentPlace> strings, std::size_t rows_in_use);
 
-    /// Returns nullptr for a missing row. Valid until the next call.
+    /// Returns a row; nullptr: it is missing. Valid until the next call of row().
     const RecordedRow* row(std::uint32_t id);
-    /// Returns the format that a row's calls ran at, without reading its texts; nothing if the row does not say.
+    /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
     std::optional<policy::Applied> format_of(std::uint32_t id);
     /// Visits published rows by rising id, until `visitor` returns false.
     void visit(const std::function<bool(const RecordedRow&)>& visitor);
-    /// Returns an empty text, and notes a problem, for an id without a text. `referred_from`: offset of the
-    /// reference.
+    /// Returns the text of an id. If the file lacks it, returns an empty one and notes a problem at `referred_from`,
+    /// the offset of the record that has the id.
     std::string text(format::StringId id, std::uint64_t referred_from);
 
-    /// Gives back memory that only saves time.
+    /// Frees cached texts and bytes of the file, which are read again when they are needed.
     void rest();
 
   private:
@@ -45,7 +54,7 @@ class RecordingDecisions {
     struct CachedRow {
         bool is_used = false;
         RecordedRow row;
-        std::string texts[format::texts_of_a_row];  ///< owns what its views show
+        std::string texts[format::texts_of_a_row];  ///< texts that the string_views in `row` refer to
     };
 
     struct CachedText {

@@ -44,13 +44,13 @@ std::optional<EventCursor::Event> EventCursor::next() {
         const EventRecord record = loaded_[position_++];
         if (format::row_of(record) == format::thread_change)
             thread_ = static_cast<std::int32_t>(format::duration_of(record));
-        if (!goes_on(last_time_, record)) continue;  // the caller has this one
+        if (!goes_on(last_time_, record)) continue;  // the caller has had this event
         last_time_ = record.time;
         if (format::row_of(record) != format::thread_change) return Event{record, thread_};
     }
 }
 
-/// Loads the next piece. Returns false behind the last.
+/// Loads the next piece of a segment. Returns false after the last one.
 bool EventCursor::load() {
     position_ = 0;
     loaded_.clear();
@@ -74,7 +74,7 @@ bool EventCursor::load() {
     return true;
 }
 
-/// Keeps the events of a piece that belong to one round: fewer than the segment's count if writing was cut short.
+/// Drops the loaded events from the first one whose time does not rise: it is left from an earlier use of its entry.
 void EventCursor::keep_rising() {
     std::size_t kept = 0;
     while (kept < loaded_.size() && goes_on(last_in_segment_, loaded_[kept]) && loaded_[kept].time <= latest_)
@@ -96,11 +96,7 @@ bool EventCursor::begin_segment() {
     while (next_segment_ < events_.segments.size()) {
         const SegmentPlace& place = events_.segments[next_segment_++];
         if (place.last_time <= last_time_) continue;
-        place_ = place;
-        piece_begin_ = 0;
-        piece_end_ = std::min<std::size_t>(place.count, EventSegment::capacity);
-        last_in_segment_ = 0;
-        thread_ = place.thread;
+        begin(place, 0, place.count);
         return true;
     }
     return false;
@@ -109,29 +105,26 @@ bool EventCursor::begin_segment() {
 bool EventCursor::begin_ring() {
     if (has_begun_ring_ || !events_.ring) return false;
     has_begun_ring_ = true;
-    place_ = *events_.ring;
-    piece_begin_ = events_.ring_begin;
-    piece_end_ = events_.ring_end;
-    last_in_segment_ = 0;
     latest_ = events_.ring_last;
-    thread_ = place_.thread;
+    begin(*events_.ring, events_.ring_begin, events_.ring_end);
     return true;
 }
 
-/// Finds the segment that a ring became when the process had filled it: the segment's sequence is the ring's count.
+void EventCursor::begin(const SegmentPlace& place, std::size_t first, std::size_t end) {
+    place_ = place;
+    piece_begin_ = first;
+    piece_end_ = std::min(end, EventSegment::capacity);
+    last_in_segment_ = 0;
+    thread_ = place.thread;
+}
+
+/// Goes on in the ring's copy, after the process overwrote the ring while this cursor read it. The copy is a segment:
+/// its sequence is the ring's count before the overwriting. Notes a problem if there is no such segment.
 void EventCursor::find_moved_ring() {
-    std::uint32_t next_segment = 0;
-    bytes_.read_into(offsetof(format::Header, next_segment), next_segment);
     ProblemList ignored;
-    for (const SegmentPlace& place : index_segments(bytes_, next_segment, ignored).events) {
-        if (place.slot != place_.slot || place.sequence != place_.count) continue;
-        place_ = place;
-        piece_begin_ = 0;
-        piece_end_ = std::min<std::size_t>(place.count, EventSegment::capacity);
-        last_in_segment_ = 0;
-        thread_ = place.thread;
-        return;
-    }
+    SegmentIndex index = index_segments(bytes_, ignored);
+    for (const SegmentPlace& place : index[SegmentKind::events])
+        if (place.slot == place_.slot && place.sequence == place_.count) return begin(place, 0, place.count);
     problems_.add(place_.offset, "the newest events of slot " + std::to_string(place_.slot) +
                                      " were overwritten while they were read; they are left out");
 }

@@ -10,45 +10,46 @@
 
 namespace fp32shim::record {
 
-/// Places of one slot's events: the segments of full rings by rising sequence, then the ring in use.
+/// Locations of a slot's events: the segments with copies of full rings, by rising sequence, then the ring in use.
 struct SlotEvents {
     std::uint32_t slot = 0;
     std::vector<SegmentPlace> segments;
-    std::optional<SegmentPlace> ring;  ///< its `count`: how often it had been full when this was read
-    std::uint32_t ring_begin = 0;      ///< the first of its entries that `segments` do not have
-    std::uint32_t ring_end = 0;        ///< place behind the last whole entry
-    std::uint64_t ring_last = 0;       ///< time of that last entry
+    std::optional<SegmentPlace> ring;  ///< the ring in use; its `count`: how often it was full before
+    std::uint32_t ring_begin = 0;      ///< index of the first entry of the ring that has no copy in `segments`
+    std::uint32_t ring_end = 0;        ///< index after the last whole entry of the ring
+    std::uint64_t ring_last = 0;       ///< time of the last whole entry of the ring
     std::uint64_t last_appended = 0;   ///< time of the last event in `segments`
 
     std::uint64_t count() const;
 };
 
-/// Returns true if an event belongs to the same round of a ring as the one before it.
+/// Returns true if `event` is newer than the one before it, and not left from an earlier round of the ring.
 inline bool goes_on(std::uint64_t time_before, const format::EventRecord& event) { return event.time > time_before; }
 
-/// Reads entries `begin` to `end` of an `events` or `ring` segment, at most some 256. Returns how many.
+/// Reads entries `begin` to `end`, at most 256, of the segment at offset `segment`. Returns how many it has read.
 std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
                         std::vector<format::EventRecord>& events);
 
-/// Reads one piece of a segment after the other. For one thread.
+/// Iterates over the events of one slot, in order, and reads the file in pieces. For one thread.
 class EventCursor {
   public:
     struct Event {
         format::EventRecord record;
-        std::int32_t thread;  ///< 0: unknown
+        std::int32_t thread;  ///< id of the calling thread; 0: unknown
     };
 
-    /// Leaves out events up to time `after`. Everything referenced outlives the cursor.
+    /// Leaves out events up to time `after`. All objects passed by reference must outlive the cursor.
     EventCursor(const RecordingBytes& bytes, const SlotEvents& events, std::uint64_t after, ProblemList& problems);
 
     std::uint32_t slot() const { return events_.slot; }
-    /// Returns the next event, passing over thread changes; nothing at the end.
+    /// Returns the next call's event, skipping the marks of thread changes; nullopt at the end.
     std::optional<Event> next();
 
   private:
     bool load();
     bool begin_segment();
     bool begin_ring();
+    void begin(const SegmentPlace& place, std::size_t first, std::size_t end);
     void find_moved_ring();
     void keep_rising();
 
@@ -61,9 +62,9 @@ class EventCursor {
 
     // Segment that is being read, from `piece_begin_` on.
     SegmentPlace place_;
-    std::size_t piece_begin_ = 0, piece_end_ = 0;  ///< entries still to be read
+    std::size_t piece_begin_ = 0, piece_end_ = 0;  ///< entries of the segment still to be read
     std::uint64_t last_in_segment_ = 0;
-    std::uint64_t latest_ = UINT64_MAX;  ///< time after which events are left out
+    std::uint64_t latest_ = UINT64_MAX;  ///< time of the newest event to be given; later ones are left out
     std::int32_t thread_ = 0;
     std::size_t position_ = 0;
     std::vector<format::EventRecord> loaded_;

@@ -17,8 +17,7 @@ namespace fp32shim::record {
 
 namespace {
 
-constexpr std::size_t most_recordings =
-    256;  ///< bound for one process; reloads to another name leave earlier ones mapped
+constexpr std::size_t most_recordings = 256;  // of one process: reloads to another name leave earlier ones mapped
 constexpr std::string_view deleted_mark = " (deleted)";
 constexpr std::string_view extension = ".fp32rec";
 
@@ -27,7 +26,7 @@ bool is_recording_name(std::string_view name) {
     return name.ends_with(extension);
 }
 
-/// Parses a line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234   /tmp/run.fp32rec`
+/// Line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234   /tmp/run.fp32rec`
 struct MapsLine {
     unsigned long begin = 0;
     char permissions[5] = {};
@@ -51,12 +50,12 @@ bool is_same_file(const MappedRecording& a, const MappedRecording& b) {
     return a.inode == b.inode && a.major == b.major && a.minor == b.minor;
 }
 
-/// Maps a regular file and returns its line of /proc/self/maps.
+/// Maps a regular file for a moment, and returns what /proc/self/maps says of it.
 std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
-    const HeldFile readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (readable.descriptor() < 0) return std::nullopt;
+    const Descriptor readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (readable.number() < 0) return std::nullopt;
     const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    void* place = mmap(nullptr, size, PROT_READ, MAP_SHARED, readable.descriptor(), 0);
+    void* place = mmap(nullptr, size, PROT_READ, MAP_SHARED, readable.number(), 0);
     if (place == MAP_FAILED) return std::nullopt;
     std::optional<MappedRecording> found;
     std::ifstream maps("/proc/self/maps");
@@ -68,18 +67,18 @@ std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
     return found;
 }
 
-/// Compares a file with a mapping. On btrfs and overlayfs stat names another device than maps, so a doubtful file is
-/// mapped and compared by its line in maps.
+/// Returns true if `mapped` is a mapping of the file. On btrfs and overlayfs, stat and /proc/PID/maps name different
+/// devices for one file. If they do, maps the file here, and compares `mapped` with the line of /proc/self/maps.
 bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     struct stat status {};
-    if (file.descriptor() < 0 || fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
     if (major(status.st_dev) == mapped.major && minor(status.st_dev) == mapped.minor)
         return status.st_ino == mapped.inode;
     const auto here = as_mapped_here(file);
     return here && is_same_file(*here, mapped);
 }
 
-/// Opens the file at `path`, if it is the mapped one.
+/// Opens the file at `path` with O_PATH; nullptr: it is not the mapped one.
 std::shared_ptr<const HeldFile> hold_if_mapped(const std::string& path, int flags, const MappedRecording& mapped) {
     auto file = std::make_shared<const HeldFile>(open(path.c_str(), O_PATH | O_CLOEXEC | flags));
     return is_mapped_file(*file, mapped) ? file : nullptr;
@@ -96,7 +95,7 @@ struct CloseFolder {
     void operator()(DIR* folder) const { closedir(folder); }
 };
 
-/// Finds the mapped file among the descriptors of a process.
+/// Finds the mapped file among the open descriptors of a process.
 FoundFile find_among_descriptors(const std::string& process_folder, const MappedRecording& mapped) {
     const std::string folder_path = process_folder + "/fd/";
     const std::unique_ptr<DIR, CloseFolder> folder(opendir(folder_path.c_str()));
@@ -115,10 +114,6 @@ FoundFile find_among_descriptors(const std::string& process_folder, const Mapped
 
 }  // namespace
 
-HeldFile::~HeldFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-}
-
 std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
     std::vector<MappedRecording> found;
     std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
@@ -127,7 +122,7 @@ std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
         auto line = parse_maps_line(text);
         if (!line || line->offset != 0 || std::string_view(line->permissions) != "rw-s") continue;
         const auto is_it = [&](const MappedRecording& other) { return is_same_file(other, line->file); };
-        if (std::none_of(found.begin(), found.end(), is_it)) found.push_back(std::move(line->file));
+        if (std::ranges::none_of(found, is_it)) found.push_back(std::move(line->file));
     }
     return found;
 }

@@ -10,37 +10,31 @@
 #include <string>
 #include <vector>
 
+#include "policy/descriptor.hpp"
+
 namespace fp32shim::record {
 
-/// File opened with O_PATH: the same file, whatever becomes of its name.
-class HeldFile {
+/// File opened with O_PATH: stays the same file when its name is removed or given to another.
+class HeldFile : public Descriptor {
   public:
-    explicit HeldFile(int descriptor) : descriptor_(descriptor) {}
-    ~HeldFile();
-    HeldFile(const HeldFile&) = delete;
-    HeldFile& operator=(const HeldFile&) = delete;
-
-    int descriptor() const { return descriptor_; }
+    using Descriptor::Descriptor;
     /// Returns a path that opens the file for reading or writing, if this user may: `/proc/self/fd/7`.
-    std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
-  private:
-    int descriptor_;
+    std::string path() const { return "/proc/self/fd/" + std::to_string(number()); }
 };
 
 /// Mapping that may be a recording's header: the begin of a file, shared and writable.
 struct MappedRecording {
     std::uint32_t major = 0, minor = 0;  ///< device of the file in the kernel's numbers, which may differ from stat's
     std::uint64_t inode = 0;
-    std::string name;  ///< name in /proc/PID/maps, which ends in ` (deleted)` once it is gone
+    std::string name;  ///< path in /proc/PID/maps, which ends in ` (deleted)` once the file is deleted
 };
 
-/// Returns the mappings of process `pid` whose names a recording can have, each file once, at most 256.
+/// Returns the mappings of process `pid` that may be recordings by their names: each file once, at most 256.
 std::vector<MappedRecording> mapped_recordings(std::int32_t pid);
 
 struct FoundFile {
-    std::shared_ptr<const HeldFile> file;  ///< nullptr: neither a name nor a descriptor leads to it any more
-    std::string name;                      ///< path to show
+    std::shared_ptr<const HeldFile> file;  ///< nullptr: neither a name nor a descriptor leads to the file any more
+    std::string name;                      ///< path of the file, for messages
 };
 
 /// Finds the file of a mapping of process `pid`: by its name, or by the descriptor that the process still has.

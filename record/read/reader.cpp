@@ -12,18 +12,59 @@
 #include <utility>
 
 #include "policy/words.hpp"
+#include "record/format/clock.hpp"
 #include "record/format/identity.hpp"
-#include "record/read/contents.hpp"
-#include "record/read/event_cursor.hpp"
 #include "record/read/processes.hpp"
-#include "record/read/segments.hpp"
 #include "system/io_error.hpp"
 
 namespace fp32shim::record {
 
+using format::CounterRecord;
+using format::segment_size;
+using format::Text;
+
 namespace {
 
-/// Looks for a process of another namespace, which can only show in /proc.
+constexpr std::size_t stable_header_size = 4096;  // the part of the header that is alike in all versions
+
+__extension__ using Wide = __int128;
+
+std::int64_t clamped_time(Wide nanoseconds) {
+    return static_cast<std::int64_t>(std::clamp<Wide>(nanoseconds, -farthest_time_ns, farthest_time_ns));
+}
+
+std::string hex(std::uint64_t value) {
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string text = "0x";
+    for (int shift = 60; shift >= 0; shift -= 4) text += digits[value >> shift & 0xf];
+    return text;
+}
+
+std::uint64_t mean_duration(const CounterRecord& counters) {
+    return counters.calls == 0 ? 0 : counters.total / counters.calls;
+}
+
+/// Returns the reason why nothing can be read from a file; empty: its header can be read.
+std::string why_no_recording(const format::Header& header, std::size_t header_bytes) {
+    if (header_bytes == 0) return "the file is empty: no recording, or one whose process was killed while it made it";
+    if (header.magic == 0)
+        return "offset 0: no recording yet: its process is just making it, or was killed while it did";
+    if (header_bytes < sizeof header.magic || header.magic != format::magic) {
+        if (header_bytes >= sizeof header.magic && header.magic == __builtin_bswap64(format::magic))
+            return "offset 0: recorded on a machine with another byte order; read it on one like that";
+        return "offset 0: not a recording of fp32shim (they begin with \"FP32REC\", this with " + hex(header.magic) +
+               "); name a .fp32rec file";
+    }
+    if (header_bytes < stable_header_size)
+        return "offset " + std::to_string(header_bytes) + ": the file ends within its header, of which " +
+               std::to_string(stable_header_size) + " bytes are needed; nothing of it can be read";
+    if (header.byte_order != format::byte_order)
+        return "offset 12: byte order " + hex(header.byte_order) + ", expected " + hex(format::byte_order) +
+               "; the file is corrupt";
+    return {};
+}
+
+/// Looks in /proc for a process of another namespace. One that is not found may still run: `unknown`.
 RecordingState find_in_proc(const ProcessIdentity& recorded) {
     for (const std::int32_t pid : list_processes())
         if (identify(pid) == recorded) return RecordingState::live;
@@ -38,15 +79,15 @@ std::string_view to_string(RecordingState state) {
     return policy::name_of(words, state);
 }
 
-RecordingReader::RecordingReader(std::unique_ptr<RecordingBytes> bytes)
-    : bytes_(std::move(bytes)), contents_(std::make_unique<RecordingContents>(*bytes_)) {}
-
-RecordingReader::~RecordingReader() = default;
+RecordingReader::RecordingReader(std::shared_ptr<RecordingBytes> bytes)
+    : bytes_(std::move(bytes)),
+      problems_(std::make_unique<ProblemList>()),
+      decisions_(std::make_unique<RecordingDecisions>(*bytes_, *problems_)) {}
 
 RecordingReader::Opened RecordingReader::open(const std::string& path) {
     // O_NONBLOCK, so that opening a pipe without a writer does not wait.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor >= 0) return read(descriptor, path);
+    if (descriptor >= 0) return open_descriptor(descriptor, path);
     const int error = errno;
     switch (error) {
         case EACCES:
@@ -60,38 +101,143 @@ RecordingReader::Opened RecordingReader::open(const std::string& path) {
     }
 }
 
-RecordingReader::Opened RecordingReader::open_descriptor(int descriptor) { return read(descriptor, {}); }
-
-RecordingReader::Opened RecordingReader::read(int descriptor, const std::string& path) {
-    std::unique_ptr<RecordingReader> reader(new RecordingReader(std::make_unique<RecordingBytes>(descriptor, path)));
+RecordingReader::Opened RecordingReader::open_descriptor(int descriptor, const std::string& path) {
+    std::unique_ptr<RecordingReader> reader(new RecordingReader(std::make_shared<RecordingBytes>(descriptor, path)));
     struct stat status {};
     if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
         return {nullptr, "not a regular file; name a .fp32rec file"};
-    std::string error = reader->contents_->read();
+    std::string error = reader->read();
     if (!error.empty()) return {nullptr, std::move(error)};
     return {std::move(reader), {}};
 }
 
 bool RecordingReader::refresh() {
-    auto fresh = std::make_unique<RecordingContents>(*bytes_);
-    if (!fresh->read().empty()) return false;
-    contents_ = std::move(fresh);
+    RecordingReader fresh(bytes_);
+    if (!fresh.read().empty()) return false;
+    *this = std::move(fresh);
     return true;
 }
 
 void RecordingReader::rest() {
     if (!bytes_->is_open()) return;
-    contents_->decisions.rest();
+    decisions_->rest();
     bytes_->rest();
 }
 
+std::string RecordingReader::read() {
+    const auto header = std::make_unique<format::Header>();
+    const std::size_t header_bytes = bytes_->read(0, header.get(), sizeof *header);
+    facts_.file_size = bytes_->size();
+    if (std::string why = why_no_recording(*header, header_bytes); !why.empty()) return why;
+    facts_.format_version = header->version;
+    start_realtime_ns_ = header->start_realtime_ns;
+    read_facts(*header, header_bytes);
+    if (header->version != format::version) {
+        problems_->add(
+            8, "format version " + std::to_string(header->version) + ", this fp32shim reads version " +
+                   std::to_string(format::version) +
+                   "; only the facts about the process are shown; use the fp32shim that recorded it, or a newer one");
+        return {};
+    }
+    if (header->segment_size != segment_size) {
+        problems_->add(16, "segments of " + std::to_string(header->segment_size) + " bytes, expected " +
+                               std::to_string(segment_size) + "; only the facts about the process are shown");
+        return {};
+    }
+    if (header_bytes < sizeof *header)
+        problems_->add(header_bytes, "the file ends within its header; only the facts about the process are shown");
+    read_segments(*header);
+    return {};
+}
+
+std::string RecordingReader::text(const format::Header& header, Text which, std::size_t header_bytes) {
+    const format::TextRange& range = header.texts[static_cast<std::size_t>(which)];
+    const std::uint64_t end = std::uint64_t{range.offset} + range.size;
+    if (end <= header_bytes) return {reinterpret_cast<const char*>(&header) + range.offset, range.size};
+    const std::uint64_t place =
+        offsetof(format::Header, texts) + sizeof(format::TextRange) * static_cast<std::size_t>(which);
+    problems_->add(place, "a text of the header is said to stand at " + std::to_string(range.offset) + " to " +
+                              std::to_string(end) + ", beyond the header's " + std::to_string(header_bytes) +
+                              " bytes; it is left out");
+    return {};
+}
+
+/// Returns the name of an environment variable from the header's text `which`. If that text cannot be such a name,
+/// notes a problem and returns an empty text, since names are shown unescaped.
+std::string RecordingReader::variable_name(const format::Header& header, Text which, std::size_t header_bytes) {
+    constexpr std::size_t longest = 64;
+    std::string name = text(header, which, header_bytes);
+    const bool is_name =
+        name.size() <= longest && std::all_of(name.begin(), name.end(), [](char c) {
+            return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+        });
+    if (is_name) return name;
+    problems_->add(header.texts[static_cast<std::size_t>(which)].offset,
+                   "a text that is no name of an environment variable, as it should be; it is left out");
+    return {};
+}
+
+void RecordingReader::read_facts(const format::Header& header, std::size_t header_bytes) {
+    facts_.process.pid = header.pid;
+    facts_.process.forked_from = header.forked_from;
+    facts_.process.host = text(header, Text::host, header_bytes);
+    facts_.process.job_id = text(header, Text::job_id, header_bytes);
+    facts_.process.job_id_from = variable_name(header, Text::job_id_from, header_bytes);
+    facts_.process.rank = header.rank;
+    facts_.process.rank_from = variable_name(header, Text::rank_from, header_bytes);
+    facts_.process.executable = text(header, Text::executable, header_bytes);
+    facts_.process.command = text(header, Text::command, header_bytes);
+    facts_.process.pins = static_cast<std::uint16_t>(header.pins | header.more_pins << 8);
+    facts_.process.run = header.run;
+    facts_.process.start_ns = clamped_time(header.facts_ns);
+    facts_.start.version = text(header, Text::version, header_bytes);
+    facts_.start.policy_name = text(header, Text::policy_name, header_bytes);
+    facts_.start.policy_revision = text(header, Text::policy_revision, header_bytes);
+    facts_.start.policy_sha256 = text(header, Text::policy_sha256, header_bytes);
+    facts_.start.default_precision = static_cast<policy::Precision>(header.default_precision);
+    facts_.start.floor = static_cast<policy::Floor>(header.floor);
+    facts_.start.cpu_mode = static_cast<policy::CpuMode>(header.cpu_mode);
+    facts_.start.tf32_rounding = static_cast<policy::Tf32Rounding>(header.tf32_rounding);
+    facts_.start.log_level = static_cast<policy::LogLevel>(header.level);
+    facts_.opened_ns = clamped_time(header.start_realtime_ns);
+    facts_.on_full = static_cast<policy::OnFull>(header.on_full);
+    facts_.max_size = header.max_size;
+    facts_.architecture = static_cast<format::Architecture>(header.architecture);
+    facts_.flags = header.flags;
+    facts_.last_error = header.last_error;
+    facts_.identity = {header.pid, header.process_start, header.pid_namespace, std::to_array(header.boot_id)};
+    facts_.opened_ticks = header.start_ticks;
+    facts_.went_on_ticks = header.went_on_at;
+    objects_.are_missing = (header.flags & format::flag_objects_missed) != 0;
+    objects_.had_lookup_past = (header.flags & format::flag_lookup_past) != 0;
+    measure_ticks(header);
+}
+
+/// Measures the rate of the processor's counter, if this machine recorded and was not restarted after the recording
+/// began. The longer ago the recording began, the more exact is the rate.
+void RecordingReader::measure_ticks(const format::Header& header) {
+    facts_.ticks_per_second = header.ticks_per_second;
+    if (facts_.ticks_per_second == 0) {
+        problems_->add(offsetof(format::Header, ticks_per_second),
+                       "the rate of the processor's counter is 0; times are as if it were 1 GHz");
+        facts_.ticks_per_second = 1'000'000'000;
+    }
+    if (!facts_.identity.has_boot_of(identify_self())) return;
+    const ClockPoint started{header.start_ticks, header.start_monotonic_ns, header.start_realtime_ns};
+    const std::uint64_t measured = ticks_per_second(started, read_clocks());
+    // A larger difference means that the machine slept or was moved.
+    const std::uint64_t tolerance = facts_.ticks_per_second / 1000;
+    if (measured + tolerance >= facts_.ticks_per_second && measured <= facts_.ticks_per_second + tolerance)
+        facts_.ticks_per_second = measured;
+}
+
 RecordingState RecordingReader::state() const {
-    const ProcessIdentity recorded = contents_->facts.identity;
+    const ProcessIdentity recorded = facts_.identity;
     const ProcessIdentity self = identify_self();
     if (recorded.start == 0 || self.start == 0) return RecordingState::unknown;
     if (!recorded.has_boot_of(self)) {
         utsname names{};
-        const bool is_same_host = uname(&names) == 0 && contents_->facts.process.host == names.nodename;
+        const bool is_same_host = uname(&names) == 0 && facts_.process.host == names.nodename;
         return is_same_host ? RecordingState::ended
                             : RecordingState::unknown;  // ended by a restart, or on another machine
     }
@@ -104,81 +250,97 @@ RecordingState RecordingReader::state() const {
     return is_hidden ? RecordingState::unknown : RecordingState::ended;
 }
 
-const RecordingFacts& RecordingReader::facts() const { return contents_->facts; }
-const std::vector<RecordedSlot>& RecordingReader::slots() const { return contents_->slots; }
-const std::vector<RecordedChange>& RecordingReader::changes() const { return contents_->changes; }
-std::uint32_t RecordingReader::lost_changes() const { return contents_->lost_changes; }
-const RecordedObjects& RecordingReader::objects() const { return contents_->objects(); }
-const std::vector<RecordedChild>& RecordingReader::children() const { return contents_->children; }
-std::uint32_t RecordingReader::missed_children() const { return contents_->missed_children; }
-
-std::uint64_t RecordingReader::total_calls() const { return contents_->total_calls; }
-std::uint64_t RecordingReader::uncounted_calls() const { return contents_->uncounted_calls; }
-std::int64_t RecordingReader::realtime_of(std::uint64_t ticks) const { return contents_->realtime_of(ticks); }
-const RecordedRow* RecordingReader::row(std::uint32_t id) const { return contents_->row(id); }
-
 const std::vector<Problem>& RecordingReader::problems() const {
     if (bytes_->is_lost())
-        contents_->problems.add(0,
-                                "the file was deleted or replaced while it was read; what was still to be read of "
-                                "it is left out");
-    return contents_->problems.all();
+        problems_->add(0,
+                       "the file was deleted or replaced while it was read; what was still to be read of it is left "
+                       "out");
+    return problems_->all();
 }
 
-std::optional<policy::Applied> RecordingReader::format_of_row(std::uint32_t id) const {
-    return contents_->decisions.format_of(id);
+std::int64_t RecordingReader::realtime_of(std::uint64_t ticks) const {
+    const Wide since_start = static_cast<Wide>(ticks) - static_cast<Wide>(facts_.opened_ticks);
+    return clamped_time(since_start * 1'000'000'000 / static_cast<Wide>(facts_.ticks_per_second) +
+                        static_cast<Wide>(start_realtime_ns_));
 }
 
-void RecordingReader::visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const {
-    contents_->decisions.visit(visitor);
+std::uint64_t RecordingReader::duration_ns(std::uint64_t ticks) const {
+    const Wide nanoseconds = static_cast<Wide>(ticks) * 1'000'000'000 / static_cast<Wide>(facts_.ticks_per_second);
+    return static_cast<std::uint64_t>(std::min<Wide>(nanoseconds, INT64_MAX));
 }
 
-RecordingReader::CountersView RecordingReader::counters() const { return CountersView(*contents_); }
-std::size_t RecordingReader::CountersView::size() const { return contents_.counters.size(); }
+RecordingReader::RowCounters RecordingReader::to_counters(const CounterRecord& record) const {
+    return {record.row_plus_one - 1,
+            {record.calls, duration_ns(record.total), duration_ns(record.shortest), duration_ns(record.longest),
+             realtime_of(record.first), realtime_of(record.last), record.timed}};
+}
 
-RecordingReader::RowCounters RecordingReader::CountersView::operator[](std::size_t place) const {
-    const format::CounterRecord& record = contents_.counters[place];
-    return {record.row_plus_one - 1, contents_.to_counters(record)};
+RecordedEvent RecordingReader::to_event(const EventCursor::Event& recorded, std::uint32_t slot) const {
+    RecordedEvent event;
+    event.ticks = recorded.record.time;
+    event.end_ns = realtime_of(event.ticks);
+    event.row = format::row_of(recorded.record);
+    event.slot = slot;
+    event.thread = recorded.thread;
+    const std::uint64_t duration = format::duration_of(recorded.record);
+    event.is_timed = duration != format::untimed;
+    if (event.is_timed) {
+        event.duration_ns = duration_ns(duration);
+    } else if (const CounterRecord* counted = counters_of(event.row)) {
+        event.duration_ns = duration_ns(mean_duration(*counted));
+        const auto most = static_cast<std::uint64_t>(farthest_time_ns - event.end_ns);
+        event.end_ns += static_cast<std::int64_t>(std::min(event.duration_ns, most));
+    }
+    return event;
+}
+
+const CounterRecord* RecordingReader::counters_of(std::uint32_t row) const {
+    if (counters_.empty() || row + 1 < counters_.front().row_plus_one) return nullptr;
+    // Most recordings have calls under every row, so the place is known.
+    const std::size_t guess = row + 1 - counters_.front().row_plus_one;
+    if (guess < counters_.size() && counters_[guess].row_plus_one == row + 1) return &counters_[guess];
+    const auto found = std::ranges::lower_bound(counters_, row + 1, {}, &CounterRecord::row_plus_one);
+    return found != counters_.end() && found->row_plus_one == row + 1 ? &*found : nullptr;
+}
+
+const RecordedRow* RecordingReader::row(std::uint32_t id) const {
+    const RecordedRow* found = decisions_->row(id);
+    if (found == nullptr && counters_of(id) != nullptr)
+        problems_->add(facts_.file_size,
+                       "counters name row " + std::to_string(id) +
+                           ", which is not in the file; their calls are counted without saying what they were");
+    return found;
 }
 
 std::uint64_t RecordingReader::dropped_events() const {
-    std::uint64_t sum = contents_->uncounted_events;
-    for (const RecordedSlot& slot : contents_->slots) sum += slot.dropped;
+    std::uint64_t sum = uncounted_events_;
+    for (const RecordedSlot& slot : slots_) sum += slot.dropped;
     return sum;
 }
 
 std::uint64_t RecordingReader::overwritten_events() const {
     std::uint64_t sum = 0;
-    for (const RecordedSlot& slot : contents_->slots) sum += slot.overwritten;
+    for (const RecordedSlot& slot : slots_) sum += slot.overwritten;
     return sum;
 }
 
 std::uint64_t RecordingReader::event_count() const {
     std::uint64_t sum = 0;
-    for (const auto& [number, events] : contents_->slot_events) sum += events.count();
+    for (const auto& [number, events] : events_) sum += events.count();
     return sum;
 }
 
-struct RecordedEvents::Slot {
-    std::unique_ptr<EventCursor> cursor;
-    EventCursor::Event next;
+bool RecordedEvents::Slot::operator<(const Slot& other) const {
+    return std::pair(next.record.time, cursor->slot()) > std::pair(other.next.record.time, other.cursor->slot());
+}
 
-    bool operator<(const Slot& other) const {  // the earliest is the greatest
-        return std::pair(next.record.time, cursor->slot()) > std::pair(other.next.record.time, other.cursor->slot());
-    }
-};
-
-RecordedEvents::~RecordedEvents() = default;
-RecordedEvents::RecordedEvents(RecordedEvents&&) noexcept = default;
-RecordedEvents& RecordedEvents::operator=(RecordedEvents&&) noexcept = default;
-
-RecordedEvents::RecordedEvents(RecordingContents& contents, std::optional<std::uint32_t> slot,
+RecordedEvents::RecordedEvents(const RecordingReader& reader, std::optional<std::uint32_t> slot,
                                const std::vector<std::uint64_t>& after)
-    : contents_(&contents) {
-    for (const auto& [number, events] : contents.slot_events) {
+    : reader_(&reader) {
+    for (const auto& [number, events] : reader.events_) {
         if (slot && number != *slot) continue;
         const std::uint64_t seen = number < after.size() ? after[number] : 0;
-        auto cursor = std::make_unique<EventCursor>(contents.bytes, events, seen, contents.problems);
+        auto cursor = std::make_unique<EventCursor>(*reader.bytes_, events, seen, *reader.problems_);
         if (const auto event = cursor->next()) slots_.push_back({std::move(cursor), *event});
     }
     std::make_heap(slots_.begin(), slots_.end());
@@ -188,7 +350,7 @@ std::optional<RecordedEvent> RecordedEvents::next() {
     if (slots_.empty()) return std::nullopt;
     if (slots_.size() > 1) std::pop_heap(slots_.begin(), slots_.end());
     Slot& earliest = slots_.back();
-    const RecordedEvent event = contents_->to_event(earliest.next, earliest.cursor->slot());
+    const RecordedEvent event = reader_->to_event(earliest.next, earliest.cursor->slot());
     if (const auto next = earliest.cursor->next()) {
         earliest.next = *next;
         if (slots_.size() > 1) std::push_heap(slots_.begin(), slots_.end());
@@ -198,12 +360,8 @@ std::optional<RecordedEvent> RecordedEvents::next() {
     return event;
 }
 
-RecordedEvents RecordingReader::events(std::optional<std::uint32_t> slot, const std::vector<std::uint64_t>& after) {
-    return {*contents_, slot, after};
-}
-
 void RecordingReader::visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot,
-                                   const std::vector<std::uint64_t>& after) {
+                                   const std::vector<std::uint64_t>& after) const {
     RecordedEvents all = events(slot, after);
     while (const auto event = all.next())
         if (!visitor(*event)) return;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,21 +21,18 @@
 #include "record/format/format.hpp"
 #include "record/format/identity.hpp"
 #include "record/process_facts.hpp"
+#include "record/read/decisions.hpp"
+#include "record/read/event_cursor.hpp"
+#include "record/read/segments.hpp"
 
 namespace fp32shim::record {
 
-/// Bound of all times that a reader gives: 146 years around 1970, so that the difference of two fits into 64 bits.
+/// Bound of times from a reader, 146 years before and after 1970: so the difference of two fits into 64 bits.
 inline constexpr std::int64_t farthest_time_ns = (std::int64_t{1} << 62) - 1;
 
-/// A mistake in a file.
-struct Problem {
-    std::uint64_t offset;  ///< bytes from the begin of the file
-    std::string what;      ///< what was found and expected, and which part of the file is left out because of it
-};
-
 enum class RecordingState : std::uint8_t {
-    live,     ///< the process runs, and more may come
-    ended,    ///< the process has ended or was killed: recordings lose nothing, and do not tell the two apart
+    live,     ///< the process runs, and may record more
+    ended,    ///< the process has ended or was killed: nothing is lost by either, so recordings do not tell which
     unknown,  ///< the process ran on another machine, or in a namespace that cannot be seen from here
 };
 std::string_view to_string(RecordingState state);
@@ -42,67 +40,56 @@ std::string_view to_string(RecordingState state);
 /// Facts about a recording's process. Settings are those at its start; changes() has later ones.
 struct RecordingFacts {
     std::uint32_t format_version = 0;
-    ProcessFacts process;        ///< `start_ns`: when the settings were read, the time that `%t` stands for
-    StartEvent start;            ///< version, policy and settings
+    ProcessFacts process;  ///< its `start_ns`: time when the settings were read; `%t` in a log's path stands for it
+    StartEvent start;      ///< version, policy and settings
     std::int64_t opened_ns = 0;  ///< begin of the recording: nanoseconds since 1970, UTC
     std::uint64_t ticks_per_second = 0;
     policy::OnFull on_full = policy::OnFull::drop;
-    std::uint64_t max_size = 0;  ///< bytes
+    std::uint64_t max_size = 0;  ///< limit of the file's size, in bytes
     std::uint64_t file_size = 0;
     format::Architecture architecture = format::Architecture::unknown;
-    std::uint32_t flags = 0;      ///< format::flag_…: failures and omissions
-    std::int32_t last_error = 0;  ///< errno; 0: none
+    std::uint32_t flags = 0;      ///< bits format::flag_…: failures and omissions
+    std::int32_t last_error = 0;  ///< errno when space or a write was last refused; 0: never
     ProcessIdentity identity;
-    std::uint64_t opened_ticks = 0;  ///< `opened_ns` in ticks: no other recording of the process has the same
-    std::uint64_t went_on_ticks =
-        0;  ///< `opened_ticks` of the recording that a reload had the process go on in; 0: none
+    std::uint64_t opened_ticks = 0;   ///< `opened_ns` in ticks: no other recording of the process has the same value
+    std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the recording that followed this one at a reload; 0: none
 
-    /// Returns true if the process went from this recording to `next` without a call between them.
+    /// Returns true if the process, at a reload, went on from this recording to `next`.
     bool goes_on_in(const RecordingFacts& next) const {
         return went_on_ticks != 0 && went_on_ticks == next.opened_ticks && identity.start != 0 &&
                identity == next.identity;
     }
 };
 
-/// One distinct decision. `decision.host_ns` is -1.
-struct RecordedRow {
-    std::uint32_t id = 0;
-    /// The reader owns its texts, as long as the row is valid. An enumeration may have a value of a newer version,
-    /// for which to_string() gives an empty text.
-    DecisionEvent decision;
-    bool is_folded = false;    ///< sizes are rounded up to powers of two
-    bool is_overflow = false;  ///< counts calls whose own row found no room: `decision` means nothing
-};
-
-/// Number of calls and their times on the host; on CUDA, times of the launch. Not all short calls are timed: then
-/// `total_ns` is an estimate, and the shortest and longest are those of the timed ones.
+/// Number of a row's calls, and their times on the host; on CUDA, the times of their launches. If not all calls are
+/// timed, `total_ns` is an estimate, and the shortest and longest are those of the timed ones.
 struct RecordedCounters {
     std::uint64_t calls = 0;
     std::uint64_t total_ns = 0;
-    std::uint64_t shortest_ns = 0;  ///< 0 without calls
+    std::uint64_t shortest_ns = 0;  ///< duration of the shortest call; 0: no calls
     std::uint64_t longest_ns = 0;
     std::int64_t first_ns = 0;  ///< return of the first call: nanoseconds since 1970, UTC
-    std::int64_t last_ns = 0;   ///< return of the last call
+    std::int64_t last_ns = 0;   ///< return of the last call: nanoseconds since 1970, UTC
     std::uint64_t timed_calls = 0;
 };
 
-/// A thread's place in the file. A later thread goes on in the slot of one that has ended.
+/// A slot: the part of the file for one thread at a time. Once the thread has ended, a later thread uses its slot.
 struct RecordedSlot {
-    std::uint32_t slot = 0;         ///< number below format::segment_limit
-    std::int32_t thread = 0;        ///< id of the last thread in it
-    std::uint64_t dropped = 0;      ///< events that found no room
-    std::uint64_t overwritten = 0;  ///< oldest events that gave way to newer ones
+    std::uint32_t slot = 0;         ///< number of the slot, below format::segment_limit
+    std::int32_t thread = 0;        ///< id of the last thread that had the slot
+    std::uint64_t dropped = 0;      ///< number of events that found no space in the file
+    std::uint64_t overwritten = 0;  ///< number of oldest events that newer ones overwrote
 };
 
-/// One call.
+/// One call, as the level `calls` records it.
 struct RecordedEvent {
     std::int64_t end_ns = 0;        ///< return of the call: nanoseconds since 1970, UTC
-    std::uint64_t duration_ns = 0;  ///< on the host; of an untimed call, the mean of its row
+    std::uint64_t duration_ns = 0;  ///< duration on the host; of an untimed call, the mean of its row
     bool is_timed = true;
     std::uint32_t row = 0;  ///< RecordedRow::id
     std::uint32_t slot = 0;
-    std::int32_t thread = 0;  ///< 0: unknown
-    std::uint64_t ticks = 0;  ///< `end_ns` in ticks: rises within a slot, and never equal there
+    std::int32_t thread = 0;  ///< id of the calling thread; 0: unknown
+    std::uint64_t ticks = 0;  ///< `end_ns` in ticks: each event of a slot has a higher value than the one before
 
     std::int64_t begin_ns() const {
         const auto most = static_cast<std::uint64_t>(end_ns + farthest_time_ns);
@@ -116,69 +103,68 @@ struct RecordedChange {
     format::ChangeKind kind = format::ChangeKind::none;
     format::ChangeOrigin origin = format::ChangeOrigin::program;
     bool was_done = false;                       ///< false: refused; `message` says why
-    std::int32_t requester = 0;                  ///< process id of the command; 0: the program itself
-    std::optional<policy::Precision> precision;  ///< of set_precision; absent: environment and files hold again
-    policy::Floor floor = policy::Floor::none;   ///< of set_floor
-    std::string policy_name;                     ///< of a reload: the policy from then on; empty: it has no name
+    std::int32_t requester = 0;                  ///< process id of the `fp32shim` command; 0: the program itself
+    std::optional<policy::Precision> precision;  ///< new precision; absent: that of environment and files holds again
+    policy::Floor floor = policy::Floor::none;   ///< floor that set_floor has set
+    std::string policy_name;                     ///< name of the policy after a reload; empty: it has none
     std::string policy_revision;
     std::string policy_sha256;
-    std::optional<format::ReloadedSettings> settings;  ///< of a reload: settings from then on; absent: not known
+    std::optional<format::ReloadedSettings> settings;  ///< settings after a reload; absent: not known
     std::string message;
 };
 
-/// A program or library that was loaded.
+/// A program or library that was loaded into the recorded process.
 struct RecordedObject {
-    std::string path;                    ///< path that the loader used
+    std::string path;                    ///< path by which the loader named it
     std::vector<std::uint8_t> build_id;  ///< first 20 bytes of the build id; empty: the file has none
-    std::int64_t first_seen_ns = 0;      ///< time of the first look at it: nanoseconds since 1970, UTC
+    std::int64_t first_seen_ns = 0;      ///< time when the shim first noted it: nanoseconds since 1970, UTC
     bool is_bound_past = false;          ///< a product that it calls is known to bypass the shim
 };
 
 /// Programs and libraries that a process had loaded, as far as that is known.
 struct RecordedObjects {
     std::vector<RecordedObject> all;
-    /// Time of the last look. Later loads are unknown, unless the program ended by `exit`. 0: no look.
+    /// Time when all loaded files were last noted; 0: never. If not `until_exit`, files loaded later are unknown.
     std::int64_t looked_at_ns = 0;
-    bool until_exit = false;       ///< the last look was at the program's `exit`
-    bool are_missing = false;      ///< more objects found no room
-    bool had_lookup_past = false;  ///< dlsym gave the program a product's address past the shim
+    bool until_exit = false;       ///< loaded files were noted a last time at the program's `exit`
+    bool are_missing = false;      ///< further loaded files could not be noted
+    bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, past the shim
 };
 
-/// A program that was started although the shim cannot see it.
+/// A program started without the shim: by this process, or by a process of its `fp32shim run` without a recording.
 struct RecordedChild {
-    std::string path;         ///< path at the start; begins with `…` if its begin was cut off
-    std::string folder;       ///< folder of a relative path; empty: not known
+    std::string path;         ///< path that was started; a `…` in front stands for a part that was cut off
+    std::string folder;       ///< current folder at the start, for a relative path; empty: not known
     std::string interpreter;  ///< interpreter of a script; empty: no script
     WhyUnseen why = WhyUnseen::seen;
     std::uint32_t count = 0;
     std::int32_t pid = 0;       ///< process that first became the program or started it
-    std::int64_t first_ns = 0;  ///< since 1970, UTC
+    std::int64_t first_ns = 0;  ///< first start: nanoseconds since 1970, UTC
     std::int64_t last_ns = 0;
 };
 
-class EventCursor;
-class RecordingBytes;
-class RecordingContents;
+class RecordingReader;
 
-/// Calls of the level `calls`, one after the other. For one thread. The reader outlives it and is not refreshed
-/// meanwhile.
+/// Iterates over the single calls that the level `calls` records. For one thread. The reader must outlive it, and not
+/// be refreshed meanwhile.
 class RecordedEvents {
   public:
-    ~RecordedEvents();
-    RecordedEvents(RecordedEvents&&) noexcept;
-    RecordedEvents& operator=(RecordedEvents&&) noexcept;
-
-    /// Returns nothing behind the last call.
+    /// Returns the next call; nullopt after the last.
     std::optional<RecordedEvent> next();
 
   private:
     friend class RecordingReader;
-    struct Slot;
-    RecordedEvents(RecordingContents& contents, std::optional<std::uint32_t> slot,
+    struct Slot {
+        std::unique_ptr<EventCursor> cursor;
+        EventCursor::Event next;
+
+        bool operator<(const Slot& other) const;  // the earliest is the greatest
+    };
+    RecordedEvents(const RecordingReader& reader, std::optional<std::uint32_t> slot,
                    const std::vector<std::uint64_t>& after);
 
-    RecordingContents* contents_;
-    std::vector<Slot> slots_;  ///< slots with further calls; a heap, the earliest in front
+    const RecordingReader* reader_;
+    std::vector<Slot> slots_;  ///< slots that have further calls: a heap, the slot of the earliest call in front
 };
 
 /// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer. Takes 64
@@ -186,114 +172,146 @@ class RecordedEvents {
 class RecordingReader {
   public:
     struct Opened {
-        std::unique_ptr<RecordingReader> reader;  ///< nullptr: nothing can be read, `error` says why
-        std::string error;                        ///< finding, offset and remedy, without the file's name
+        std::unique_ptr<RecordingReader> reader;  ///< nullptr: nothing can be read, and `error` says why
+        std::string error;                        ///< message: finding, offset and remedy, without the file's name
     };
     /// Opens a file and reads facts, counters and changes. Of a newer format it reads the facts only, and notes a
-    /// problem; of a corrupt or cut file everything that is whole. It skips holes of the file.
+    /// problem. Of a corrupt or truncated file it reads all that is whole. Skips holes of the file.
     static Opened open(const std::string& path);
-    /// Opens a file by a descriptor for reading, which it takes even if it fails.
-    static Opened open_descriptor(int descriptor);
-
-    ~RecordingReader();
-    RecordingReader(const RecordingReader&) = delete;
-    RecordingReader& operator=(const RecordingReader&) = delete;
+    /// Opens a recording by a descriptor that can be read from; takes over the descriptor, even on failure. `path`:
+    /// opens the file again after rest(); empty: rest() leaves it open.
+    static Opened open_descriptor(int descriptor, const std::string& path = {});
 
     /// Reads the file again, for live views. Views and references given before become invalid. Returns false, and
     /// changes nothing, if the file cannot be read any more.
     bool refresh();
-    /// Gives back memory that only saves time, and until the next reading the descriptor (but of open_descriptor()).
+    /// Frees caches, and closes the file until it is next read; a file that was opened without a path stays open.
     void rest();
 
-    const RecordingFacts& facts() const;
-    /// Asks the kernel for the process each time.
+    const RecordingFacts& facts() const { return facts_; }
+    /// Returns the state of the recorded process, asking the kernel each time.
     RecordingState state() const;
-    /// Returns at most 100 problems of the parts read so far, in the order of offsets. Reading rows, events and
-    /// objects adds to them.
+    /// Returns the problems of the parts read so far, at most 100, by rising offset. Reading rows, events and objects
+    /// adds to them.
     const std::vector<Problem>& problems() const;
 
-    /// Returns nullptr for a missing row. Valid until the next call.
+    /// Returns a row; nullptr: it is missing. Valid until the next call of row().
     const RecordedRow* row(std::uint32_t id) const;
-    /// Returns the format that a row's calls ran at, without reading its texts; nothing if the row does not say.
-    std::optional<policy::Applied> format_of_row(std::uint32_t id) const;
+    /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
+    std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may be missing, two rows may be equal,
     /// and a row may have no calls.
-    void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const;
+    void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const { decisions_->visit(visitor); }
     struct RowCounters {
         std::uint32_t row = 0;
         RecordedCounters counters;
     };
-    /// Counters of all rows; each entry is made when it is read.
-    class CountersView {
-      public:
-        class Iterator {
-          public:
-            Iterator(const CountersView& view, std::size_t place) : view_(&view), place_(place) {}
-            RowCounters operator*() const { return (*view_)[place_]; }
+    /// View of the counters of all rows with calls; an entry is computed when it is read.
+    struct CountersView {
+        struct Iterator {
+            RowCounters operator*() const { return (*view)[place]; }
             Iterator& operator++() {
-                ++place_;
+                ++place;
                 return *this;
             }
-            bool operator==(const Iterator& other) const { return place_ == other.place_; }
+            bool operator==(const Iterator&) const = default;
 
-          private:
-            const CountersView* view_;
-            std::size_t place_;
+            const CountersView* view;
+            std::size_t place;
         };
-        explicit CountersView(const RecordingContents& contents) : contents_(contents) {}
-        std::size_t size() const;
+        std::size_t size() const { return reader.counters_.size(); }
         bool empty() const { return size() == 0; }
-        RowCounters operator[](std::size_t place) const;
-        Iterator begin() const { return {*this, 0}; }
-        Iterator end() const { return {*this, size()}; }
+        RowCounters operator[](std::size_t place) const { return reader.to_counters(reader.counters_[place]); }
+        Iterator begin() const { return {this, 0}; }
+        Iterator end() const { return {this, size()}; }
 
-      private:
-        const RecordingContents& contents_;
+        const RecordingReader& reader;
     };
-    /// Returns the counters of every row with calls, summed over slots, by rising id. In a corrupt file row() may not
-    /// find such a row.
-    CountersView counters() const;
-    const std::vector<RecordedSlot>& slots() const;
-    /// Returns the newest changes, oldest first.
-    const std::vector<RecordedChange>& changes() const;
-    /// Returns how many older changes are gone: a recording has room for format::change_limit.
-    std::uint32_t lost_changes() const;
+    /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file row() may
+    /// not find such a row.
+    CountersView counters() const { return {*this}; }
+    const std::vector<RecordedSlot>& slots() const { return slots_; }
+    /// Returns the newest changes of the process's settings, the oldest of them first.
+    const std::vector<RecordedChange>& changes() const { return changes_; }
+    /// Returns the number of changes that changes() lacks. A recording keeps only the newest format::change_limit.
+    std::uint32_t lost_changes() const { return lost_changes_; }
+    /// Returns the programs and libraries that the process had loaded. The first call reads them from the file.
     const RecordedObjects& objects() const;
-    /// Returns the children that the shim did not see.
-    const std::vector<RecordedChild>& children() const;
-    /// Returns how many further children found no room.
-    std::uint32_t missed_children() const;
+    /// Returns the programs that were started without the shim.
+    const std::vector<RecordedChild>& children() const { return children_; }
+    /// Returns the number of starts without the shim that found no space in the file.
+    std::uint32_t missed_children() const { return missed_children_; }
 
     /// Returns the number of calls, those without a row included.
-    std::uint64_t total_calls() const;
-    /// Returns the number of calls that found no room even under the overflow row; counters() lacks them.
-    std::uint64_t uncounted_calls() const;
-    /// Returns the number of events that found no room.
+    std::uint64_t total_calls() const { return total_calls_; }
+    /// Returns the number of calls for which no counter had space, not even the overflow row; counters() lacks them.
+    std::uint64_t uncounted_calls() const { return uncounted_calls_; }
+    /// Returns the number of events that found no space in the file.
     std::uint64_t dropped_events() const;
     /// Returns the number of events that later ones overwrote.
     std::uint64_t overwritten_events() const;
     /// Returns an upper bound of the number of events, from segment headers.
     std::uint64_t event_count() const;
 
-    /// Returns calls in the order of their return, of one `slot` or merged from all. Leaves out events with `ticks`
-    /// <= `after` of their slot: to follow a live recording, refresh() and go on after the last events seen (`after`
-    /// is indexed by slot; a slot beyond its end has 0). Reads 4 KiB per slot at a time.
+    /// Iterates over calls in the order of their return, of one `slot` or of all. Leaves out the events of each slot
+    /// with `ticks` up to `after[slot]` (0 beyond its end). To follow a live recording, call refresh(), and pass the
+    /// `ticks` of the last event seen of each slot. Reads 4 KiB per slot at a time.
     RecordedEvents events(std::optional<std::uint32_t> slot = std::nullopt,
-                          const std::vector<std::uint64_t>& after = {});
-    /// Visits the events of events(), until `visitor` returns false.
+                          const std::vector<std::uint64_t>& after = {}) const {
+        return {*this, slot, after};
+    }
+    /// Function that visit_events() calls for each event of events(), until it returns false.
     using EventVisitor = std::function<bool(const RecordedEvent&)>;
     void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot = std::nullopt,
-                      const std::vector<std::uint64_t>& after = {});
+                      const std::vector<std::uint64_t>& after = {}) const;
 
     /// Converts ticks of the processor's counter to nanoseconds since 1970, UTC.
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
   private:
-    explicit RecordingReader(std::unique_ptr<RecordingBytes> bytes);
-    static Opened read(int descriptor, const std::string& path);
+    friend class RecordedEvents;
+    explicit RecordingReader(std::shared_ptr<RecordingBytes> bytes);
+    RecordingReader& operator=(RecordingReader&&) = default;
 
-    std::unique_ptr<RecordingBytes> bytes_;
-    std::unique_ptr<RecordingContents> contents_;
+    std::string read();
+    void read_facts(const format::Header& header, std::size_t header_bytes);
+    std::string text(const format::Header& header, format::Text which, std::size_t header_bytes);
+    std::string variable_name(const format::Header& header, format::Text which, std::size_t header_bytes);
+    void measure_ticks(const format::Header& header);
+    void read_segments(const format::Header& header);
+    void read_counters(const std::vector<SegmentPlace>& segments);
+    bool add_counters(const SegmentPlace& segment, std::uint32_t first, std::vector<std::uint32_t>& places);
+    void read_rings(const std::vector<SegmentPlace>& rings);
+    void check_completeness(std::uint32_t whole, std::uint32_t in_use);
+    void arrange_events(const std::vector<SegmentPlace>& full_rings);
+    void keep_rising_segments(SlotEvents& events);
+    void count_missing(const SlotEvents& events);
+    void read_changes(const format::Header& header);
+    RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
+    void read_children(const format::Header& header);
+
+    std::uint64_t duration_ns(std::uint64_t ticks) const;
+    const format::CounterRecord* counters_of(std::uint32_t row) const;
+    RowCounters to_counters(const format::CounterRecord& record) const;
+    RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;
+
+    // On the heap: `decisions_` keeps references to both others, which must survive a move of the reader.
+    std::shared_ptr<RecordingBytes> bytes_;
+    std::unique_ptr<ProblemList> problems_;
+    std::unique_ptr<RecordingDecisions> decisions_;
+
+    RecordingFacts facts_;
+    std::int64_t start_realtime_ns_ = 0;
+    std::vector<format::CounterRecord> counters_;  // summed over slots, by rising row
+    std::vector<RecordedSlot> slots_;
+    std::map<std::uint32_t, RecordedSlot> slots_by_number_;  // empty after reading
+    std::map<std::uint32_t, SlotEvents> events_;             // by slot
+    std::vector<RecordedChange> changes_;
+    std::vector<RecordedChild> children_;
+    mutable std::vector<SegmentPlace> object_segments_;  // those that objects() has not yet read
+    mutable RecordedObjects objects_;
+    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0;
+    std::uint32_t lost_changes_ = 0, missed_children_ = 0;
 };
 
 }  // namespace fp32shim::record

@@ -94,11 +94,8 @@ void ProblemList::add(std::uint64_t offset, std::string what) {
     constexpr std::size_t limit = 100;
     if (problems_.size() >= limit) return;
     const auto is_known = [&](const Problem& problem) { return problem.offset == offset && problem.what == what; };
-    if (std::any_of(problems_.begin(), problems_.end(), is_known)) return;
-    const auto place =
-        std::upper_bound(problems_.begin(), problems_.end(), offset,
-                         [](std::uint64_t value, const Problem& problem) { return value < problem.offset; });
-    problems_.insert(place, {offset, std::move(what)});
+    if (std::ranges::any_of(problems_, is_known)) return;
+    problems_.insert(std::ranges::upper_bound(problems_, offset, {}, &Problem::offset), {offset, std::move(what)});
 }
 
 namespace {
@@ -107,37 +104,12 @@ bool has_slot(SegmentKind kind) {
     return kind == SegmentKind::counters || kind == SegmentKind::ring || kind == SegmentKind::events;
 }
 
-/// Adds a segment to those of its kind. Returns false for a kind of a newer version.
-bool put(SegmentIndex& index, const SegmentPlace& place) {
-    switch (place.kind) {
-        case SegmentKind::strings:
-            index.strings.push_back(place);
-            return true;
-        case SegmentKind::rows:
-            index.rows.push_back(place);
-            return true;
-        case SegmentKind::counters:
-            index.counters.push_back(place);
-            return true;
-        case SegmentKind::ring:
-            index.rings.push_back(place);
-            return true;
-        case SegmentKind::events:
-            index.events.push_back(place);
-            return true;
-        case SegmentKind::objects:
-            index.objects.push_back(place);
-            return true;
-        case SegmentKind::unused:
-            break;
-    }
-    return false;
-}
-
 }  // namespace
 
-SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems) {
+SegmentIndex index_segments(const RecordingBytes& bytes, ProblemList& problems) {
     SegmentIndex index;
+    std::uint32_t next_segment = 0;
+    bytes.read_into(offsetof(format::Header, next_segment), next_segment);
     const std::uint64_t file_size = bytes.size();
     const std::uint64_t in_file = (file_size + segment_size - 1) / segment_size;
     const auto end = std::min({std::uint64_t{next_segment}, in_file, std::uint64_t{format::segment_limit}});
@@ -158,16 +130,17 @@ SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segm
         if (has_slot(place.kind) && place.slot >= format::segment_limit) {
             problems.add(offset, "a segment of slot " + std::to_string(place.slot) + ", but slots are below " +
                                      std::to_string(format::segment_limit) + "; it is left out");
-        } else if (!put(index, place)) {
+        } else if (header.kind >= format::segment_kind_count) {
             problems.add(offset, "a segment of unknown kind " + std::to_string(header.kind) + "; it is left out");
+        } else {
+            index[place.kind].push_back(place);
         }
     }
     return index;
 }
 
 void sort_by_sequence(std::vector<SegmentPlace>& places, const char* what, ProblemList& problems) {
-    std::stable_sort(places.begin(), places.end(),
-                     [](const SegmentPlace& a, const SegmentPlace& b) { return a.sequence < b.sequence; });
+    std::ranges::stable_sort(places, {}, &SegmentPlace::sequence);
     const auto is_second = [&](const SegmentPlace& a, const SegmentPlace& b) {
         if (a.sequence != b.sequence) return false;
         problems.add(b.offset, std::string("a second segment of ") + what + " with the number " +
@@ -178,8 +151,7 @@ void sort_by_sequence(std::vector<SegmentPlace>& places, const char* what, Probl
 }
 
 const SegmentPlace* find_sequence(const std::vector<SegmentPlace>& places, std::uint32_t sequence) {
-    const auto place = std::lower_bound(places.begin(), places.end(), sequence,
-                                        [](const SegmentPlace& a, std::uint32_t b) { return a.sequence < b; });
+    const auto place = std::ranges::lower_bound(places, sequence, {}, &SegmentPlace::sequence);
     return place != places.end() && place->sequence == sequence ? &*place : nullptr;
 }
 

@@ -3,27 +3,33 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "record/format/format.hpp"
-#include "record/read/reader.hpp"
 
 namespace fp32shim::record {
 
-/// Reads bytes of a file by pread; a file that shrinks gives fewer. For one thread.
+/// An error that was found in a recording's file.
+struct Problem {
+    std::uint64_t offset;  ///< bytes from the begin of the file
+    std::string what;      ///< message: the finding, the expectation, and the part of the file that is left out
+};
+
+/// Reads bytes of a file by pread: fewer than asked for if the file has shrunk. For one thread.
 class RecordingBytes {
   public:
-    /// Takes the descriptor. `path` opens the file again after rest(); empty: it stays open.
+    /// Takes over the descriptor. `path`: opens the file again after rest(); empty: rest() leaves it open.
     RecordingBytes(int descriptor, std::string path);
     ~RecordingBytes();
     RecordingBytes(const RecordingBytes&) = delete;
     RecordingBytes& operator=(const RecordingBytes&) = delete;
 
-    /// Returns how many bytes were read.
+    /// Reads up to `size` bytes. Returns how many were read: fewer at the file's end.
     std::size_t read(std::uint64_t offset, void* to, std::size_t size) const;
-    /// Fills what lies past the end with zeros; returns false if bytes were missing.
+    /// Reads an object, with zeros for what lies past the file's end. Returns false if bytes were missing.
     template <class T>
     bool read_into(std::uint64_t offset, T& to) const {
         to = T{};
@@ -32,11 +38,11 @@ class RecordingBytes {
     /// Returns the file's size in bytes; 0 if the kernel does not tell.
     std::uint64_t size() const;
 
-    /// Returns the offset, from `offset` on, of the next byte that is not in a hole; UINT64_MAX if there is none. A
-    /// file with few holes, or on a file system that does not tell them, gives `offset` itself.
+    /// Returns the offset, from `offset` on, of the next byte that is not in a hole; UINT64_MAX if there is none. If
+    /// the file seems to have no holes, returns `offset` itself.
     std::uint64_t next_data(std::uint64_t offset) const;
 
-    /// Closes the file until the next read.
+    /// Closes the file until the next read, which opens it again.
     void rest();
     bool is_open() const { return descriptor_ >= 0; }
     /// Returns true if the file could not be opened again, being deleted or replaced.
@@ -49,13 +55,13 @@ class RecordingBytes {
     std::string path_;
     dev_t device_ = 0;
     ino_t inode_ = 0;
-    char begin_[64] = {};  ///< first bytes, since an inode is soon used again
+    char begin_[64] = {};  ///< first bytes of the file, to recognize it when reopened: inodes are reused
     bool has_holes_ = false;
     mutable bool is_lost_ = false;
-    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< range between holes that next_data() found last
+    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< last range without holes that next_data() found
 };
 
-/// Part of a file, read in one piece: neighbouring lookups cost one read.
+/// Piece of a file, cached so that neighbouring look-ups cost one read.
 class RecordingWindow {
   public:
     static constexpr std::size_t size = 4096;
@@ -64,7 +70,7 @@ class RecordingWindow {
 
     /// Returns `wanted` bytes at `offset`, at most `size`; fewer at the file's end. Valid until the next call.
     std::string_view at(std::uint64_t offset, std::size_t wanted);
-    /// Drops the bytes it holds: the file may have changed since.
+    /// Drops the cached bytes, since the file may have changed.
     void forget();
 
   private:
@@ -73,7 +79,7 @@ class RecordingWindow {
     std::vector<char> held_;
 };
 
-/// Problems in the order of their offsets, at most 100.
+/// List of the first 100 different problems found in a recording's file, by rising offset.
 class ProblemList {
   public:
     void add(std::uint64_t offset, std::string what);
@@ -83,7 +89,7 @@ class ProblemList {
     std::vector<Problem> problems_;
 };
 
-/// Place of a segment, with the parts of its header that readers need.
+/// Offset of a segment, and the parts of its header that readers need.
 struct SegmentPlace {
     std::uint64_t offset = 0;
     std::uint64_t first_time = 0, last_time = 0;
@@ -91,7 +97,7 @@ struct SegmentPlace {
     std::uint32_t slot = 0, sequence = 0, count = 0;
     std::int32_t thread = 0;
 
-    /// Returns true if the segment is still in this place: the oldest events give way to newer ones.
+    /// Returns true if `header`, read again at `offset`, is still this segment's: newer events may have replaced it.
     bool is_of(const format::SegmentHeader& header) const {
         return header.kind == static_cast<std::uint32_t>(kind) && header.slot == slot && header.sequence == sequence;
     }
@@ -99,17 +105,21 @@ struct SegmentPlace {
 
 /// Segments of each kind, in the order of the file.
 struct SegmentIndex {
-    std::vector<SegmentPlace> strings, rows, counters, rings, events, objects;
-    std::uint32_t whole_count = 0;  ///< segments that the file has to their ends
+    std::array<std::vector<SegmentPlace>, format::segment_kind_count> by_kind;
+    std::uint32_t whole_count = 0;  ///< number of segments that lie wholly within the file
+
+    std::vector<SegmentPlace>& operator[](format::SegmentKind kind) {
+        return by_kind[static_cast<std::size_t>(kind)];
+    }
 };
 
-/// Reads the headers of all segments that `next_segment` and the size of the file allow. Leaves out, as a problem,
-/// each segment of a slot that is not below format::segment_limit.
-SegmentIndex index_segments(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems);
+/// Reads the headers of all segments that the file has now. Skips segments of unknown kinds or with slot numbers from
+/// format::segment_limit on, and reports them as problems.
+SegmentIndex index_segments(const RecordingBytes& bytes, ProblemList& problems);
 
-/// Sorts by rising sequence. Keeps the first of equal ones; the others become problems that call them `what`.
+/// Sorts by rising sequence. Of equal sequences, keeps the first, and reports the others as problems, named `what`.
 void sort_by_sequence(std::vector<SegmentPlace>& places, const char* what, ProblemList& problems);
-/// Returns nullptr if no segment has that sequence.
+/// Returns the segment with the number `sequence`; nullptr: there is none. Precondition: `places` are sorted.
 const SegmentPlace* find_sequence(const std::vector<SegmentPlace>& places, std::uint32_t sequence);
 
 }  // namespace fp32shim::record

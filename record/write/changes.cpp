@@ -35,7 +35,7 @@ ChangeRecord make_floor_change(policy::Floor floor, ChangeOrigin origin) {
     return change;
 }
 
-/// Appends a change, whose time is 0, to the list. Precondition: no other thread does so.
+/// Appends a change to the header's list, with the present time. Precondition: no other thread appends.
 void put_change(format::Header& header, const ChangeRecord& change) {
     const std::atomic_ref count(header.change_count);
     const std::uint32_t number = count.load(std::memory_order_relaxed);
@@ -46,7 +46,7 @@ void put_change(format::Header& header, const ChangeRecord& change) {
     count.store(number + 1, std::memory_order_release);
 }
 
-/// Precondition: as for put_change().
+/// Appends a requested precision and floor as ChangeOrigin::carried_over. Precondition: no other thread appends.
 void put_carried_over(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor) {
     if (precision) put_change(header, make_precision_change(precision, ChangeOrigin::carried_over));
     if (floor != policy::Floor::none) put_change(header, make_floor_change(floor, ChangeOrigin::carried_over));

@@ -21,10 +21,10 @@ struct PolicyFacts {
     std::string_view name;
     std::string_view revision;
     std::string_view sha256;
-    std::optional<format::ReloadedSettings> settings{};  ///< absent: not known
+    std::optional<format::ReloadedSettings> settings{};  ///< settings after a reload; absent: not known
 };
 
-/// Takes commands, answers them, and notes changes. A Recording hands it out where this process has a file.
+/// The part of a recording that receives commands, answers them, and notes changes; see Recording::changes().
 /// Thread-safe, but for start() and forget().
 class RecordingChanges {
   public:
@@ -32,31 +32,31 @@ class RecordingChanges {
 
     struct Command {
         format::CommandKind kind = format::CommandKind::none;
-        std::optional<policy::Precision> precision;  ///< set_precision; absent: back to environment and files
-        std::uint64_t word = 0;                      ///< identifies the command to answer()
+        std::optional<policy::Precision> precision;  ///< new precision; absent: environment and files decide again
+        std::uint64_t word = 0;                      ///< the command as it stands in the header; see CommandWord
     };
-    /// Returns true if `header` has a command that nobody has taken yet. Costs two loads.
+    /// Returns true if `header` has a command that no thread has taken yet. Costs two loads.
     bool has_command(format::Header& header) const {
         return std::atomic_ref(header.command).load(std::memory_order_relaxed) !=
                taken_.load(std::memory_order_relaxed);
     }
-    /// Takes the waiting command, for one thread only. Returns nothing if another thread has it. A command that this
-    /// version does not know is answered here, and nothing is returned.
+    /// Takes the waiting command, which only one thread gets; the others get nothing. A command that this version
+    /// does not know is answered here, and not returned.
     std::optional<Command> take_command();
-    /// Tells `fp32shim set` or `reload` the result, and notes the change. `message`: one line, empty if it is done.
-    /// `policy`: after a reload.
+    /// Tells `fp32shim set` or `reload` the result, and notes the change. `message`: one line for the user, empty if
+    /// the command is done. `policy`: the policy in force after a reload.
     void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
 
-    /// Notes a change that the program made itself, through the C API.
+    /// Notes a change that the program made by the C API. No `precision`: environment and files decide again.
     void note_precision(std::optional<policy::Precision> precision);
     void note_floor(policy::Floor floor);
     void note_reload(const PolicyFacts& policy);
-    /// Notes settings that were asked for before this recording began.
+    /// Notes the precision and floor that were already in force when this recording began, if there were any.
     void note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
 
-    /// Begins the list of a new file, whose header no other thread knows yet, with settings carried over.
+    /// Begins a new file's list of changes with the settings already in force. No other thread may use the file yet.
     void start(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
-    /// Forgets which command was taken: for a header that has none.
+    /// Forgets the last command that was taken. For a new header, whose commands are all still to be taken.
     void forget() { taken_.store(0, std::memory_order_relaxed); }
 
   private:

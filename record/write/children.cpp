@@ -17,13 +17,15 @@
 
 namespace fp32shim::record {
 
+namespace raw = system::raw;
+
 using format::ChildDetail;
 using format::ChildRecord;
 using format::Header;
 
 namespace {
 
-/// Appends a path, or `…` and its end if it is too long: the end says more than the beginning.
+/// Appends a path, or, if it is longer than `limit`, `…` and its end, which says more than the beginning.
 void put_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
     constexpr std::string_view cut = "…";
     if (text.size() > limit) {
@@ -33,7 +35,7 @@ void put_end_of(system::LineWriter& out, std::string_view text, std::size_t limi
     out.text(text);
 }
 
-/// Fills in all that tells children apart. Sizes fit into a byte each.
+/// Fills in the fields by which records are compared: path, interpreter or current folder, and reason.
 void describe(ChildRecord& record, const UnseenChild& child) {
     constexpr std::size_t path_limit = 144;
     system::LineWriter out(record.text);
@@ -41,7 +43,7 @@ void describe(ChildRecord& record, const UnseenChild& child) {
     std::string_view path = child.path;
     // fexecve: names the file behind the descriptor.
     if (path.starts_with("/proc/self/fd/")) {
-        const long size = system::raw::readlink(path.data(), folder, sizeof folder);
+        const long size = raw::readlink(path.data(), folder, sizeof folder);
         if (size > 0) path = {folder, static_cast<std::size_t>(size)};
     }
     put_end_of(out, path, path_limit);
@@ -51,7 +53,7 @@ void describe(ChildRecord& record, const UnseenChild& child) {
         record.detail_kind = static_cast<std::uint8_t>(ChildDetail::interpreter);
         put_end_of(out, child.interpreter, left);
     } else if (!path.starts_with('/')) {
-        if (const long size = system::raw::getcwd(folder, sizeof folder); size > 1) {
+        if (const long size = raw::getcwd(folder, sizeof folder); size > 1) {
             record.detail_kind = static_cast<std::uint8_t>(ChildDetail::folder);
             put_end_of(out, {folder, static_cast<std::size_t>(size) - 1}, left);
         }
@@ -65,14 +67,14 @@ bool is_same(const ChildRecord& a, const ChildRecord& b) {
            a.detail_size == b.detail_size && std::memcmp(a.text, b.text, sizeof a.text) == 0;
 }
 
-/// Makes `header` that of a recording which belongs to no process.
+/// Fills the header of a file for children, which belongs to no process.
 void fill(Header& header, std::uint64_t run) {
     header.version = format::version;
     header.byte_order = format::byte_order;
     header.segment_size = format::segment_size;
     header.rank = -1;
-    header.start_realtime_ns = header.facts_ns = system::raw::realtime_ns();
-    header.start_monotonic_ns = system::raw::clock_ns(CLOCK_MONOTONIC);
+    header.start_realtime_ns = header.facts_ns = raw::realtime_ns();
+    header.start_monotonic_ns = raw::clock_ns(CLOCK_MONOTONIC);
     header.start_ticks = ticks();
     header.ticks_per_second = 1'000'000'000;  // nothing in it has a time in ticks
     header.run = run;
@@ -80,7 +82,7 @@ void fill(Header& header, std::uint64_t run) {
     header.next_segment = 1;
     header.flags = format::flag_children_only;
     utsname names{};
-    if (system::raw::uname(names) == 0) {
+    if (raw::uname(names) == 0) {
         const std::string_view host(names.nodename);
         std::memcpy(header.text, host.data(), host.size());
         header.texts[static_cast<std::size_t>(format::Text::host)] = {offsetof(Header, text),
@@ -89,81 +91,66 @@ void fill(Header& header, std::uint64_t run) {
     std::atomic_ref(header.magic).store(format::magic, std::memory_order_release);
 }
 
-/// The header of an open file, mapped for the lifetime of the object.
-class MappedHeader {
-  public:
-    explicit MappedHeader(int descriptor)
-        : mapped_(system::raw::syscall6(SYS_mmap, 0, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor,
-                                        0)) {}
-    ~MappedHeader() {
-        if (mapped_ > 0) system::raw::syscall6(SYS_munmap, mapped_, sizeof(Header));
-    }
-    MappedHeader(const MappedHeader&) = delete;
-    MappedHeader& operator=(const MappedHeader&) = delete;
-
-    int error() const { return mapped_ > 0 ? 0 : static_cast<int>(-mapped_); }
-    Header& operator*() const { return *reinterpret_cast<Header*>(mapped_); }
-
-  private:
-    long mapped_;
-};
+/// Maps the header of an open file and calls `use` with it. Returns 0, or an errno if it cannot be mapped.
+template <class Use>
+int with_header(int descriptor, const Use& use) {
+    const long mapped = raw::syscall6(SYS_mmap, 0, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (mapped < 0) return static_cast<int>(-mapped);
+    use(*reinterpret_cast<Header*>(mapped));
+    raw::syscall6(SYS_munmap, mapped, sizeof(Header));
+    return 0;
+}
 
 int write_new_file(int descriptor, std::uint64_t run) {
     if (const int error = allocate_space(descriptor, 0, sizeof(Header)); error != 0) return error;
-    const MappedHeader header(descriptor);
-    if (header.error() == 0) fill(*header, run);
-    return header.error();
+    return with_header(descriptor, [&](Header& header) { fill(header, run); });
 }
 
-/// Gives a file its name, unless another has that name. Returns 0 or a negative errno.
+/// Gives the file `from` the name `to`, unless a file of that name exists. Returns 0 or a negative errno.
 long publish(int folder, const char* from, const char* to) {
-    const long result =
-        system::raw::syscall6(SYS_linkat, folder, system::raw::address(from), folder, system::raw::address(to), 0);
+    const long result = raw::syscall6(SYS_linkat, folder, from, folder, to, 0);
     // File systems without hard links.
     if (result != -EPERM && result != -EOPNOTSUPP && result != -ENOSYS && result != -EMLINK) return result;
     constexpr long no_replace = 1;
-    return system::raw::syscall6(SYS_renameat2, folder, system::raw::address(from), folder, system::raw::address(to),
-                                 no_replace);
+    return raw::syscall6(SYS_renameat2, folder, from, folder, to, no_replace);
 }
 
-/// Makes the file, under another name first, so that nobody sees half of it. Returns 0 or an errno; 0 also if another
-/// process has made it meanwhile.
+/// Makes the file for children in `folder`: writes it under a temporary name, composed in `name`, then renames it, so
+/// that nobody sees half of it. Returns 0, even if another process has made the file meanwhile; or an errno.
 int make(const ChildrenFile& file, int folder, std::span<char> name) {
     system::LineWriter writer(name);
-    if (writer.text(file.path).text(".").number(system::raw::gettid()).terminated().empty()) return ENAMETOOLONG;
-    const auto descriptor =
-        static_cast<int>(system::raw::syscall6(SYS_openat, folder, system::raw::address(name.data()),
-                                               O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (writer.text(file.path).text(".").number(raw::gettid()).terminated().empty()) return ENAMETOOLONG;
+    const auto descriptor = static_cast<int>(
+        raw::syscall6(SYS_openat, folder, name.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (descriptor < 0) return -descriptor;
-    system::raw::fchmod(descriptor, 0600);
+    raw::fchmod(descriptor, 0600);
     int error = write_new_file(descriptor, file.run);
-    system::raw::close(descriptor);
+    raw::close(descriptor);
     if (error == 0) {
         const long published = publish(folder, name.data(), file.path);
         if (published < 0 && published != -EEXIST) error = static_cast<int>(-published);
     }
-    system::raw::syscall6(SYS_unlinkat, folder, system::raw::address(name.data()), 0);
+    raw::syscall6(SYS_unlinkat, folder, name.data(), 0);
     return error;
 }
 
 int open_existing(const ChildrenFile& file, int folder) {
-    return static_cast<int>(system::raw::syscall6(SYS_openat, folder, system::raw::address(file.path),
-                                                  O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
+    return static_cast<int>(
+        raw::syscall6(SYS_openat, folder, file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
 }
 
-/// Returns true if the file is a recording of children of this run, and not one that somebody else put there.
+/// Returns true if the open file is the one for the children of this run, and not one that somebody else put there.
 bool is_the_file(int descriptor, std::uint64_t run) {
     struct stat status {};
-    if (system::raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||
+    if (raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||
         status.st_size < static_cast<off_t>(sizeof(Header)))
         return false;
     // The number of a run is known to its processes only; without one, somebody else could truncate the file.
-    if (run == 0 && status.st_uid != static_cast<uid_t>(system::raw::syscall6(SYS_geteuid))) return false;
+    if (run == 0 && status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid))) return false;
     std::uint64_t magic = 0, found_run = 0;
     std::uint32_t flags = 0;
     const auto read = [&](auto& value, std::size_t offset) {
-        return system::raw::syscall6(SYS_pread64, descriptor, system::raw::address(&value), sizeof value,
-                                     static_cast<long>(offset)) == sizeof value;
+        return raw::syscall6(SYS_pread64, descriptor, &value, sizeof value, offset) == sizeof value;
     };
     return read(magic, offsetof(Header, magic)) && read(found_run, offsetof(Header, run)) &&
            read(flags, offsetof(Header, flags)) && magic == format::magic && found_run == run &&
@@ -175,7 +162,7 @@ bool is_the_file(int descriptor, std::uint64_t run) {
 void note_child(Header& header, const UnseenChild& child, ChildEvent event) {
     ChildRecord wanted{};
     describe(wanted, child);
-    const std::int64_t now = system::raw::realtime_ns();
+    const std::int64_t now = raw::realtime_ns();
     for (ChildRecord& record : header.children) {
         const std::atomic_ref state(record.state);
         std::uint32_t found = state.load(std::memory_order_acquire);
@@ -192,7 +179,7 @@ void note_child(Header& header, const UnseenChild& child, ChildEvent event) {
         if (found != 0 || event == ChildEvent::failed) continue;
         if (!state.compare_exchange_strong(found, 1, std::memory_order_acquire)) continue;
         wanted.first_ns = wanted.last_ns = now;
-        wanted.pid = system::raw::getpid();
+        wanted.pid = raw::getpid();
         wanted.count = 1;
         wanted.state = 1;
         record = wanted;
@@ -218,12 +205,9 @@ int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent ev
     }
     if (descriptor < 0) return -descriptor;
     int error = EEXIST;
-    if (is_the_file(descriptor, file.run)) {
-        const MappedHeader header(descriptor);
-        error = header.error();
-        if (error == 0) note_child(*header, child, event);
-    }
-    system::raw::close(descriptor);
+    if (is_the_file(descriptor, file.run))
+        error = with_header(descriptor, [&](Header& header) { note_child(header, child, event); });
+    raw::close(descriptor);
     return error;
 }
 

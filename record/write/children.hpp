@@ -12,7 +12,7 @@
 
 namespace fp32shim::record {
 
-/// A program that is about to be started.
+/// A program that is about to be started without the shim.
 struct UnseenChild {
     std::string_view path;         ///< the path given to execve, with a NUL behind it
     std::string_view interpreter;  ///< a script's interpreter; empty: it is no script
@@ -21,20 +21,21 @@ struct UnseenChild {
 
 enum class ChildEvent : std::uint8_t {
     starts,
-    failed,  ///< after `starts`: the kernel refused
+    failed,  ///< comes after `starts` for the same child, if the kernel refused the start
 };
 
-/// Notes a child in a mapped header, of any process. Without room the child is only counted.
+/// Notes a child's start in a mapped header, which may be another process's. The event `failed` takes 1 from the
+/// number of starts that `starts` has counted. Without space for the child, only counts the start (children_missed).
 void note_child(format::Header& header, const UnseenChild& child, ChildEvent event);
 
-/// The file for the children of processes that have no recording themselves: a recording with nothing but a header,
-/// shared by all processes of a run.
+/// The file that lists programs started without the shim by processes that have no recording. It has nothing but the
+/// header of a recording. All processes of a run share it.
 struct ChildrenFile {
     const char* path = nullptr;
     int folder = -1;        ///< descriptor of the folder that `path` is relative to; -1: the current folder
-    std::uint64_t run = 0;  ///< ProcessFacts::run
+    std::uint64_t run = 0;  ///< number of the `fp32shim run`, as in ProcessFacts
 };
-/// Notes a child in a file for children, which is made if it is missing. Returns 0 or an errno.
+/// Notes a child in the file for children, which is made if it is missing. Returns 0 or an errno.
 int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event);
 
 /// Returns `run.children.fp32rec` for `run.fp32rec`, in `out` with a NUL behind it; empty: it is too long.

@@ -20,29 +20,31 @@
 
 namespace fp32shim::record {
 
+namespace raw = system::raw;
+
 using format::segment_size;
 
 namespace {
 
-/// Number of segments that a new file has the size of, but not the space. They are all that most recordings need:
-/// strings, rows, loaded objects and the counters of one thread.
+/// Number of segments that a new file has the size for, but no disk space until they fill. Most recordings need no
+/// more: strings, rows, loaded objects and the counters of one thread.
 constexpr std::uint32_t sparse_segments = 4;
-/// Least space that such a segment gets at once, in bytes; if pages are larger, a page.
+/// Least disk space that a sparse segment gets at once, in bytes; if pages are larger, a page.
 constexpr std::uint32_t least_space = 4096;
 
 std::uint32_t space_unit() {
     return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(getauxval(AT_PAGESZ)), least_space, segment_size);
 }
 
-/// Returns how many segments of a file events may use. An eighth, 1 to 64 MiB, is kept for counters, rows and rings;
-/// of a small file, half.
+/// Returns the number of the first segment that append_events() must not use, in a file of `segments` segments. An
+/// eighth of the file (1 to 64 MiB), or half of a small file, is reserved for counters, rows and rings.
 constexpr std::uint32_t events_limit(std::uint32_t segments) {
     constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
 }
 
-/// Writes `run.2.fp32rec` for `run.fp32rec` and 2. Without that extension the number goes to the end; 0 is left out.
-/// Returns false if it does not fit.
+/// Writes `run.2.fp32rec` for `run.fp32rec` and 2. Without that extension the number goes to the end. The
+/// number 0 leaves `path` unchanged. Returns false if the result does not fit into `out`.
 bool with_number(std::string_view path, std::uint64_t number, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
     system::LineWriter writer(out);
@@ -55,27 +57,25 @@ bool with_number(std::string_view path, std::uint64_t number, std::span<char> ou
 }
 
 long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t offset) {
-    return system::raw::syscall6(SYS_mmap, system::raw::address(at), static_cast<long>(size), PROT_READ | PROT_WRITE,
-                                 flags, descriptor, static_cast<long>(offset));
+    return raw::syscall6(SYS_mmap, at, size, PROT_READ | PROT_WRITE, flags, descriptor, offset);
 }
 
-/// Runs a system call that may cause SIGXFSZ. Returns its result.
+/// Runs a system call that writes, and keeps signals that it causes from the program. Returns its result.
 template <class Call>
 long without_signals(Call call) {
     const system::SignalHold hold(system::SignalHold::by_writing);
-    const long result = system::raw::uninterrupted(call);
+    const long result = raw::uninterrupted(call);
     if (result == -EFBIG) hold.take_back(SIGXFSZ);
     return result;
 }
 
-/// Returns 0 or an errno.
+/// Writes `size` zeros at `offset`. Returns 0 or an errno.
 int write_zeros(int descriptor, std::uint64_t offset, std::uint64_t size) {
     static constexpr char zeros[4096] = {};
     while (size > 0) {
         const long written = without_signals([&] {
-            return system::raw::syscall6(SYS_pwrite64, descriptor, system::raw::address(zeros),
-                                         static_cast<long>(std::min<std::uint64_t>(size, sizeof zeros)),
-                                         static_cast<long>(offset));
+            return raw::syscall6(SYS_pwrite64, descriptor, zeros, std::min<std::uint64_t>(size, sizeof zeros),
+                                 offset);
         });
         if (written <= 0) return written == 0 ? EIO : static_cast<int>(-written);
         offset += static_cast<std::uint64_t>(written);
@@ -88,35 +88,30 @@ int write_zeros(int descriptor, std::uint64_t offset, std::uint64_t size) {
 /// allocated space, and on a full disk a store to a mapped page would be SIGBUS.
 void overwrite_in_place(int descriptor) {
     struct statfs where {};
-    if (system::raw::syscall6(SYS_fstatfs, descriptor, system::raw::address(&where)) < 0 ||
-        where.f_type != BTRFS_SUPER_MAGIC)
-        return;
+    if (raw::syscall6(SYS_fstatfs, descriptor, &where) < 0 || where.f_type != BTRFS_SUPER_MAGIC) return;
     int flags = 0;
-    if (system::raw::syscall6(SYS_ioctl, descriptor, FS_IOC_GETFLAGS, system::raw::address(&flags)) < 0) return;
+    if (raw::syscall6(SYS_ioctl, descriptor, FS_IOC_GETFLAGS, &flags) < 0) return;
     flags |= FS_NOCOW_FL;
-    system::raw::syscall6(SYS_ioctl, descriptor, FS_IOC_SETFLAGS, system::raw::address(&flags));
+    raw::syscall6(SYS_ioctl, descriptor, FS_IOC_SETFLAGS, &flags);
 }
 
 }  // namespace
 
 int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
-    const long result = without_signals([&] {
-        return system::raw::syscall6(SYS_fallocate, descriptor, 0, static_cast<long>(offset),
-                                     static_cast<long>(size));
-    });
+    const long result = without_signals([&] { return raw::syscall6(SYS_fallocate, descriptor, 0, offset, size); });
     // File systems without it (NFS 3, some of FUSE) have to be written to.
     if (result == -EOPNOTSUPP || result == -ENOSYS) return write_zeros(descriptor, offset, size);
     return static_cast<int>(-result);
 }
 
 RecordingFile::~RecordingFile() {
-    if (descriptor_.is_ours()) system::raw::close(descriptor_.number());
+    if (descriptor_.is_ours()) raw::close(descriptor_.number());
 }
 
 int RecordingFile::create(std::string_view path, const Limits& limits, std::size_t text_size,
                           format::Header*& header) {
     is_open_.store(false, std::memory_order_relaxed);
-    if (const int inherited = descriptor_.take(); descriptor_.is_ours(inherited)) system::raw::close(inherited);
+    if (const int inherited = descriptor_.take(); descriptor_.is_ours(inherited)) raw::close(inherited);
     limits_ = limits;
     reopened_.store(false, std::memory_order_relaxed);
     queue_begin_ = queue_end_ = 0;
@@ -143,25 +138,23 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
     return error;
 }
 
-/// Gives the file the size of its first segments, and space for the used part of the header. If the size is refused,
-/// there is little room (RLIMIT_FSIZE): then the header, and every later segment, gets its whole space.
+/// Gives the file the size of its first segments, and disk space for the used part of the header. If the size is
+/// refused (RLIMIT_FSIZE), the header and every later segment get their whole space at once.
 int RecordingFile::make_space_for_header(std::size_t text_size) {
     const int descriptor = descriptor_.number();
     constexpr std::uint32_t size = (1 + sparse_segments) * segment_size;
-    const bool is_sparse = without_signals([&] {
-                               return system::raw::syscall6(SYS_ftruncate, descriptor, static_cast<long>(size));
-                           }) == 0;
+    const bool is_sparse = without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, size); }) == 0;
     sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
-    if (!is_sparse) return allocate(0, segment_size);
+    if (!is_sparse) return allocate_space(descriptor, 0, segment_size);
     // The part before the texts is stored to at any time: changes, and children, which other processes note.
     const std::uint64_t unit = space_unit();
     const std::uint64_t used = offsetof(format::Header, text) + text_size;
-    return allocate(0, (used + unit - 1) / unit * unit);
+    return allocate_space(descriptor, 0, (used + unit - 1) / unit * unit);
 }
 
 void RecordingFile::discard() {
-    system::raw::syscall6(SYS_unlinkat, AT_FDCWD, system::raw::address(path_), 0);  // made just now, with O_EXCL
-    system::raw::close(descriptor_.take());
+    raw::syscall6(SYS_unlinkat, AT_FDCWD, path_, 0);  // made just now, with O_EXCL
+    raw::close(descriptor_.take());
 }
 
 void RecordingFile::install(format::Header* filled) {
@@ -171,7 +164,7 @@ void RecordingFile::install(format::Header* filled) {
     } else {
         const long mapped = map(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.number(), 0);
         if (mapped < 0) return abandon();
-        system::raw::syscall6(SYS_munmap, system::raw::address(filled), segment_size);
+        raw::syscall6(SYS_munmap, filled, segment_size);
     }
     is_open_.store(true, std::memory_order_release);
 }
@@ -186,8 +179,8 @@ void* RecordingFile::map_segment(std::uint32_t number) const {
     const long mapped =
         map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), std::uint64_t{number} * segment_size);
     if (mapped < 0) return nullptr;
-    if (system::raw::syscall6(SYS_madvise, mapped, segment_size, MADV_DONTFORK) < 0) {
-        system::raw::syscall6(SYS_munmap, mapped, segment_size);
+    if (raw::syscall6(SYS_madvise, mapped, segment_size, MADV_DONTFORK) < 0) {
+        raw::syscall6(SYS_munmap, mapped, segment_size);
         return nullptr;
     }
     return reinterpret_cast<void*>(mapped);
@@ -200,7 +193,7 @@ void RecordingFile::publish(format::Header& header, format::SegmentHeader& segme
 
 int RecordingFile::map_first_segment(std::uint32_t number, Segment& segment) const {
     segment = {nullptr, number, space_of(number, Space::as_needed)};
-    const int error = allocate(std::uint64_t{number} * segment_size, segment.room);
+    const int error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, segment.room);
     if (error != 0) return error;
     segment.address = map_segment(number);
     return segment.address == nullptr ? ENOMEM : 0;
@@ -215,7 +208,7 @@ RecordingFile::Segment RecordingFile::map_new_segment(Space space) {
     int error = 0;
     if (const std::uint32_t number = reserve(limits_.segments, error); number != 0) {
         const std::uint32_t room = space_of(number, space);
-        error = allocate(std::uint64_t{number} * segment_size, room);
+        error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, room);
         if (error == 0) {
             if (void* address = map_segment(number)) return {address, number, room};
             error = ENOMEM;
@@ -231,7 +224,8 @@ bool RecordingFile::grow(std::uint32_t number, std::uint32_t size, std::uint32_t
     if (!has_descriptor()) return false;
     std::uint32_t larger = 2 * room;
     while (larger < size) larger *= 2;
-    const int error = allocate(std::uint64_t{number} * segment_size + room, larger - room);
+    const int error =
+        allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size + room, larger - room);
     if (error == 0) {
         room = larger;
         return true;
@@ -263,7 +257,8 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
     return Appended::no_room;
 }
 
-/// Reserves the number of a segment. Returns 0, and sets `error` to 0, if the file may not grow any more.
+/// Reserves the next unused segment number, and returns it. If that is not below `limit`, returns 0, and sets `error`
+/// to 0, which stands for a full file.
 std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
@@ -276,18 +271,14 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     return number;
 }
 
-/// Gives back a reserved number. If another thread has reserved one since, the segment stays unused.
+/// Gives back a number that reserve() returned. If a later number is reserved by now, the segment stays unused.
 void RecordingFile::give_back(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }
 
-int RecordingFile::allocate(std::uint64_t offset, std::uint64_t size) const {
-    return allocate_space(descriptor_.number(), offset, size);
-}
-
-/// Writes a segment of events from front to back. If a kill cuts that short, the events that are there are whole, and
-/// the ring still has all. If the disk refuses, the segment is emptied again, and the events will go to another.
+/// Writes a segment of events from front to back. If the process is killed meanwhile, the events in the file are
+/// whole, and the ring still has all. Returns 0, or an errno: then the segment's header is zeros, for another use.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();
@@ -296,10 +287,8 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
     const std::uint64_t begin = std::uint64_t{number} * segment_size;
     std::uint64_t offset = begin;
     while (parts[1].iov_len > 0) {
-        const long written = without_signals([&] {
-            return system::raw::syscall6(SYS_pwritev, descriptor, system::raw::address(parts), 2,
-                                         static_cast<long>(offset), 0);
-        });
+        const long written =
+            without_signals([&] { return raw::syscall6(SYS_pwritev, descriptor, parts, 2, offset, 0); });
         if (written <= 0) {
             if (offset != begin) write_zeros(descriptor, begin, sizeof segment);
             return written == 0 ? EIO : static_cast<int>(-written);
@@ -326,16 +315,16 @@ void RecordingFile::remember(std::uint32_t number) {
     if (const system::HeldLock held(queue_lock_); held) queue_[queue_end_++ % limits_.segments] = number;
 }
 
-/// Returns true if the descriptor is still this file's. A descriptor that the program closed is opened again, once
-/// per process, if the file still has its name.
+/// Returns true if the descriptor still refers to this file. If the program closed it, reopens the file by its path,
+/// at most once per process.
 bool RecordingFile::has_descriptor() {
     if (descriptor_.is_ours()) return true;
     if (descriptor_.number() >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
-        const int again = system::raw::open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+        const int again = raw::open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
         if (descriptor_.is_ours(again)) {
             if (descriptor_.keep(again) == 0) return true;
         } else if (again >= 0) {
-            system::raw::close(again);
+            raw::close(again);
         }
     }
     set_flag(format::flag_closed);
@@ -351,34 +340,32 @@ bool RecordingFile::has_descriptor() {
     return false;
 }
 
-/// Makes the file and keeps its descriptor. Returns 0 or an errno, with no file left behind.
+/// Makes the file and keeps its descriptor. Returns 0, or an errno and leaves no file behind.
 int RecordingFile::open_new(std::string_view path) {
     int descriptor = -EEXIST;
-    const std::int32_t self = system::raw::getpid();
+    const std::int32_t self = raw::getpid();
     for (int attempt = 0; descriptor == -EEXIST && attempt < attempt_limit; ++attempt) {
         if (!with_number(path, number_of_attempt(attempt, self), path_)) return ENAMETOOLONG;
-        descriptor = system::raw::uninterrupted(
-            [&] { return system::raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600); });
+        descriptor = raw::uninterrupted(
+            [&] { return raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600); });
     }
     if (descriptor < 0) return -descriptor;
     overwrite_in_place(descriptor);
 
     int error = 0;
-    if (limits_.group >= 0)
-        error =
-            static_cast<int>(-system::raw::syscall6(SYS_fchown, descriptor, -1, static_cast<long>(limits_.group)));
+    if (limits_.group >= 0) error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, limits_.group));
     // After the group: nobody else may read it in between.
-    if (error == 0) error = -system::raw::fchmod(descriptor, limits_.mode);
+    if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
     if (error == 0) {
         error = descriptor_.keep(descriptor);
     } else {
-        system::raw::close(descriptor);
+        raw::close(descriptor);
     }
-    if (error != 0) system::raw::syscall6(SYS_unlinkat, AT_FDCWD, system::raw::address(path_), 0);
+    if (error != 0) raw::syscall6(SYS_unlinkat, AT_FDCWD, path_, 0);
     return error;
 }
 
-/// Notes that there is no room, and says so on stderr once per process. `error`: an errno; 0: the file has its full
+/// Notes that space was refused, and says so on stderr once per process. `error`: an errno; 0: the file has its full
 /// size.
 void RecordingFile::complain(int error) {
     set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
@@ -387,17 +374,14 @@ void RecordingFile::complain(int error) {
 
     char buffer[1024];
     system::LineWriter out(buffer);
-    out.text("recording ").escaped(path_, 600).text(": ");
-    if (error == 0) {
-        out.text("max_size is reached");
-    } else {
-        const system::IoError description = system::describe_io_error(error);
-        out.text(description.meaning);
-        if (description.meaning.find('(') == std::string_view::npos) out.text(" (errno ").number(error).text(")");
-    }
+    const system::IoError problem =
+        error == 0 ? system::IoError{"max_size is reached", "raise [log] max_size, or record with the level summary"}
+                   : system::describe_io_error(error);
+    out.text("recording ").escaped(path_, 600).text(": ").text(problem.meaning);
+    if (error != 0 && problem.meaning.find('(') == std::string_view::npos)
+        out.text(" (errno ").number(error).text(")");
     out.text("; calls that find room are still counted, the rest is dropped, and the recording says how much; ");
-    out.text(error == 0 ? "raise [log] max_size, or record with the level summary"
-                        : system::describe_io_error(error).remedy);
+    out.text(problem.remedy);
     system::stderr_line(out.view());
 }
 
@@ -419,14 +403,14 @@ std::int64_t find_group(std::string_view text) {
     };
     if (parse(text)) return number;
 
-    const int descriptor = system::raw::open("/etc/group", O_RDONLY | O_CLOEXEC);
+    const int descriptor = raw::open("/etc/group", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return -1;
     // Lines `name:password:number:members`; only the first 256 bytes of one matter.
     char line[256];
     std::size_t size = 0;
     std::int64_t found = -1;
     char chunk[256];
-    for (long got = 0; found < 0 && (got = system::raw::read(descriptor, chunk, sizeof chunk)) > 0;) {
+    for (long got = 0; found < 0 && (got = raw::read(descriptor, chunk, sizeof chunk)) > 0;) {
         for (const char letter : std::string_view(chunk, static_cast<std::size_t>(got))) {
             if (letter != '\n') {
                 if (size < sizeof line) line[size++] = letter;
@@ -442,7 +426,7 @@ std::int64_t find_group(std::string_view text) {
             if (parse(rest.substr(0, rest.find(':')))) found = number;
         }
     }
-    system::raw::close(descriptor);
+    raw::close(descriptor);
     return found;
 }
 

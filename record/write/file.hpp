@@ -31,29 +31,29 @@ class RecordingFile {
     RecordingFile& operator=(const RecordingFile&) = delete;
 
     struct Limits {
-        std::uint32_t segments = 0;  ///< segments of the whole file
-        bool overwrites = false;     ///< at that limit, new events take the place of the oldest ones
-        std::uint32_t mode = 0600;   ///< permission bits
-        std::int64_t group = -1;     ///< -1: not changed
+        std::uint32_t segments = 0;  ///< largest number of segments in the file
+        bool overwrites = false;     ///< in a full file, new events replace the oldest ones
+        std::uint32_t mode = 0600;   ///< permission bits of the file
+        std::int64_t group = -1;     ///< number of the group that gets the file; -1: none
     };
 
-    /// A mapped segment. Only its first `room` bytes may be stored to: the file has no space for more (see grow()).
+    /// A mapped segment. Only its first `room` bytes may be stored to: the rest has no disk space yet (see grow()).
     struct Segment {
-        void* address = nullptr;  ///< nullptr: there is none
+        void* address = nullptr;  ///< nullptr: no segment could be mapped
         std::uint32_t number = 0;
-        std::uint32_t room = 0;  ///< bytes
+        std::uint32_t room = 0;  ///< bytes that have disk space
     };
 
-    /// Makes the file at `path`, or, if that exists, under a number before its extension (number_of_attempt). Returns
-    /// 0 or an errno, with no file left behind. `text_size`: bytes of texts that the header gets space for. `header`:
-    /// is set to a mapped and zeroed one, for install(). In a forked child the parent's descriptor is closed first.
+    /// Makes the file `path`; if that exists, `NAME.1.fp32rec` or another number (number_of_attempt()). Returns 0; or
+    /// an errno, and leaves no file. `text_size`: bytes of texts for which the header gets disk space. Maps a zeroed
+    /// header for install(), and points `header` at it. In a forked child, closes the parent's descriptor first.
     int create(std::string_view path, const Limits& limits, std::size_t text_size, format::Header*& header);
     /// Undoes create(): removes the file.
     void discard();
-    /// Makes `filled` the header. It gets the address of the header before, if any, so that threads may go on reading
-    /// there.
+    /// Puts the new file into use, whose header is `filled`. If there was a header before, maps the new one at its
+    /// address instead, since other threads may still use that address.
     void install(format::Header* filled);
-    /// Makes the header a private page of zeros, in a child that could not make a file.
+    /// Replaces the header by private zeros, in a forked child that could not make a file.
     void abandon();
 
     bool is_open() const { return is_open_.load(std::memory_order_acquire); }
@@ -61,34 +61,35 @@ class RecordingFile {
     std::string_view path() const { return path_; }
     /// Sets a bit of Header::flags.
     void set_flag(std::uint32_t flag) { std::atomic_ref(header()->flags).fetch_or(flag, std::memory_order_relaxed); }
-    /// Returns the time in a second, in ticks: when to look again for room that there was not.
+    /// Returns the time a second from now, in ticks. After space was refused, no more is requested before that time.
     std::uint64_t in_a_second() const {
         return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
     }
 
-    /// Maps one of the first segments, 1 or 2, with space for its beginning, before install(). Returns 0 or an errno.
+    /// Maps segment 1 or 2 of a new file, with disk space for its beginning, before install(). Returns 0 or an errno.
     int map_first_segment(std::uint32_t number, Segment& segment) const;
-    /// Declares a mapped segment in use, once its other fields are filled in.
+    /// Stores the kind of a mapped segment, whose other fields are complete: from then on readers see it.
     static void publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
     void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
-    static constexpr std::uint32_t first_segments = 2;  ///< strings and rows: not map_new_segment()'s
+    static constexpr std::uint32_t first_segments = 2;  ///< number of segments that map_first_segment() maps
 
     enum class Space : std::uint8_t {
-        whole,      ///< all of the segment
-        as_needed,  ///< only its beginning, if it is one of the first of the file: most recordings are small
+        whole,      ///< disk space for all of the segment
+        as_needed,  ///< disk space for the beginning only, in the file's first few segments; in others like `whole`
     };
-    /// Maps a further segment, zeroed. Without room, returns no address, and one line per process says so.
+    /// Maps a new segment of zeros. Without disk space, `address` is null; one line on stderr per process says so.
     Segment map_new_segment(Space space);
-    /// Gets space for the first `size` bytes of a segment, and for some more. `room`: its bytes with space, which
-    /// grow. Without room, returns false, and one line per process says so. For one thread at a time.
+    /// Gets disk space for at least the first `size` bytes of a segment. Updates `room`, the bytes that have space.
+    /// Without space, returns false, and says so on stderr once per process. For one thread at a time.
     bool grow(std::uint32_t number, std::uint32_t size, std::uint32_t& room);
 
     enum class Appended : std::uint8_t {
         yes,
-        no_room,     ///< one line per process says so
-        superseded,  ///< there is no room, and no older events to overwrite, so these are left out
+        no_room,     ///< no disk space; said on stderr once per process
+        superseded,  ///< left out: the file is full, and other threads are overwriting all older events
     };
-    /// Puts a full ring into a new segment, or, if the limits ask for that, into the segment of the oldest events.
+    /// Writes `segment` (a header) and `events` (a full ring) into a new segment of the file; with
+    /// Limits::overwrites, in a full file, over the oldest one.
     Appended append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
 
   private:
@@ -97,7 +98,6 @@ class RecordingFile {
     int make_space_for_header(std::size_t text_size);
     void* map_segment(std::uint32_t number) const;
     std::uint32_t space_of(std::uint32_t number, Space space) const;
-    int allocate(std::uint64_t offset, std::uint64_t size) const;
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;
     std::uint32_t take_oldest();
@@ -123,7 +123,7 @@ class RecordingFile {
     system::OncePerProcess said_full_, said_error_, said_closed_;
 };
 
-/// Gets space in a file, so that a full disk is an error here and no SIGBUS at a store. Returns 0 or an errno.
+/// Gets disk space in a file, so that a full disk is an error here and no SIGBUS at a store. Returns 0 or an errno.
 int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size);
 
 /// Returns the number before the extension of a recording's name at the `attempt`th try; 0: none. First comes the

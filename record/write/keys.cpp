@@ -12,7 +12,7 @@ namespace fp32shim::record {
 void KnownKeys::add(std::uint64_t key, CountersNumber counters) {
     if (2 * (std::size_t{used_} + 1) > capacity()) grow();
     if (entries_ == nullptr) return;
-    // Some places stay free, since they end the search for a key that is not there.
+    // Some entries stay free, since they end the search for a key that is not there.
     if (4 * (std::size_t{used_} + 1) > 3 * capacity()) forget_all();
     free_place(key) = {key, counters};
     ++used_;
@@ -30,7 +30,7 @@ KnownKeys::Entry& KnownKeys::free_place(std::uint64_t key) {
     return entries_[place];
 }
 
-/// Doubles the table, unless the kernel has no pages or it has its largest size.
+/// Doubles the table, unless the kernel refuses memory or the table has its largest size.
 void KnownKeys::grow() {
     Entry* const before = entries_;
     const std::size_t capacity_before = capacity();
@@ -42,8 +42,7 @@ void KnownKeys::grow() {
     // Look-ups in a large table go all over it, each through another page. Without huge pages the kernel goes on with
     // small ones.
     constexpr std::size_t huge_page = std::size_t{2} << 20;
-    if (size >= huge_page)
-        system::raw::syscall6(SYS_madvise, system::raw::address(pages), static_cast<long>(size), MADV_HUGEPAGE);
+    if (size >= huge_page) system::raw::syscall6(SYS_madvise, pages, size, MADV_HUGEPAGE);
     const std::uint64_t* const in_order_before = in_order_;
     entries_ = static_cast<Entry*>(pages);
     in_order_ = reinterpret_cast<std::uint64_t*>(entries_ + (std::size_t{1} << bits));

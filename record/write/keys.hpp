@@ -9,43 +9,43 @@
 
 namespace fp32shim::record {
 
-/// Number of counters of one thread, rising in the order in which they were made: the number of their segment, then
-/// of their place in it. The next number names the next counters, but at the end of a segment, where it names none.
+/// Identifies one CounterRecord of a thread by its segment's number and its index there. Later records have higher
+/// numbers: by 1, or by more if they begin a segment.
 using CountersNumber = std::uint32_t;
 inline constexpr std::uint32_t counters_place_bits = 10;
 static_assert(format::CounterSegment::capacity < 1U << counters_place_bits);
 
-/// Maps keys to counters. Part of a ThreadWriter, whose is_busy_ guards it. All zeros is an empty table; a forked
-/// child sees that, and the pages of its parent's table are not mapped there.
+/// Maps keys to counters. Part of a ThreadWriter, whose is_busy_ guards it. All zeros is an empty table: a forked
+/// child begins with one, since the kernel zeroes the ThreadWriter there, and does not map the table's entries.
 ///
-/// Open addressing: a key stands at its first place or behind that, with no free place between. At most half of the
-/// places are used, unless the kernel gives no more pages or the table has its largest size.
+/// Open addressing: a key is at its first index or behind it, without a free entry between. At most half of the
+/// entries are used, unless the kernel gives no more pages or the table has its largest size.
 ///
-/// A table of 100,000 keys is larger than a processor's caches, and waiting for a key's place takes longer than all
-/// else. But many programs repeat their calls in the same order. So the keys are also kept in the order of their
-/// counters, and the one found last and the one behind it are tried first.
+/// A table of 100,000 keys is larger than a processor's caches, and waiting for a key's entry takes longer than all
+/// else. But many programs repeat their calls in the same order. So the keys are also stored in the order of their
+/// counters; the key found last and the one behind it are tried first.
 class KnownKeys {
   public:
     static constexpr CountersNumber none = UINT32_MAX;
 
-    /// Returns the counters of a key; none: it is not known. Precondition: key != 0.
+    /// Returns the counters of a key; `none`: the key is not known. Precondition: key != 0.
     [[gnu::always_inline]] CountersNumber find(std::uint64_t key);
-    /// Adds a key that find() does not know. If there is no room for one more, all others are forgotten.
+    /// Adds a key that find() does not know. If the table is full, drops all other keys.
     void add(std::uint64_t key, CountersNumber counters);
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask() + 1; }
 
-    /// Returns the first place of a key in a table of `1 << bits`. Keys may be sums of multiples of sizes, which
-    /// programs step through evenly, so neither a key's own bits nor those of a multiple of it would spread well.
+    /// Returns the index at which a key's search begins in a table of `1 << bits` entries. Mixes all
+    /// bits: keys are sums of multiples of sizes, and evenly spaced sizes would make them fall on few places.
     [[gnu::always_inline]] static std::uint64_t first_place(std::uint64_t key, std::uint32_t bits) {
         return (key ^ key >> 32) * 0x9e3779b97f4a7c15U >> (64 - bits);
     }
 
-    static constexpr std::uint32_t first_bits = 8;     ///< 256 entries
-    static constexpr std::uint32_t largest_bits = 21;  ///< twice the rows of a file: 48 MiB
+    static constexpr std::uint32_t first_bits = 8;     ///< binary logarithm of the first size, 256 entries
+    static constexpr std::uint32_t largest_bits = 21;  ///< logarithm of the largest size, 2 entries per row: 48 MiB
 
   private:
     struct Entry {
-        std::uint64_t key;  ///< 0: free
+        std::uint64_t key;  ///< 0: the entry is free
         CountersNumber counters;
     };
 
@@ -53,13 +53,13 @@ class KnownKeys {
     void grow();
     void forget_all();
     Entry& free_place(std::uint64_t key);
-    /// Returns the bytes of a table: its entries, and behind them the keys in order.
+    /// Returns the size of a table in bytes: its entries, and behind them the keys in the order of their counters.
     static constexpr std::size_t size_of(std::size_t capacity) {
         return capacity * sizeof(Entry) + (capacity + 1) * sizeof(std::uint64_t);
     }
 
     Entry* entries_;
-    std::uint64_t* in_order_;  // by number of counters, capacity() + 1 of them: a key with these counters, or 0
+    std::uint64_t* in_order_;  // capacity() + 1 keys, indexed by CountersNumber; 0: no key
     std::uint32_t bits_;       // binary logarithm of capacity()
     std::uint32_t used_;
     CountersNumber last_;  // the counters found last; below capacity()

@@ -20,12 +20,12 @@ constinit std::atomic<std::uint32_t> unmapped{0};
 }  // namespace
 
 void* map_private_pages(std::size_t size, InChild in_child) {
-    const long pages = system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const long pages =
+        system::raw::syscall6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages < 0) return nullptr;
     static_cast<void>(unmapped.load(std::memory_order_acquire));
     const int advice = in_child == InChild::zeros ? MADV_WIPEONFORK : MADV_DONTFORK;
-    if (system::raw::syscall6(SYS_madvise, pages, static_cast<long>(size), advice) < 0) {
+    if (system::raw::syscall6(SYS_madvise, pages, size, advice) < 0) {
         unmap_pages(reinterpret_cast<void*>(pages), size);
         return nullptr;
     }
@@ -34,7 +34,7 @@ void* map_private_pages(std::size_t size, InChild in_child) {
 
 void unmap_pages(void* pages, std::size_t size) {
     unmapped.fetch_add(1, std::memory_order_release);
-    system::raw::syscall6(SYS_munmap, system::raw::address(pages), static_cast<long>(size));
+    system::raw::syscall6(SYS_munmap, pages, size);
 }
 
 void* PrivateArena::allocate(std::size_t size) {

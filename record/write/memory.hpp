@@ -9,20 +9,20 @@ namespace fp32shim::record {
 
 /// The state of private pages in a forked child.
 enum class InChild : unsigned char {
-    nothing,  ///< they are not mapped there
-    zeros,    ///< they are mapped and empty; needs Linux 4.14
+    nothing,  ///< the child has no such pages
+    zeros,    ///< the child has zeroed pages; needs Linux 4.14
 };
 
 /// Returns zeroed pages, or nullptr. Leaves errno alone.
 void* map_private_pages(std::size_t size, InChild in_child);
 void unmap_pages(void* pages, std::size_t size);
 
-/// Memory that is never given back. Thread-safe, lock-free.
+/// Allocates memory that is never freed, and that forked children do not inherit. Thread-safe, lock-free.
 class PrivateArena {
   public:
     /// Returns zeroed memory, aligned to 16 bytes; nullptr: the kernel has none. Precondition: size <= 1024.
     void* allocate(std::size_t size);
-    /// Begins anew in a forked child, where the pages are gone.
+    /// Forgets all memory, in a forked child, where its pages are not mapped.
     void forget() { current_.store(nullptr, std::memory_order_relaxed); }
 
   private:

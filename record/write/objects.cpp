@@ -26,7 +26,8 @@ void RecordingObjects::Walk::add(const LoadedFile& file) {
     }
 }
 
-/// Looks for a file from place `next` on, and sets `next` to the place behind it. Precondition: lock_ is held.
+/// Returns the entry of a file of that path and build id; nullptr: none. The search begins at index `next`, and goes
+/// round; `next` becomes the index after the entry. Precondition: lock_ is held.
 ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId path, std::uint32_t& next) const {
     const auto id = file.build_id.first(std::min(file.build_id.size(), format::build_id_limit));
     for (std::uint32_t i = 0; i < count_; ++i) {
@@ -41,8 +42,8 @@ ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId pa
     return nullptr;
 }
 
-/// Returns the segment of object number count_, with space for it; nullptr: there is none. Precondition: lock_ is
-/// held.
+/// Returns the segment for object number count_, with disk space for the object; nullptr: there is no space.
+/// Precondition: lock_ is held.
 ObjectSegment* RecordingObjects::segment_for_one_more() {
     const std::uint32_t sequence = count_ / ObjectSegment::capacity;
     if (sequence >= format::object_segment_limit) return nullptr;
@@ -58,7 +59,7 @@ ObjectSegment* RecordingObjects::segment_for_one_more() {
     return segments_[sequence] = segment;
 }
 
-/// Precondition: lock_ is held.
+/// Adds a file that the list lacks. Precondition: lock_ is held.
 void RecordingObjects::add(const LoadedFile& file, format::StringId path) {
     ObjectSegment* segment = path != 0 ? segment_for_one_more() : nullptr;
     if (segment == nullptr) return note_missed();

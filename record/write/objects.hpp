@@ -15,36 +15,35 @@
 
 namespace fp32shim::record {
 
-/// A program or library that is loaded.
+/// A program or library that is loaded into this process.
 struct LoadedFile {
-    std::string_view path;                   ///< the loader's name of it; empty: the program itself
-    std::span<const std::uint8_t> build_id;  ///< empty: it has none
-    bool is_bound_past = false;              ///< a product that it calls is known to go past the shim
+    std::string_view path;                   ///< path by which the loader names it; empty: the program itself
+    std::span<const std::uint8_t> build_id;  ///< empty: the file has none
+    bool is_bound_past = false;              ///< true: a product that it calls is known to bypass the shim
 };
 
-/// Notes loaded files, each once. A Recording hands it out where this process has a file. Thread-safe, but for
-/// start().
+/// The list of loaded files in a recording, each once; see Recording::objects(). Thread-safe, but for start().
 class RecordingObjects {
   public:
     /// `program`: path of the program itself.
     RecordingObjects(RecordingFile& file, RecordingRows& rows, const std::string& program)
         : file_(file), rows_(rows), program_(program) {}
 
-    /// Adds the loaded files one after the other. While a walk lives, signals and other threads' walks wait.
+    /// Adds the loaded files one after the other. While a Walk exists, signals are blocked and other walks wait.
     class Walk {
       public:
         explicit Walk(RecordingObjects& objects) : objects_(objects), held_(objects.lock_) {}
-        /// Notes a file unless it is known. Never allocates from malloc.
+        /// Adds a file unless the list has it. Never calls malloc.
         void add(const LoadedFile& file);
 
       private:
         RecordingObjects& objects_;
         const system::HeldLock held_;
-        std::uint32_t next_ = 0;  // the likely place of the next file: files come in the order of the last walk
+        std::uint32_t next_ = 0;  // the likely index of the next file: files come in the order of the last walk
     };
     void note(const LoadedFile& file) { Walk(*this).add(file); }
 
-    /// Notes that the list has everything that is loaded now. `stamp`: tells this state of the process from others;
+    /// Notes that the list has every file that is loaded now. `stamp`: a number that changes when files are loaded;
     /// not 0.
     void note_complete(std::uint64_t stamp);
     /// Returns the stamp of the last note_complete(); 0: there was none.

@@ -37,13 +37,13 @@ struct RecordingRows::RowNode {
     bool is(const RowContent& other) const { return std::memcmp(&record->content, &other, sizeof other) == 0; }
 };
 
-/// A segment of strings that is being filled.
+/// The segment of strings to which new texts are appended, and how far it is filled.
 struct RecordingRows::StringsFill {
     char* segment;
     std::uint32_t number;
     std::uint32_t sequence;
-    std::atomic<std::uint32_t> used;  ///< bytes
-    std::atomic<std::uint32_t> room;  ///< bytes that there is space for in the file
+    std::atomic<std::uint32_t> used;  ///< bytes in use
+    std::atomic<std::uint32_t> room;  ///< bytes that have disk space
 };
 
 namespace {
@@ -66,7 +66,7 @@ Node* find(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
     return nullptr;
 }
 
-/// Inserts `fresh`, unless another thread has inserted a node of that key. Returns the node that is in the trie.
+/// Inserts `fresh` into a trie, unless a node of the same key is there by now. Returns the node that is in the trie.
 template <class Node, class Key>
 Node* insert(std::atomic<Node*>& root, Node* fresh, const Key& key) {
     std::atomic<Node*>* place = &root;
@@ -84,10 +84,10 @@ std::int64_t rounded_up(std::int64_t size) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
 }
 
-/// Returns the number of rows from which on sizes are folded. The rest of the rows is for the folded ones.
+/// Returns the number of rows after which sizes of new rows are rounded up, so that the last quarter lasts longer.
 std::uint32_t fold_from(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
 
-/// Returns `text`, or as many whole characters of it as fit, followed by `…`.
+/// Returns `text`, or as many whole characters of it as fit into `buffer`, followed by `…`.
 std::string_view limited(std::string_view text, std::span<char, format::string_limit> buffer) {
     constexpr std::string_view ellipsis = "…";
     if (text.size() <= buffer.size()) return text;
@@ -175,7 +175,7 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowContent& content) 
     return kept;
 }
 
-/// Returns the segment of a row that is to be made, with space for it; nullptr: there is no room now.
+/// Returns the segment for a new row, with disk space for the row; nullptr: there is no space now.
 format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     const std::uint32_t sequence = row / format::RowSegment::capacity;
     format::RowSegment* segment = segments_[sequence].load(std::memory_order_acquire);
@@ -188,37 +188,40 @@ format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     return segment != nullptr ? segment : add_row_segment(sequence);
 }
 
-format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
-    if (!may_grow()) return nullptr;
-    const system::HeldLock held(growth_);
-    if (!held) return nullptr;
-    std::atomic<format::RowSegment*>& place = segments_[sequence];
-    format::RowSegment* segment = place.load(std::memory_order_acquire);  // another thread may have made it
-    if (segment == nullptr) {
-        segment = static_cast<format::RowSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
-        if (segment == nullptr) {
-            note_no_room();
-        } else {
-            segment->header.sequence = sequence;
-            file_.publish(segment->header, format::SegmentKind::rows);
-            place.store(segment, std::memory_order_release);
-        }
-    }
-    return segment;
-}
-
-/// Gets space for the first `size` bytes of a segment. Returns false if there is none now.
-bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
-    if (!may_grow()) return false;
+/// Calls `get`, which tries to get space in the file, with the lock held, and returns its result. After a failure of
+/// `get`, returns false for a second without calling it. Returns false, too, if the lock could not be acquired.
+template <class Get>
+bool RecordingRows::get_room(const Get& get) {
+    if (ticks() < retry_at_.load(std::memory_order_relaxed)) return false;
     const system::HeldLock held(growth_);
     if (!held) return false;
-    std::uint32_t bytes = room.load(std::memory_order_acquire);
-    const bool has_room = file_.grow(number, size, bytes);
-    if (has_room)
+    if (get()) return true;
+    retry_at_.store(file_.in_a_second(), std::memory_order_relaxed);
+    return false;
+}
+
+format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
+    std::atomic<format::RowSegment*>& place = segments_[sequence];
+    get_room([&] {
+        if (place.load(std::memory_order_acquire) != nullptr) return true;  // another thread has made it
+        auto* segment = static_cast<format::RowSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
+        if (segment == nullptr) return false;
+        segment->header.sequence = sequence;
+        file_.publish(segment->header, format::SegmentKind::rows);
+        place.store(segment, std::memory_order_release);
+        return true;
+    });
+    return place.load(std::memory_order_acquire);
+}
+
+/// Gets disk space for the first `size` bytes of a segment, and updates `room`. Returns false if there is none now.
+bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
+    return get_room([&] {
+        std::uint32_t bytes = room.load(std::memory_order_acquire);
+        if (!file_.grow(number, size, bytes)) return false;
         room.store(bytes, std::memory_order_release);
-    else
-        note_no_room();
-    return has_room;
+        return true;
+    });
 }
 
 StringId RecordingRows::string_id(std::string_view text) {
@@ -227,7 +230,7 @@ StringId RecordingRows::string_id(std::string_view text) {
     return id;
 }
 
-/// Finds a text, or adds it. Returns false if there is no room for it.
+/// Sets `id` to the id of a text, which is added if it is new. Returns false if there is no space for it.
 bool RecordingRows::intern(std::string_view text, StringId& id) {
     if (text.empty()) return true;
     if (text.size() > format::string_limit) return intern_cut(text, id);
@@ -247,13 +250,14 @@ bool RecordingRows::intern(std::string_view text, StringId& id) {
     return true;
 }
 
-/// Interns the beginning of a long text. Out of line, since few calls need this much stack.
+/// Calls intern() with the beginning of a too long text. A separate function, since few calls need this much stack.
 [[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id) {
     char buffer[format::string_limit];
     return intern(limited(text, buffer), id);
 }
 
-/// Reserves space for a text and its size, which stands before it. Returns its address; nullptr: there is no room.
+/// Reserves space for a text, with its size before it. Sets `id` to the text's id, and returns the address of the
+/// space; nullptr: there is none.
 char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
     constexpr std::size_t alignment = format::string_alignment;
     const auto needed =
@@ -274,32 +278,21 @@ char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
 }
 
 bool RecordingRows::add_strings_segment(const StringsFill* full) {
-    if (!may_grow()) return false;
-    const system::HeldLock held(growth_);
-    if (!held) return false;
-    bool is_added = fill_.load(std::memory_order_acquire) != full;  // by another thread
-    if (const std::uint32_t sequence = full->sequence + 1; !is_added && sequence < strings_segment_limit) {
-        void* memory = arena_.allocate(sizeof(StringsFill));
-        const auto got =
-            memory == nullptr ? RecordingFile::Segment{} : file_.map_new_segment(RecordingFile::Space::whole);
-        if (got.address == nullptr) {
-            note_no_room();
-        } else {
-            auto* segment = static_cast<char*>(got.address);
-            auto& header = *reinterpret_cast<format::SegmentHeader*>(segment);
-            header.sequence = sequence;
-            file_.publish(header, format::SegmentKind::strings);
-            fill_.store(new (memory)
-                            StringsFill{segment, got.number, sequence, sizeof(format::SegmentHeader), got.room},
-                        std::memory_order_release);
-            is_added = true;
-        }
-    }
-    return is_added;
+    return get_room([&] {
+        if (fill_.load(std::memory_order_acquire) != full) return true;  // another thread has added it
+        const std::uint32_t sequence = full->sequence + 1;
+        void* memory = sequence < strings_segment_limit ? arena_.allocate(sizeof(StringsFill)) : nullptr;
+        if (memory == nullptr) return false;
+        const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::whole);
+        if (got.address == nullptr) return false;
+        auto* segment = static_cast<char*>(got.address);
+        auto& header = *reinterpret_cast<format::SegmentHeader*>(segment);
+        header.sequence = sequence;
+        file_.publish(header, format::SegmentKind::strings);
+        fill_.store(new (memory) StringsFill{segment, got.number, sequence, sizeof(format::SegmentHeader), got.room},
+                    std::memory_order_release);
+        return true;
+    });
 }
-
-bool RecordingRows::may_grow() const { return ticks() >= retry_at_.load(std::memory_order_relaxed); }
-
-void RecordingRows::note_no_room() { retry_at_.store(file_.in_a_second(), std::memory_order_relaxed); }
 
 }  // namespace fp32shim::record

@@ -21,21 +21,21 @@ class RecordingRows {
   public:
     explicit RecordingRows(RecordingFile& file) : file_(file) {}
 
-    /// Makes segments 1 and 2 of a new file those of the first strings and rows, and row 0. Returns 0 or an errno.
-    /// `header`: of that file, which need not be installed yet. Called before any other thread knows the file, and
-    /// again in a forked child, for its own.
+    /// Begins a new file with segment 1 for strings, segment 2 for rows, and row 0. Returns 0 or an errno. `header`:
+    /// the file's, which need not be installed yet. Called before any other thread knows the file, and again in a
+    /// forked child, for its own file.
     int start(format::Header& header, std::uint32_t row_limit);
 
     struct Found {
         std::uint32_t row = format::overflow_row;
-        bool is_final = true;  ///< false: there was no room for the row now, but there may be later
-        bool is_new = false;   ///< made just now
+        bool is_final = true;  ///< false: there was no space for the row now, but there may be later
+        bool is_new = false;   ///< true: this call has added the row
     };
-    /// Returns the row of a decision, which is made if need be. Near the limit the sizes of new rows are rounded up
-    /// to powers of two; at the limit every new decision gets the overflow row. Thread-safe.
+    /// Returns the row of a decision, adding it if need be. Near the row limit, sizes of new rows are rounded up to
+    /// powers of two; at the limit every new decision gets the overflow row. Thread-safe.
     Found row_of(const DecisionEvent& decision);
 
-    /// Returns the id of a text, which is added if need be; 0: it is empty, or there is no room. Thread-safe.
+    /// Returns the id of a text, adding the text if need be; 0: it is empty, or there is no space. Thread-safe.
     format::StringId string_id(std::string_view text);
 
   private:
@@ -54,8 +54,8 @@ class RecordingRows {
     format::RowSegment* segment_of_row(std::uint32_t row);
     format::RowSegment* add_row_segment(std::uint32_t sequence);
     bool grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room);
-    bool may_grow() const;
-    void note_no_room();
+    template <class Get>
+    bool get_room(const Get& get);
 
     RecordingFile& file_;
     PrivateArena arena_;
@@ -65,7 +65,7 @@ class RecordingRows {
     std::atomic<std::uint32_t> row_count_{0};
     std::atomic<format::RowSegment*> segments_[segment_count] = {};
     std::atomic<std::uint32_t> first_rows_room_{0};  // bytes of the first segment; the others have their whole space
-    std::atomic<std::uint64_t> retry_at_{0};         // ticks: no attempt to get a segment before
+    std::atomic<std::uint64_t> retry_at_{0};         // in ticks: until then no segment is asked for
     system::ForkSafeLock growth_;
     std::uint32_t row_limit_ = format::row_limit;
 };

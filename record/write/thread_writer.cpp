@@ -74,7 +74,7 @@ bool ThreadWriter::enlarge_by_row() {
     return true;
 }
 
-/// Takes the next unused counters of the newest segment. Precondition: it has some.
+/// Assigns the next unused counters of the newest segment to `row`. Precondition: the segment has unused ones.
 CountersNumber ThreadWriter::use_counters(std::uint32_t row) {
     const CountersNumber number = (counter_segment_count_ - 1) << counters_place_bits | counters_used_++;
     CounterRecord& made = counters(number);
@@ -83,7 +83,7 @@ CountersNumber ThreadWriter::use_counters(std::uint32_t row) {
     return number;
 }
 
-/// Returns true if the newest segment, which may be made here, has space for one more.
+/// Returns true if there is space for one more CounterRecord, making a new segment if need be.
 bool ThreadWriter::has_room_for_counters(RecordingFile& file) {
     const bool is_full = counters_used_ == CounterSegment::capacity;
     const std::uint32_t end = format::offset_of_entry<CounterRecord>(counters_used_ + 1);

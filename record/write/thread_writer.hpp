@@ -13,8 +13,8 @@
 
 namespace fp32shim::record {
 
-/// Writes the calls of one thread. Made by Recording::attach(), in zeroed pages. A forked child sees all of it as
-/// zeros again, which is a writer that has no slot yet.
+/// Writes the calls of one thread. Made by Recording::attach(), in zeroed pages: zeros stand for a writer without a
+/// slot. In a forked child the kernel zeroes these pages again.
 class alignas(64) ThreadWriter {
   public:
     ThreadWriter(const ThreadWriter&) = delete;
@@ -31,18 +31,17 @@ class alignas(64) ThreadWriter {
         const CountersNumber number = keys_.find(key);
         return number == KnownKeys::none ? nullptr : &counters(number);
     }
-    /// Returns the counters of a row, which are made if need be; overflow_counters: there is no room for them.
+    /// Returns a row's counters, assigning unused ones if need be; overflow_counters: there is no space for them.
     CountersNumber counters_of_row(RecordingFile& file, std::uint32_t row);
 
-    /// Returns true if the ring has a place for one more event.
     [[gnu::always_inline]] bool has_place_for_event() const { return next_event_ != events_end_; }
-    /// Returns true if there was no room for events a moment ago: then none is looked for.
+    /// Returns true if an event can be dropped at once: less than a second ago there was no space for events.
     [[gnu::always_inline]] bool drops_events() const { return ring_ != nullptr && ticks() < retry_at_; }
     [[gnu::always_inline]] void drop_event() {
         const std::atomic_ref dropped(ring_->header.dropped);
         dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    /// Precondition: has_place_for_event().
+    /// Adds an event to the ring. Precondition: has_place_for_event().
     [[gnu::always_inline]] void put_event(std::uint64_t time, std::uint64_t duration_row) {
         // Times rise even where the counter did not: by them a reader tells this round of the ring from the last.
         if (time <= last_time_) time = last_time_ + 1;
@@ -53,11 +52,11 @@ class alignas(64) ThreadWriter {
         ++next_event_;
     }
 
-    /// Gives a zeroed writer slot number `slot`, whose first segment is `first`, and the overflow row's counters.
+    /// Gives a zeroed writer the slot `slot`. `first`: segment for its counters; entry 0 is the overflow row's.
     void begin_slot(RecordingFile& file, std::uint32_t slot, const RecordingFile::Segment& first);
-    /// Makes the ring. Returns false if there is no room.
+    /// Makes a segment for the ring of events. Returns false if there is no space.
     bool make_ring(RecordingFile& file);
-    /// Puts the full ring into the file, and begins it anew. Returns false if there is no room.
+    /// Copies the full ring into a segment of the file, and empties the ring. Returns false if there is no space.
     bool append_ring(RecordingFile& file);
 
     CountersNumber find_by_row(std::uint32_t row) const;
@@ -72,22 +71,22 @@ class alignas(64) ThreadWriter {
     KnownKeys keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
-    std::uint64_t last_time_;  // of the last event
+    std::uint64_t last_time_;  // time of the last event
 
-    std::atomic<std::uint32_t> is_taken_;  // 1: some thread has this writer
+    std::atomic<std::uint32_t> is_taken_;  // 1: a thread uses this writer
     std::int32_t thread_;
     std::uint32_t slot_;
     ThreadWriter* next_;                   // in Recording::writers_
     std::uint32_t counter_segment_count_;  // 0: the writer has no slot, as in a forked child
     std::uint32_t counters_used_;          // entries of the newest segment of counters
-    std::uint32_t counters_room_;          // bytes of it that there is space for
-    std::uint32_t newest_counters_;        // its number in the file
+    std::uint32_t counters_room_;          // bytes of that segment that have disk space
+    std::uint32_t newest_counters_;        // number of that segment in the file
     format::EventSegment* ring_;
     std::uint32_t event_segments_;     // how often the ring was full
-    std::uint64_t retry_at_;           // ticks: no attempt to get room for events, or for a slot, before
-    std::uint64_t counters_retry_at_;  // ticks: no attempt to get room for counters before
-    // The slot's counters by row: open addressing, by the last bits of the row's hash. 0: free, since those are the
-    // overflow row's.
+    std::uint64_t retry_at_;           // in ticks: until then no space for events, or for a slot, is asked for
+    std::uint64_t counters_retry_at_;  // in ticks: until then no space for counters is asked for
+    // The slot's counters by row: open addressing, by the last bits of the row's hash. 0: free, since
+    // the overflow row's counters, number 0, are not in it.
     CountersNumber* by_row_;
     std::size_t by_row_capacity_;  // a power of two, or 0
     std::size_t by_row_used_;

@@ -36,7 +36,7 @@ constexpr format::Architecture architecture =
     format::Architecture::aarch64;
 #endif
 
-/// Returns words for the error that kept a file from being made.
+/// Returns words for the error that kept a file from being made. `group`: the group that it was to get; -1: none.
 system::IoError describe_error(int error, std::int64_t group) {
     if (group >= 0 && (error == EPERM || error == EINVAL))
         return {"the file may not be given to the group of [log] group", "name a group that this user is in"};
@@ -45,7 +45,7 @@ system::IoError describe_error(int error, std::int64_t group) {
 
 using HeaderTexts = std::array<std::string_view, format::text_count>;
 
-/// Returns the texts of a header, cut so that together they fit.
+/// Returns the texts of a header, truncated so that together they fit.
 HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
     static constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
     static_assert((format::text_count - 2) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
@@ -135,7 +135,8 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     return {recording, {}};
 }
 
-/// Makes the file of this process. Returns 0 or an errno.
+/// Makes this process's file at `path`. `self`, `forked_from`: process ids for the header; `begun`: begin of the
+/// recording. Returns 0 or an errno.
 int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
                           const ClockPoint& begun) {
     RecordingFile::Limits limits;
@@ -173,7 +174,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     const ProcessIdentity identity = identify_self();
     header.process_start = identity.start;
     header.pid_namespace = identity.pid_namespace;
-    std::memcpy(header.boot_id, identity.boot_id, sizeof header.boot_id);
+    std::ranges::copy(identity.boot_id, header.boot_id);
     header.max_size = settings_.max_size;
     header.architecture = static_cast<std::uint8_t>(architecture);
     header.default_precision = static_cast<std::uint8_t>(start.default_precision);
@@ -199,7 +200,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     refine_at_.store(begun.ticks + rate / 1000, std::memory_order_relaxed);
 }
 
-/// Measures the rate of the tick counter, which is the more exact the longer the recording lasts.
+/// Measures the rate of the processor's counter: the longer the recording lasts, the more exactly.
 void Recording::measure_rate() {
     const std::uint64_t measured = ticks_per_second(started_, read_clocks());
     if (measured == 0) return;
@@ -207,7 +208,7 @@ void Recording::measure_rate() {
     std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
 }
 
-/// Measures the rate of the tick counter anew whenever the age of the recording has doubled.
+/// Measures the rate of the processor's counter anew whenever the age of the recording has doubled.
 [[gnu::noinline, gnu::cold]] void Recording::refine_ticks_per_second(std::uint64_t now) {
     std::uint64_t due = refine_at_.load(std::memory_order_relaxed);
     if (now < due) return;
@@ -292,7 +293,7 @@ void Recording::detach(ThreadWriter* writer) {
     }
 }
 
-/// Makes a ready writer the calling thread's.
+/// Assigns a writer that has a slot to the calling thread, and notes the thread's id in the file.
 void Recording::change_thread(ThreadWriter& writer) {
     writer.is_busy_.store(false, std::memory_order_relaxed);
     const std::int32_t thread = system::raw::gettid();
@@ -305,7 +306,7 @@ void Recording::change_thread(ThreadWriter& writer) {
                          format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
 
-/// Gives a zeroed writer its slot. Returns false if there is no room now.
+/// Gives a zeroed writer a slot in the file. Returns false if there is no space now.
 bool Recording::make_ready(ThreadWriter& writer) {
     if (!ensure_own_file() || ticks() < writer.retry_at_) return false;
     const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::as_needed);
@@ -332,9 +333,7 @@ void Recording::note_uncounted(bool with_event) {
 
 void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
-    if (writer.counter_segment_count_ == 0 && !make_ready(writer)) {
-        return note_uncounted(with_event);
-    }
+    if (writer.counter_segment_count_ == 0 && !make_ready(writer)) return note_uncounted(with_event);
     refine_ticks_per_second(end);
     RecordingRows::Found found = rows_.row_of(decision);
     if (found.is_new) look_at_objects();
@@ -348,7 +347,7 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     if (with_event) add_event(writer, counters, begin, end);
 }
 
-/// Counts a call of a signal handler that interrupted count(), with a writer of its own.
+/// Counts a product of a signal handler that interrupted count(), by another writer: the thread's own is in use.
 void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
     ThreadWriter* writer = attach();
@@ -357,7 +356,7 @@ void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t beg
     detach(writer);
 }
 
-/// Finds a place in the ring for one more event. Returns false if there is none.
+/// Makes space for one more event: makes a ring, or copies the full one into the file. Returns false on failure.
 bool Recording::find_room_for_events(ThreadWriter& writer) {
     if (ticks() < writer.retry_at_) return false;
     const bool is_new = writer.ring_ == nullptr;
@@ -372,7 +371,7 @@ bool Recording::find_room_for_events(ThreadWriter& writer) {
     return true;
 }
 
-/// Finds a place in the ring for one more event. If there is none, counts the event as dropped and returns false.
+/// Calls find_room_for_events(). If that finds no room, counts the event as dropped and returns false.
 bool Recording::make_room_for_events(ThreadWriter& writer) {
     if (find_room_for_events(writer)) return true;
     if (writer.ring_ == nullptr) {

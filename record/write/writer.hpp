@@ -48,48 +48,48 @@ class Recording;
 
 /// The settings in force in this process.
 struct InForce {
-    const StartEvent* start = nullptr;           ///< settings of environment and policy files; kept for ever
-    std::optional<policy::Precision> precision;  ///< requested for the whole process; absent: as `start` has it
-    policy::Floor floor = policy::Floor::none;   ///< requested for the whole process
+    const StartEvent* start = nullptr;           ///< settings of environment and policy files; never destroyed
+    std::optional<policy::Precision> precision;  ///< precision requested for the whole process; absent: none
+    policy::Floor floor = policy::Floor::none;   ///< floor requested for the whole process
 };
 
 struct RecordingSettings {
-    std::uint64_t max_size = 1ULL << 30;  ///< bytes, of the whole file; at least smallest_recording
+    std::uint64_t max_size = 1ULL << 30;  ///< limit of the file's size, in bytes; at least smallest_recording
     policy::OnFull on_full = policy::OnFull::drop;
     std::uint32_t mode = 0600;  ///< permission bits of the file, whatever the umask
     std::string group;          ///< name (in /etc/group) or number of the group that gets the file; empty: none
-    std::uint32_t row_limit = format::row_limit;  ///< rows of the file; fewer in tests only
+    std::uint32_t row_limit = format::row_limit;  ///< largest number of rows in the file; smaller in tests only
     /// Notes the loaded files (Recording::objects). Called when the file is new, and with each new row and each full
     /// ring, on any thread, perhaps on several at once. Never called for a call whose row is known.
     void (*look_at_objects)(Recording&) = nullptr;
-    /// Returns the settings in force when a forked child begins its own file: its ancestor's may have changed since
-    /// open(). Must not allocate. nullptr: settings never change.
+    /// Returns the settings in force now. Called when a forked child begins its own file, since settings may have
+    /// changed after open(). Must not allocate. nullptr: settings never change.
     InForce (*settings_in_force)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
-/// The first calls of a row are all timed, since they differ from later ones.
+/// Number of first calls of a row that are all timed, since they differ from later ones.
 inline constexpr std::uint64_t timed_at_first = 16;
-/// A row's calls are short if they take less than 2 microseconds in the mean.
+/// Rate that defines short calls: they take less than 2 microseconds in the mean, so that 500,000 fit into a second.
 inline constexpr std::uint64_t short_calls_per_second = 500'000;
 
-/// Returns the number of untimed calls before the next timed one, after `timed` timed ones. It changes, from 32 to
-/// 95, lest a program that repeats a few calls has the same one of them timed each time.
+/// Returns the number of untimed calls before the next timed one, if `timed` calls were timed so far. The
+/// number varies from 32 to 95. With a fixed one, a loop of a few calls could have the same call timed every time.
 constexpr std::uint32_t untimed_in_a_row(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(timed * 0x9e3779b97f4a7c15U >> 58);
 }
 
-/// Below this part of a short call's time (2 µs / 8 = 250 ns), the clock's own steps and jitter are as large as the
-/// call.
+/// Divisor of the 2 µs that define short calls: a timed call of up to 2 µs / 8 = 250 ns is never taken for an
+/// interrupted one (outlier_factor), since the clock's own steps and jitter are as large.
 inline constexpr std::uint64_t jitter_part = 8;
 
-/// An open recording. Threads may use it until the process ends. Forked children go on with it, each in a file of its
-/// own: named by `%p` if the name has that, else with a suffix.
+/// An open recording. Threads may use it until the process ends. Each forked child records into a file of its own,
+/// whose name has the child's process id for `%p`; without `%p`, a number before the extension.
 class Recording {
   public:
     struct Opened {
         Recording* recording = nullptr;  ///< made by operator new; nullptr: nothing is recorded
-        std::string error;               ///< one line: the cause, and a remedy
+        std::string error;               ///< one line: the cause of a failure, and a remedy
     };
     /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL. If a file of that name exists, the new one has
     /// `.1`, `.2`, … before its extension. Allocates.
@@ -101,19 +101,19 @@ class Recording {
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
-    /// Returns a writer for the calling thread: one that another thread has left, or a new one. nullptr: no memory.
-    /// Thread-safe, lock-free, async-signal-safe.
+    /// Returns a writer for the calling thread: a new one, or one that an earlier thread has left. nullptr: no
+    /// memory. Thread-safe, lock-free, async-signal-safe.
     ThreadWriter* attach();
-    /// Takes back the writer of a thread that ends. Thread-safe, lock-free.
+    /// Takes back the writer of a thread that ends, for a later thread. Thread-safe, lock-free.
     void detach(ThreadWriter* writer);
 
+    static constexpr std::uint64_t not_timed = 0;  ///< `begin` for count(): the call was not timed
     /// Counts one call. Never fails: a call that finds no room is counted as uncounted. `writer`: the calling
     /// thread's own. `key`: a Hash of all that tells rows apart (call site, sizes, decision, result), never 0: two
     /// decisions of one key are counted as one. `begin`, `end`: ticks() before and after the call, or not_timed and a
-    /// time close to it. `with_event`: adds an event as well. `describe(DecisionEvent&)` fills in the decision,
+    /// time near the call. `with_event`: adds an event as well. `describe(DecisionEvent&)` fills in the decision,
     /// without `host_ns`; it is called only if the thread does not know the key. Async-signal-safe if `describe` is;
     /// leaves errno alone.
-    static constexpr std::uint64_t not_timed = 0;
     template <class Describe>
     void count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end, bool with_event,
                Describe&& describe);
@@ -124,33 +124,33 @@ class Recording {
     /// be timed, its key is new to the thread, or the event has no room: then count() is to count it. Calls nothing,
     /// and uses no vector registers. `writer`: the calling thread's own.
     [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
-    /// Counts a call that nothing else could be noted of, for want of memory.
+    /// Counts a call of which no more can be noted, since there is no memory or disk space.
     void note_uncounted(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not ask for the decision.
     static bool knows(ThreadWriter& writer, std::uint64_t key);
     /// Returns true if the next call of this key has to be timed.
     bool times_next(ThreadWriter& writer, std::uint64_t key) const;
 
-    /// Returns true if `fp32shim set` or `reload` have written a command that nobody has taken yet. Costs two loads,
-    /// of words that nobody stores to otherwise.
+    /// Returns true if `fp32shim set` or `reload` have written a command that no thread has taken yet. Costs two
+    /// loads, of words that only commands change.
     bool has_command() const { return changes_.has_command(*header()); }
     /// Returns the commands and changes of this process's file; nullptr: it has none. Thread-safe.
     RecordingChanges* changes() { return ensure_own_file() ? &changes_ : nullptr; }
     /// Returns the loaded objects of this process's file; nullptr: it has none. Thread-safe.
     RecordingObjects* objects() { return ensure_own_file() ? &objects_ : nullptr; }
 
-    /// Notes a program that is about to be started and will not be seen. A forked child without a file of its own
-    /// notes it in its parent's. Returns false if there is no file. Async-signal-safe, also after vfork.
+    /// Notes a program that is about to be started without the shim. In a forked child without a file of its own,
+    /// uses the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool note_child(const UnseenChild& child, ChildEvent event) const;
-    /// Notes that the process goes on in the recording `next`, or in none (nullptr), so that nobody sends it commands
-    /// through this one. Has no effect in a forked child without a file of its own. Thread-safe.
+    /// Notes that the process has left this recording for `next` (nullptr: for none), so that no command is sent to
+    /// the process through this recording. Has no effect in a forked child without a file of its own. Thread-safe.
     void note_left(const Recording* next);
     /// Returns true if this process has a file already. A forked child has none before its first call.
     bool is_of_this_process() const;
-    /// Notes that the program ends by `exit`, once its objects are noted. Precondition: is_of_this_process().
+    /// Notes that the program called `exit`. Called after its objects are noted. Precondition: is_of_this_process().
     void note_exit();
 
-    /// Returns the path of this process's file; empty: it has none, as a forked child that could not make one.
+    /// Returns the path of this process's file; empty: it has none.
     std::string path();
 
   private:
@@ -211,8 +211,8 @@ class Recording {
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
-/// Returns the longest duration that an untimed call may count for. It follows from the mean without the longest
-/// call, so that one interruption does not count, but calls that become longer for good do.
+/// Returns the longest duration, in ticks, to assume for the untimed calls before a timed one: outlier_factor times
+/// the mean of all calls without the longest, or jitter_part's limit if that is larger.
 inline std::uint64_t Recording::longest_for_others(const format::CounterRecord& counters) const {
     const std::uint64_t known = counters.calls - counters.untimed;
     const std::uint64_t others = counters.total - counters.longest;
@@ -276,7 +276,7 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.is_busy_.store(false, std::memory_order_relaxed);
 }
 
-/// Returns the counters of a key; nullptr: it is not known, or this is a signal handler that interrupted a look-up.
+/// Returns the counters of a key; nullptr: unknown key, or call by a signal handler that interrupted a look-up.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (writer.is_busy_.load(std::memory_order_relaxed)) return nullptr;
     writer.is_busy_.store(true, std::memory_order_relaxed);

@@ -5,10 +5,10 @@
 
 namespace fp32shim::blas {
 
-/// A decision that holds for every call of a site, packed into one word with what it was made under, so that a thread
-/// sees it whole or not at all.
+/// A decision on every call of a call site, valid as long as the settings and overrides are those it was made under.
+/// Fits one word, so that threads load and store it atomically.
 struct KeptDecision {
-    std::uint8_t settings;  ///< Settings::id; never 0
+    std::uint8_t settings;  ///< Settings::id of the settings under which the decision was made; never 0
     std::uint8_t override_count;
     std::int16_t rule;
     policy::Precision requested;
@@ -18,8 +18,8 @@ struct KeptDecision {
 };
 static_assert(sizeof(KeptDecision) == sizeof(std::uint64_t));
 
-/// Decides on a call. Asks `describe` to fill in a call of the site only if the site has kept no decision.
-/// Thread-safe.
+/// Decides the precision of a call. Calls `describe(call)` to fill in the call only if its call site has no decision
+/// that is valid for all its calls. Thread-safe.
 template <class Describe>
 policy::Decision decide(Site& site, const Settings& in_force, const Describe& describe) {
     // Counted before the overrides are read: a decision may be made with newer ones than it says, never with older.

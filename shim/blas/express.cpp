@@ -9,7 +9,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the event that the long way would have recorded for a forwarded call.
+/// Returns the event to record for a call that was forwarded without a decision. Makes the decision for the event.
 record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force) {
     Product product;
     describe(site, frame, product);
@@ -18,11 +18,11 @@ record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const S
     return decision_event(site, in_force, product.call, decision, plan);
 }
 
-/// Returns true if every call of the site runs as called under these settings, given the decision on one of them.
+/// Returns true if every call of the site runs unchanged under these settings, given the decision on one of them.
 bool forwards_every_call(const Site& site, const Settings& in_force, const policy::Decision& decision) {
     if (site.function->family->treatment != Treatment::governed) return true;
     if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return true;
-    return !in_force.looks_at_sizes && !treat(Treatment::governed, decision).rounds;
+    return !in_force.looks_at_sizes && !treat(Treatment::governed, decision, {}).rounds;
 }
 
 }  // namespace

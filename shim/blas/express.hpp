@@ -34,28 +34,29 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if calls of the site are worth a look by fp32shim_express.
+/// Returns true if fp32shim_express may count calls of this site without a decision on each.
 inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
     return in_force.recording != nullptr && site.keyed.count > 0;
 }
 
-/// Returns true if the lane of the site may be open.
+/// Returns true if site.cpu.express has a word, even if a change of settings has made the word invalid.
 inline bool is_express(const Site& site) { return site.cpu.express.load(std::memory_order_relaxed) != 0; }
 
-/// Returns the word for a site one of whose calls got this decision; 0: its calls take the long way.
+/// Returns the word for site.cpu.express after `decision` on one call. With it, later calls are counted without a
+/// decision while settings_change_count() is `change_count`. 0: each call needs its own decision.
 std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                            std::uint32_t change_count);
 
-/// Returns the recording's key for this kind of call; 0: the arguments cannot be read.
+/// Returns the key of the row that counts calls with these options and integers; 0: the arguments cannot be read.
 [[gnu::always_inline]] inline std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t express) {
     constexpr std::uint64_t random = 0xd1342543de82ef95;
     const bool is_wide = site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64;
     return argument_key(site.keyed, frame, is_wide, site.number * random + static_cast<std::uint32_t>(express));
 }
 
-/// The thread's recording, and the key under which a call on the express lane is counted.
+/// The recording and the key under which a call that needs no decision of its own is counted.
 struct ExpressCall {
-    record::Recording* recording = nullptr;  ///< nullptr: the call takes the long way
+    record::Recording* recording = nullptr;  ///< nullptr: the call needs a decision of its own
     record::ThreadWriter* writer = nullptr;
     std::uint64_t key = 0;
     bool with_event = false;
@@ -73,8 +74,8 @@ struct ExpressCall {
     return {context->recording, context->writer, key, context->writes_every_call};
 }
 
-/// Runs and counts a call that is to be timed, or whose library calls back. Returns false, and does nothing, if the
-/// call has to take the long way.
+/// Runs and counts a call without a decision of its own. For calls that are to be timed, or whose library calls the
+/// shim's entry points. Returns false, having done nothing, if the call needs a decision of its own.
 bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome);
 
 }  // namespace fp32shim::blas

@@ -16,7 +16,7 @@
 namespace fp32shim::blas {
 namespace {
 
-// Operands beyond this are processed in blocks of C.
+// Bytes; larger operands are processed in blocks of C.
 constexpr std::size_t scratch_limit = 256U << 20;
 
 struct RoundedRun {
@@ -41,8 +41,8 @@ bool run_rounded(void* context, const Level3& single) {
     return true;
 }
 
-/// Says that nothing was computed: a stand-in has another signature than the function that was called, so arguments
-/// that cannot be read cannot be passed on either.
+/// Says on stderr, once per process, that a call with invalid arguments computed nothing. No library has the function
+/// that was called, and the routine that is used instead takes other arguments, so it cannot report these.
 void say_unreadable(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
@@ -53,7 +53,8 @@ void say_unreadable(const Site& site) {
     system::stderr_line(line.view());
 }
 
-/// Runs each product of the call on rounded operands, or one by one. Corrects the plan where there was no memory.
+/// Runs the call's products one by one, rounded if so planned. Products whose rounded operands do not fit in memory
+/// run unrounded; `plan` then gets applied fp32 and reason scratch_limit.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const FunctionIndex gemm = gemm_beside(*site.function);
     RoundedRun run{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm}};
@@ -64,7 +65,7 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
     if (!site.runs_one_by_one()) plan.how = record::How::forward;
 }
 
-/// Runs the plan. Corrects in it what could not be done as planned.
+/// Runs a call as planned. Where that is impossible, corrects `plan` to what was done.
 std::int64_t run(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
@@ -84,7 +85,7 @@ std::int64_t run(const Site& site, const Frame& frame, const Product& product, P
 
 bool needs_gate(Site& site, const Settings& in_force) {
     if (in_force.logs()) return true;
-    // Without a log, only what changes the call is worth looking at.
+    // Without a log, only calls that may be changed need the gate.
     if (site.function->family->treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return false;
     if (scopes_in_use() || in_force.looks_at_sizes) return true;
@@ -93,7 +94,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
         call.caller = site.caller_name();
         call.dtype = site.function->product().dtype;
     });
-    return treat(Treatment::governed, decision).rounds;
+    return treat(Treatment::governed, decision, {}).rounds;
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
@@ -108,7 +109,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const policy::Decision decision = forwards ? policy::Decision{} : decide(site, in_force, in_words);
     Plan plan = make_plan(site, frame, product, decision, in_force.policy.tf32_rounding);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_one_by_one()) {
-        // xerbla_ may not come back: say what is known, and leave no trace of ours on the stack.
+        // xerbla_ may not return: record the call first, and leave no frame of the shim on the stack.
         if (logs) record_call(site, in_force, product.call, decision, plan, nullptr);
         return {0, site.real};
     }

@@ -1,4 +1,4 @@
-// The way of one call to a CPU library: describe, decide, plan, run, record.
+// The steps of one call to a CPU library: describe, decide, plan, run, record.
 #pragma once
 
 #include "shim/entry/gate.hpp"
@@ -7,11 +7,11 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if calls from this site have to be looked at one by one. Precondition: the provider is a BLAS.
+/// Returns true if calls of this site must pass through govern() instead of jumping to the library, which is a BLAS.
 bool needs_gate(Site& site, const Settings& in_force);
 
-/// Governs a call. `is_inner`: it belongs to a product that is running, and is neither changed nor recorded.
-/// `change_count`: settings_change_count() from before the settings were looked at.
+/// Describes, decides, plans, runs and records a call. `is_inner`: the call comes from within a running product; such
+/// a call is neither changed nor recorded. `change_count`: settings_change_count() from before `in_force` was read.
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
                    bool is_inner);
 

@@ -42,7 +42,7 @@ Plan make_plan(const Site& site, const Frame& frame, const Product& product, con
         plan.how = record::How::one_by_one;
         plan.detail = "no library provides this batch function";
     }
-    const Treated treated = treat(site.function->family->treatment, decision);
+    const Treated treated = treat(site.function->family->treatment, decision, product.call);
     plan.applied = treated.applied;
     plan.reason = treated.reason;
     if (treated.applied == Applied::unchanged) return plan;

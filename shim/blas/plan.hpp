@@ -8,7 +8,7 @@
 
 namespace fp32shim::blas {
 
-/// The record of a call as it will be once the plan has run, and how operands are to be rounded for it.
+/// The record of a call as it is planned to run, and the rounding of its operands.
 struct Plan : Done {
     OperandRounding rounding = OperandRounding::tf32_away;
     bool rounds = false;

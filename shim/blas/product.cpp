@@ -3,7 +3,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Reads arguments by role, in either convention and either integer width.
+/// Reads arguments by role, in the Fortran or CBLAS convention and either integer width.
 class ArgumentReader {
   public:
     ArgumentReader(const Site& site, const Frame& frame)
@@ -47,7 +47,7 @@ class ArgumentReader {
         return has(role) ? integer_at(pointer(role), group) : 0;
     }
 
-    /// Returns true if all integer-class arguments that are passed by reference are there.
+    /// Returns true if every option and size that is passed by reference has an address that can be a pointer.
     bool all_references_present() const {
         constexpr Role references[] = {
             Role::side, Role::uplo,     Role::trans_a,     Role::trans_b,     Role::diag,      Role::m,
@@ -77,7 +77,7 @@ class ArgumentReader {
     }
 
     static char letter_of(std::int32_t value) {
-        // From 111 on, ten places for each: transposition (R: OpenBLAS's conjugate), uplo, diag, side.
+        // From 111 on, ten values for each: transposition (R: OpenBLAS's conjugate), uplo, diag, side.
         constexpr std::string_view letters = "NTCR??????UL????????NU????????LR";
         const auto place = static_cast<std::uint32_t>(value - 111);
         return place < letters.size() ? letters[place] : '?';
@@ -132,7 +132,7 @@ void read_single(const ArgumentReader& arguments, const Frame& frame, Product& p
     product.stride_c = arguments.integer(Role::stride_c);
 }
 
-/// Fills in the sizes that a policy sees: m×n is C, k the summed dimension.
+/// Fills in the sizes that policy rules see: C is m×n, and k is the summed dimension.
 void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.trans_a = level3.trans_a;
     call.trans_b = level3.trans_b;

@@ -64,8 +64,8 @@ std::int32_t cblas_value(Role role, char letter) {
     }
 }
 
-/// The arguments of a call, made from roles. By-reference ones point into this object, which must not move before
-/// the call.
+/// The arguments of a call, placed by role. By-reference ones point into this object, which must not move before the
+/// call.
 class ArgumentWriter {
   public:
     explicit ArgumentWriter(const Function& function)
@@ -117,7 +117,7 @@ class ArgumentWriter {
   private:
     void put(Role role, std::int64_t word) { words_[static_cast<std::size_t>(positions_.of(role))] = word; }
 
-    /// Returns the address of a copy. Little-endian, so right for characters, 32-bit and 64-bit integers alike.
+    /// Returns the address of a copy, which can be read as a character, a 32-bit or a 64-bit integer (little-endian).
     std::int64_t address_of_copy(std::int64_t value) {
         copies_[copy_count_] = value;
         return reinterpret_cast<std::int64_t>(&copies_[copy_count_++]);
@@ -132,7 +132,7 @@ class ArgumentWriter {
     std::array<float, 2> reals_{};
 };
 
-/// Returns a number that is larger than the span of any operand of this product: the stride of a batch of one.
+/// Returns a number larger than the span of any operand of this product, to serve as stride in a batch of one.
 std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     std::int64_t largest = product.m > product.n ? product.m : product.n;
     if (product.k > largest) largest = product.k;

@@ -6,13 +6,14 @@ using policy::Applied;
 using policy::Precision;
 using policy::Reason;
 
-Treated treat(Treatment treatment, const policy::Decision& decision) {
+Treated treat(Treatment treatment, const policy::Decision& decision, const policy::MatmulCall& call) {
     if (treatment == Treatment::observed) return {Applied::unchanged, Reason::observed};
     if (treatment == Treatment::opaque) return {Applied::unchanged, Reason::not_governable};
     // A float32 routine of a CPU library multiplies in float32.
     const bool lowers = decision.precision == Precision::high || decision.precision == Precision::medium;
     if (!lowers) return {Applied::fp32, decision.reason};
     if (treatment == Treatment::recognised) return {Applied::fp32, Reason::not_governable};
+    if (!multiplies(call)) return {Applied::fp32, Reason::no_product};
     const Applied applied = decision.precision == Precision::medium ? Applied::bf16 : Applied::tf32;
     return {applied, decision.reason, true};
 }

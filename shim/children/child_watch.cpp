@@ -18,6 +18,7 @@
 #include "shim/loader/elf/objects.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/settings/settings.hpp"
+#include "system/inline_text.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"
 #include "system/own_descriptor.hpp"
@@ -32,24 +33,24 @@ using record::WhyUnseen;
 constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = "LD_PRELOAD",
                            disable_variable = "FP32_MATMUL_DISABLE";
 
-/// The log and the run that the process was started with. Views of memory that is never given back, with a NUL
-/// behind each.
+/// Two variables as they were when the process started: the log file (FP32_MATMUL_LOG), and the number and file of
+/// the `fp32shim run` that it belongs to (record::run_variable). A NUL follows each text, and none is freed.
 struct Start {
     std::string_view log;
     record::RunNote run;
-    std::string_view children_folder;  ///< folder of the run's file for children
-    std::int32_t first_process = 0;    ///< this process, if `fp32shim run` started it; a forked child has another id
+    std::string_view children_folder;  ///< folder of the file where a run notes children that the shim will not see
+    std::int32_t first_process = 0;    ///< id of the process that `fp32shim run` started; a forked child has another
 };
 constinit Start start;
 constinit std::atomic<bool> is_to_be_recorded{false};
 constinit system::OwnDescriptor folder_before_chroot;
 constinit std::atomic<bool> has_another_root{false};
 
-/// The variable with the process id of `fp32shim run`, which starts one program, or becomes it.
+/// The environment variable with the process id of `fp32shim run`. The program has this id, or is its child.
 constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS";
 
-/// Memory of the program that may not be there. The kernel then refuses the program's request, and the shim must
-/// not crash before. The kernel is asked once for each page.
+/// Checks that memory which the program passes to execve is mapped. The shim reads that memory before the kernel
+/// does, and must not crash where the kernel would return an error. Remembers the last page checked.
 class ProgramMemory {
   public:
     template <class Value>
@@ -66,8 +67,8 @@ class ProgramMemory {
     std::uintptr_t known_page_ = UINTPTR_MAX;
 };
 
-/// Returns the value of a variable; empty if it is not set, or cannot be read. Of several entries the last counts,
-/// as for the loader.
+/// Returns the value of a variable; empty if it is not set, or cannot be read. Of several entries the last counts, as
+/// it does for the loader.
 std::string_view value_of(char* const* environment, std::string_view name) {
     ProgramMemory entries, texts;
     const auto has_name = [&](const char* text) {
@@ -110,7 +111,7 @@ record::Recording* recording_in_force() {
     return known == nullptr ? nullptr : known->recording;
 }
 
-/// Returns true if the file can be accessed, or if its path is too long to be looked for. `path` need not end in a
+/// Returns true if the file can be accessed, or if its path is too long to ask the kernel. `path` need not end in a
 /// NUL.
 bool is_in_reach(std::string_view path, int mode) {
     char copy[1024];
@@ -120,13 +121,13 @@ bool is_in_reach(std::string_view path, int mode) {
            system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(copy), mode) == 0;
 }
 
-/// Returns true if a list of preloads, from the variable or the file, has this library.
+/// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library, and puts its path into `entry`.
 bool names_us(std::string_view list, std::string_view& entry) {
-    const std::string_view own = record::base_name(elf::own_object()->l_name);
+    const std::string_view own = system::base_name(elf::own_object()->l_name);
     while (!list.empty()) {
         const std::size_t end = list.find_first_of(" :\t\n");
         entry = list.substr(0, end);
-        if (record::base_name(entry) == own) return true;
+        if (system::base_name(entry) == own) return true;
         list.remove_prefix(end == std::string_view::npos ? list.size() : end + 1);
     }
     return false;
@@ -170,7 +171,7 @@ int note_in_the_runs_file(const record::UnseenChild& child, record::ChildEvent e
     return record::note_child(file, child, event);
 }
 
-/// Notes a child, without `fp32shim run`, beside the recording that this process would make. Returns 0 or an errno.
+/// Notes in a file beside this process's own recording that a child will not be seen. Returns 0 or an errno.
 int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent event) {
     constexpr std::size_t scratch_size = 2 * record::path_capacity;  // too much for the stack of a signal handler
     auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));
@@ -212,7 +213,7 @@ bool watches_children() {
 
 StartedProgram::StartedProgram(const char* path, char* const* environment) : path_(path) {
     if (!watches_children() || path == nullptr) return;
-    look_ = record::look_at_program(path, interpreter_);
+    look_ = record::inspect_program(path, interpreter_);
     if (!look_.can_start) return;
     if (look_.why == WhyUnseen::seen) look_.why = judge_environment(environment);
     if (look_.why != WhyUnseen::seen) note({path, look_.interpreter, look_.why}, record::ChildEvent::starts);
@@ -232,7 +233,7 @@ bool has_to_leave_a_recording() {
     if (known_settings() != nullptr || !start.log.ends_with(".fp32rec")) return false;
     const bool has_own_name = record::has_placeholder(start.log, 'p') || record::has_placeholder(start.log, 't');
     if (!has_own_name && is_in_reach(start.log, F_OK)) return false;
-    // A program that has given up rights, or has another root folder, would only complain.
+    // A program that has given up rights, or has another root folder, could not write the recording.
     const std::size_t slash = start.log.rfind('/');
     return slash != std::string_view::npos && is_in_reach(start.log.substr(0, slash + 1), W_OK | X_OK);
 }

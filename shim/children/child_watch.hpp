@@ -1,8 +1,8 @@
 // The programs that a recorded process starts and that will not be seen. `fp32shim verify` has to know of them.
-// Without a recording, a look costs children/exec_hooks.cpp one load.
+// Without a recording, the check costs children/exec_hooks.cpp one memory read.
 #pragma once
 
-#include "record/program_look.hpp"
+#include "record/inspect_program.hpp"
 
 namespace fp32shim {
 
@@ -10,35 +10,35 @@ namespace fp32shim {
 /// leaves errno alone.
 class StartedProgram {
   public:
-    /// Looks at the program, and notes it if it will not be seen. `path`: as execve takes it. `environment`: the
+    /// Notes the program if the shim will not see its products. `path`: as execve takes it. `environment`: the
     /// program's; nullptr: none.
     StartedProgram(const char* path, char* const* environment);
     StartedProgram(const StartedProgram&) = delete;
     StartedProgram& operator=(const StartedProgram&) = delete;
 
-    /// Returns true if there is a file that the kernel may take.
+    /// Returns true if the path leads to a file that the kernel may run.
     bool can_start() const { return look_.can_start; }
     bool is_unseen() const { return look_.why != record::WhyUnseen::seen; }
 
-    /// Takes the note back: the program could not be started.
+    /// Notes that the program could not be started, which cancels the constructor's note.
     void failed() const;
-    /// Notes a program that was started after file actions, which may have changed the folder. A relative path
-    /// that leads nowhere here then led to an unknown file there.
+    /// Notes a program that posix_spawn started with file actions, if its path is relative and leads to no program
+    /// from this process's folder. The actions may have changed the child's folder, so the program is unknown.
     void started_with_actions() const;
 
   private:
     const char* path_;
     char interpreter_[record::program_head_size];
-    record::ProgramLook look_;
+    record::InspectedProgram look_;
 };
 bool watches_children();
 
-/// Returns true if this program, which `fp32shim run` started, ends without a recording of its own or of a child.
-/// Such a process makes one all the same, so that its loaded objects are known.
+/// Returns true if `fp32shim run` started this process, the recording of this process does not exist yet, and it can
+/// be written. The caller then makes it as the process ends, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
-/// Keeps the file for children in reach. To be called before the process changes the meaning of paths (chroot,
-/// mount).
+/// Opens the folder of the file that notes unseen children, so that it stays accessible. To be called before the
+/// process changes the meaning of paths (chroot, mount).
 void keep_children_folder();
 
 }  // namespace fp32shim

@@ -1,4 +1,4 @@
-// The functions by which programs start other programs. Each looks at the program first (children/child_watch.hpp)
+// The functions by which programs start other programs. Each checks the program first (children/child_watch.hpp)
 // and goes on to the real function with the same arguments. The C library's own functions reach each other by hidden
 // names, so each of them has to be here. `pidfd_spawn` is not: a program whose C library lacks it would find ours.
 //
@@ -29,7 +29,7 @@
 namespace fp32shim {
 namespace {
 
-/// The function that would have been called without the shim.
+/// The function that a hook of the shim goes on to (the C library's, or another preload's), found on first use.
 template <class Function>
 class Next {
   public:
@@ -93,7 +93,7 @@ class PathSearch {
     char path_[record::path_capacity];
 };
 
-/// Returns `/proc/self/fd/7`, or that with a name behind it.
+/// Returns `/proc/self/fd/N` for descriptor N, with `/name` behind it if there is a name; nullptr: it is too long.
 const char* path_of_descriptor(int descriptor, std::string_view name, char (&buffer)[record::path_capacity]) {
     system::LineWriter path(buffer);
     path.text("/proc/self/fd/").number(descriptor).text(name.empty() ? "" : "/").text(name).text({"\0", 1});
@@ -107,7 +107,7 @@ const char* perhaps_null(const char* pointer) {
     return pointer;
 }
 
-/// Returns the path of a program that execveat starts.
+/// Returns one path for execveat's `folder` (a descriptor) and `path`; nullptr: there is none, or it is too long.
 const char* path_at(int folder, const char* path, char (&buffer)[record::path_capacity]) {
     path = perhaps_null(path);
     const bool is_whole = path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
@@ -131,7 +131,7 @@ constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
 constinit Next<int(int, int)> real_setns{"setns"};
 constinit Next<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
 
-/// Looks at a program and calls `start`, which returns if it fails.
+/// Calls `start` to become the program at `path`; notes a program that the shim will not see. Returns on failure.
 template <class Start>
 int replace(const char* path, Words environment, Start start) {
     const StartedProgram program(path, environment);
@@ -145,9 +145,9 @@ bool tries_next_folder(int error) {
            error == ETIMEDOUT;
 }
 
-/// Tries the files that execvp tries, and starts the first that will not be seen. Trying is the only way to know
-/// which file that is: if the kernel refuses one, the next folder's follows, or a shell. Returns if execvp, called
-/// with the same arguments, starts a program that is seen, or fails.
+/// Becomes the program that execvp would start, and notes it, but only if the shim will not see it. Tries the files
+/// of the name in each folder of PATH, as execvp does, since only the kernel can tell which file it accepts. Returns
+/// if the shim will see the program, or if none could be started; the caller then calls execvp itself.
 [[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
     PathSearch search(file);
     while (const char* path = search.next()) {
@@ -181,8 +181,8 @@ template <class Start>
     return start();
 }
 
-/// Returns the number of words behind the first, the nullptr at the end included; INT_MAX: more than the kernel
-/// takes.
+/// Returns the number of arguments of an execl function behind the first, the nullptr at their end included; INT_MAX:
+/// more than the kernel takes.
 int count_words(const char* first, va_list words) {
     if (first == nullptr) return 0;
     int count = 1;
@@ -196,8 +196,8 @@ void copy_words(char** to, const char* first, int count, va_list words) {
     for (int i = 1; i <= count; ++i) to[i] = va_arg(words, char*);
 }
 
-/// Calls `start(words, count)` with the words of an execl function as an array, and `extra` arguments behind them.
-/// The array is on the stack, as in the C library: nothing may be allocated after vfork or in a signal handler.
+/// Calls `start(words, count)` with an execl function's arguments as an array, and `extra` further ones behind them.
+/// The array is on the stack, as in the C library: after vfork or in a signal handler nothing may be allocated.
 template <class Start>
 [[gnu::noinline]] int with_words(const char* first, va_list words, int extra, Start start) {
     first = perhaps_null(first);
@@ -284,7 +284,7 @@ FP32SHIM_HOOK int execlp(const char* file, const char* word, ...) noexcept {
 FP32SHIM_HOOK int execle(const char* path, const char* word, ...) noexcept {
     va_list words;
     va_start(words, word);
-    // The environment follows the nullptr.
+    // The environment follows the nullptr behind the words.
     const int result = with_words(word, words, 1, [&](char** all, int count) {
         return execve(path, all, reinterpret_cast<char* const*>(all[count + 1]));
     });
@@ -322,7 +322,7 @@ FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     return real(command, mode);
 }
 
-// After these calls, another folder may have the name of the one for recordings. Containers are entered by `mount`.
+// After these calls, the path of the folder for recordings may lead elsewhere. Containers are entered by `mount`.
 
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();

@@ -6,7 +6,7 @@
 
 namespace fp32shim::cublas {
 
-/// cublasStatus_t, as far as the shim tells them apart.
+/// Values of cublasStatus_t, which cuBLAS's functions return, as far as the shim tells them apart.
 enum Status : std::int32_t {
     status_success = 0,
     status_alloc_failed = 3,
@@ -15,7 +15,7 @@ enum Status : std::int32_t {
     status_not_supported = 15,
 };
 
-/// cublasComputeType_t.
+/// Values of cublasComputeType_t, the argument of a product that says how precisely it is computed.
 enum ComputeType : std::int32_t {
     compute_32f = 68,
     compute_32f_pedantic = 69,
@@ -25,7 +25,7 @@ enum ComputeType : std::int32_t {
     compute_32f_emulated_16bfx9 = 78,
 };
 
-/// cublasMath_t: bits 0 to 2 choose; 3 (float64 emulation) and 4 (reductions) are flags, which concern others.
+/// cublasMath_t: bits 0 to 2 choose a format; bits 3 (float64 emulation) and 4 (reductions) do not concern float32.
 enum MathMode : std::int32_t {
     math_default = 0,
     math_tensor_op = 1,
@@ -36,16 +36,16 @@ enum MathMode : std::int32_t {
     math_flags = 8 | 16,
 };
 
-/// cublasGemmAlgo_t.
+/// Values of cublasGemmAlgo_t, the argument of a product that chooses its algorithm.
 enum Algorithm : std::int32_t {
     gemm_default = -1,
     gemm_algo23 = 23,
-    gemm_default_tensor_op = 99,  ///< this one and all up to 115 allow FP16 kernels
+    gemm_default_tensor_op = 99,  ///< values from 99 to 115 allow FP16 kernels
     gemm_algo15_tensor_op = 115,
     gemm_autotune = 999,
 };
 
-/// cudaDataType.
+/// Values of cudaDataType, the type of the numbers in a matrix: r is real, c is complex.
 enum DataType : std::int32_t {
     type_r_32f = 0,
     type_r_64f = 1,
@@ -63,12 +63,12 @@ enum DataType : std::int32_t {
     type_r_4f_e2m1 = 33,
 };
 
-/// cublasOperation_t, cublasSideMode_t.
+/// Values of cublasOperation_t, which transposes or conjugates an operand. Side has those of cublasSideMode_t.
 enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
 enum Side : std::int32_t { side_left = 0, side_right = 1 };
 
-/// cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t, cublasLtMatmulPreferenceAttributes_t and
-/// cublasLtMatmulAlgoCapAttributes_t.
+/// Values of cublasLtMatmulDescAttributes_t. LayoutAttribute has those of cublasLtMatrixLayoutAttribute_t,
+/// PreferenceAttribute of cublasLtMatmulPreferenceAttributes_t, AlgoCapability of cublasLtMatmulAlgoCapAttributes_t.
 enum DescAttribute : std::int32_t { desc_compute_type = 0, desc_trans_a = 3, desc_trans_b = 4 };
 enum LayoutAttribute : std::int32_t {
     layout_type = 0,
@@ -88,7 +88,7 @@ enum PreferenceAttribute : std::int32_t {
     preference_max_waves_count = 9,
     preference_impl_mask = 12,
 };
-/// cublasLtMatmulSearch_t; in every other mode the array of results says where to begin.
+/// CUBLASLT_SEARCH_BEST_FIT. In every other search mode a search begins from algorithms in the array of results.
 constexpr std::uint32_t search_best_fit = 0;
 enum AlgoCapability : std::int32_t {
     capability_numerical_impl_flags = 15,
@@ -96,7 +96,7 @@ enum AlgoCapability : std::int32_t {
     capability_min_alignment_d_bytes = 19,
 };
 
-/// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: what an algorithm rounds its operands to.
+/// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: formats that an algorithm rounds its operands to.
 enum ImplFlags : std::uint64_t {
     impl_input_16f = 0x01ULL << 16,
     impl_input_16bf = 0x02ULL << 16,
@@ -104,7 +104,7 @@ enum ImplFlags : std::uint64_t {
     impl_input_32f = 0x08ULL << 16,
 };
 
-/// CUdevice_attribute of the driver.
+/// Values of CUdevice_attribute: the two parts of a GPU's compute capability that the shim asks the CUDA driver for.
 enum DeviceAttribute : std::int32_t { compute_capability_major = 75, compute_capability_minor = 76 };
 
 }  // namespace fp32shim::cublas

@@ -9,7 +9,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the recording's key for successful calls like this one, which run as the kept plan says.
+/// Returns the key of the recording's row that counts successful calls of this site with these arguments, on this
+/// device, by the same plan. `kept`: the word of the site's cached plan (CublasSite::plan).
 std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle) {
     constexpr std::uint64_t random[] = {0xd1342543de82ef95, 0x2127599bf4325c37, 0x880355f21e6d1965};
     const std::uint64_t salt =
@@ -20,15 +21,15 @@ std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t ke
 
 const Plan& plan_of(std::uint64_t kept) { return interned_plan(kept >> number_shift & number_mask); }
 
-/// Runs and records a call. Returns false if it has to take the long way, though the library may have refused it
-/// once.
+/// Runs and records a call by its site's cached plan, `kept`; `status` gets the library's answer. Returns false if
+/// the call must be planned and run anew: settings changed, the recording lacks a row, or the library refused.
 bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                   const Change& change, std::int32_t& status) {
     const ThreadContext* context = existing_thread_context();
     if (context == nullptr || context->writer_change_count != settings_change_count() ||
         context->recording->has_command())
         return false;
-    // The plan's rule is a number of these settings' rules, whatever is in force when the call has returned.
+    // The plan's rule is an index into the rules of these settings, which may no longer be in force after the call.
     const Settings& in_force = settings();
     if ((kept & settings_id_mask) != (settings_key(0, in_force.id) & settings_id_mask)) return false;
     record::Recording& recording = *context->recording;

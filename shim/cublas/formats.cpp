@@ -14,7 +14,7 @@ using policy::Floor;
 using policy::Precision;
 using policy::Reason;
 
-/// Returns true if the hardware has the format; else cuBLAS computes in FP32. An unknown device is taken to have it.
+/// Returns true if the GPU can compute in the format, as an unknown GPU (0) is taken to; if not, cuBLAS uses FP32.
 bool has(Format format, std::int32_t compute_capability) {
     if (compute_capability == 0) return true;
     if (format == Format::bf16x9) return compute_capability == 100 || compute_capability == 103;
@@ -26,7 +26,7 @@ Format where_there_is(Format format, std::int32_t compute_capability) {
     return has(format, compute_capability) ? format : Format::fp32;
 }
 
-/// Returns the format that the environment gives to a call that asks for FP32, and is not PEDANTIC.
+/// Returns the format that environment variables give to a call that asks for FP32, and is not PEDANTIC.
 Format format_of_environment(const Asked& asked, const Environment& environment) {
     if (environment.tf32_may_be_on && has(Format::tf32, asked.compute_capability)) return Format::tf32;
     if (environment.emulates_fp32 && has(Format::bf16x9, asked.compute_capability)) return Format::bf16x9;
@@ -35,8 +35,8 @@ Format format_of_environment(const Asked& asked, const Environment& environment)
 
 Format lower_of(Format a, Format b) { return a < b ? a : b; }
 
-/// Returns the format that the handle's math mode allows, PEDANTIC aside. A mode that the header does not list
-/// counts as the bits that it consists of. An unknown bit counts as one that allows anything.
+/// Returns the format that the handle's math mode allows; PEDANTIC is not considered here. A mode that the header
+/// does not list counts as the bits that it consists of. An unknown bit counts as one that allows anything.
 Format format_of_mode_bits(const Asked& asked) {
     if (!has_known_mode(asked)) return Format::fp16;
     switch (asked.math_mode & math_choice) {
@@ -56,7 +56,7 @@ Format format_of_mode_bits(const Asked& asked) {
 
 bool has_pedantic_mode(const Asked& asked) { return (asked.math_mode & ~math_flags) == math_pedantic; }
 
-/// Returns the format that compute type, math mode and environment allow, the algorithm aside.
+/// Returns the format that compute type, math mode and environment allow, with the default algorithm.
 Format format_without_algorithm(const Asked& asked, const Environment& environment) {
     const Format of_environment = format_of_environment(asked, environment);
     switch (asked.compute_type) {
@@ -86,11 +86,11 @@ Format format_of_algorithm(const Asked& asked) {
     return lower_of(where_there_is(Format::fp16, asked.compute_capability), asked.of_algorithm);
 }
 
-/// The format that the decision wishes; without a wish, the one that the program asked for.
+/// The format that a call should run in by the decision, and the reason for that format.
 struct Wish {
     Format format;
     Reason reason;
-    bool only_without_algorithm = false;  ///< compute type and math mode say it already; only the algorithm has to go
+    bool only_without_algorithm = false;  ///< the format needs the default algorithm in place of the program's
 };
 
 Format lowest_allowed(Floor floor, bool allow_bf16x9) {
@@ -100,7 +100,8 @@ Format lowest_allowed(Floor floor, bool allow_bf16x9) {
     return lowest[static_cast<std::size_t>(floor)];
 }
 
-/// Returns the wish of a decision. `without_algorithm`: the format that the call permits with the default algorithm.
+/// Returns the format that a decision wants. For `native` that is the program's, `asked`, or a higher one if `floor`
+/// forbids `asked`. `without_algorithm`: the format that the call allows with cuBLAS's default algorithm.
 Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
              const policy::Policy& policy) {
     switch (decision.precision) {
@@ -123,7 +124,7 @@ Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, F
     return {lowest == Format::bf16x9 ? Format::fp32 : lowest, Reason::floor};
 }
 
-/// Replaces a format that the call's road cannot express by the next stricter one that it can.
+/// Replaces a format that the call cannot be changed to by the next stricter one that it can be changed to.
 Wish within_reach(const Asked& asked, const Environment& environment, Wish wish) {
     const bool may_be_tf32 = format_of_environment(asked, environment) == Format::tf32;
     if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped || may_be_tf32))
@@ -213,7 +214,7 @@ void change_compute_type(const Asked& asked, const Wish& wish, bool pedantic, Ch
     change.how = record::How::compute_type;
     change.replaces_algorithm = is_tensor_op(asked.algorithm);
     change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
-    // The documentation does not say if the plain compute type then follows the handle's mode. It is taken to.
+    // The documentation does not say if plain COMPUTE_32F follows the handle's mode. It is taken to follow it.
     if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
         format_of_mode_bits(asked) != Format::fp32)
         change.math_mode = math_default;
@@ -232,7 +233,7 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
         change.reason = restraints.forbid_lowering;
         return change;
     }
-    // Only PEDANTIC keeps the environment away.
+    // Only PEDANTIC overrides the environment variables.
     const bool pedantic =
         wish.format == Format::fp32 && (asked.compute_type == compute_32f_pedantic ||
                                         (policy.pedantic && decision.precision == Precision::highest) ||

@@ -1,8 +1,8 @@
-// The formats of a cuBLAS call: the one that it asks for, the one that is wished, and how a call expresses one.
-// Pure: tables of cases test it (tests/unit/shim/cublas_formats_test.cpp).
+// The formats of a cuBLAS call: the one that it asks for, the one that a decision wants, and how a call expresses
+// one. Pure: tables of cases test it (tests/unit/shim/cublas_formats_test.cpp).
 //
 // Operands may be rounded to a format. cuBLAS's FAST types and TF32 mode *allow* rounding, so every format here is
-// the lowest that a call permits.
+// the lowest that a call allows.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace fp32shim::cublas {
 
-/// The formats, from loose to strict; FP32 keeps everything.
+/// The formats that operands may be rounded to, from the lowest (fp16) to the highest (fp32, which keeps every bit).
 enum class Format : std::uint8_t { fp16, bf16, tf32, bf16x9, fp32 };
 
 policy::Applied applied_of(Format format);
@@ -26,40 +26,40 @@ struct Asked {
     std::int32_t compute_type = 0;  ///< 0: the function has none; -1: an invalid value
     std::int32_t algorithm = -1;
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
-    bool is_grouped = false;              ///< a batch of groups, which knows FP32 and TF32 only
-    bool has_compute_type_form = true;    ///< the library has the function that takes a compute type
+    bool is_grouped = false;              ///< a function of grouped batches, which computes in FP32 or TF32 only
+    bool has_compute_type_form = true;    ///< the library has a function that does the same and takes a compute type
     bool has_bf16x9 = false;              ///< the library is of cuBLAS 12.9 or newer
     Format of_algorithm =
-        Format::fp32;  ///< cublasLt: the format that the program's algorithm rounds to, by its own account
+        Format::fp32;  ///< format that the program's cublasLt algorithm rounds to, by its capability flags
 
     bool operator==(const Asked&) const = default;
 };
 
-/// Returns true if this version knows compute type and algorithm. Other calls are forwarded as they are.
+/// Returns true if the shim knows the call's compute type and algorithm. Other calls are forwarded unchanged.
 bool is_known(const Asked& asked);
 
-/// Returns false if the math mode has bits that this version does not know: they are taken to allow anything.
+/// Returns false if the math mode has bits that the shim does not know. Such bits are taken to allow any format.
 bool has_known_mode(const Asked& asked);
 
-/// Returns true if the math mode counts beside the compute type.
+/// Returns true if the format depends on the handle's math mode, and not on the call's compute type alone.
 bool depends_on_mode(const Asked& asked);
 
-/// Returns the lowest format that the call permits as the program made it; where the documentation leaves it open,
-/// the lower one. Precondition: is_known.
+/// Returns the lowest format to which cuBLAS may round operands in the call as the program made it. If NVIDIA's
+/// documentation leaves several formats open, takes the lowest of these. Precondition: is_known(asked).
 Format asked_format(const Asked& asked, const Environment& environment);
 
-/// A reason not to round more than the program asked for.
+/// A reason not to round operands to a lower format than the program asked for.
 struct Restraints {
-    policy::Reason forbid_lowering = policy::Reason::as_requested;  ///< as_requested: there is none
+    policy::Reason forbid_lowering = policy::Reason::as_requested;  ///< as_requested: no reason
 };
 
 struct Change {
-    Format format = Format::fp32;  ///< permitted by the changed call
+    Format format = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the changed call
     policy::Reason reason = policy::Reason::as_requested;
     record::How how = record::How::forward;
     std::int32_t compute_type = 0;    ///< used if `how` is compute_type
-    std::int32_t math_mode = -1;      ///< choice (bits 0 to 2) to be in force during the call; -1: as it is
-    bool replaces_algorithm = false;  ///< put the default algorithm in the place of the program's, which allows FP16
+    std::int32_t math_mode = -1;      ///< bits 0 to 2 of the math mode during the call; -1: left unchanged
+    bool replaces_algorithm = false;  ///< cuBLAS's default algorithm replaces the program's, which allows FP16
 
     bool operator==(const Change&) const = default;
 };
@@ -69,15 +69,15 @@ bool is_known_algorithm(std::int32_t algorithm);
 /// Returns true if an algorithm allows FP16 whatever the compute type is.
 bool is_tensor_op(std::int32_t algorithm);
 
-/// Plans how to honour a decision. `floor` is the strictest in force. The decision `native` is held to it here,
-/// where the program's own request is known. Precondition: is_known.
+/// Plans how to run a call in the format that a decision wants. `floor`: the least precision for a decision `native`,
+/// which leaves the format to the program. Other decisions obey the floor already. Precondition: is_known(asked).
 Change plan_change(const Asked& asked, const Environment& environment, const Restraints& restraints,
                    const policy::Decision& decision, policy::Floor floor, const policy::Policy& policy);
 
-/// Returns a change to the same format by the handle's math mode, for a function without a compute type.
+/// Returns a change to the same format by the handle's math mode, for a function that takes no compute type.
 Change by_math_mode(Change change);
 
-/// Returns the format that a format becomes under NVIDIA_TF32_OVERRIDE=0.
+/// Returns FP32 in place of TF32 if NVIDIA_TF32_OVERRIDE=0 switches TF32 off; else `format` itself.
 inline Format in_effect(Format format, const Environment& environment) {
     return format == Format::tf32 && environment.tf32_is_off ? Format::fp32 : format;
 }

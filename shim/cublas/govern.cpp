@@ -10,14 +10,14 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Finds the function that does the same with a compute type, in the same width; nullptr: the library has none.
+/// Finds the library's function that does the same and takes a compute type (integers of equal width), or nullptr.
 void* find_with_compute_type(const Site& site) {
     const Function& function = *site.function;
     const ProductFamily* typed = function.multiplies() ? function.product().with_compute_type : nullptr;
     return typed == nullptr ? nullptr : find_in(*site.provider, functions[find_function(*typed, function.form)].name);
 }
 
-/// Returns true if something may change a call, so that calls have to be looked at even if nobody logs them.
+/// Returns true if settings may change a call, so that each call has to be planned even if none is recorded.
 bool governs(const Settings& in_force) {
     const policy::Policy& policy = in_force.policy;
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
@@ -32,7 +32,7 @@ void write_down(const Site& site, const Settings& in_force, const Plan& plan, co
     record_call(site, in_force, call, plan.decision, done, time, key);
 }
 
-/// Runs a function that reports or changes the state of a handle, as called, under the handle's lock. So the
+/// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the
 /// program never sees a math mode that is not its own, and never loses one that it sets.
 CallOutcome follow_state(Site& site, const Frame& frame, const Settings& in_force) {
     const Effect effect = site.function->state().effect;
@@ -58,7 +58,7 @@ CallOutcome follow_state(Site& site, const Frame& frame, const Settings& in_forc
         return {set_program_math_mode(*record, *site.cublas.library, static_cast<std::int32_t>(frame.word(1))),
                 nullptr};
     const std::int32_t status = call_as_called(site, frame);
-    // A logging callback of the program's, called out of a product that runs under another mode.
+    // The program asks in a logging callback, while the shim runs a product under another mode.
     if (effect == Effect::math_mode_read && status == status_success && record->runs_under_other_mode)
         *reinterpret_cast<std::int32_t*>(frame.word(1)) = record->program_mode;
     return {status, nullptr};
@@ -71,7 +71,7 @@ void bind(Site& site) {
     site.cublas.library = library_of(*site.provider);
     site.cublas.route = route_of(*site.function->family);
     site.cublas.with_compute_type = find_with_compute_type(site);
-    // libcublas calls cublasLt, also from threads of its own: always inner.
+    // libcublas calls cublasLt, also from its own threads: such calls are never the program's.
     if (is_cublas_library(site.caller)) site.is_blas = false;
 }
 

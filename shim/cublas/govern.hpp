@@ -1,4 +1,4 @@
-// The way of one cuBLAS call: describe, decide and plan, run, record. That of cublasLt is in lt.cpp.
+// The steps of one cuBLAS call: describe, decide and plan, run, record. Those of cublasLt are in lt.cpp.
 #pragma once
 
 #include "shim/entry/gate.hpp"
@@ -7,11 +7,11 @@
 
 namespace fp32shim::cublas {
 
-/// Completes a new site of a cuBLAS function. Precondition: it has a provider, and a Reading is held.
+/// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::Reading is held.
 void bind(Site& site);
 bool needs_gate(const Site& site, const Settings& in_force);
 
-/// Governs a call. `change_count`: settings_change_count() from before the settings were looked at.
+/// Plans, runs and records a call. `change_count`: settings_change_count() from before `in_force` was read.
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);
 
 }  // namespace fp32shim::cublas

@@ -18,8 +18,8 @@ void note_math_mode(HandleRecord& record, std::int32_t math_mode) {
     if (record.key.load(std::memory_order_relaxed) != key) record.key.store(key, std::memory_order_release);
 }
 
-/// Allocates a lock on a page that a forked child sees zeroed: there nobody holds it. (CUDA does not work in a
-/// forked child, but its functions say so, and must not hang instead.)
+/// Allocates a lock on a page that is zeroed in a forked child: nobody holds it there. (CUDA does not work in a
+/// forked child, but its functions must return their error there, and not hang.)
 HandleLock* allocate_lock() {
     constexpr std::size_t page_size = 4096;
     void* page = mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -28,8 +28,8 @@ HandleLock* allocate_lock() {
     return static_cast<HandleLock*>(page);
 }
 
-/// Returns the record of a handle. A new record is of a live handle. Of two threads that come here at once, one
-/// finds the record that the other made.
+/// Returns the record of a handle. Makes the record on first use, and then takes the handle to be live. Two threads
+/// that make the record at the same time both get the same one.
 HandleRecord* find_or_make_record(Handle handle) {
     std::atomic<HandleRecord*>& bucket = handle_buckets[handle_bucket(handle)];
     HandleRecord* fresh = nullptr;
@@ -92,7 +92,7 @@ Device device_of(HandleRecord& record) {
     const std::uint32_t question = record.questions.fetch_add(1, std::memory_order_relaxed) + 1;
     if (question > always && (question & (question - 1)) != 0) return known;
     const Device device = current_device();
-    // Two threads may ask at once; one answer is taken.
+    // Two threads may ask the driver at once; only one answer is stored.
     if (device.compute_capability == 0 ||
         !record.device.compare_exchange_strong(known, device, std::memory_order_relaxed))
         return known;

@@ -12,9 +12,8 @@
 
 namespace fp32shim::cublas {
 
-/// The lock of a handle's math mode, which is shared state. Held by a thread that changes the mode for the length
-/// of a call, or depends on it. The same thread may take it again (a logging callback of cuBLAS's may multiply).
-/// Free in a forked child.
+/// The lock of a handle's math mode, which is shared state. Held by a thread that changes the mode for the length of
+/// a call, or depends on it. Recursive, since a logging callback of cuBLAS may multiply. Free in a forked child.
 class HandleLock {
   public:
     void acquire();
@@ -26,13 +25,13 @@ class HandleLock {
     std::uint32_t depth_;
 };
 
-/// The record of a handle, complete before others can find it. Never freed: another handle that gets the address
-/// of a destroyed one takes its record over.
+/// The record of a handle, complete before other threads can find it. Never freed: a new handle at the address of a
+/// destroyed handle takes over the record of the destroyed one.
 struct HandleRecord {
     std::atomic<Handle> handle;
     std::atomic<bool> destroyed;
-    std::atomic<Device> device;            ///< see device_of
-    std::atomic<std::uint32_t> questions;  ///< number of times that the device was asked for again
+    std::atomic<Device> device;            ///< device of the handle, see device_of()
+    std::atomic<std::uint32_t> questions;  ///< number of device_of() calls while the device was unknown
     std::atomic<std::uint64_t> key;        ///< handle_key() of device and math mode, as last seen, or key_unknown
     HandleLock* lock;
     HandleRecord* next;
@@ -50,15 +49,15 @@ inline std::size_t handle_bucket(Handle handle) {
     return (reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15U) >> 54;
 }
 
-/// Returns the record of this address, or nullptr. The handle may be destroyed. Lock-free.
+/// Returns the record of the handle at this address, or nullptr. The handle may be destroyed. Lock-free.
 inline HandleRecord* record_of(Handle handle) {
     HandleRecord* record = handle_buckets[handle_bucket(handle)].load(std::memory_order_acquire);
     while (record != nullptr && record->handle.load(std::memory_order_acquire) != handle) record = record->next;
     return record;
 }
 
-/// Returns the record of a live handle; nullptr for NULL or a destroyed one. A handle that was created unseen is
-/// adopted, with the current device as its own. Thread-safe, lock-free.
+/// Returns the record of a live handle; nullptr for NULL or a destroyed handle. Makes a record for a handle whose
+/// creation the shim did not see, with the current device as the handle's. Thread-safe, lock-free.
 HandleRecord* find_handle(Handle handle);
 
 /// Returns the device of the context that was current when the handle was first seen. A handle can be made before
@@ -81,12 +80,12 @@ void note_handle_kept(Handle handle);
 /// is held.
 std::int32_t program_math_mode(HandleRecord& record, const Library& library);
 
-/// Sets a math mode for the program. Returns the library's status. Precondition: the lock is held.
+/// Sets the math mode that the program asks for. Returns the library's status. Precondition: the lock is held.
 std::int32_t set_program_math_mode(HandleRecord& record, const Library& library, std::int32_t math_mode);
 
-/// Calls under the math mode `choice` (bits 0 to 2), keeps the flags that it knows, and then puts back the mode
-/// that was in force. Returns the call's status, or status_not_supported if the library refuses the mode.
-/// Precondition: the lock is held, and program_math_mode has returned `program_mode` since it was taken.
+/// Makes a call under the math mode `choice` (bits 0 to 2) with the program's other mode bits, and then puts back the
+/// mode that was in force. Returns the call's status, or status_not_supported if the library refuses the mode.
+/// Precondition: the handle's lock is held, and program_math_mode() has returned `program_mode` under this lock.
 template <class Call>
 std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t program_mode,
                                   std::int32_t choice, const Call& call) {
@@ -101,14 +100,13 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
     record.runs_under_other_mode = true;
     const std::int32_t status = call();
     record.runs_under_other_mode = is_nested;
-    // A logging callback of the program's may have set another.
+    // A logging callback of the program's may have set another mode.
     library.set_math_mode(handle, is_nested ? outer_mode : record.program_mode);
     return status;
 }
 
 /// Holds a handle's lock until release(), or to the end of a block; does nothing for nullptr. No exception passes
-/// through cuBLAS. A thread that is cancelled meanwhile ends afterwards, since it would take the lock, and the math
-/// mode, with it.
+/// through cuBLAS. Holds off cancellation of the thread too, which would leave the lock held and the mode changed.
 class HandleLockGuard {
   public:
     explicit HandleLockGuard(HandleRecord* record) : record_(record) {

@@ -17,7 +17,7 @@ void find(const LoadedObject& object, std::string_view name, Function*& function
     function = reinterpret_cast<Function*>(find_in(object, name));
 }
 
-/// Reads MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL, the values 0 to 2 of libraryPropertyType.
+/// Returns the version by cublasGetProperty: MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0 to 2.
 std::int32_t version_by_properties(const LoadedObject& object) {
     std::int32_t (*get_property)(std::int32_t, std::int32_t*) = nullptr;
     find(object, "cublasGetProperty", get_property);
@@ -36,8 +36,8 @@ std::int32_t version_of_lt(const LoadedObject& object) {
     return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
 }
 
-/// Measures the bytes that Init writes, on two patterns, since it may write a byte that was there. Init makes the
-/// newest version that fits into the size that it is given.
+/// Measures each version of the library's descriptors. desc_init makes the newest version that fits into a given
+/// size, so every size is tried, on two fill patterns. The last byte that changes in either is the descriptor's last.
 const DescSizes* measure_descriptors(const Library& library) {
     constexpr std::size_t smallest = 56;  // less is refused, and logged by cublasLt where that is asked for
     constexpr std::size_t step = 8;
@@ -116,7 +116,7 @@ const Library* library_of(const LoadedObject& object) {
         const LoadedObject* holder = entry.object.load(std::memory_order_acquire);
         if (holder == nullptr && entry.object.compare_exchange_strong(holder, &object)) holder = &object;
         if (holder != &object) continue;
-        // Two threads may read it at once; they find the same. Another file of that name may lie there by now.
+        // Two threads may read it at once; they find the same. Another file of that name may be loaded there by now.
         const Library* library = entry.library.load(std::memory_order_acquire);
         if (library == nullptr || library->loads != loads) {
             library = read_library(object);

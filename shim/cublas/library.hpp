@@ -14,8 +14,8 @@ namespace fp32shim::cublas {
 
 using Handle = void*;
 
-/// The size of one version of cublasLtMatmulDesc_t. A descriptor begins with its own version, by which the library
-/// goes: a program built against older headers makes smaller ones.
+/// The size of one version of cublasLtMatmulDesc_t. A descriptor begins with its own version, which the library
+/// obeys: a program built against older headers makes smaller ones.
 struct DescSize {
     std::int32_t version = 0;
     std::uint32_t size = 0;  ///< bytes of a descriptor of this version; 0: no such version
@@ -23,9 +23,9 @@ struct DescSize {
 constexpr std::size_t max_desc_size = 512;
 using DescSizes = std::array<DescSize, 8>;
 
-/// The functions of a library; nullptr: the library lacks the function. Never freed, like its LoadedObject.
+/// The functions that the shim calls in one library; nullptr: that library lacks the function. Never freed.
 struct Library {
-    std::uint32_t loads = 0;  ///< LoadedObject::loads when this was read
+    std::uint32_t loads = 0;  ///< LoadedObject::loads when the functions were looked up
 
     std::int32_t (*set_math_mode)(Handle, std::int32_t) = nullptr;
     std::int32_t (*get_math_mode)(Handle, std::int32_t*) = nullptr;
@@ -56,17 +56,17 @@ struct Library {
     bool has_bf16x9() const { return version >= 120900; }
 };
 
-/// Returns the functions of this library, found on first use. Thread-safe, lock-free. Precondition: it is loaded,
-/// and a Reading is held.
+/// Returns the functions of this library that the shim calls, found on first use. Thread-safe, lock-free.
+/// Precondition: the library is loaded, and an elf::Reading is held.
 const Library* library_of(const LoadedObject& object);
 
-/// Returns the bytes of a descriptor of this version, measured on first use; 0: the library makes none such.
+/// Returns the size in bytes of a descriptor of this version, measured on first use; 0: the library makes none.
 std::size_t desc_size(const Library& library, std::int32_t version);
 
-/// Returns the smallest alignment that all four matrices of an algorithm of cublasLt need, in bytes.
+/// Returns the alignment in bytes that is enough for all four matrices of a cublasLt algorithm.
 std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
 
-struct alignas(8) Device {                // in one word, so that threads read it whole
+struct alignas(8) Device {                // one word, so that threads read it atomically
     std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
 

@@ -31,13 +31,13 @@ enum Argument {
     argument_workspace_size = 14,
 };
 
-/// The arguments of cublasLtMatmulAlgoCheck behind the layouts, by place.
+/// Indices, from 0, of the arguments that follow the layouts in cublasLtMatmulAlgoCheck.
 enum CheckArgument {
     check_algorithm = 6,
     check_result = 7,
 };
 
-/// The parts of a product: the program's, but for a changed copy of its descriptor.
+/// The handle, descriptor and layouts of a product: the program's own, except for a descriptor that the shim copied.
 struct Parts {
     Handle handle;
     const void* desc;
@@ -50,7 +50,7 @@ struct Parts {
 // ---- describe ----------------------------------------------------------------------------------------------------
 
 struct LtProduct {
-    Product product;  ///< has no key: its plan is made for each call, which is little beside the work of cublasLt
+    Product product;  ///< has no key: no plan is cached for it, as a new one costs little beside cublasLt's work
     policy::MatmulCall call;
 };
 
@@ -59,7 +59,7 @@ bool has_everything_needed(const Library& library) {
            library.desc_init != nullptr;
 }
 
-/// Returns the format that an algorithm rounds its operands to by its own account, if it gives one.
+/// Returns the format that an algorithm rounds operands to, by its capability flags; nullopt: they tell none.
 std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm) {
     std::uint64_t flags = 0;
     if (library.algo_capability == nullptr || algorithm == nullptr ||
@@ -80,15 +80,15 @@ Algorithm64 algorithm_at(const void* address) {
 
 constinit std::atomic<bool> searches_were_changed{false};
 
-/// Returns true for an algorithm that a changed search found, under other settings, for another compute type than
-/// this product's.
+/// Returns true if the shim remembers that the algorithm was found for another compute type than the product's,
+/// `compute_type`, by a search that the shim had changed.
 bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) {
     FoundAlgorithm found;
     return algorithm != nullptr && has_changed_searches() && recall_algorithm(algorithm_at(algorithm), found) &&
            found.compute_type != compute_type;
 }
 
-/// Reads how the product says what it allows, and the type of its operands. Returns false if it cannot be read.
+/// Stores operand type, compute type and the format that `algorithm` rounds to in `product`; false: reading failed.
 bool describe_request(const Library& library, const Parts& parts, const void* algorithm, Product& product) {
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
@@ -100,7 +100,7 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     asked.compute_capability = product.device.compute_capability;
     if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
     if (asked.compute_type == 0) asked.compute_type = -1;
-    // An algorithm of a changed search is no wish of the program's: it will be replaced.
+    // An algorithm that a search found for a changed compute type is not the program's choice: it will be replaced.
     if (!is_of_other_compute_type(algorithm, asked.compute_type))
         asked.of_algorithm = format_of_algorithm(library, algorithm).value_or(Format::fp32);
     std::uint32_t batch_mode = 0;
@@ -131,8 +131,8 @@ void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCa
     call.k = k;
 }
 
-/// Describes a product. Returns false if the shim cannot read it; the library will then report the error. With an
-/// invalid handle the library looks at nothing else, and neither does this.
+/// Reads a product's arguments. Returns false if they cannot be read; the library will then report the error. With an
+/// invalid handle the library looks at nothing else, and neither does this function.
 bool describe(const Site& site, const Parts& parts, const void* algorithm, LtProduct& result) {
     const Library& library = *site.cublas.library;
     Product& product = result.product;
@@ -169,7 +169,7 @@ std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
     return {frame.word(argument_a), frame.word(argument_b), frame.word(argument_c), frame.word(argument_d)};
 }
 
-/// A cublasLtMatmulPreference_t: opaque; no version needs more.
+/// Space for a cublasLtMatmulPreference_t, which is opaque; no version needs more.
 using Preference = std::array<std::uint64_t, 32>;
 
 std::uint64_t implementations_below(Format format) {
@@ -181,10 +181,11 @@ std::uint64_t implementations_below(Format format) {
 
 struct SearchResult {
     Replacement replacement;
-    bool is_final = false;  ///< the library would answer the same again
+    bool is_final = false;  ///< the library would give the same answer if asked again
 };
 
-/// Searches for an algorithm for the changed product that fits the memory that the program gave.
+/// Asks the library for an algorithm that runs the product `parts`, whose descriptor was changed, in this workspace
+/// size, rounds to no lower format than `format`, and keeps to the limits of the program's own search (`original`).
 SearchResult search(const Library& library, const Parts& parts, const FoundAlgorithm& original, Format format,
                     const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
     SearchResult answer;
@@ -229,7 +230,8 @@ std::uint64_t shape_of(const Library& library, const void* layout) {
     return key.value();
 }
 
-/// Returns true if the library takes the program's algorithm for the changed product.
+/// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
+/// and this algorithm then needs no more workspace (in bytes) and no larger alignment than the program gives.
 bool fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
           std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
@@ -239,8 +241,8 @@ bool fits(const Library& library, const Parts& parts, const Algorithm64& algorit
            check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment;
 }
 
-/// Replaces the program's algorithm by one that fits the changed product; returns false if there is none. Answers
-/// of the library are kept, so that it is asked once per algorithm and product.
+/// Replaces the program's `algorithm`, unless it fits already, by one that runs the product with its changed
+/// descriptor and rounds to no lower format than `format`. Returns false if none fits. Caches the library's answers.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
                        const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
@@ -290,12 +292,9 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
     return format ? std::optional(applied_of(*format)) : std::nullopt;
 }
 
-bool multiplies(const policy::MatmulCall& call) {
-    return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
-}
-
-/// Runs the product with this compute type, and an algorithm that fits it. Returns nothing if that cannot be;
-/// `obstacle` then has the reason.
+/// Runs the product with this compute type in a copied descriptor. Replaces a program's algorithm that does not allow
+/// this compute type, or rounds lower than `format`. Returns the library's status; nullopt, and the reason in
+/// `obstacle`, if there is no algorithm or the library refuses. `tells_actual`: done.actual gets the format used.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
                                         std::int32_t compute_type, Format format, bool tells_actual, Done& done,
                                         Reason& obstacle) {
@@ -319,7 +318,8 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
-/// Runs the plan, and corrects `done`: if the change cannot be made, the call runs as the program made it.
+/// Runs a call as planned. If the planned change cannot be made, runs the call as the program made it, and corrects
+/// `done`. Returns the library's status. `logs`: the call is logged, so done.actual gets the algorithm's format.
 std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt, bool logs,
                  const Plan& plan, Done& done) {
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
@@ -345,7 +345,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         if (tells_actual && status == status_success) done.actual = actual_format(*site.cublas.library, algorithm);
         return status;
     }
-    // The reason may be an algorithm of a changed search that is no longer remembered.
+    // The algorithm may come from a search that the shim had changed, which is no longer remembered.
     if (lt.product.handle != nullptr && algorithm != nullptr && has_changed_searches()) {
         if (const auto other = run_with_another_algorithm()) return *other;
     }
@@ -403,7 +403,7 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     if (plan.change.how == record::How::compute_type &&
         desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type) &&
         search.changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
-        // From now on products are looked at, whatever the settings: see run.
+        // From now on run() has to see every product, whatever the settings are.
         if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};
     }

@@ -10,17 +10,17 @@
 
 namespace fp32shim::cublas {
 
-/// Governs cublasLtMatmul: describe, decide, plan, run, record.
+/// Handles a call of cublasLtMatmul: describes, decides, plans, runs and records it.
 CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force);
 
 /// Returns true if the program may hold algorithms that were found for another compute type than it asked for.
 bool has_changed_searches();
 
-/// Governs cublasLtMatmulAlgoCheck and …ForStream: an algorithm that a changed search found is checked against the
-/// product that it was found for.
+/// Handles cublasLtMatmulAlgoCheck and …ForStream. If the algorithm was found by a search whose compute type the shim
+/// had changed, checks it with that compute type; else forwards the call.
 CallOutcome govern_lt_check(Site& site, const Frame& frame);
 
-/// Governs cublasLtMatmulAlgoGetHeuristic and …ForStream: answers for the product as it will be run. Not counted.
+/// Handles cublasLtMatmulAlgoGetHeuristic and …ForStream: searches as the shim will run the product. Not recorded.
 CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
 
 }  // namespace fp32shim::cublas

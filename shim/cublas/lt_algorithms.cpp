@@ -43,7 +43,7 @@ class Table {
   private:
     struct Entry {
         std::atomic<std::uint32_t> version;
-        std::atomic<std::uint64_t> key;  ///< 0: never used
+        std::atomic<std::uint64_t> key;  ///< 0: the entry was never used
         std::atomic<std::uint64_t> value[words];
     };
     Entry entries_[size]{};

@@ -19,8 +19,8 @@ struct HeuristicResult {
 };
 static_assert(sizeof(HeuristicResult) == 96);
 
-/// The circumstances in which a search found an algorithm. A search in its place must keep to the masks and waves,
-/// which the program's search allowed.
+/// The conditions under which a search found an algorithm. The masks and max_waves_count are limits set by the
+/// program, which the shim's search for a replacement obeys too.
 struct FoundAlgorithm {
     std::uint64_t implementation_mask = ~std::uint64_t{0};
     std::uint32_t reduction_scheme_mask = 0xffffffff;
@@ -29,12 +29,12 @@ struct FoundAlgorithm {
     std::uint32_t min_alignment = 1;  ///< for all four matrices, in bytes; a power of two
 };
 
-/// Remembers an algorithm. If there is no room, an older one is forgotten and will be asked about again.
-/// Thread-safe, lock-free.
+/// Remembers how an algorithm was found. If there is no room, an older one is forgotten, and the library will be
+/// asked about it again. Thread-safe, lock-free.
 void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found);
 bool recall_algorithm(const Algorithm64& algorithm, FoundAlgorithm& found);
 
-/// The answer to a search by the shim.
+/// The algorithm that the shim's own search found in place of the program's.
 struct Replacement {
     bool exists = false;  ///< false: the search found none
     Algorithm64 algorithm{};

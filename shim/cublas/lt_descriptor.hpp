@@ -7,7 +7,7 @@
 
 namespace fp32shim::cublas {
 
-/// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for those.
+/// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for its kind.
 template <class Value>
 bool read(std::int32_t (*get)(const void*, std::int32_t, void*, std::size_t, std::size_t*), const void* object,
           std::int32_t attribute, Value& value) {
@@ -18,7 +18,7 @@ bool read(std::int32_t (*get)(const void*, std::int32_t, void*, std::size_t, std
 /// A descriptor like the program's, with another compute type.
 class ChangedDesc {
   public:
-    /// Copies a descriptor. Returns false for a version that this library does not make.
+    /// Copies a descriptor. Returns false if its version is one that this library does not make.
     bool copy(const Library& library, const void* desc, std::int32_t compute_type) {
         std::int32_t version = 0;
         std::memcpy(&version, desc, sizeof version);

@@ -69,7 +69,7 @@ std::int32_t Search::from_algorithm(const void* desc, std::int32_t own_compute_t
 bool Search::changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
                      std::int32_t compute_type) const {
     if (results() == nullptr || found() == nullptr) return false;
-    std::int32_t count = 1;  // who wants one gets one
+    std::int32_t count = 1;  // if the program wants one, it gets one
     if (wanted() != 1 && (ask(own_desc, wanted(), results(), &count) != status_success || count <= 0)) return false;
     std::int32_t first = 0;
     if (ask(changed_desc, count, results(), &first) != status_success) return false;

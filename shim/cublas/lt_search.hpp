@@ -1,7 +1,7 @@
 // The search of cublasLtMatmulAlgoGetHeuristic and …ForStream for algorithms that a program can choose from.
 //
-// Some programs keep the place of an algorithm in the list instead of the algorithm. XLA does, in compiled
-// programs that JAX keeps on disk: later it searches again and looks at that place, without asking how long the
+// Some programs store the index of an algorithm in the list instead of the algorithm. XLA does, in compiled programs
+// that JAX stores on disk: later it searches again and reads the list at that index, without checking how long the
 // list is this time. A changed search therefore returns as many algorithms as the program's own.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace fp32shim::cublas {
 
-/// The arguments of the search, by place.
+/// Indices, from 0, of the arguments of cublasLtMatmulAlgoGetHeuristic.
 enum HeuristicArgument {
     heuristic_a_layout = 2,
     heuristic_b_layout = 3,
@@ -31,16 +31,16 @@ class Search {
     /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and the like).
     bool begins_from_an_algorithm() const;
 
-    /// Searches from that algorithm, with the compute type that it was found for. This is the program's own, unless a
-    /// changed search had found the algorithm.
+    /// Runs a search that begins from the algorithm in the array of results, with the compute type of the search that
+    /// found that algorithm: the program's own type, or the shim's replacement. Returns the library's status.
     std::int32_t from_algorithm(const void* desc, std::int32_t own_compute_type) const;
 
     /// Searches as the program asked, and remembers the results as found for this compute type.
     std::int32_t as_asked(const void* desc, std::int32_t compute_type) const;
 
-    /// Searches for the changed product, and returns as many results as the program's own search has. If there are
-    /// fewer, the best of the program's own fill up the list. Returns false if no changed one was found; the array
-    /// then has to be filled by as_asked().
+    /// Fills the array with results for the changed descriptor, as many as a search with the program's own descriptor
+    /// would give; if there are fewer, results for the program's descriptor follow. Returns false if the changed one
+    /// has no results, or the library refuses; the caller then has to fill the array by as_asked().
     bool changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
                  std::int32_t compute_type) const;
 

@@ -18,9 +18,10 @@ void tell(Plan& plan, Format format, Reason reason, const Environment& environme
                                                     (effect == Format::tf32 && environment.tf32_may_be_on));
 }
 
-/// A caller that is lowered only by a rule that names it, by the prefix of its base name. cuSOLVER, MAGMA and
-/// torch's linear algebra refine their results, and rely on more precision than their products seem to need. cuDNN
-/// and cuTENSOR have settings of their own for TF32, which programs set, and call cublasLt for some products only.
+/// A library, known by the beginning of its file name, whose calls are lowered in precision only by a rule that names
+/// it. cuSOLVER, MAGMA and torch's linear algebra refine their results, and rely on more precision than their
+/// products seem to need. cuDNN and cuTENSOR have settings of their own for TF32, which programs set, and call
+/// cublasLt for some products only.
 struct ProtectedCaller {
     std::string_view prefix;
     Reason reason;
@@ -50,8 +51,8 @@ bool names(const std::vector<std::string>& globs, const Names& names_it) {
     return std::any_of(globs.begin(), globs.end(), names_it);
 }
 
-/// Returns the reason why this decision must not lower the call; as_requested: it may. Calls that frameworks
-/// protect are lowered only by a rule that names the function or the caller, not by one that happens to match.
+/// Returns the reason why this decision must not lower a call's precision; as_requested: it may. A rule lowers calls
+/// of a protected library only if its caller pattern names that library, and other solves only if it names trsm.
 Reason forbids_lowering(const Request& request, const policy::Decision& decision, const policy::Policy& policy) {
     const policy::Rule* rule = decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
     const ProtectedCaller* caller = protected_caller(request.caller);
@@ -80,7 +81,7 @@ Plan make_plan(const Request& request, const policy::Decision& decision, policy:
     } else if (!is_known(request.asked)) {
         plan.reason = Reason::unknown_value;
     } else {
-        // Decisions other than `native` are clamped already.
+        // policy::decide has raised decisions other than `native` to the floor already.
         if (decision.precision != policy::Precision::native) floor = policy::Floor::none;
         plan.asked = asked_format(request.asked, environment);
         plan.change = plan_change(request.asked, environment, {forbids_lowering(request, decision, policy)}, decision,

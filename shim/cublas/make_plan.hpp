@@ -10,14 +10,14 @@
 
 namespace fp32shim::cublas {
 
-/// The way in which a product counts, by the type of its operands.
+/// The way in which a product is handled, by the type of its operands.
 enum class Counted : std::uint8_t {
     governed,
     observed,    ///< narrower than float32: counted, never altered
     not_at_all,  ///< float64 or integers
 };
 
-/// The parts of a call, its handle and its caller that a plan depends on.
+/// All that a plan depends on of a call, its handle and its caller.
 struct Request {
     Counted counted = Counted::governed;
     bool handle_is_known = true;
@@ -30,7 +30,7 @@ struct Request {
 struct Plan {
     policy::Decision decision;
     Change change;
-    Format asked = Format::fp32;  ///< permitted by the call as the program made it
+    Format asked = Format::fp32;  ///< lowest format to which the program's own call lets cuBLAS round operands
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     bool is_by_environment = false;  ///< an environment variable chose the format
@@ -38,14 +38,14 @@ struct Plan {
     bool operator==(const Plan&) const = default;
 };
 
-/// Plans how to honour a decision. `floor` is the strictest in force.
+/// Plans how to run a call in the precision that was decided. `floor`: the strictest of all floors in force.
 Plan make_plan(const Request& request, const policy::Decision& decision, policy::Floor floor,
                const Environment& environment, const policy::Policy& policy);
 
-/// Returns the plan to run the call as the program made it, for this reason.
+/// Returns `plan` turned into one that runs the call as the program made it, for this reason.
 Plan plan_unchanged(Plan plan, policy::Reason reason, const Environment& environment);
 
-/// Returns the plan to run the call as the program made it, because nothing is multiplied.
+/// Returns `plan` turned into one that runs the call as the program made it, because nothing is multiplied.
 Plan plan_for_nothing(Plan plan);
 
 /// Returns static text that adds to a plan's reason; empty if there is nothing to add.

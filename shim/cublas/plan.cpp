@@ -9,7 +9,7 @@ namespace {
 
 using policy::Reason;
 
-// All plans. They are few: precisions, roads, reasons. Number 0 is none.
+// All plans. They are few: precisions, ways of change, reasons. Number 0 stands for no plan.
 constexpr std::size_t plan_limit = number_mask + 1;
 constinit std::atomic<const Plan*> plans[plan_limit]{};
 
@@ -24,7 +24,7 @@ std::size_t bucket_of(const Plan& plan) {
     return hash.value() % (plan_limit - 1);
 }
 
-/// Returns the number that equal plans share; 0 if no room is left.
+/// Stores a plan, unless an equal one is stored. Returns its number, for interned_plan(); 0 if there is no room.
 std::uint64_t intern(const Plan& plan) {
     const Plan* fresh = nullptr;
     for (std::size_t probe = 0; probe < 64; ++probe) {

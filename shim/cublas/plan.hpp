@@ -9,18 +9,18 @@
 
 namespace fp32shim::cublas {
 
-/// Returns the plan for a call of this site. Asks `describe` to fill in the call only if no plan is kept.
+/// Returns the plan for a call. Calls `describe` to fill in the call only if its site has no cached plan for it.
 /// Thread-safe, lock-free.
 template <class Describe>
 Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
 Done done_by(const Site& site, const Plan& plan);
 
-/// Returns the record of a call that ran as the program made it because, for this reason, it could not be changed.
+/// Returns the record of a call that could not be changed, for this reason, and ran as the program made it.
 Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
-/// Returns the plan with this number. Equal plans share a number.
+/// Returns the plan that has this number. Equal plans share a number.
 const Plan& interned_plan(std::uint64_t number);
 void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force);
 

@@ -1,14 +1,14 @@
-// The key of a kept plan, packed into one word with the plan's number: see CublasSite::plan.
+// The key of a cached plan, packed into one word with the plan's number: see CublasSite::plan.
 //
 //     bits 0-15   settings_change_count
 //          16-23  compute capability of the handle's device
 //          24-28  math mode that the program set
-//          29-34  Settings::id, its lower bits: two that follow each other differ
+//          29-34  Settings::id, its lower bits: consecutive ids differ
 //          35-37  dtype
 //          38-42  compute type, less 63; 0: the function has none
 //          43     the algorithm allows FP16
 //          48-59  number of the plan
-//          60     a plan is kept
+//          60     a plan is cached
 //          61     the express lane is open (express.cpp)
 //          62     calls on the lane are recorded
 #pragma once
@@ -32,7 +32,7 @@ constexpr std::uint64_t kept_bit = std::uint64_t{1} << 60;
 constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
 constexpr std::uint64_t recorded_bit = std::uint64_t{1} << 62;
 
-/// The key of a part that is unknown, or does not fit. No plan is kept under it, and it matches none.
+/// The key of a part of a call that is unknown, or does not fit into its bits. No plan is cached under this key.
 constexpr std::uint64_t key_unknown = ~std::uint64_t{0};
 
 constexpr std::uint64_t handle_key(std::int32_t compute_capability, std::int32_t math_mode) {

@@ -56,7 +56,7 @@ class ArgumentReader {
     bool is_wide_;
 };
 
-/// Fills in the sizes of the group with the most work; the batch counts all products.
+/// Fills in the sizes of the group with the most work; call.batch counts the products of all groups.
 void describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) {
     const std::int64_t group_count = arguments.integer(Role::group_count, 0);
     if (group_count == 0) call.batch = 0;

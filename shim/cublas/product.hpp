@@ -22,7 +22,7 @@ struct Product {
     bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
     HandleRecord* handle = nullptr;       ///< nullptr: unknown
     Device device;                        ///< device of the handle
-    std::uint64_t key = key_unknown;      ///< key of the plan for it, see plan_key.hpp
+    std::uint64_t key = key_unknown;      ///< key under which its plan is cached, see plan_key.hpp
     Asked asked;
 };
 bool is_cublas_library(const LoadedObject* object);
@@ -30,15 +30,15 @@ bool is_cublas_library(const LoadedObject* object);
 /// Returns 'N', 'T', 'C' or 'R' (conjugate); '?' for another value of cublasOperation_t.
 char letter_of_operation(std::int32_t value);
 
-/// Reads the type of the operands and the handle.
+/// Reads the operands' type and the handle of a call; describe_request() adds the rest.
 Product describe(const Site& site, const Frame& frame);
 
-/// Reads the parts of the call that say what it allows. `settings` is the settings' part of the key. Asks the
-/// library for the handle's math mode; the handle is unknown if the library refuses it. Precondition: the handle's
-/// lock is held.
+/// Fills in `product.asked` (math mode, compute type, algorithm) and the plan's key, which `settings` is a part of.
+/// Asks the library for the handle's math mode; sets product.handle to nullptr if the library refuses it.
+/// Precondition: the handle's lock is held.
 void describe_request(const Site& site, const Frame& frame, std::uint64_t settings, Product& product);
 
-/// Describes the call in the policy's words, sizes included.
+/// Fills in the call as policy rules see it, sizes included.
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call);
 
 }  // namespace fp32shim::cublas

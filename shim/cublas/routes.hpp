@@ -9,7 +9,7 @@
 
 namespace fp32shim::cublas {
 
-/// The arguments of a function with a compute type that the program's call does not have, or has otherwise.
+/// The arguments by which a call of a function with a compute type differs from the program's own call.
 struct Substitution {
     std::int32_t compute_type = 0;
     bool replaces_algorithm = false;  ///< the default algorithm takes the place of the program's
@@ -21,15 +21,15 @@ using CallWithComputeType = std::int64_t (*)(void* address, const Frame& frame, 
 struct Route {
     const Family* family;
     CallAsCalled as_called;
-    CallWithComputeType with_compute_type;  ///< nullptr: there is no such function
-    /// Returns the key of the call's own values (plan_key.hpp), or key_unknown if they are out of the ordinary.
-    /// nullptr for functions that multiply nothing; so is `multiplies`.
+    CallWithComputeType with_compute_type;  ///< nullptr: no function with a compute type does the same
+    /// Returns the call's part of the key of its plan (plan_key.hpp), or key_unknown (no cached plan) for unusual
+    /// types and unknown algorithms. nullptr for functions that multiply nothing; `multiplies` is then nullptr too.
     std::uint64_t (*key)(const Frame& frame);
-    /// Returns true if something is multiplied: no size, and not the batch count, is zero.
+    /// Returns true if something is multiplied: neither a size nor the batch count is zero.
     bool (*multiplies)(const Frame& frame, bool is_ilp64);
 };
 
-/// Returns the route of a family; nullptr for the functions from before version 2, which are only ever jumped to.
+/// Returns the ways to call a family's functions; nullptr for cuBLAS's legacy API, whose calls are only jumped to.
 const Route* route_of(const Family& family);
 
 }  // namespace fp32shim::cublas

@@ -7,7 +7,7 @@
 namespace fp32shim::cublas {
 
 /// Returns true if cuBLAS returned this status before it launched anything: the call can be made again as the program
-/// made it. "Resource allocation failed" is such a status: it is of the workspace that a kernel needs, and fast
+/// made it. "Resource allocation failed" is such a status: it concerns the workspace of a kernel, of which fast
 /// formats need more.
 inline bool is_refusal(std::int32_t status) {
     return status == status_alloc_failed || status == status_invalid_value || status == status_arch_mismatch ||
@@ -23,7 +23,7 @@ inline std::int32_t call_with_compute_type(const Site& site, const Frame& frame,
         site.cublas.with_compute_type, frame, {change.compute_type, change.replaces_algorithm}));
 }
 
-/// Runs the plan, and corrects `done`: a call that the library refuses is made again as the program made it.
+/// Runs a call as planned. If the library refuses it, makes it again as the program made it, and corrects `done`.
 /// Precondition: the handle's lock is held.
 std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done);
 

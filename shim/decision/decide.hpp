@@ -7,11 +7,11 @@
 
 namespace fp32shim {
 
-/// Decides on a call of a site, and adds the thread's scope to the call. Where sizes matter and many rules are to be
-/// tried, the thread keeps the decision. Thread-safe.
+/// Decides the precision of a call, and sets call.scope to the thread's scope. If rules that may match depend on
+/// sizes, the thread keeps the decision for calls of equal sizes. Thread-safe.
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call);
 
-/// Returns the strictest floor in force for this thread: of file, environment, API and scopes.
+/// Returns the strictest floor (least precision) in force for this thread: of file, environment, API and scopes.
 policy::Floor floor_in_force(const Settings& in_force);
 
 }  // namespace fp32shim

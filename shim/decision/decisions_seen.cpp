@@ -9,7 +9,7 @@
 namespace fp32shim {
 namespace {
 
-// Hashes of the decisions seen; 0 marks a free place. Open addressing; entries are never removed.
+// Hashes of the decisions seen; 0 marks a free entry. Open addressing; entries are never removed.
 constexpr std::size_t table_size = 1 << 15;
 constexpr std::size_t longest_probe = 64;
 constinit std::atomic<std::uint64_t> seen[table_size]{};

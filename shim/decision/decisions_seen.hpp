@@ -8,7 +8,7 @@
 namespace fp32shim {
 
 /// Returns true if this decision (function, caller, provider, operations, sizes, outcome) is seen for the first time.
-/// The table is bounded: once it is full, says so once and returns false for new decisions. Thread-safe, lock-free.
+/// The table is bounded: once full, says so once and returns false for new decisions. Thread-safe, lock-free.
 bool note_decision(const Site& site, const record::DecisionEvent& event);
 
 }  // namespace fp32shim

@@ -12,8 +12,8 @@
 
 namespace fp32shim {
 
-/// The input of a decision, if the thread is in no scope. All other input is the same for all calls of the site,
-/// or changes with one of the last two members.
+/// The input of a decision, if the thread is in no scope. Other input is left out: it is the same for all calls of
+/// the site, or `generation` or `change_count` changes whenever it does.
 struct DecisionKey {
     std::uint64_t site;  ///< Site::number; 0: the entry is free
     std::int64_t m, n, k, batch;
@@ -25,8 +25,8 @@ struct DecisionKey {
     bool operator==(const DecisionKey&) const = default;
 };
 
-/// The decisions of one thread and of signal handlers on it. A handler that interrupts an access keeps nothing.
-/// All zeros is an empty object.
+/// The cached decisions of one thread, and of signal handlers on it. A handler that interrupts find() or keep() finds
+/// nothing, and stores nothing. All zeros is an empty object.
 class KeptDecisions {
   public:
     std::optional<policy::Decision> find(const DecisionKey& key) {
@@ -36,7 +36,7 @@ class KeptDecisions {
             if (entry.key == key) return entry.decision;
         return std::nullopt;
     }
-    /// Keeps a decision, in place of an older one if there is no room.
+    /// Stores a decision; replaces an older one if there is no free entry.
     void keep(const DecisionKey& key, const policy::Decision& decision) {
         const Use use(in_use_);
         if (!use.is_mine()) return;
@@ -87,7 +87,7 @@ class KeptDecisions {
         const std::uint64_t sum = key.site * 0x62bba1b9f2757641 + part(key.m, 0x7a6f56d50c7a670d) +
                                   part(key.n, 0xbc6aa802aafcc4e7) + part(key.k, 0x6a4a7def0860909f) +
                                   part(key.batch, 0x66d6a2999d170b6b);
-        // Sizes that rise evenly have sums that do: those are to be spread.
+        // Sums rise evenly if sizes do; the multiplication spreads them over the sets.
         return sets_[(sum ^ sum >> 32) * 0x9e3779b97f4a7c15U >> (64 - set_bits)];
     }
 

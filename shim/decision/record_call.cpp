@@ -71,7 +71,7 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
     ThreadContext* context = thread_context();
     if (context == nullptr) return recording.note_uncounted(in_force.log_every_call);
     if (context->recording != &recording && context->writer != nullptr) {
-        // Forgotten first: a signal handler that multiplies must not give it back once more.
+        // The writer is forgotten first: a signal handler that multiplies must not give it back a second time.
         record::Recording* const before = context->recording;
         record::ThreadWriter* const left = std::exchange(context->writer, nullptr);
         context->writer_change_count = 0;

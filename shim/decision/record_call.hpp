@@ -16,15 +16,15 @@ struct Done {
     record::How how = record::How::forward;
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
-    std::string_view detail{};  ///< static text
+    std::string_view detail{};  ///< static text that adds to `reason`
     std::optional<policy::Applied> actual{};
     std::optional<int> status{};
 };
 
-/// Returns the text for Done::detail if the site's provider is ambiguous; else nothing.
+/// Returns the text for Done::detail if several libraries may be the site's provider; else an empty one.
 std::string_view ambiguity_of(const Site& site);
 
-/// The begin and end of a call on the host: the processor's ticks for a recording, else nanoseconds.
+/// The begin and end of a call on the host: in ticks of the processor for a recording, else in nanoseconds.
 struct CallTime {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -33,18 +33,18 @@ struct CallTime {
 /// Returns the time in the unit of CallTime. Makes no system call.
 std::uint64_t time_now(const Settings& in_force);
 
-/// The recording's key for calls like one that the express lane may take from now on (blas/express.hpp).
+/// The key of the recording's row for later calls that are counted without another decision (blas/express.hpp).
 struct ExpressKey {
     std::uint64_t value = 0;         ///< 0: none; the key is then hashed from all that is recorded
-    std::uint32_t change_count = 0;  ///< settings_change_count() that it holds for
+    std::uint32_t change_count = 0;  ///< settings_change_count() for which the key is valid
 };
 
-/// Records the call, if anybody wants to know of it. `time` is nullptr where it was not measured.
-/// Precondition: in_force.logs().
+/// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr where it was not
+/// measured. Precondition: in_force.logs().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key = {});
 
-/// Returns the call as a log has it. Its views outlive the call only.
+/// Returns the event that a log or recording has for a call. Its views are valid until the call returns.
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                      const policy::Decision& decision, const Done& done);
 

@@ -12,8 +12,8 @@
 
 namespace fp32shim {
 
-/// The rules of one policy for calls of one function from one caller. Sites share equal lists. Never freed: a
-/// reload makes new ones.
+/// The rules of one policy that can match calls of one function from one caller. Call sites share equal lists. Never
+/// freed: a reload makes new ones.
 struct SiteRules {
     const Settings* settings;
     std::string_view function;
@@ -23,7 +23,7 @@ struct SiteRules {
     const SiteRules* next;
 };
 
-/// Returns the rules for this call of the site. Thread-safe, lock-free.
+/// Returns the rules that can match calls of this site. Thread-safe, lock-free.
 const SiteRules& rules_of(Site& site, const Settings& in_force, const policy::MatmulCall& call);
 
 }  // namespace fp32shim

@@ -10,9 +10,9 @@ namespace fp32shim {
 
 struct SiteTable;
 
-/// The end of a call's way through the shim: a result, or a jump.
+/// The outcome of a call in the shim: the function's result, or an address to jump to.
 struct CallOutcome {
-    std::int64_t value;  ///< the function's result where it has one
+    std::int64_t value;  ///< the function's result if it has one
     void* forward_to;    ///< not nullptr: jump there, arguments untouched
 };
 
@@ -22,7 +22,7 @@ extern "C" {
 
 fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::uintptr_t return_address);
 fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Frame* frame);
-/// Governs a call to a function of cuBLAS: the frame has no floating-point registers.
+/// Handles a call to a function of cuBLAS. Its frame has no floating-point registers.
 fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::Frame* frame);
 
 #if defined(__x86_64__)
@@ -30,15 +30,15 @@ fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shi
 int fp32shim_vector_bytes();
 #endif
 
-/// Takes the express lane (blas/express.hpp): counts the call and returns where to jump. Returns nullptr if the call
-/// has to be governed. Touches no vector register.
+/// Counts a call that needs no decision of its own (blas/express.hpp), and returns where to jump. Returns nullptr if
+/// the call needs one. Touches no vector register.
 void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame);
 
 void fp32shim_govern_gate();
 void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 
-extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< by EntryIndex; nullptr: no call was seen
-extern const char fp32shim_slots[];
-extern const char fp32shim_slots_end[];
+extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< call sites, by EntryIndex; nullptr: none yet
+extern const char fp32shim_dlsym_entries[];
+extern const char fp32shim_dlsym_entries_end[];
 }

@@ -16,7 +16,7 @@ fp32shim_site_tables:
     .set tables_size, 0
 #define ROW(symbol, family, form) .set tables_size, tables_size + 8;
 #include "shim/table/functions.def"
-    .skip tables_size + FP32SHIM_SLOT_COUNT * 8
+    .skip tables_size + FP32SHIM_DLSYM_ENTRY_COUNT * 8
 
     .text
     .set entry_index, 0
@@ -56,19 +56,19 @@ fp32shim_site_tables:
 #define ROW(symbol, family, form) named_entry symbol;
 #include "shim/table/functions.def"
 
-// Slots for dlsym: equally spaced, so that a slot's address is first + number * spacing.
-    .balign FP32SHIM_SLOT_SPACING
-    .hidden fp32shim_slots
-    .globl  fp32shim_slots
-fp32shim_slots:
-    .rept FP32SHIM_SLOT_COUNT
-    .balign FP32SHIM_SLOT_SPACING
+// Entry points for addresses from dlsym: equally spaced, so that an address is first + number * spacing.
+    .balign FP32SHIM_DLSYM_ENTRY_SPACING
+    .hidden fp32shim_dlsym_entries
+    .globl  fp32shim_dlsym_entries
+fp32shim_dlsym_entries:
+    .rept FP32SHIM_DLSYM_ENTRY_COUNT
+    .balign FP32SHIM_DLSYM_ENTRY_SPACING
     entry
     .endr
     .balign 64
-    .hidden fp32shim_slots_end
-    .globl  fp32shim_slots_end
-fp32shim_slots_end:
+    .hidden fp32shim_dlsym_entries_end
+    .globl  fp32shim_dlsym_entries_end
+fp32shim_dlsym_entries_end:
 
 // Saves the registers in which a caller may pass arguments: six integer registers, rax (the number of vector registers
 // of a variadic call), the lower halves of eight vector registers.

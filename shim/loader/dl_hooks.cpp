@@ -1,20 +1,20 @@
 // dlsym, dlvsym and dlclose. A program that asks a library for `cblas_sgemm` by name goes past a preload. Here it
-// gets an entry point of ours that stands for exactly that library's function. All other names go on to the real
+// gets an entry point of the shim that stands for exactly that library's function. All other names go on to the real
 // functions by a jump (entry/*.S), since those judge by their caller's address.
 //
-// Everything on the way to the real functions comes from our own reader and calls nothing outside this library:
+// Everything on the way to the real functions comes from the shim's own reader and calls nothing of other libraries:
 // sanitizer runtimes look up their own strcmp through here before it works.
 #include <dlfcn.h>
 
 #include <atomic>
 
+#include "shim/loader/dlsym_entries.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/loader/next_definition.hpp"
 #include "shim/loader/provider.hpp"
-#include "shim/loader/slots.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/sites/find_site.hpp"
 #include "shim/table/functions.hpp"
@@ -27,7 +27,7 @@ extern "C" {
 using DlsymFunction = void* (*)(void* handle, const char* name);
 using DlvsymFunction = void* (*)(void* handle, const char* name, const char* version);
 
-// Read by the entry points' jump.
+// The entry points (entry/*.S) jump to these.
 __attribute__((visibility("hidden"))) constinit DlsymFunction fp32shim_real_dlsym = nullptr;
 __attribute__((visibility("hidden"))) constinit DlvsymFunction fp32shim_real_dlvsym = nullptr;
 
@@ -38,8 +38,8 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 
 namespace fp32shim {
 
-/// Looks behind us first, since GPU-sharing layers hook dlsym too. If we were opened later than the C library, the
-/// search goes on from the start.
+/// Searches first the objects after this library in the loader's list, so that the dlsym of a GPU-sharing layer there
+/// stays in use; then those before it, where the C library is if this library was opened later.
 ElfW(Addr) next_definition(std::string_view name) {
     const link_map* own = elf::own_object();
     const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
@@ -68,13 +68,13 @@ void find_real_functions() {
     __atomic_store_n(&fp32shim_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
 }
 
-/// Returns the list of objects of this process's recording; nullptr: it has made none.
+/// Returns the list of objects of this process's recording; nullptr: there is no recording.
 record::RecordingObjects* own_objects() {
     record::Recording* const recording = own_recording();
     return recording != nullptr ? recording->objects() : nullptr;
 }
 
-void say_no_slot_left(const char* name) {
+void say_no_entry_left(const char* name) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
@@ -84,30 +84,29 @@ void say_no_slot_left(const char* name) {
     system::stderr_line(line.view());
 }
 
-/// Returns the answer to a lookup that found this address: an entry point, or the address itself if it is not code
-/// of a known object (a data object of that name, another linker namespace, code made by another hook).
+/// Returns the answer to a lookup that found the address `found`: an entry point of the shim; `found` itself if no
+/// entry point is left, or if it is no code of a known object (data, another linker namespace, code of a hook).
 void* entry_point_for(const char* name, void* found) {
     const elf::Reading reading;
     if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
         note_lookup_past(own_objects());
         return found;
     }
-    void* slot = slot_for(find_function(name), found);
-    if (slot != nullptr) return slot;
-    say_no_slot_left(name);
+    if (void* entry = dlsym_entry_for(find_function(name), found)) return entry;
+    say_no_entry_left(name);
     note_lookup_past(own_objects());
     return found;
 }
 
-/// Returns true if RTLD_NEXT from this caller finds one of our entry points. The caller is another preload, which
-/// wraps a product; our entry point would find that wrapper again as the provider. So it gets a slot for the
-/// definition behind us instead.
+/// Returns true if a lookup with RTLD_NEXT from this caller finds an entry point of the shim. Such a caller is
+/// another preloaded library, which wraps a product. That entry point would find the wrapper again as the provider,
+/// so the caller has to get an entry point for the next definition after the shim's instead.
 bool next_is_ours(const char* name, std::uintptr_t return_address) {
     const elf::Reading reading;
     return find_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
 }
 
-/// Returns the result of a lookup that would find us first, as it would be without us; nullptr: nothing.
+/// Returns the address that a lookup from `return_address` would find if the shim were not loaded; nullptr: none.
 void* found_behind_us(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::Reading reading;
     const LoadedObject* caller = object_containing(return_address - 1);
@@ -120,20 +119,21 @@ void* real_lookup(void* handle, const char* name, const char* version) {
     return version == nullptr ? fp32shim_real_dlsym(handle, name) : fp32shim_real_dlvsym(handle, name, version);
 }
 
-/// Answers a lookup of a product's name. `version` is nullptr for dlsym.
+/// Returns the answer to a dlsym or dlvsym call for the name of a product's function: that of entry_point_for();
+/// nullptr, with the loader's message in dlerror, if only the shim has the name. `version` is nullptr for dlsym.
 void* answer_lookup(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
     void* found = nullptr;
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {
         found = real_lookup(handle, name, version);
         if (found == nullptr) return nullptr;
     }
-    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which here would be us.
+    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which here would be the shim.
     if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {
         const std::string_view wanted = version == nullptr ? std::string_view{} : system::view(version);
         found = found_behind_us(handle, name, wanted, return_address);
     }
     if (found != nullptr) return entry_point_for(name, found);
-    // Nobody but us has it: fail as the loader does, with its message in dlerror (which names this library as the
+    // No other object has it: fail as the loader does, with its message in dlerror (which names this library as the
     // place that was searched). RTLD_NEXT looks behind whoever calls, so this must not become a jump.
     void* nothing = real_lookup(RTLD_NEXT, name, version);
     asm volatile("" : "+r"(nothing));

@@ -20,8 +20,8 @@ bool is_of_the_kernel(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
 }
 
-/// Returns true if code at this address is a stub by which the object calls its own reference, which is judged by
-/// itself. In a program that is not position-independent, all addresses of a function are that of the stub.
+/// Returns true if the code at this address is a stub through which the object calls another object's function. In a
+/// program that is not position-independent, the stub's address stands for the function's.
 bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     bool is_stub = false;
     for_each_product_relocation(object, [&](FunctionIndex, std::uint32_t symbol, const ElfW(Rela)&) {
@@ -31,8 +31,8 @@ bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     return is_stub;
 }
 
-/// Returns true if a library that was preloaded before us may go on to us: it asks for functions by name, or calls
-/// products that it does not have itself. A BLAS does neither.
+/// Returns true if a library that was preloaded before the shim may call the shim in turn: it asks for functions by
+/// name, or calls products that it does not have itself. A BLAS does neither.
 bool may_go_on_to_us(const elf::Object& object) {
     bool is_wrapper = false;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) {
@@ -55,7 +55,7 @@ bool is_earlier_preload(const link_map* wanted) {
 bool leads_past(const elf::Object& object, const ElfW(Sym) & symbol, const ElfW(Rela) & relocation) {
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + relocation.r_offset);
     if (bound == 0 || elf::is_own_code(bound)) return false;
-    // A reference that is bound at its first call, which has not come, still leads into the object's own stubs.
+    // A reference that is bound lazily, and was not called yet, leads into the object's own stubs.
     const bool is_own_definition = symbol.st_shndx != SHN_UNDEF && bound == object.base + symbol.st_value;
     if (elf::contains(object.map, bound) && !is_own_definition) return false;
     const link_map* holder = elf::object_at(bound);
@@ -64,8 +64,8 @@ bool leads_past(const elf::Object& object, const ElfW(Sym) & symbol, const ElfW(
     return !is_earlier_preload(holder) || !may_go_on_to_us(elf::read_object(holder));
 }
 
-/// Returns true if a reference of the object to a product leads past us: it was opened RTLD_DEEPBIND, looks into
-/// itself first, or a BLAS comes before us.
+/// Returns true if a reference of the object to a product is bound past the shim: the object was opened
+/// RTLD_DEEPBIND, looks into itself first, or a BLAS comes before the shim.
 bool is_bound_past(const elf::Object& object) {
     bool is_past = false;
     for_each_product_relocation(object,
@@ -78,7 +78,7 @@ bool is_bound_past(const elf::Object& object) {
 
 enum class Bindings : bool { leave, check };
 
-/// Notes one file. Precondition: a Reading is held.
+/// Notes an object's file; with Bindings::check, if it calls past the shim. Precondition: an elf::Reading is held.
 void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bindings) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
@@ -86,12 +86,12 @@ void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bi
     walk.add({path, elf::build_id(map), is_past});
 }
 
-/// Notes all files. Precondition: a Reading is held.
+/// Notes the files of all loaded objects, like note(). Precondition: an elf::Reading is held.
 void note_all(record::RecordingObjects& objects, Bindings bindings) {
     record::RecordingObjects::Walk walk(objects);
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(walk, map, bindings);
     if (has_lookup_past.load(std::memory_order_relaxed)) objects.note_lookup_past();
-    // Objects that were unloaded while this process was forked cannot be named any more.
+    // Objects whose unloading was under way when this process was forked cannot be named any more.
     if (!elf::list_is_whole()) objects.note_missed();
 }
 

@@ -40,7 +40,7 @@ LoadedObject* find_record(LoadedObject* head, const link_map* map) {
 constinit std::atomic<std::uint32_t> walks{
     0};  ///< number of walks of the loader's list that looked for unloaded objects
 
-/// Takes over the record of an object of that name that was gone, and is there again; nullptr: there is none.
+/// Revives the record of an unloaded object if its file is loaded at the same address again; else returns nullptr.
 LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::string_view name) {
     for (LoadedObject* gone = head; gone != nullptr; gone = gone->next) {
         if (!is_same(*gone, map) || !system::equal(gone->name, name)) continue;
@@ -54,8 +54,8 @@ LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::str
     return nullptr;
 }
 
-/// Calls `visit(function, symbol)` for every product that the object has relocations against; once for equal ones
-/// in a row.
+/// Calls `visit(function, symbol)` for every product that the object has relocations against, once for consecutive
+/// relocations against one symbol.
 template <class Visit>
 void for_each_import(const elf::Object& object, Visit visit) {
     std::uint32_t previous = 0;
@@ -65,7 +65,7 @@ void for_each_import(const elf::Object& object, Visit visit) {
     });
 }
 
-/// Reads the imports of an object. Returns `old`, the table of the file whose record it took over, if that is equal.
+/// Reads the imports of an object. Returns `old`, read when its file was loaded before, if they are the same.
 const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     const elf::Object object = elf::read_object(map);
     std::int32_t count = 0;
@@ -95,8 +95,8 @@ std::uint64_t mix(std::uint64_t hash, const link_map* map) {
 
 std::uint64_t unload_stamp();
 
-/// Returns a number that differs, but for a chance of one in 2^64, when an object came or went. It covers names,
-/// since another file can be loaded at the place of one that is gone.
+/// Returns a hash of the loader's list. It changes when an object comes or goes, but for a chance of one in 2^64. It
+/// covers names, since another file can be loaded at the address of one that is gone.
 std::uint64_t fingerprint_of_list() {
     std::uint64_t fingerprint = 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
@@ -127,11 +127,11 @@ LoadedObject* loaded_object(const link_map* map) {
 
 namespace {
 
-// The objects that contained call sites lately, by address. An entry holds while every unload is noticed.
+// The objects that contained recent call sites, by address. An entry is valid unless objects were unloaded since.
 constexpr std::size_t region_size = 1 << 16;
 constinit std::atomic<LoadedObject*> recent_objects[64]{};
 
-constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< unload_stamp() of the last complete walk
+constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< unload_stamp() when unloads were last searched for
 
 }  // namespace
 
@@ -167,7 +167,7 @@ bool notice_unloaded_objects() {
     const std::uint32_t walk = walks.fetch_add(1, std::memory_order_acq_rel) + 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         LoadedObject* known = find_record(bucket_of(map).load(std::memory_order_acquire), map);
-        // Another file may lie at the very place of one that is gone.
+        // Another file may be loaded at the address of one that is gone.
         if (known != nullptr && system::equal(known->name, elf::name_of(map)))
             known->stamp.store(walk, std::memory_order_release);
     }
@@ -178,7 +178,7 @@ bool notice_unloaded_objects() {
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }
     }
-    // Stored last: until then other threads, too, walk the list themselves.
+    // Stored last: until then other threads walk the list themselves.
     noticed_unloads.store(stamp, std::memory_order_release);
     return any;
 }
@@ -198,9 +198,8 @@ void search_loader_counts() {
     was_searched.store(true, std::memory_order_release);
 }
 
-/// Returns another number than before if objects were unloaded since; never 0. Two loads if the loader's counts
-/// are known: objects ever added, less those that are there. Otherwise a walk over its list, and then additions
-/// count too.
+/// Returns a number that changes when objects are unloaded; never 0. By the loader's counters: objects ever added,
+/// less objects loaded. If these are unknown: a hash of the loader's list, which additions change as well.
 std::uint64_t unload_stamp() {
     search_loader_counts();
     const std::uint64_t adds = quick_objects_stamp();

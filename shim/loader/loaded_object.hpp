@@ -1,8 +1,8 @@
 // The record of a loaded object: its name, its imports of the table, the width of its integers.
 //
-// An object is known by its link_map, base, dynamic section and name together, since the loader reuses each of them.
-// When it is gone, its record is marked and stays, for sites that still refer to it. The same file, loaded again at
-// the same place, takes its record over, so that a program which loads and unloads a plugin for ever does not grow.
+// An object is identified by its link_map, base, dynamic section and name together, since the loader reuses each of
+// them. When it is gone, its record is marked and stays, for sites that still refer to it. The same file, loaded
+// again at the same address, gets the record again, so that reloading a plugin for ever needs no more memory.
 #pragma once
 
 #include <link.h>
@@ -20,7 +20,7 @@ enum class IntegerWidth : std::int8_t { not_probed = 0, bits32 = 32, bits64 = 64
 
 struct ImportTable;
 
-/// A loaded object. Never freed. `map` may only be read through while `loaded`.
+/// A loaded object. Never freed. `map` may only be dereferenced while `loaded` is true.
 struct LoadedObject {
     const link_map* map;
     ElfW(Addr) base;
@@ -29,12 +29,12 @@ struct LoadedObject {
     std::atomic<bool> loaded{true};
     std::atomic<IntegerWidth> width{IntegerWidth::not_probed};
     std::atomic<std::uint32_t> loads{
-        0};  ///< number of times that its file was loaded again, and this record taken over
+        0};  ///< number of times that its file was loaded again, and this record used again
     std::atomic<const ImportTable*> imports{nullptr};  ///< read when first asked for
     std::atomic<bool> imports_are_old{
-        false};  ///< imports are of the file whose record was taken over, and have to be read again
-    std::atomic<bool> calls_back{false};  ///< library was seen to multiply by calling our entry points
-    std::atomic<std::uint32_t> stamp{0};  ///< last walk of the loader's list that met it
+        false};  ///< after `imports` was read, the file was unloaded and loaded again: read `imports` again
+    std::atomic<bool> calls_back{false};  ///< the library was seen to multiply by calls to the shim's entry points
+    std::atomic<std::uint32_t> stamp{0};  ///< number of the last walk of the loader's list that met the object
     LoadedObject* next = nullptr;
 };
 
@@ -44,13 +44,13 @@ LoadedObject* loaded_object(const link_map* map);
 /// Returns the record of the object that contains this address; nullptr for code outside every object.
 LoadedObject* object_containing(std::uintptr_t address);
 
-/// Returns the number, in the object's own symbol table, of its import of `function`, or -1. An object imports a
-/// name if it has a relocation against it, also where it defines the name itself (PyPI's torch calls its own
-/// `sgemm_` through its procedure linkage table). The first question reads all its relocations.
+/// Returns the index, in the object's own symbol table, of its import of `function`, or -1. An object imports a name
+/// if it has a relocation against it, also where it defines the name itself (PyPI's torch calls its own `sgemm_`
+/// through its procedure linkage table). The first call for an object reads all its relocations.
 std::int32_t import_of(LoadedObject& object, FunctionIndex function);
 
-/// Calls `visit(function, symbol, relocation)` for every relocation of the object against a name of the table;
-/// `symbol` is its number in the object's own symbol table.
+/// Calls `visit(function, symbol, relocation)` for every relocation of the object against the name of an intercepted
+/// function; `symbol` is an index into the object's own symbol table.
 template <class Visit>
 void for_each_product_relocation(const elf::Object& object, Visit visit) {
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
@@ -61,18 +61,18 @@ void for_each_product_relocation(const elf::Object& object, Visit visit) {
     });
 }
 
-/// Marks the records of objects that are no longer in the loader's list. Returns true if there were any. Costs two
-/// loads if nothing was unloaded since the last time, even past our dlclose.
+/// Marks the records of objects that are no longer in the loader's list. Returns true if it marked any. Costs two
+/// memory reads if nothing was unloaded since the previous call. Sees even unloads that bypassed the shim's dlclose.
 bool notice_unloaded_objects();
 
-/// Returns another number than before if objects were added since; never 0. Cheap, unless the loader's count could
-/// not be found: then the number differs also if objects were unloaded. Precondition: a Reading is held.
+/// Returns a number that changes when objects are added; never 0. Cheap if the loader's counter was found; else a
+/// hash of the loader's list, which changes with unloads too. Precondition: an elf::Reading is held.
 std::uint64_t objects_stamp();
 
 extern std::atomic<const std::uint64_t*>
-    loader_adds;  ///< loader's count of objects, once elf::find_loader_counts() was asked for it
+    loader_adds;  ///< loader's count of objects ever added; nullptr: not known, or not searched for yet
 
-/// Returns objects_stamp() by two loads, without its precondition; 0: it is not known.
+/// Returns objects_stamp() by two memory reads, needing no elf::Reading; 0 if the loader's counter is unknown.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {
     const std::uint64_t* adds = loader_adds.load(std::memory_order_acquire);
     return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);

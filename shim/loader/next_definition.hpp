@@ -7,7 +7,7 @@
 
 namespace fp32shim {
 
-/// Returns the address of the next definition of a name after ours in load order: another preload's, else the C
+/// Returns the address of the next definition of a name after the shim's in load order: another preload's, else the C
 /// library's; 0: there is none. Calls nothing outside this library.
 ElfW(Addr) next_definition(std::string_view name);
 

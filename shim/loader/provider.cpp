@@ -6,7 +6,7 @@
 namespace fp32shim {
 namespace {
 
-/// Returns true for this library or another copy of it, which is never a provider.
+/// Returns true if the object is this library or another copy of the shim. Neither is ever a provider.
 bool is_shim(const elf::Object& object) {
     return object.map == elf::own_object() || elf::find_definition(object, "fp32shim_abi_version", {}) != nullptr;
 }
@@ -18,8 +18,8 @@ Binding bind_to(const link_map* map, std::string_view name, std::string_view ver
     return {loaded_object(map), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
 }
 
-/// Returns true if `earlier` comes before `later` in load order, or is the same. Goes on from both at once: a
-/// plugin is near the end of a list that may have thousands.
+/// Returns true if `earlier` comes before `later` in load order, or both are one object. Walks on from both at once:
+/// the list may have thousands of objects, and a plugin is near the end of the list.
 bool is_loaded_before(const link_map* earlier, const link_map* later) {
     const link_map* behind_later = later;
     for (const link_map* map = earlier; map != nullptr; map = map->l_next) {
@@ -30,7 +30,7 @@ bool is_loaded_before(const link_map* earlier, const link_map* later) {
     return false;
 }
 
-/// Searches a scope; with `bound`, only objects that were loaded before that.
+/// Searches a scope for a definition; with `bound`, only in objects that were loaded no later than `bound`.
 Binding search(elf::Scope scope, std::string_view name, std::string_view version, const link_map* bound = nullptr) {
     for (std::size_t i = 0; i < scope.count(); ++i) {
         if (bound != nullptr && !is_loaded_before(scope.at(i), bound)) continue;
@@ -72,7 +72,7 @@ Binding bind_import(const LoadedObject& importer, std::int32_t symbol, FunctionI
     return search_scopes_of(importer.map, functions[function].name, version.name);
 }
 
-/// Returns true if a root that was opened has both objects in its scope.
+/// Returns true if one scope has both objects: the main program's, or that of an object opened by dlopen.
 bool share_a_scope(const link_map* left, const link_map* right) {
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
         const elf::Scope scope = elf::own_scope(root);
@@ -81,8 +81,9 @@ bool share_a_scope(const link_map* left, const link_map* right) {
     return false;
 }
 
-/// Returns the binding that all importers of the function share: those that were brought in together with the
-/// caller, else all. The function came to the caller from one of them, as a pointer or by a tail call.
+/// Returns the library and address of a function for a caller that does not import it, but got it from an importer (a
+/// pointer, a tail call): those of the first importer found; ambiguous if another importer's address differs; empty:
+/// no importer. `only_beside_caller`: asks only importers that share a scope with the caller.
 Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
     const link_map* own = elf::own_object();
     Binding shared;
@@ -133,7 +134,7 @@ Binding find_in_handle(const void* handle, std::string_view name, std::string_vi
 }
 
 NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version) {
-    // Callers outside the global scope never find us this way.
+    // RTLD_NEXT from callers outside the global scope never finds the shim.
     const elf::Scope global = elf::global_scope();
     std::size_t i = 0;
     while (i < global.count() && (caller == nullptr || global.at(i) != caller->map)) ++i;

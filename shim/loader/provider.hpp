@@ -22,28 +22,28 @@ struct Binding {
     bool ambiguous = false;     ///< the caller does not import the name, and importers bind to different libraries
 };
 
-/// Returns the binding of a call from `caller` (nullptr: code outside every object) to this function. Searches the
-/// global scope first, then the scopes of the roots that brought the caller in, in load order, by the symbol
-/// version that the caller's import names. A caller that does not import the name (a tail call through a wrapper,
-/// a function pointer, JIT code) gets the provider that all importers share. Never returns one of our own entries.
-/// Thread-safe; takes no lock; calls nothing of the loader.
+/// Returns the library, and the address in it, that a call of this function by `caller` (nullptr: code outside every
+/// object) reaches. Searches the global scope, then those of the dlopened objects that brought the caller in, in load
+/// order, by the symbol version that the caller's import names. A caller that does not import the name (a tail call
+/// through a wrapper, a function pointer, JIT code) gets the provider that all importers share. Never returns one of
+/// the shim's entries. Thread-safe; takes no lock; calls nothing of the loader.
 Binding find_binding(LoadedObject* caller, FunctionIndex function);
 
-/// Returns the result of dlsym with RTLD_DEFAULT from `caller`, ourselves left out.
+/// Returns the result that dlsym with RTLD_DEFAULT would have from `caller` without the shim.
 Binding find_default(const LoadedObject* caller, std::string_view name, std::string_view version);
 
-/// Returns the result of dlsym on this handle of dlopen, ourselves left out. A handle of glibc's is the object's
-/// link_map.
+/// Returns the result that dlsym on this handle of dlopen would have without the shim. In glibc, a handle is the
+/// object's link_map.
 Binding find_in_handle(const void* handle, std::string_view name, std::string_view version);
 
-/// The result of dlsym with RTLD_NEXT.
+/// The result that dlsym with RTLD_NEXT would have without the shim.
 struct NextDefinition {
-    bool is_ours = false;     ///< true: the loader's own answer would be one of our entry points
-    void* address = nullptr;  ///< definition behind ours; nullptr: there is none
+    bool is_ours = false;     ///< the loader's own answer would be an entry point of the shim
+    void* address = nullptr;  ///< next definition after the caller that is not the shim's; nullptr: there is none
 };
 NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version);
 
-/// Returns the function of that name in this library alone, or nullptr. Precondition: it is loaded.
+/// Returns the function of that name in this library alone, or nullptr. Precondition: the library is loaded.
 void* find_in(const LoadedObject& library, std::string_view name);
 
 }  // namespace fp32shim

@@ -9,8 +9,8 @@
 
 namespace fp32shim {
 
-/// Returns zeroed memory, aligned to 64 bytes; never nullptr. If the kernel has none left, the process gets one
-/// line and ends, as it would at its own next allocation. Thread-safe, lock-free.
+/// Returns zeroed memory, aligned to 64 bytes; never nullptr. If the kernel has none left, ends the process with one
+/// line on stderr, since its own next allocation would fail too. Thread-safe, lock-free.
 void* arena_allocate(std::size_t size);
 
 template <class T, class... Arguments>

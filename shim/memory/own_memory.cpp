@@ -37,7 +37,7 @@ void* allocate(std::size_t size) {
     return memory != nullptr ? memory : allocate_from_reserve(size);
 }
 
-// The place where a thread goes on that found no memory. An exception would need memory itself.
+// The longjmp target of a thread that found no memory. An exception would need memory itself.
 __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* way_out = nullptr;
 
 [[noreturn]] void leave() {

@@ -5,8 +5,8 @@
 
 namespace fp32shim {
 
-/// Runs a function. Returns false if there was no memory for it: it was then left in the middle, and its memory is
-/// lost. To be called by one thread at a time.
+/// Calls `function(argument)`. Returns true if the function returned; false if memory ran out during the call. The
+/// function was then left in the middle, and what it had allocated is never freed. One thread at a time may call.
 bool run_while_memory_lasts(void (*function)(void*), void* argument);
 
 }  // namespace fp32shim

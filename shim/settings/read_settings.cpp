@@ -18,6 +18,7 @@
 #include "shim/loader/loaded_files.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/memory/own_memory.hpp"
+#include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
@@ -65,7 +66,7 @@ std::string_view consequence_of(policy::OnError on_error) {
     return {};
 }
 
-// Asked by a log or recording that a forked child begins. There are settings then, since an ancestor logged.
+// Called when a forked child begins its own log or recording. Settings were read then, since an ancestor logged.
 const record::StartEvent& start_in_force() { return known_settings()->start; }
 record::InForce what_is_in_force() { return {&start_in_force(), process_precision(), process_floor()}; }
 
@@ -125,7 +126,7 @@ constinit std::atomic<const StartVariable*> start_variables{nullptr};
 constinit std::atomic<bool> start_is_kept{false};
 
 /// Returns the environment that the process was started with. A program whose DT_PREINIT_ARRAY multiplies does so
-/// before the C library knows its environment. Then it still stands where the kernel put it: number of arguments,
+/// before the C library knows its environment, which then still stands where the kernel put it: number of arguments,
 /// arguments, NULL, environment.
 char** start_environment() {
     if (environ != nullptr) return environ;
@@ -134,7 +135,7 @@ char** start_environment() {
     return arguments + count + 1;
 }
 
-/// Keeps a copy of our variables. A daemon may clear its environment, or write over its bytes, long before it
+/// Keeps a copy of the shim's variables. A daemon may clear its environment, or write over its bytes, long before it
 /// multiplies, and a floor has to outlast that.
 __attribute__((constructor)) void keep_start_variables() {
     if (start_is_kept.load(std::memory_order_acquire)) return;
@@ -145,19 +146,19 @@ __attribute__((constructor)) void keep_start_variables() {
     while (entry != begin) {
         if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
     }
-    // Complete before they are said to be: of two threads that come here at once, both find the same.
+    // Stored once complete. If two threads do this at once, both find the same variables.
     start_variables.store(first, std::memory_order_release);
     start_is_kept.store(true, std::memory_order_release);
 }
 
-/// Returns the environment as it was at the first call; reloads read it too. If it has none of our variables by then,
-/// those that the process was started with are added.
+/// Returns the environment as it was at the first call of this function; reloads of the settings get the same copy.
+/// If none of the shim's variables were in it, those that the process was started with are added.
 const policy::Environment& first_environment() {
     static constinit std::atomic<policy::Environment*> copy{nullptr};
     policy::Environment* known = copy.load(std::memory_order_acquire);
     if (known == nullptr) {
         keep_start_variables();  // a product may come before our constructors
-        // Complete before it is seen: a child forked meanwhile makes its own.
+        // Stored once complete: a child that is forked meanwhile makes its own.
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
             known->push_back(arena_copy(*entry));
@@ -172,8 +173,8 @@ const policy::Environment& first_environment() {
 }
 
 struct Reading {
-    const Settings* previous = nullptr;  ///< nullptr: the first reading; else a reload
-    Settings* settings = nullptr;        ///< stays nullptr where a reload found errors
+    const Settings* previous = nullptr;  ///< settings before a reload; nullptr: the first reading
+    Settings* settings = nullptr;        ///< stays nullptr if a reload finds errors
 
     bool is_reload() const { return previous != nullptr; }
 };
@@ -202,10 +203,10 @@ void read(Reading& reading) {
     for (const policy::Diagnostic& warning : loaded.warnings) system::stderr_line(warning.text());
 
     settings->policy = std::move(loaded.policy);
-    // Only where somebody wants to know: a sandbox may end a process that asks.
+    // Asked only if rules or a log need it: a sandbox may end a process that asks.
     if (!settings->policy.rules.empty() || !settings->policy.log_path.empty()) {
         settings->facts = record::gather_process_facts(environment);
-        settings->process = {record::base_name(settings->facts.executable), settings->facts.command,
+        settings->process = {system::base_name(settings->facts.executable), settings->facts.command,
                              settings->facts.host};
     }
     settings->looks_at_sizes = settings->policy.looks_at_sizes();
@@ -251,8 +252,8 @@ void read_settings_or_forward(void* argument) {
 // first call may have 16 KB in all.
 constexpr std::size_t reading_stack_size = 2 << 20;
 
-// The stack to use if there is no memory for that one: enough for all but the worst. Settings are read by one
-// thread at a time.
+// The stack to use if there is no memory for a larger one: enough for all but the worst cases. Settings are read by
+// one thread at a time.
 alignas(64) constinit char spare_stack[128 << 10]{};
 
 void on_own_stack(void (*function)(void*), void* argument) {

@@ -5,9 +5,9 @@
 
 namespace fp32shim {
 
-/// Reads the settings on a stack of its own. `previous`: the settings in force for a reload; nullptr for
-/// the first reading. Returns nullptr if the settings could not be read, or if a reload found errors; one line on
-/// stderr says why. To be called by one thread at a time, with cancellation off. errno may change.
+/// Reads the settings on a stack of its own. `previous`: the settings in force, for a reload; nullptr for the first
+/// reading. Returns nullptr if the settings could not be read, or if a reload found errors; one line on stderr says
+/// why. To be called by one thread at a time, with cancellation off. errno may change.
 Settings* read_settings(const Settings* previous);
 
 }  // namespace fp32shim

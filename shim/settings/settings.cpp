@@ -27,8 +27,8 @@ constinit std::atomic<const Settings*> settings_in_force{nullptr};
 
 namespace {
 
-// The thread that reads the settings; 0: nobody does. In one word, since a signal handler that multiplies must
-// know at any time if it has interrupted the reader.
+// The thread that reads the settings; 0: none does. In one word, since a signal handler that multiplies must know at
+// any time if it has interrupted the reader.
 //
 //     63             32 31        0
 //     | this_process() | thread id |
@@ -44,8 +44,8 @@ void put_in_force(const Settings* settings) {
     settings_in_force.store(settings, std::memory_order_release);
 }
 
-/// Runs a function while the thread cannot be cancelled: reading files is a cancellation point, other threads wait
-/// for the reader, and a thread must not unwind out of the other stack.
+/// Runs a function that reads settings while the thread cannot be cancelled: reading files is a cancellation point,
+/// other threads wait for this one, and a thread must not unwind out of the extra stack that it reads on.
 template <class Function>
 auto without_cancellation(Function function) {
     int cancel_state = 0;
@@ -55,8 +55,8 @@ auto without_cancellation(Function function) {
     return result;
 }
 
-/// Returns settings that forward everything: for a failed reading, and for a signal handler that multiplies while
-/// its own thread reads.
+/// Returns settings that forward every call unchanged. They are used if the settings could not be read, and by a
+/// signal handler that multiplies while its own thread reads the settings.
 const Settings* untouched_settings() {
     static constinit std::atomic<const Settings*> untouched{nullptr};
     const Settings* known = untouched.load(std::memory_order_acquire);
@@ -70,8 +70,8 @@ const Settings* untouched_settings() {
 
 std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32_t>(reading >> 32); }
 
-/// Waits until another thread has read the settings. Returns false if that thread is not of this process, which
-/// was forked meanwhile.
+/// Waits until another thread has read the settings, and returns true. Returns false if no thread of this process is
+/// reading them, as in a child that was forked while a thread of its parent was reading.
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::uint64_t waited_for = reader.load(std::memory_order_acquire);

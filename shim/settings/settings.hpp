@@ -17,8 +17,8 @@ namespace fp32shim {
 /// One reading of environment and policy files. Immutable. A reload makes another and keeps this one, since
 /// running calls may still read it.
 struct Settings {
-    std::uint32_t generation = 1;  ///< number of this reading, from 1
-    std::uint8_t id = 1;           ///< a shorter number: never 0, and never that of the reading before
+    std::uint32_t generation = 1;  ///< serial number of this reading, from 1
+    std::uint8_t id = 1;           ///< 8-bit form of `generation`: never 0 or the previous reading's id
     policy::Policy policy;
     policy::Process process;                 ///< views of `facts`
     record::ProcessFacts facts;              ///< unset if there is neither a rule nor a log
@@ -27,7 +27,7 @@ struct Settings {
     record::Recording* recording = nullptr;  ///< nullptr: calls are not recorded
     bool log_to_stderr = false;
     bool log_every_call = false;
-    bool forward_everything = false;  ///< FP32_MATMUL_DISABLE=1, or elevated rights
+    bool forward_everything = false;  ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
     bool looks_at_sizes = false;      ///< some rule depends on the sizes of a call
 
     bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
@@ -41,19 +41,19 @@ extern constinit std::atomic<const Settings*> settings_in_force;
 /// Returns the settings in force, or nullptr if nobody has read them yet.
 inline const Settings* known_settings() { return settings_in_force.load(std::memory_order_acquire); }
 
-/// Returns this process's recording if it has made one; a forked child's is not its parent's.
+/// Returns the recording that this process has made, or nullptr. A forked child does not get its parent's.
 record::Recording* own_recording();
 
 extern constinit std::atomic<std::uint32_t> settings_changes;
 
-/// Returns the number of changes of settings, overrides and scopes. Whatever was kept under another number is out
-/// of date.
+/// Returns the number of changes of settings, overrides and scopes so far. Decisions kept under another number are
+/// out of date.
 inline std::uint32_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
 
-/// Counts a change of what decisions depend on, so that nothing that was kept before holds any more.
+/// Counts a change of something that decisions depend on, which makes cached decisions and plans invalid.
 void settings_changed();
 
-/// Makes settings_changed() call `renew` from now on. Call sites do, so that settings need not know of them.
+/// Makes settings_changed() call `renew` from now on. Only the first function given is called.
 void call_when_settings_change(void (*renew)());
 
 /// Returns the number of changes of the process-wide overrides, modulo 256.
@@ -65,19 +65,19 @@ bool reload_settings();
 record::PolicyFacts policy_facts(const policy::Policy& policy);
 
 /// Sets the precision of the process (C API, `fp32shim set`). Without a value, environment and file decide again.
-/// Returns true if that changes anything.
+/// Returns true if anything changes.
 bool set_process_precision(std::optional<policy::Precision> precision);
 std::optional<policy::Precision> process_precision();
-/// Raises the floor of the process. Returns true if that changes anything: floors only rise.
+/// Raises the floor (least precision) of the process. Returns true if anything changes: floors only rise.
 bool raise_process_floor(policy::Floor floor);
 policy::Floor process_floor();
 
-/// Notes that a thread has scopes: from now on no call may be decided by its site alone.
+/// Notes that a thread uses scopes: from now on no decision is cached for all calls of a site.
 void note_scopes_in_use();
 bool scopes_in_use();
 
 /// Obeys a waiting command of `fp32shim set` or `reload`, which reach this process through its recording. To be
-/// called before a call's settings are read.
+/// called before the settings for a call are read.
 void obey_command(record::Recording& recording);
 inline void obey_waiting_command() {
     record::Recording* recording = settings().recording;

@@ -6,10 +6,10 @@
 #include "shim/blas/govern.hpp"
 #include "shim/cublas/govern.hpp"
 #include "shim/entry/gate.hpp"
+#include "shim/loader/dlsym_entries.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
-#include "shim/loader/slots.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/sites/known_sites.hpp"
 #include "shim/sites/make_site.hpp"
@@ -19,8 +19,8 @@
 namespace fp32shim {
 namespace {
 
-/// Returns true if calls from this site have to be looked at one by one: something may change them, or they are
-/// recorded.
+/// Returns true if calls from this site have to pass through the shim instead of jumping to the library: something
+/// may change them, or they are recorded.
 bool needs_gate(Site& site) {
     if (site.provider == nullptr) return false;
     if (site.runs_one_by_one()) return true;
@@ -37,7 +37,7 @@ void* gate_of(const Site& site) {
     return reinterpret_cast<void*>(is_worth_a_look ? &fp32shim_express_gate : &fp32shim_govern_gate);
 }
 
-/// Sets the target by the settings in force, and forgets what the site has kept under older ones.
+/// Sets the site's target by the settings in force, and clears the decision and plan cached under older settings.
 void refresh(Site& site) {
     // Two threads that do this at once may store in the wrong order. So a thread that finds other settings afterwards
     // does it again.
@@ -58,20 +58,20 @@ void refresh(Site& site) {
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     const int saved_errno = errno;
-    // A library that we called and that jumps on to another entry point returns into us, at one place for all of
-    // them.
+    // A library that the shim called, and that jumps on to another entry point, returns into the shim, at one address
+    // for all such libraries.
     const bool from_ourselves = elf::is_own_code(return_address);
     LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
     Site* site = known_site(entry, return_address, on_behalf_of);
     if (site == nullptr) {
-        // Catches libraries unloaded past our dlclose, too: by the C library, or by a library that binds its own.
+        // Catches unloads past the shim's dlclose, too: by the C library, or a library bound to another dlclose.
         forget_unloaded();
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }
     if (site == nullptr) {
         call_when_settings_change(refresh_sites);
         site = make_site(entry, return_address, on_behalf_of);
-        // Complete before others can see it; then once more, for settings that changed before they could see it.
+        // Refreshed before other threads can see it, and again, for settings that changed before they could.
         refresh(*site);
         remember(site, return_address);
         refresh(*site);
@@ -83,13 +83,13 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
 
 namespace {
 
-/// Returns true if a site that was bound under other objects may stay as it is.
+/// Returns true if a site that was bound before objects were loaded would still be bound to the same function.
 bool stays_bound(Site& site) {
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
     if (site.bound_at.load(std::memory_order_relaxed) == stamp) return true;
     const Binding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
-    // Where no importer is left that would tell, it stays with the library that it was called in so far.
+    // If no importer is left to tell, the site stays with its provider as long as that is loaded.
     const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
                                             : elf::is_in_list(site.provider->map) &&
                                                   loaded_object(site.provider->map) == site.provider;
@@ -104,7 +104,7 @@ bool is_gone(const LoadedObject* object) {
 }  // namespace
 
 Site* rebound_site(Site* site) {
-    // More than once where two threads had each made a site of this place.
+    // Repeats if two threads had each made a site for this entry point and return address.
     while (!is_bound(*site) && !stays_bound(*site)) {
         site->was_rebound = true;  // other threads may be in the middle of using it
         site->return_address.store(0, std::memory_order_release);
@@ -120,12 +120,12 @@ void forget_unloaded() {
         const elf::Reading reading;
         if (!notice_unloaded_objects()) return;
     }
-    // Sites first: a slot that is given back may be taken at once, and called from the same place.
+    // Sites first: a freed entry point may be reused at once, and called from the same address.
     for_each_live_site([](Site& site) {
         if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.on_behalf_of))
             site.return_address.store(0, std::memory_order_release);
     });
-    forget_unloaded_slots();
+    forget_unloaded_dlsym_entries();
 }
 
 }  // namespace fp32shim

@@ -5,17 +5,17 @@
 
 namespace fp32shim {
 
-/// Returns the site of a call that entered at `entry` and returns to `return_address`. Makes it on first use, which
-/// does not return where no library provides the function. Called by the entry points on a miss.
+/// Returns the site of a call that entered at `entry` and returns to `return_address`. Makes a site on first use, or
+/// ends the process if no library has the function. Called by entry points whose table lacks the site.
 Site* find_site(EntryIndex entry, std::uintptr_t return_address);
 
-/// Returns the site itself, or, if it has to be bound again because objects were added, the one in its place.
+/// Returns the site itself, or, if objects were added that bind it to another function, the site that replaces it.
 Site* rebound_site(Site* site);
 
-/// Sets every site's target again. Called when the settings changed.
+/// Updates the jump target of every site. Called when the settings changed.
 void refresh_sites();
 
-/// Kills the sites, and gives back the slots, of objects that are no longer loaded.
+/// Marks as dead the sites of objects that are no longer loaded, and frees their entry points from dlsym.
 void forget_unloaded();
 
 }  // namespace fp32shim

@@ -16,7 +16,8 @@ std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     return site_buckets[(key >> 40) % std::size(site_buckets)];
 }
 
-/// Returns the one chain of an entry point for callers outside every object, whose return addresses can change.
+/// Returns the chain of all the entry point's sites whose callers are outside every object. They share one chain
+/// whatever their return addresses are, since take_over_site() changes these.
 std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
 
 Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
@@ -29,9 +30,9 @@ Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t
     return nullptr;
 }
 
-// Code that is made at run time may call from ever new places. Sites of one entry point whose callers are outside
-// every object differ in nothing but the return address. So beyond this many, a new place takes over the site of an
-// older one. A thread that is still using the site finds in it the same as in its own.
+// Code that is generated at run time may call from ever new addresses. Sites of one entry point whose callers are
+// outside every object differ in nothing but the return address. So beyond this many, a new address takes over an
+// older one's site. A thread that still uses the site for its old address finds no change that matters to it.
 constexpr std::size_t outside_limit = 256;
 constinit std::atomic<std::size_t> next_to_take_over{0};
 
@@ -49,7 +50,7 @@ Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedOb
 
 void remember(Site* site, std::uintptr_t return_address) {
     site->return_address.store(return_address, std::memory_order_release);
-    if (site->is_in_chain) return;  // made anew
+    if (site->is_in_chain) return;  // memory of a dead site, which stays linked
     site->is_in_chain = true;
     std::atomic<Site*>& bucket =
         site->caller == nullptr ? bucket_of_outside(site->entry) : bucket_of(site->entry, return_address);

@@ -5,18 +5,18 @@
 
 namespace fp32shim {
 
-/// Returns the live site of this place, or nullptr. `on_behalf_of`: see Site.
+/// Returns the live site of this entry point and return address, or nullptr. `on_behalf_of`: see Site.
 Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of);
 
-/// Returns memory for a site: a dead one of the same place that no running code can reach, else fresh memory. So a
-/// program that loads and unloads a plugin for ever does not grow.
+/// Returns memory for a site: that of a dead site in the same hash bucket, if no running code can reach that site,
+/// else fresh memory. So a program that loads and unloads a plugin again and again does not grow.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller);
 
-/// Gives a complete site its return address, which makes it alive, and enters it into its chain.
+/// Gives a complete site its return address, which makes it alive, and links it into the chain of its bucket.
 void remember(Site* site, std::uintptr_t return_address);
 
-/// Moves a site of the same entry point to this return address, if both callers are outside every object. Returns
-/// nullptr if this caller is in an object, or if the entry point has few sites yet.
+/// Gives this return address to an older site of the same entry point, and returns the site. The callers of both must
+/// be outside every object. Returns nullptr if this caller is in an object, or if there are few such sites yet.
 Site* take_over_site(EntryIndex entry, std::uintptr_t return_address);
 
 extern constinit std::atomic<Site*> site_buckets[4096];

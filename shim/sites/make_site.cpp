@@ -5,9 +5,9 @@
 #include "shim/blas/integer_width.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/cublas/govern.hpp"
+#include "shim/loader/dlsym_entries.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
-#include "shim/loader/slots.hpp"
 #include "shim/sites/known_sites.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
@@ -46,15 +46,15 @@ bool any_library_multiplies() {
     _exit(127);
 }
 
-/// The provider's function that calls of a site run, and its row of the table.
+/// The provider's function that a site's calls run, and its row of the function table.
 struct Routine {
     Binding binding;
     const Function* function = nullptr;
 };
 
-/// Finds a stand-in for a function that no library provides: another of the same name form that does the same, or a
-/// batch's single one. Such a function is called through a weak reference, which is not NULL because the shim exports
-/// the name.
+/// Finds a stand-in for a function that no library provides: one that does the same work or, for a batch, a single
+/// product, and has the same NameForm (`cblas_sgemm` for `cblas_sgemm_batch`). Empty: there is none. The program
+/// called the missing function by a weak reference, which is not NULL because the shim exports the name.
 Routine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
         if (known.missing != function.family) continue;
@@ -66,17 +66,18 @@ Routine find_stand_in(LoadedObject* caller, const Function& function) {
     return {};
 }
 
-/// Returns false for a bare name of a library that is no BLAS: one that has `sgemm`, but not `sgemm_`.
+/// Returns false for a bare name (`sgemm`) of a library that is no BLAS: one that lacks `sgemm_`.
 bool is_blas(const Site& site) {
     if (site.routine->convention != Convention::bare) return true;
     const FunctionIndex known_name = find_function(*site.routine->family, NameForm::underscored);
     return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
-/// Finds where the calls go. Precondition: a Reading is held.
-Routine find_routine(const Site& site, void* slot_address, LoadedObject* on_behalf_of) {
+/// Finds the function that the site's calls run; ends the process if there is none. `dlsym_address`: what dlsym
+/// found, if it handed out the entry point. `on_behalf_of`: see Site. Precondition: an elf::Reading is held.
+Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* on_behalf_of) {
     if (site.entry >= function_count)
-        return {{object_containing(reinterpret_cast<std::uintptr_t>(slot_address)), slot_address}, site.function};
+        return {{object_containing(reinterpret_cast<std::uintptr_t>(dlsym_address)), dlsym_address}, site.function};
     LoadedObject* const importer = on_behalf_of != nullptr ? on_behalf_of : site.caller;
     Routine found{find_binding(importer, site.entry), site.function};
     if (found.binding.address == nullptr) found = find_stand_in(importer, *site.function);
@@ -92,7 +93,7 @@ void bind_cpu(Site& site) {
         end_without_provider(*site.function, site.caller_name());
 }
 
-/// Empties the parts of a site that may be an old one, made anew.
+/// Empties the parts of a site that may hold an older site's data.
 void clear(Site& site) {
     site.cpu.express.store(0, std::memory_order_relaxed);
     site.cpu.width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
@@ -112,17 +113,17 @@ constinit std::atomic<std::uint64_t> next_number{1};
 Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* on_behalf_of) {
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    const SlotBinding slot = entry >= function_count ? slot_binding(entry) : SlotBinding{entry, nullptr};
+    const DlsymBinding binding = entry >= function_count ? dlsym_binding(entry) : DlsymBinding{entry, nullptr};
     LoadedObject* caller = object_containing(return_address - 1);  // inside the call, also where it ends a function
     Site* site = allocate_site(entry, return_address, caller);
     clear(*site);
     site->entry = entry;
     site->called_from.store(return_address, std::memory_order_relaxed);
-    site->function = &functions[slot.function];
+    site->function = &functions[binding.function];
     site->caller = caller;
     site->number = next_number.fetch_add(1, std::memory_order_relaxed);
     site->keyed = keyed_arguments(*site->function);
-    const Routine found = find_routine(*site, slot.address, on_behalf_of);
+    const Routine found = find_routine(*site, binding.address, on_behalf_of);
     site->provider = found.binding.provider;
     site->real = found.binding.address;
     site->routine = found.function;
@@ -130,7 +131,8 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->by_importers = found.binding.by_importers;
     site->on_behalf_of = on_behalf_of;
     site->bound_at.store(stamp, std::memory_order_relaxed);
-    if (site->provider != nullptr) {  // else: a slot of a library that is gone; its address is all there is
+    if (site->provider !=
+        nullptr) {  // else: an entry point from dlsym of a library that is gone; its address is all there is
         site->is_blas = is_blas(*site);
         is_of_cublas(site->function->convention) ? cublas::bind(*site) : bind_cpu(*site);
         if (site->ambiguous) say_ambiguous(*site, *site->provider);

@@ -6,8 +6,8 @@
 
 namespace fp32shim {
 
-/// One table of an entry point, read by assembly. Never freed, since a call may be looking at it. The next table
-/// has at least twice the ways.
+/// A hash table of one entry point's sites, read by assembly. Never freed, since a call may be reading it. The table
+/// that replaces it has at least twice as many entries (ways).
 struct SiteTable {
     TableShape shape;
 
@@ -19,7 +19,7 @@ static_assert(offsetof(TableShape, multiplier) == 0 && offsetof(TableShape, mask
 
 namespace {
 
-/// The site in every unused way. Its return address is 0, which no call has.
+/// The site in every unused entry of a table. Its return address is 0, which no call has.
 constinit Site nobody{};
 
 SiteTable* new_table(TableShape shape) {
@@ -30,14 +30,14 @@ SiteTable* new_table(TableShape shape) {
     return table;
 }
 
-/// Returns the return address that the way is for; 0 if its site is dead, or has another return address by now.
+/// Returns the return address of the site in entry `way`; 0 if the site is dead, or now belongs to another entry.
 std::uintptr_t address_in(SiteTable& table, std::size_t way) {
     const Site* site = table.way(way).load(std::memory_order_acquire);
     const std::uintptr_t address = site->return_address.load(std::memory_order_relaxed);
     return is_return_address(address) && table.shape.way_of(address) == way ? address : 0;
 }
 
-/// Calls `accept` with the return address of each live site in the table, until it returns false.
+/// Returns true if `accept` returns true for the return addresses of all live sites in `table`, `except` left out.
 template <class Accept>
 bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
     if (table == nullptr) return true;
@@ -48,7 +48,7 @@ bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
     return true;
 }
 
-/// Returns a larger table with the sites of `old`, if there is one, and this site.
+/// Returns a larger table with the live sites of `old` (nullptr: none) and `site`, which has this return address.
 SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
     const std::size_t ways = old == nullptr ? fewest_ways : 2 * (old->shape.mask + 1);
     SiteTable* table = new_table(shape_for(ways, [&](auto accept) {

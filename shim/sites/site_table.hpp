@@ -1,5 +1,5 @@
-// The sites of an entry point, in a table indexed by a hash of the return address. When a site is added, hashes
-// are tried, and the table is doubled, until no two sites share a way. So an entry point looks at one way,
+// The sites of an entry point, in a table indexed by a hash of the return address. When a site is added, hashes are
+// tried, and the table is doubled, until no two sites share an entry (way). So an entry point checks one way,
 // whatever the addresses are.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace fp32shim {
 
 struct Site;
 
-/// The hash of a table. The entry points (entry/*.S) do the same as `way_of`.
+/// The hash function of a table. The entry points (entry/*.S) compute the same as `way_of`.
 struct TableShape {
     std::uint64_t multiplier = 0;
-    std::uint64_t mask = 0;  ///< number of ways, a power of two, less one
+    std::uint64_t mask = 0;  ///< number of entries in the table, a power of two, less one
 
     std::size_t way_of(std::uintptr_t return_address) const {
         return (return_address * multiplier >> FP32SHIM_TABLE_SHIFT) & mask;
@@ -31,7 +31,7 @@ class TakenWays {
     explicit TakenWays(std::size_t ways) {
         for (std::size_t word = 0; word < (ways + 63) / 64; ++word) words_[word] = 0;
     }
-    /// Returns false if it was taken already.
+    /// Marks entry `way` of a table as taken. Returns false if it was taken already.
     bool take(std::size_t way) {
         const std::uint64_t bit = std::uint64_t{1} << (way % 64);
         const bool was_free = (words_[way / 64] & bit) == 0;
@@ -51,8 +51,8 @@ constexpr std::uint64_t multiplier_number(std::uint64_t i) {
     return (bits ^ (bits >> 31)) | 1;
 }
 
-/// Returns the smallest shape of at least `ways` ways that gives every address a way of its own; if there is none,
-/// one with the most ways. `all_of(accept)` calls `accept` with each address, once, until that returns false.
+/// Returns the hash of the smallest table of at least `ways` entries that gives every address its own entry; if none
+/// does, of the largest table. `all_of(accept)` calls `accept` once with each address, until `accept` returns false.
 template <class AllOf>
 TableShape shape_for(std::size_t ways, AllOf all_of) {
     constexpr std::uint64_t tries = 16;
@@ -70,8 +70,8 @@ TableShape shape_for(std::size_t ways, AllOf all_of) {
     }
 }
 
-/// Puts a live site into its entry point's table. Lock-free. If another thread grows the table at the same time,
-/// the site may be left out, and comes here again with its next call.
+/// Puts a live site into its entry point's table. Lock-free. If another thread replaces the table at the same time,
+/// the site may be left out; its next call then puts it in.
 void cache(Site& site);
 
 }  // namespace fp32shim

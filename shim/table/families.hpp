@@ -34,9 +34,9 @@ enum class Role : std::uint8_t {
     c,
     ldc,
     stride_c,
-    batch_count,  ///< strided batches
+    batch_count,  ///< number of products in a strided batch
     group_count,
-    group_size,  ///< batches of pointer arrays: every other argument is an array, per group or per product
+    group_size,  ///< array of the number of products in each group; such calls pass sizes and options as arrays
     a_type,      ///< cudaDataType of an operand
     b_type,
     c_type,
@@ -46,11 +46,11 @@ enum class Role : std::uint8_t {
     count
 };
 
-/// The shim's way of handling a function.
+/// Treatment of a function's calls by the shim: it decides their precision, or only forwards them.
 enum class Treatment : std::uint8_t {
-    governed,    ///< decided per call
-    recognised,  ///< logged and forwarded: solves, or has no reduced-precision path
-    opaque,      ///< logged and forwarded; its products run later and unseen: hands out kernels, packs operands
+    governed,    ///< the precision of each call is decided
+    recognised,  ///< logged and forwarded: a solve, or a product that has no reduced-precision path
+    opaque,      ///< logged and forwarded: hands out kernels or packs operands, for products that run unseen later
     observed,    ///< logged and forwarded: operands narrower than float32
     state,       ///< multiplies nothing: see StateFamily
 };
@@ -66,7 +66,7 @@ enum class Batching : std::uint8_t {
 /// The way that alpha and beta are passed in the CBLAS form.
 enum class Scalars : std::uint8_t {
     real,        ///< float32 by value, in floating-point registers
-    by_pointer,  ///< complex, or an array with an entry per group
+    by_pointer,  ///< pointers: to complex numbers, or to arrays with an entry per group
     by_word,     ///< half precision as an unsigned short
     real_beta,   ///< her2k: alpha by pointer, beta float32 by value
     unread,      ///< by value, in floating-point registers that the shim leaves alone: cuBLAS before version 2
@@ -75,9 +75,9 @@ enum class Scalars : std::uint8_t {
 /// The way to make a cuBLAS function multiply in another format.
 enum class Road : std::uint8_t {
     none,
-    compute_type,  ///< an argument of it, or of another function that does the same
-    math_mode,     ///< the handle's, set for the time of the call
-    lt_matmul,     ///< cublasLt: a changed copy of the descriptor
+    compute_type,  ///< by an argument of the function, or of another that does the same
+    math_mode,     ///< by the handle's math mode, set for the time of the call
+    lt_matmul,     ///< cublasLt: by a changed copy of the descriptor
 };
 
 /// The effect of a cuBLAS function that multiplies nothing.
@@ -87,14 +87,14 @@ enum class Effect : std::uint8_t {
     handle_changed,  ///< a setting of the handle other than its math mode
     math_mode_set,
     math_mode_read,
-    algorithms_found,   ///< cublasLt: a search, which has to be for the product as it will run
+    algorithms_found,   ///< cublasLt: a search, made for the product as the shim will run it
     algorithm_checked,  ///< cublasLt: asks if an algorithm fits a product
 };
 
-constexpr int max_words = 24;  ///< integer-class arguments that `call_words` can pass
+constexpr int max_words = 24;  ///< most integer-class arguments that `call_words` can pass
 
-/// The place of each role among the integer-class arguments (pointers, integers, enums), or -1. Floating-point
-/// arguments travel in registers of their own, in order, and do not count.
+/// The index of each role among the integer-class arguments (pointers, integers, enums); -1: the function has no such
+/// argument. Floating-point arguments are not counted: they travel in registers of their own, in order.
 struct Positions {
     std::array<std::int8_t, static_cast<int>(Role::count)> word{};
     std::int8_t alpha_float = -1;  ///< index among the floating-point arguments
@@ -104,10 +104,10 @@ struct Positions {
     constexpr int of(Role role) const { return word[static_cast<std::size_t>(role)]; }
 };
 
-/// A group of functions with one argument list, as far as all intercepted functions are alike.
+/// A group of functions with one list of arguments for each name form. Base of ProductFamily and StateFamily.
 struct Family {
     Treatment treatment;
-    Positions fortran;  ///< equal to `cblas` for cuBLAS
+    Positions fortran;  ///< equal to `cblas` for functions of cuBLAS
     Positions cblas;
 };
 
@@ -117,18 +117,19 @@ struct ProductFamily : Family {
     policy::Dtype dtype;
     Batching batching;
     Road road = Road::none;
-    /// The cuBLAS family that does the same and takes a compute type (this one, if it takes one itself), or nullptr.
+    /// The cuBLAS family that does the same and takes a compute type (itself, if it takes one), or nullptr.
     const ProductFamily* with_compute_type = nullptr;
 };
 
-/// A family of cuBLAS functions that multiply nothing, but say or change how later products run.
+/// A family of cuBLAS functions that multiply nothing, but report or change how later products run.
 struct StateFamily : Family {
     Effect effect;
 };
 
 using Roles = std::initializer_list<Role>;
 
-/// Returns the positions of an argument list that begins with `first`, unless that is Role::other or in the list.
+/// Returns the positions of the arguments `first` and `roles`, in this order; without `first` if it is Role::other or
+/// among `roles`. `scalars`: alpha and beta may be in floating-point registers, which are counted apart.
 constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
     Positions result;
     result.word.fill(-1);
@@ -152,15 +153,15 @@ constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
     return result;
 }
 
-/// Returns a family of the CPU. `roles` lack the layout, which comes first in the CBLAS form.
+/// Returns a family of CPU functions. `roles`: their arguments but for the layout, the first one of the CBLAS form.
 constexpr ProductFamily blas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                     Treatment treatment, Scalars scalars, Roles roles) {
     const Positions fortran = positions(roles, Role::other, Scalars::by_pointer);
     return {{treatment, fortran, positions(roles, Role::layout, scalars)}, operation, dtype, batching};
 }
 
-/// Returns a family of cuBLAS. `roles` lack the handle, which comes first. Positions do not depend on the integer
-/// width.
+/// Returns a family of cuBLAS functions. `roles`: their arguments but for the handle, the first one. Positions do not
+/// depend on the integer width.
 constexpr ProductFamily cublas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                       Treatment treatment, Road road, Roles roles,
                                       const ProductFamily* with_compute_type = nullptr) {
@@ -168,13 +169,13 @@ constexpr ProductFamily cublas_family(blas::Operation operation, policy::Dtype d
     return {{treatment, all, all}, operation, dtype, batching, road, with_compute_type};
 }
 
-/// Returns a family of cuBLAS before version 2, which has no handle.
+/// Returns a family of functions from before version 2 of cuBLAS, which take no handle.
 constexpr ProductFamily legacy_family(blas::Operation operation, policy::Dtype dtype, Roles roles) {
     const Positions all = positions(roles, Role::other, Scalars::unread);
     return {{Treatment::recognised, all, all}, operation, dtype, Batching::single};
 }
 
-/// Returns a family of cuBLAS that multiplies nothing, with the handle first unless it creates one.
+/// Returns a family of cuBLAS functions that multiply nothing. Their handle comes first, unless they create one.
 constexpr StateFamily state_family(Effect effect, std::int8_t words) {
     Positions all = positions({}, effect == Effect::handle_created ? Role::other : Role::handle, Scalars::by_pointer);
     all.words = words;
@@ -205,7 +206,7 @@ inline constexpr Roles
     trsm_groups     = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, group_count, group_size},
     trsm_strided    = {side, uplo, trans_a, diag, m, n, alpha, a, lda, stride_a, b, ldb, stride_b, batch_count},
     trsm_direct     = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, other},
-    // The jitter comes before the layout.
+    // The pointer to the jitter, the handle of a JIT kernel, comes before the layout.
     jit_create      = {other, layout, trans_a, trans_b, m, n, k, alpha, lda, ldb, beta, ldc},
     pack            = {other, trans_a, m, n, k, alpha, a, lda, c},
     compute         = {trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc},
@@ -223,7 +224,7 @@ inline constexpr Roles
 
 }  // namespace roles
 
-/// One constant per row of table/families.def.
+/// The families, one constant per row of table/families.def.
 namespace families {
 
 #define BLAS(family, operation, dtype, batching, treatment, scalars, list)                                          \
@@ -245,14 +246,14 @@ namespace families {
 
 }  // namespace families
 
-/// A family that does another's work where no library provides that: with the same arguments or, for a batch, one
+/// A family that does the work of another which no library provides: with the same arguments or, for a batch, one
 /// product at a time.
 struct StandIn {
     const ProductFamily* missing;
     const ProductFamily* stand_in;
 };
 
-/// All stand-ins, in order of preference.
+/// All stand-ins. If several are listed for one missing family, the first that a library provides is taken.
 inline constexpr StandIn stand_ins[] = {
     {&families::sgemmt, &families::sgemmtr},
     {&families::sgemmtr, &families::sgemmt},

@@ -12,8 +12,7 @@ enum class Convention : std::uint8_t {
     fortran,  ///< all arguments by reference
     cblas,    ///< options and sizes by value, layout first
     bare,     ///< fortran, under a name that any library may use for something else
-    cublas,   ///< options (cuBLAS's enums) and sizes by value, scalars by pointer, handle first; cublasXt, cublasLt
-              ///< too
+    cublas,   ///< options (cuBLAS's enums) and sizes by value, scalars by pointer, handle first; cublasXt and Lt too
     legacy,   ///< cuBLAS before version 2: no handle, options as characters, scalars by value, no status
 };
 
@@ -21,7 +20,7 @@ constexpr bool is_of_cublas(Convention convention) {
     return convention == Convention::cublas || convention == Convention::legacy;
 }
 
-/// Width of integer arguments; `probe` where the name does not fix it.
+/// Width of integer arguments; `probe`: the name does not tell, and the library is tested.
 enum class Width : std::uint8_t { probe, lp64, ilp64 };
 
 /// The forms of a name: `sgemm_`, `cblas_sgemm64_`. See table/functions.def.
@@ -40,13 +39,13 @@ struct Function {
     const Positions& positions() const { return convention == Convention::cblas ? family->cblas : family->fortran; }
 
     bool multiplies() const { return family->treatment != Treatment::state; }
-    /// Returns the family with its operation and operand type. Precondition: multiplies().
+    /// Returns the family of a function that multiplies. Precondition: multiplies().
     const ProductFamily& product() const { return static_cast<const ProductFamily&>(*family); }
-    /// Returns the family with the function's effect. Precondition: !multiplies().
+    /// Returns the family of a function that reports or changes state. Precondition: !multiplies().
     const StateFamily& state() const { return static_cast<const StateFamily&>(*family); }
 };
 
-/// An index into the table; also the number of the entry point.
+/// An index into `functions`, the table of intercepted functions. The function's entry point has the same index.
 using FunctionIndex = std::int32_t;
 
 enum : FunctionIndex {
@@ -57,12 +56,12 @@ enum : FunctionIndex {
 
 extern const Function functions[function_count];
 
-/// Returns the row of a symbol name, or -1. It calls nothing outside this library, since `dlsym` calls it before the
-/// libraries of a sanitizer or allocator work.
+/// Returns the table's row of a symbol name, or -1. Calls nothing outside this library, since the shim's dlsym needs
+/// it before the libraries of a sanitizer or allocator work.
 FunctionIndex find_function(const char* symbol);
 
-/// Returns the first row of a family under a name form, or -1: `scipy_cblas_cgemm64_` for cgemm and the form of
-/// `scipy_cblas_csyrk64_`.
+/// Returns the first row of the table with this family and name form, or -1. Example: `scipy_cblas_cgemm64_` for
+/// cgemm and the form of `scipy_cblas_csyrk64_`.
 FunctionIndex find_function(const Family& family, NameForm form);
 
 }  // namespace fp32shim

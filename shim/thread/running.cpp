@@ -14,8 +14,8 @@ bool is_mkl(const LoadedObject& object) { return object.name.starts_with("libmkl
 
 }  // namespace
 
-/// A provider that jumps on through an address that it looked up returns into the shim's own code: such a call is
-/// inner too.
+/// Returns true for a call made by the library that computes the running product, or by its delegate (see Running). A
+/// return address in the shim counts too: there, a library that the shim called jumped on to an entry point.
 bool is_inner(const Site& site, const Frame* frame) {
     if (running.provider == nullptr || frame >= running.frame || site.caller == nullptr) return false;
     return site.caller == running.provider || site.caller == running.delegate ||

@@ -26,8 +26,8 @@ void unmap(void* context) {
     munmap(context, sizeof(ThreadContext));
 }
 
-/// Returns a key whose destructor unmaps the context, or -1 if the process has no key left: contexts then stay
-/// until exit.
+/// Returns a pthread key whose destructor unmaps a thread's context, or -1 if the process has no key left: contexts
+/// then stay until the process ends.
 int thread_exit_key() {
     constexpr int not_made = -2;
     static constinit std::atomic<int> key{not_made};
@@ -50,7 +50,7 @@ KeptDecisions* kept_decisions() {
     KeptDecisions* first = nullptr;
     if (__atomic_compare_exchange_n(&context->decisions, &first, static_cast<KeptDecisions*>(pages), false,
                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        return static_cast<KeptDecisions*>(pages);  // zeros are an empty one
+        return static_cast<KeptDecisions*>(pages);  // zeros are an empty object
     munmap(pages, sizeof(KeptDecisions));
     return first;  // a signal handler multiplied since we looked
 }

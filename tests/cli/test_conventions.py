@@ -202,12 +202,13 @@ def test_tables_fit_the_terminal_and_keep_every_column(recording_of_long_names, 
     text = on_a_terminal(["report", recording_of_long_names], width=width, NO_COLOR="1").replace("\r\n", "\n")
     table = text.split("\n\n")[2]
     assert max(map(len, table.splitlines())) <= width
-    for title in re.split("  +", whole.splitlines()[0]):
+    titles = re.split("  +", whole.splitlines()[0].strip())
+    for title in titles:
         assert title in table
-    cells = [re.split("  +", line) for line in whole.splitlines()[1:]]
+    cells = [re.split("  +", line.strip()) for line in whole.splitlines()[1:]]
     kept = table.split()
     for row in cells:
-        for name in row[3].split() + row[4].split() + row[-2:]:
+        for name in row[titles.index("function")].split() + row[titles.index("size")].split() + row[-2:]:
             assert name in kept
     assert ("…" in table) == (width < 140)
     assert max(map(len, whole.splitlines())) > 140 and "…" not in whole

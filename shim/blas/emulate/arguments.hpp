@@ -6,7 +6,7 @@
 
 namespace fp32shim::blas {
 
-/// Returns false if `xerbla` of the BLAS reference would report an argument.
+/// Returns false if the BLAS reference would report an argument of this product through `xerbla`.
 bool arguments_are_valid(const Level3& product);
 
 /// Returns true if the product multiplies anything: no size is zero, and alpha is not.

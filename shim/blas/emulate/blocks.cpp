@@ -9,11 +9,11 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Width beyond which wider streamed panels gain little. The library packs a kept panel again for each of them; at
-/// this width that costs little beside the product.
+/// Panel width, in rows or columns, beyond which a wider panel gains little. For each panel the library packs the
+/// other operand's panel again; at this width that costs little compared with the product.
 constexpr std::int64_t ample_width = 256;
 
-/// Returns the largest count in [1, most] with bytes(count) <= limit, or 0. `bytes` does not fall.
+/// Returns the largest count in [1, most] with bytes(count) <= limit, else 0. `bytes` must be non-decreasing.
 template <typename Bytes>
 std::int64_t largest_fit(std::int64_t most, std::size_t limit, Bytes bytes) {
     std::int64_t fits = 0;
@@ -47,9 +47,9 @@ void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
 
 // --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
 
-/// A plan that keeps each panel of one factor while all panels of the other are streamed past it.
+/// A plan to round a gemm's factors in panels. Each panel of one factor stays in memory for all panels of the other.
 struct GemmPlan {
-    std::int64_t kept = 0;  ///< width of kept panels; 0: not even single rows and columns fit
+    std::int64_t kept = 0;  ///< rows or columns of a panel that stays in memory; 0: not even one fits
     std::int64_t streamed = 0;
     double rounded_elements = 0;
 };
@@ -71,7 +71,8 @@ GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit
     return plan;
 }
 
-/// Runs a gemm in blocks. `call` has everything but the operands, the sizes of the block, and C.
+/// Runs a gemm in blocks of C. `call` has the whole C; its operands, sizes and C are replaced for each block. Returns
+/// scratch_limit, with nothing called, if memory is too small or the library lacks `routine`.
 EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& right, Routine routine,
                                const Blocking& blocking) {
     const GemmPlan keeping_left = plan_gemm(left, right, blocking.scratch_limit);
@@ -116,8 +117,8 @@ Factor right_factor(const Level3& product) {
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
 
-/// One gemm of those that make up the rectangle of C beside the diagonal. Scalars are complex: gemm's are, also
-/// where herk's and her2k's are real.
+/// A gemm that computes a rectangle of C off the diagonal; for syr2k and her2k, two such gemms are summed. A scalar
+/// has two floats: a complex gemm's scalars are complex, even if it stands for a herk or her2k with real ones.
 struct Term {
     Factor left;
     Factor right;
@@ -128,7 +129,7 @@ struct Term {
 struct Terms {
     std::array<Term, 2> of{};
     int count = 1;
-    /// True if the right factors are the left ones, in reverse order: their panels on the diagonal are there already.
+    /// True if the right factors are the left ones in reverse order: on the diagonal, left panels are right ones too.
     bool same_factors = true;
     char trans_a = 'N';
     char trans_b = 'N';
@@ -166,8 +167,8 @@ Terms terms_of(const Level3& product) {
     return terms;
 }
 
-/// A plan that keeps left panels of `kept` rows of C while right panels of `streamed` columns pass. `kept` is a
-/// multiple of `streamed`, so that a streamed panel is either on the diagonal of the kept one or beside it.
+/// A plan that keeps left panels of `kept` rows of C in memory while right panels of `streamed` columns are used.
+/// `kept` is a multiple of `streamed`: a left panel's rows cover all columns of a right panel, or none.
 struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
@@ -209,7 +210,7 @@ struct Span {
 
 using Panels = std::array<Factor, 2>;
 
-/// Computes a block of C on the diagonal by the program's own routine on panels of its operands.
+/// Computes C's block on the diagonal at `span` from rounded panels, by `same`, the routine that the program called.
 void call_diagonal(const Level3& product, const Panels& left, const Panels& right, Span span, Routine same) {
     Level3 call = product;
     call.n = span.count();
@@ -297,8 +298,8 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
 
 // --- symm, hemm and trmm out of place: A is square and of one side, the rest of B and C is independent ---
 
-/// Keeps A whole and streams B past it, through the program's own routine. Returns scratch_limit if there is no
-/// room for panels of B of at least `least` rows or columns.
+/// Runs a product with a rounded copy of all of A: calls the program's routine once for each rounded panel of B.
+/// Returns scratch_limit, with nothing called, if A and panels of `least` rows or columns do not fit in memory.
 EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const Blocking& blocking) {
     const Matrix a = operand_a(product);
     const Factor b{operand_b(product), product.side == 'R'};
@@ -324,7 +325,7 @@ EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const 
     return EmulationResult::done;
 }
 
-/// Runs a product with a symmetric factor as a gemm: that factor's panels are filled in.
+/// Runs a symm or hemm as a gemm: panels of the symmetric factor are completed from the triangle that is stored.
 EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
     const bool a_is_left = product.side == 'L';
     const Factor a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm};

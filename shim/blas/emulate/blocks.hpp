@@ -16,8 +16,8 @@ struct Blocking {
     std::size_t scratch_limit;
 };
 
-/// Runs a product in blocks. Precondition: neither trsm nor trmm in place. Calls and writes nothing unless all of
-/// it will be done.
+/// Runs a product in blocks of C. Returns scratch_limit, with nothing called or written, if memory is too small or
+/// the library lacks a routine for the blocks. Precondition: the product is neither a trsm nor an in-place trmm.
 EmulationResult emulate_in_blocks(const Level3& product, const Blocking& blocking);
 
 }  // namespace fp32shim::blas

@@ -7,7 +7,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Runs a trmm in place. B is input and output, so it is rounded where it stands, last of all, when nothing can
+/// Runs a trmm in place. B is input and output, so it is rounded in its own memory, last of all, when nothing can
 /// fail any more.
 EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kernel, Routine same,
                                       std::size_t scratch_limit) {

@@ -12,27 +12,27 @@ namespace fp32shim::blas {
 
 enum class OperandRounding : std::uint8_t { tf32_away, tf32_even, tf32_truncate, bf16_even };
 
-/// Rounds `count` floats from `from` to `to`, which may be the same. NaN stays NaN, infinities stay. Finite values
+/// Rounds `count` floats at `from` to `to`; both may be one address. NaN stays NaN, infinities stay. Finite values
 /// beyond the largest finite one of the format become infinite, as on the GPU; under tf32_truncate they stay
 /// finite. Dispatches at run time to AVX-512, AVX2, NEON or plain code. Thread-safe, allocates nothing, calls
 /// nothing of libc.
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding);
 
-/// A routine of the provider that is called with arguments by role.
+/// A BLAS routine of the program's library, called with arguments by role (Level3) instead of by position.
 struct Routine {
-    void (*call)(void* context, const Level3& product) = nullptr;  ///< nullptr: the provider has none
+    void (*call)(void* context, const Level3& product) = nullptr;  ///< nullptr: the library has no such routine
     void* context = nullptr;
 };
 
 enum class EmulationResult : std::uint8_t {
     done,
-    scratch_limit,  ///< operands do not fit, even in blocks; nothing was called or written
+    scratch_limit,  ///< rounded operands do not fit in memory, even in blocks; nothing was called
 };
 
 /// Runs `product` through `same` (the routine that the program called) on rounded copies of its operands. Where the
 /// copies would exceed `scratch_limit` bytes, runs it in blocks of C through `same` and `gemm`. `gemm` is the
-/// provider's gemm of the same dtype and calling convention; it is called in the layout of `product`. B of a trmm in
-/// place is rounded where it stands, just before the call. Precondition: arguments_are_valid(product) &&
+/// library's gemm of the same dtype and calling convention; it is called in the layout of `product`. B of a trmm in
+/// place is rounded in its own memory, just before the call. Precondition: arguments_are_valid(product) &&
 /// multiplies(product) && operation != trsm. Thread-safe: scratch memory is per thread, kept for the next call, never
 /// more than about `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate
 /// while this thread does. errno may change.

@@ -8,18 +8,18 @@
 
 namespace fp32shim::blas {
 
-/// The arguments of a product. A role that its operation does not have is 0 (characters: '\0'). Characters are
-/// upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one). Pointers belong to
-/// the program; only the library writes `c`.
+/// The arguments of a product. An argument that its operation does not have is 0 (characters: '\0'). Characters are
+/// upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one). Pointers belong to the
+/// program; only the library writes `c`.
 struct Level3 {
     Operation operation = Operation::gemm;
     bool is_complex = false;  ///< complex64 elements: pairs of float32
     bool row_major = false;   ///< CBLAS only
-    char side = 0;            ///< 'L' or 'R': symm, hemm, trmm, trsm
+    char side = 0;            ///< 'L' or 'R', for symm, hemm, trmm, trsm
     char uplo = 0;            ///< 'U' or 'L'
     char trans_a = 0;         ///< 'N', 'T', 'C'; gemm also 'R' (conjugate, no transpose) where the library has it
     char trans_b = 0;
-    char diag = 0;       ///< 'U' or 'N': trmm, trsm
+    char diag = 0;       ///< 'U' or 'N', for trmm, trsm
     std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm); absent for gemmt and the rank-k updates
     std::int64_t n = 0;
     std::int64_t k = 0;           ///< summed dimension; absent for symm, hemm, trmm, trsm

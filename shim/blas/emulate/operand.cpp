@@ -31,7 +31,7 @@ struct Range {
     std::int64_t end;
 };
 
-/// Returns true if the stored part has the elements with inner <= outer; false if it has those with inner >= outer.
+/// Returns true if a triangle has the elements with inner <= outer index (see Matrix), false if those with inner >=.
 bool inner_up_to_outer(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
 Range stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
@@ -40,8 +40,8 @@ Range stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
     return {std::min(outer, matrix.inner()), matrix.inner()};
 }
 
-/// Fills in the elements [begin, end) along the inner dimension at `outer`, from their mirror images across the
-/// diagonal.
+/// Writes a symmetric factor's elements at index `outer` and inner indices `range` (along the leading dimension) to
+/// `to`, from their mirror images across the diagonal.
 void mirror(const Factor& factor, Range range, std::int64_t outer, float* to) {
     const Matrix& from = factor.stored;
     const std::int64_t step = from.ld * from.width;

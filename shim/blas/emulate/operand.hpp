@@ -10,7 +10,7 @@
 
 namespace fp32shim::blas {
 
-/// A matrix in memory. Element (inner i, outer j) is at data + (i + j ld) width: `inner` runs along the leading
+/// A matrix in memory. Element (inner i, outer j) is at data + (i + j * ld) * width: `inner` runs along the leading
 /// dimension, over rows in column-major order and over columns in row-major order.
 struct Matrix {
     const float* data = nullptr;
@@ -31,7 +31,7 @@ struct Matrix {
     bool operator==(const Matrix&) const = default;
 };
 
-/// Returns the stored shape of an operand. B of a rank-k update is empty, and so is C of a product in place.
+/// Returns A, B or C as stored, before op(). Empty: B of syrk and herk, C of an in-place trmm or trsm.
 Matrix operand_a(const Level3& product);
 Matrix operand_b(const Level3& product);
 Matrix operand_c(const Level3& product);
@@ -43,17 +43,17 @@ Part part_of_a(const Level3& product);
 /// Returns the bytes that a rounded copy of the matrix needs, a multiple of 64; SIZE_MAX on overflow.
 std::size_t copy_bytes(const Matrix& matrix);
 
-/// Rounds `from` into `to`, which has room for copy_bytes(from). Reads nothing outside `part`; the copy is
-/// undefined there.
+/// Rounds `from` into `to`, which has room for copy_bytes(from). Elements outside `part` are not read, and undefined
+/// in the copy.
 Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel kernel);
 void round_in_place(const Matrix& matrix, RoundingKernel kernel);
 
-/// An operand that is cut along the dimension that it shares with C: op(A) along its rows, op(B) along its
-/// columns. A panel has the full summed dimension.
+/// An operand that is cut into panels: op(A) into groups of rows, op(B) into groups of columns. A panel has the full
+/// summed dimension.
 struct Factor {
     Matrix stored;
-    bool cut_rows = true;     ///< cut along the rows of the stored matrix; else along its columns
-    Part part = Part::whole;  ///< the stored part of a symmetric or Hermitian factor
+    bool cut_rows = true;     ///< a panel is a group of rows of `stored`; else a group of columns
+    Part part = Part::whole;  ///< triangle that is stored, if the factor is symmetric or Hermitian
     bool hermitian = false;
 
     std::int64_t length() const { return cut_rows ? stored.rows : stored.columns; }
@@ -64,7 +64,7 @@ struct Factor {
 
 std::size_t panel_bytes(const Factor& factor, std::int64_t count);
 
-/// Returns a rounded copy of one panel. The part of a symmetric factor that is not stored is filled in.
+/// Returns a rounded copy of a panel. A symmetric factor's missing triangle is filled in from the stored one.
 Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to, RoundingKernel kernel);
 
 }  // namespace fp32shim::blas

@@ -14,7 +14,7 @@ enum class InstructionSet : std::uint8_t { plain, avx2, avx512, neon };
 /// Rounds `count` floats. `from` and `to` are the same or do not overlap; neither needs any alignment.
 using RoundingKernel = void (*)(const float* from, float* to, std::size_t count);
 
-/// Returns the loop for an instruction set; nullptr if this processor, or this build, does not have it. Thread-safe.
+/// Returns the rounding loop for an instruction set; nullptr if this processor or build lacks it. Thread-safe.
 RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set);
 RoundingKernel best_rounding_kernel(OperandRounding rounding);
 

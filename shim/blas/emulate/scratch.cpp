@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_unit = std::size_t{64} << 10;
 
-/// The memory that a thread keeps. Lives in a page of its own and never moves, so that a signal handler may look
-/// at it at any time. Invariant: only the owner, who turned `taken` from false to true, reads or writes the rest.
+/// A thread's scratch memory, kept between calls. The struct has a page of its own and never moves, so that a signal
+/// handler may check `taken` at any time. Invariant: only the owner, who set `taken` to true, uses the other members.
 struct ThreadBlock {
     std::atomic<bool> taken{false};
     void* memory = nullptr;
@@ -54,7 +54,7 @@ void release_at_thread_exit(void* value) {
 
 constinit std::atomic<std::int64_t> release_key{-1};
 
-/// Returns the key whose destructor releases a thread's block, or -1 if the process has no key left.
+/// Returns the pthread key whose destructor frees a thread's block, or -1 if the process has no key left.
 std::int64_t key_of_release() {
     std::int64_t key = release_key.load(std::memory_order_acquire);
     if (key >= 0) return key;
@@ -65,7 +65,7 @@ std::int64_t key_of_release() {
     return key;
 }
 
-/// Returns this thread's block, made on first use, or nullptr if there is no memory or nobody would release it.
+/// Returns this thread's block, made on first use; nullptr: no memory, or no pthread key to free it at thread exit.
 ThreadBlock* own_block() {
     if (thread_block != nullptr) return thread_block;
     const std::int64_t key = key_of_release();
@@ -79,7 +79,7 @@ ThreadBlock* own_block() {
     }
     ThreadBlock* first = nullptr;
     if (!__atomic_compare_exchange_n(&thread_block, &first, block, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        // A signal handler multiplied since we looked: its block is the thread's.
+        // A signal handler multiplied meanwhile: the block that it made is the thread's.
         pthread_setspecific(static_cast<pthread_key_t>(key), first);
         munmap(page, sizeof(ThreadBlock));
         return first;
@@ -87,8 +87,8 @@ ThreadBlock* own_block() {
     return block;
 }
 
-/// Replaces the block's memory. Grows by doubling, so that slowly growing products do not map anew each time; pages
-/// that are not touched cost nothing.
+/// Replaces the block's memory by at least `bytes`. Returns false if the kernel has none. Grows by doubling up to
+/// `limit`, so that slowly growing products do not map memory each time; untouched pages cost nothing.
 bool grow(ThreadBlock& block, std::size_t bytes, std::size_t limit) {
     if (block.memory != nullptr) munmap(block.memory, block.capacity);
     const std::size_t ahead = std::max(bytes, std::min(2 * block.capacity, limit));

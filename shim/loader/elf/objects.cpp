@@ -26,7 +26,7 @@ namespace {
 // glibc has kept this order in all versions from 2.17 to 2.41 (include/link.h):
 //     const ElfW(Phdr) *l_phdr; ElfW(Addr) l_entry; ElfW(Half) l_phnum, l_ldnum;
 //     struct r_scope_elem { link_map **r_list; unsigned r_nlist; } l_searchlist;
-// The main program's l_phdr, l_entry and l_phnum are also in the auxiliary vector, so the place is found by value
+// The main program's l_phdr, l_entry and l_phnum are also in the auxiliary vector, so the offset is found by value
 // and checked; where the check fails, nothing private is used.
 struct PrivateFields {
     const ElfW(Phdr) * headers;
@@ -64,7 +64,7 @@ std::size_t search_private_offset() {
     return not_found;
 }
 
-/// Returns an object's private fields, or nullptr if their place could not be found.
+/// Returns the fields of an object's link_map that glibc keeps private, or nullptr if their offset was not found.
 const PrivateFields* private_fields(const link_map* map) {
     std::size_t offset = private_offset.load(std::memory_order_relaxed);
     if (offset == not_searched) {
@@ -225,7 +225,7 @@ namespace {
 // glibc's struct rtld_global (sysdeps/generic/ldsodefs.h) has kept this order in all versions from 2.17 to 2.41:
 //     struct link_namespaces { link_map *_ns_loaded; unsigned _ns_nloaded; … } _dl_ns[16]; size_t _dl_nns;
 //     two recursive locks, three from 2.35 on; unsigned long long _dl_load_adds;
-// What is between the first two fields and the locks differs, so the place is found by what it must look like.
+// What is between the first two fields and the locks differs, so the offset is found by what must be there.
 // Compared with dl_iterate_phdr on 2.31, 2.36 and 2.41.
 struct Namespace {
     const link_map* list;
@@ -300,7 +300,7 @@ namespace {
 
 using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
-/// Returns the place of the object's headers by the loader's account. Reads nothing of the object's own.
+/// Returns an object's program headers, by the loader's private fields if these were found.
 ProgramHeaders program_headers(const link_map* map) {
     if (const PrivateFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
@@ -327,8 +327,8 @@ const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
     return nullptr;
 }
 
-/// Returns true if the object is still at its place: its headers lead to the dynamic section that the loader
-/// knows. Unmapped memory may be something else's by now.
+/// Returns true if the object is still mapped: its headers lead to the dynamic section that the loader knows. After
+/// an unmapping, something else may lie at its address.
 bool is_there(const link_map* map) {
     const ProgramHeaders headers = program_headers(map);
     const auto dynamic = reinterpret_cast<ElfW(Addr)>(map->l_ld);
@@ -342,7 +342,7 @@ bool is_there(const link_map* map) {
     return false;
 }
 
-// For a forked child: this_process(), and if the list was whole at the first look.
+// For a forked child: this_process(), and if the loader's list was whole when first checked.
 //
 //     63             32 31 1     0
 //     | this_process() | 0 | whole |
@@ -375,7 +375,7 @@ std::span<const std::uint8_t> build_id(const link_map* map) {
     for (const ElfW(Phdr) & segment : program_headers(map)) {
         if (segment.p_type != PT_NOTE) continue;
         const ElfW(Addr) end = map->l_addr + segment.p_vaddr + segment.p_memsz;
-        // Notes that are not loaded with the rest are not there to be read.
+        // ELF notes that are not in a loaded segment cannot be read.
         if (!contains(map, end - 1)) continue;
         const ElfW(Addr) alignment = segment.p_align == 8 ? 8 : 4;
         const auto aligned = [&](ElfW(Addr) size) { return (size + alignment - 1) / alignment * alignment; };

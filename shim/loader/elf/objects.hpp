@@ -1,10 +1,10 @@
 // The loaded objects of this process, read from the loader's own list and each object's own tables.
 //
-// No dl* function is used: the loader's lock can be held by a thread that waits for us (a constructor that joins a
+// No dl* function is used: the loader's lock can be held by a thread that waits for this one (a constructor joins a
 // thread which multiplies), and `dlsym` itself comes through here. Nothing outside this library is called.
 //
 // The list is read without the loader's lock. Additions are safe (the loader appends, then publishes). A removal
-// is not: every reader holds a Reading (readers.hpp), for which our dlclose waits.
+// is not: every reader holds a Reading (readers.hpp), for which the shim's dlclose waits.
 #pragma once
 
 #include <elf.h>
@@ -36,19 +36,19 @@ struct Object {
     std::string_view name() const;
 };
 
-/// Reads an object's dynamic section. An object that is not there (is_mapped) has no tables.
+/// Reads an object's tables by its dynamic section. An object that is no longer mapped has no tables.
 Object read_object(const link_map* map);
 
-/// Returns the base name of an object's file; the program's own for the main program. Reads the loader's record
-/// alone.
+/// Returns the base name of an object's file; the program's own for the main program. Reads only the loader's data,
+/// not the object's memory.
 std::string_view name_of(const link_map* map);
 
 /// Returns the first object of the loader's list: the main program.
 const link_map* first_object();
 
-/// The loader's own counts: one load tells if there are new objects, two tell if any are gone.
+/// The loader's own counters: reading one tells if objects were added, reading both tells if any were removed.
 struct LoaderCounts {
-    const std::uint64_t* adds = nullptr;    ///< objects ever added to a list; nullptr: not found (not glibc as known)
+    const std::uint64_t* adds = nullptr;    ///< objects ever added to a list; nullptr: not found (unknown C library)
     const std::uint32_t* loaded = nullptr;  ///< objects that are in first_object()'s list; nullptr: not found
 };
 LoaderCounts find_loader_counts();
@@ -58,15 +58,15 @@ bool is_in_list(const link_map* wanted);
 const link_map* own_object();
 bool is_own_code(ElfW(Addr) address);
 
-/// Returns true if the object's pages are there. The loader takes an object off its list only after it has
-/// unmapped it, and a child that was forked in between keeps it there for ever.
+/// Returns true if the object's pages are mapped. The loader first unmaps an object, and then takes it off its list.
+/// A child that was forked between these two steps keeps the unmapped object on its list for ever.
 bool is_mapped(const link_map* map);
 
 /// Returns true if the eight aligned bytes around an address can be read. Asks the kernel. Safe in signal handlers.
 bool is_readable(ElfW(Addr) address);
 
-/// Returns true if every object of the list was there when this process was forked, so far as that can be known.
-/// False in a child of a process one of whose other threads was in dlclose at the fork.
+/// Returns true if every object of the list was mapped when this process was forked, so far as that can be known.
+/// False if another thread of the parent was in dlclose at the fork.
 bool list_is_whole();
 
 /// Returns true if the object has segments that contain the address.
@@ -124,7 +124,7 @@ void for_each_reference(const Object& object, Visit visit) {
 ElfW(Addr) address_of(const Object& object, const ElfW(Sym) & symbol);
 
 /// The objects in the order in which a reference is looked up, as the loader keeps it. Read live: the loader replaces
-/// the array when it grows, so every access checks that it read the one in force.
+/// the array when it grows, so every access checks that the array it read is still the current one.
 class Scope {
   public:
     Scope() = default;
@@ -136,12 +136,12 @@ class Scope {
     const void* fields_ = nullptr;  ///< PrivateFields of objects.cpp
 };
 
-/// Returns the main program's scope: it, preloaded objects, their dependencies, then all that was opened RTLD_GLOBAL.
-/// Empty if the loader's records could not be found (not glibc as known); callers then go by load order.
+/// Returns the main program's scope: the program, preloaded objects, their dependencies, then all that was opened
+/// RTLD_GLOBAL. Empty if the loader's records could not be found (unknown C library); callers then use load order.
 Scope global_scope();
 
-/// Returns the scope of an object opened by dlopen: it and its dependencies. Empty for an object that came as a
-/// dependency.
+/// Returns the scope of an object that was opened by dlopen: itself and its dependencies. Empty for an object that
+/// came as a dependency of another.
 Scope own_scope(const link_map* map);
 
 }  // namespace fp32shim::elf

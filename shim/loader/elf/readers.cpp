@@ -17,7 +17,7 @@ namespace {
 struct Counts {
     std::uint32_t process;
     std::uint16_t closing;
-    bool waited_in_vain;  ///< a reader waited in vain for those who close now: nobody waits for them again
+    bool waited_in_vain;  ///< a reader waited too long for the threads in dlclose: no reader waits until they are out
     std::uint16_t readers;
 };
 
@@ -39,7 +39,7 @@ Counts counts_of(std::uint64_t value, std::uint32_t self) {
 
 Counts counts_now() { return counts_of(word.load(), system::this_process()); }
 
-/// Changes the counts atomically. Returns the new ones.
+/// Applies `change` atomically to the counts of readers and threads in dlclose. Returns them. `self`: this_process().
 template <class Change>
 Counts change_counts(std::uint32_t self, Change change) {
     std::uint64_t before = word.load();
@@ -50,10 +50,10 @@ Counts change_counts(std::uint32_t self, Change change) {
     }
 }
 
-// Reading takes microseconds; unmapping, milliseconds. Longer waits mean that the other side waits for us.
+// Reading takes microseconds; unmapping, milliseconds. Longer waits mean that the other side waits for this thread.
 constexpr int attempts = 200;
 
-/// Waits for a condition. Returns false if it waited in vain.
+/// Waits until `condition()` is true, some 20 ms at most. Returns false if it still is not.
 template <class Condition>
 bool wait_until(Condition condition) {
     for (int attempt = 0; attempt < attempts; ++attempt) {
@@ -68,7 +68,7 @@ bool wait_until(Condition condition) {
 
 Reading::Reading() : process_(system::this_process()) {
     const auto begin = [](Counts& counts) { ++counts.readers; };
-    // Announced first and looked at second, as Closing does: one of the two sees the other.
+    // Counts itself first and checks second, as Closing does: one of the two sees the other.
     const Counts counts = change_counts(process_, begin);
     if (counts.closing == 0 || counts.waited_in_vain) return;
     // A destructor that runs inside dlclose and multiplies is its own closer.
@@ -80,7 +80,7 @@ Reading::Reading() : process_(system::this_process()) {
 }
 
 Reading::~Reading() {
-    // A signal handler may have forked meanwhile: then its child ends what it did not begin.
+    // If a signal handler has forked meanwhile, its child ends a Reading that it did not begin.
     if (system::this_process() != process_) return;
     change_counts(process_, [](Counts& counts) { --counts.readers; });
 }

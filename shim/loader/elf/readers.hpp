@@ -8,7 +8,7 @@
 
 namespace fp32shim::elf {
 
-/// Held while the loader's list and the objects' tables are read.
+/// Guard to hold while the loader's list and the objects' tables are read.
 class Reading {
   public:
     Reading();
@@ -20,7 +20,7 @@ class Reading {
     std::uint32_t process_;
 };
 
-/// Held around the real dlclose: waits for readers first.
+/// Guard to hold around the real dlclose. First waits, some 20 ms at most, until nobody holds a Reading.
 class Closing {
   public:
     Closing();

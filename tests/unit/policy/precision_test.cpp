@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "policy/policy.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::policy {
 namespace {
@@ -21,8 +22,8 @@ TEST(Precision, IgnoresCase) {
     EXPECT_EQ(parse_precision("HIGH"), Precision::high);
     EXPECT_EQ(parse_precision("Tf32"), Precision::high);
     EXPECT_EQ(parse_floor("FP32"), Floor::fp32);
-    EXPECT_EQ(parse_cpu_mode("Emulate"), CpuMode::emulate);
-    EXPECT_EQ(parse_tf32_rounding("EVEN"), Tf32Rounding::even);
+    EXPECT_EQ(parse_word(cpu_mode_words, "Emulate"), CpuMode::emulate);
+    EXPECT_EQ(parse_word(tf32_rounding_words, "EVEN"), Tf32Rounding::even);
 }
 
 TEST(Precision, RefusesEverythingElse) {
@@ -30,8 +31,8 @@ TEST(Precision, RefusesEverythingElse) {
         EXPECT_EQ(parse_precision(text), std::nullopt) << text;
     }
     EXPECT_EQ(parse_floor("high"), std::nullopt);
-    EXPECT_EQ(parse_cpu_mode("on"), std::nullopt);
-    EXPECT_EQ(parse_tf32_rounding("zero"), std::nullopt);
+    EXPECT_EQ(parse_word(cpu_mode_words, "on"), std::nullopt);
+    EXPECT_EQ(parse_word(tf32_rounding_words, "zero"), std::nullopt);
 }
 
 TEST(Precision, PrintsTheNameNotTheAlias) {
@@ -57,8 +58,10 @@ TEST(Vocabulary, PrintsEveryValue) {
     for (const auto* name : {"none", "fp16", "bf16", "tf32", "bf16x9", "fp32"}) {
         EXPECT_EQ(to_string(*parse_floor(name)), name);
     }
-    for (const auto* name : {"off", "emulate", "accelerate"}) EXPECT_EQ(to_string(*parse_cpu_mode(name)), name);
-    for (const auto* name : {"away", "even", "truncate"}) EXPECT_EQ(to_string(*parse_tf32_rounding(name)), name);
+    for (const auto* name : {"off", "emulate", "accelerate"})
+        EXPECT_EQ(to_string(*parse_word(cpu_mode_words, name)), name);
+    for (const auto* name : {"away", "even", "truncate"})
+        EXPECT_EQ(to_string(*parse_word(tf32_rounding_words, name)), name);
     const std::pair<Applied, std::string_view> applied[] = {
         {Applied::fp32, "fp32"}, {Applied::tf32, "tf32"},     {Applied::bf16, "bf16"},
         {Applied::fp16, "fp16"}, {Applied::bf16x9, "bf16x9"}, {Applied::unchanged, "unchanged"}};

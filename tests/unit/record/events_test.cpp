@@ -218,8 +218,7 @@ TEST(Decisions, DistinguishZeroFromUnknown) {
 
 TEST(Decisions, KeepReasonsHowsAndErrorCodesApart) {
     std::set<std::string> reasons;
-    constexpr int reason_count = static_cast<int>(policy::Reason::protected_call) + 1;
-    for (int i = 0; i < reason_count; ++i) {
+    for (std::size_t i = 0; i < policy::reason_count; ++i) {
         DecisionEvent event = unknown();
         event.reason = static_cast<policy::Reason>(i);
         reasons.insert(parse(line(event, ProcessFacts{}, format_decision))["reason"]);
@@ -227,7 +226,7 @@ TEST(Decisions, KeepReasonsHowsAndErrorCodesApart) {
         const std::string text(format_decision_text(event, buffer));
         EXPECT_EQ(text.find("because  ["), std::string::npos) << text;
     }
-    EXPECT_EQ(reasons.size(), static_cast<std::size_t>(reason_count));
+    EXPECT_EQ(reasons.size(), policy::reason_count);
     EXPECT_EQ(reasons.count("null"), 0U);
     EXPECT_EQ(to_string(How::one_by_one), "one_by_one");
     EXPECT_EQ(to_string(How::compute_type), "compute_type");

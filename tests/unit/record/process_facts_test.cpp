@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "record/log_path.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::record {
 namespace {
@@ -42,7 +43,7 @@ TEST(Facts, AreThoseOfThisProcess) {
     ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
     EXPECT_EQ(facts.host, host);
     EXPECT_TRUE(facts.executable.starts_with('/'));
-    EXPECT_EQ(base_name(facts.executable), "record_tests");
+    EXPECT_EQ(system::base_name(facts.executable), "record_tests");
     EXPECT_NE(facts.command.find("record_tests"), std::string::npos);
     EXPECT_EQ(facts.command.find('\0'), std::string::npos);
     EXPECT_GT(facts.start_ns, 1'700'000'000'000'000'000);

@@ -1,4 +1,4 @@
-#include "record/program_look.hpp"
+#include "record/inspect_program.hpp"
 
 #include <elf.h>
 #include <errno.h>
@@ -8,9 +8,12 @@
 #include <cstring>
 
 #include "record/process_facts.hpp"
+#include "system/inline_text.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
+
+namespace raw = system::raw;
 namespace {
 
 #if defined(__x86_64__)
@@ -22,13 +25,13 @@ constexpr std::uint16_t own_machine = EM_AARCH64;
 constexpr int most_interpreters = 5;         // as in the kernel
 constexpr unsigned long no_setuid_mark = 2;  // ST_NOSUID
 
-/// A file that is open for reading, if it could be opened.
+/// Opens a program's file for reading, if it can be opened.
 class ProgramFile {
   public:
     explicit ProgramFile(const char* path)
-        : descriptor_(system::raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+        : descriptor_(raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
     ~ProgramFile() {
-        if (descriptor_ >= 0) system::raw::close(descriptor_);
+        if (descriptor_ >= 0) raw::close(descriptor_);
     }
     ProgramFile(const ProgramFile&) = delete;
     ProgramFile& operator=(const ProgramFile&) = delete;
@@ -36,8 +39,7 @@ class ProgramFile {
     bool is_open() const { return descriptor_ >= 0; }
     /// Reads up to `size` bytes. Returns how many were read; 0 also on an error.
     std::size_t read(void* to, std::size_t size, std::uint64_t offset) const {
-        const long count = system::raw::syscall6(SYS_pread64, descriptor_, system::raw::address(to),
-                                                 static_cast<long>(size), static_cast<long>(offset));
+        const long count = raw::syscall6(SYS_pread64, descriptor_, to, size, offset);
         return count < 0 ? 0 : static_cast<std::size_t>(count);
     }
 
@@ -55,31 +57,30 @@ std::string_view interpreter_in(std::string_view head) {
     return head.substr(0, head.find_first_of(std::string_view(" \t\0", 3)));
 }
 
-/// Returns true if the kernel would heed setuid marks and capabilities of this file.
+/// Returns true if the kernel would heed setuid marks and capabilities of the file.
 bool may_gain_rights(const char* path) {
-    if (system::raw::syscall6(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1) return false;
+    if (raw::syscall6(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1) return false;
     struct statfs where {};
-    if (system::raw::syscall6(SYS_statfs, system::raw::address(path), system::raw::address(&where)) < 0) return true;
+    if (raw::syscall6(SYS_statfs, path, &where) < 0) return true;
     return (static_cast<unsigned long>(where.f_flags) & no_setuid_mark) == 0;
 }
 
-/// Returns a reason for the loader to ignore preloads (AT_SECURE), or `seen`.
+/// Returns the reason why the loader would ignore LD_PRELOAD for the file (AT_SECURE); `seen` if there is none.
 WhyUnseen rights_of(const char* path, const struct stat& status) {
-    const auto user = static_cast<uid_t>(system::raw::syscall6(SYS_geteuid));
-    const auto group = static_cast<gid_t>(system::raw::syscall6(SYS_getegid));
+    const auto user = static_cast<uid_t>(raw::syscall6(SYS_geteuid));
+    const auto group = static_cast<gid_t>(raw::syscall6(SYS_getegid));
     const bool changes_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != user;
     const bool changes_group =
         (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 && status.st_gid != group;
     if (changes_user || changes_group) return may_gain_rights(path) ? WhyUnseen::other_user : WhyUnseen::seen;
     if (user == 0) return WhyUnseen::seen;
-    const long size = system::raw::syscall6(SYS_getxattr, system::raw::address(path),
-                                            system::raw::address("security.capability"), 0, 0);
+    const long size = raw::syscall6(SYS_getxattr, path, "security.capability", 0, 0);
     return size > 0 && may_gain_rights(path) ? WhyUnseen::capabilities : WhyUnseen::seen;
 }
 
-/// Returns true for the loader itself. Started as a program it has no interpreter, and preloads.
+/// Returns true for the loader itself: started as a program it has no interpreter, but heeds LD_PRELOAD.
 bool is_loader(const char* path) {
-    const std::string_view name = base_name(path);
+    const std::string_view name = system::base_name(path);
     return name.starts_with("ld") && name.find(".so") != std::string_view::npos;
 }
 
@@ -107,13 +108,11 @@ WhyUnseen look_at_elf(const ProgramFile& file, const char* path, const char* hea
 
 }  // namespace
 
-ProgramLook look_at_program(const char* path, std::span<char, program_head_size> interpreter) {
-    ProgramLook look;
+InspectedProgram inspect_program(const char* path, std::span<char, program_head_size> interpreter) {
+    InspectedProgram look;
     for (int depth = 0; depth <= most_interpreters; ++depth) {
         struct stat status {};
-        if (system::raw::syscall6(SYS_newfstatat, AT_FDCWD, system::raw::address(path), system::raw::address(&status),
-                                  0) < 0)
-            return look;
+        if (raw::syscall6(SYS_newfstatat, AT_FDCWD, path, &status, 0) < 0) return look;
         constexpr mode_t executable = S_IXUSR | S_IXGRP | S_IXOTH;
         if (!S_ISREG(status.st_mode) || (status.st_mode & executable) == 0) return look;
         const ProgramFile file(path);

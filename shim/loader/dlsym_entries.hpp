@@ -9,13 +9,16 @@ namespace fp32shim {
 
 /// Returns the entry point for this function at this address, the same one each time; nullptr if none is left.
 /// Thread-safe, lock-free.
-void* slot_for(FunctionIndex function, void* address);
+void* dlsym_entry_for(FunctionIndex function, void* address);
 
-struct SlotBinding {
+/// The function that an entry point calls, and its address.
+struct DlsymBinding {
     FunctionIndex function;
     void* address;
 };
-SlotBinding slot_binding(EntryIndex entry);
-void forget_unloaded_slots();
+/// Returns the function, and its address, for which dlsym_entry_for made this entry point. Thread-safe, lock-free.
+DlsymBinding dlsym_binding(EntryIndex entry);
+/// Frees the entry points of functions whose libraries are no longer loaded.
+void forget_unloaded_dlsym_entries();
 
 }  // namespace fp32shim

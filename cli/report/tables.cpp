@@ -1,0 +1,271 @@
+// Tables of `fp32shim report`. Columns without information are left out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <set>
+#include <span>
+#include <type_traits>
+
+#include "cli/output/moment.hpp"
+#include "cli/recordings/process_text.hpp"
+#include "cli/report/formats.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+Colour colour_of_format(std::string_view format) {
+    if (format == "fp32" || format == "bf16x9") return Colour::green;
+    return format == "unchanged" || format == "unknown" ? Colour::none : Colour::yellow;
+}
+
+std::string head_text(const MergedCalls& calls) {
+    const Share total = calls.total();
+    std::string text =
+        fmt::format("{} in {} on {}, {} on the host", counted(total.calls, "call"),
+                    counted(calls.processes().size(), "recording"), counted(calls.host_count(), "machine"),
+                    duration_text(static_cast<double>(total.host_ns), total.is_estimate));
+    if (calls.first_ns() != 0) {
+        text += fmt::format(", {:.19}Z to {:.19}Z", timestamp(calls.first_ns()), timestamp(calls.last_ns()));
+    }
+    return text + "\n";
+}
+
+/// Describes the settings at the begin of the recordings, one line for each distinct set.
+std::string all_settings_text(const MergedCalls& calls) {
+    std::map<std::string, std::uint64_t> settings;
+    for (const MergedProcess& process : calls.processes()) {
+        if (process.is_children_only()) continue;
+        const record::StartEvent& start = process.facts.start;
+        std::string line = settings_text(start);
+        if (const std::string pins = pins_text(process.facts.process.pins); !pins.empty()) line += ", " + pins;
+        if (!start.policy_sha256.empty()) {
+            line += fmt::format(", policy {}, sha256 {:.12}",
+                                policy_text(start.policy_name, start.policy_revision, start.policy_sha256),
+                                start.policy_sha256);
+        }
+        ++settings[printable(line)];
+    }
+    const std::string when = calls.processes().size() == 1 ? "At its start" : "At their start";
+    std::string text;
+    for (const auto& [line, count] : settings) {
+        text += fmt::format("{}: {}", when, line);
+        text += settings.size() == 1 ? "\n" : fmt::format(" ({})\n", counted(count, "recording"));
+    }
+    return text;
+}
+
+std::string format_text(const MergedCalls& calls, int stream) {
+    const Share total = calls.total();
+    std::string text;
+    const auto& shares = calls.by_format();
+    if (shares.empty()) return text;
+    text += coloured(fmt::format("{:<10} {:>15} {:>7} {:>12}", "ran at", "calls", "", "host time"), Colour::bold,
+                     stream) +
+            "\n";
+    for (const auto& [format, share] : shares) {
+        const std::string of_host_time = share_text(share.host_ns, total.host_ns);
+        text += fmt::format("{} {:>15} {:>7} {:>12}{}\n",
+                            coloured(fmt::format("{:<10}", format), colour_of_format(format), stream),
+                            count_text(share.calls), share_text(share.calls, total.calls),
+                            duration_text(static_cast<double>(share.host_ns), share.is_estimate),
+                            of_host_time.empty() ? "" : fmt::format(" {:>7}", of_host_time));
+    }
+    return text;
+}
+
+std::string all_changes_text(const MergedCalls& calls) {
+    std::string text;
+    for (const MergedProcess& process : calls.processes()) {
+        for (const record::RecordedChange& change : process.changes) {
+            text += fmt::format("{} process {}: {} ({}{}{})\n", timestamp(change.time_ns), process.facts.process.pid,
+                                printable(change_text(change)), origin_text(change.origin),
+                                change.was_done ? "" : ", refused",
+                                change.message.empty() ? "" : ": " + printable(change.message));
+        }
+    }
+    return text;
+}
+
+std::string missing_text(const MergedCalls& calls) {
+    std::string text;
+    if (const auto count = calls.uncounted_calls(); count > 0) {
+        text += fmt::format("{} found no room: nothing but their number is known\n", counted(count, "call"));
+    }
+    if (const auto count = calls.dropped_events(); count > 0) {
+        text += fmt::format("{} dropped: the log lacks them, the counts above do not\n", counted(count, "event"));
+    }
+    if (const auto count = calls.overwritten_events(); count > 0) {
+        text += fmt::format("{} overwritten by later ones: the log lacks them, the counts above do not\n",
+                            counted(count, "event"));
+    }
+    if (const auto count = calls.lost_changes(); count > 0) text += lost_changes_text(count) + "\n";
+    for (const MergedProcess& process : calls.processes()) {
+        if (const std::string why = early_end_text(process.facts); !why.empty())
+            text += fmt::format("{}: {}\n", printable(process.path), why);
+    }
+    return text;
+}
+
+/// Condition for a column in a table: none; some row has a text in the column; the rows' texts in the column differ.
+enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
+
+/// A column: its title, and the function that returns the text of a row, or of a group of rows.
+template <class Row>
+struct TextColumn {
+    Table::Column head;
+    std::string (*text)(const Row&);
+    Shown shown = Shown::always;
+};
+
+/// Ranks of columns. A narrow terminal loses the highest first, and keeps counts, call sites and precisions.
+constexpr std::uint8_t spread_rank = Table::one_line_rank, place_rank = 2, detail_rank = 1;
+
+/// Returns a row's shortest, median or longest time as text; empty if it is unknown or under two calls are timed.
+template <class Row>
+std::string spread_text(const Row& row, std::optional<std::uint64_t> time_ns) {
+    return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));
+}
+
+/// Returns the columns that all tables begin with, then `more`.
+template <class Row>
+std::vector<TextColumn<Row>> amounts_and(std::initializer_list<TextColumn<Row>> more) {
+    std::vector<TextColumn<Row>> columns = {
+        {{"calls", true}, [](const Row& row) { return count_text(row.counters.calls); }},
+        {{"host time", true},
+         [](const Row& row) {
+             return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
+         }},
+        {{"mean", true, 0, detail_rank},
+         [](const Row& row) {
+             const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
+             return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
+         }},
+        {{"min", true, 0, spread_rank},
+         [](const Row& row) { return spread_text(row, row.counters.shortest_ns); },
+         Shown::where_one_has_it},
+        {{"median", true, 0, spread_rank},
+         [](const Row& row) { return spread_text(row, row.median_ns); },
+         Shown::where_one_has_it},
+        {{"max", true, 0, spread_rank},
+         [](const Row& row) { return spread_text(row, row.counters.longest_ns); },
+         Shown::where_one_has_it},
+    };
+    columns.insert(columns.end(), more.begin(), more.end());
+    return columns;
+}
+
+std::string asked_text(const MergedRow& row) {
+    if (row.is_overflow) return row.requested;
+    return fmt::format("{} ({})", row.requested,
+                       row.rule.empty() ? row.source : fmt::format("rule \"{}\"", row.rule));
+}
+
+const auto call_site_columns = amounts_and<MergedRow>({
+    {{"function"},
+     [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
+    {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
+    {{"trans"},
+     [](const MergedRow& row) {
+         std::string text;
+         for (const char letter : {row.trans_a, row.trans_b}) text.append(letter == 0 ? 0 : 1, letter);
+         return text;
+     },
+     Shown::where_they_differ},
+    {{"GPU"},
+     [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
+     Shown::where_they_differ},
+    {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
+    {{"caller -> provider", false, 26, place_rank}, [](const MergedRow& row) { return row.route_text(); }},
+    {{"asked for", false, 22}, asked_text},
+    {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},
+    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }},
+});
+
+const auto group_text_columns = amounts_and<RowGroup>({
+    {{"function"},
+     [](const RowGroup& group) { return group.is_overflow ? "(found no room)" : std::string(group.function); },
+     Shown::where_one_has_it},
+    {{"max of m,n,k"},
+     [](const RowGroup& group) { return group.sizes.is_known() ? group.sizes.text() : ""; },
+     Shown::where_one_has_it},
+    {{"decisions", true, 0, detail_rank}, [](const RowGroup& group) { return count_text(group.decisions); }},
+    {{"asked for"}, [](const RowGroup& group) { return std::string(group.requested); }},
+    {{"ran at"}, [](const RowGroup& group) { return group.is_overflow ? "unknown" : std::string(group.ran_at()); }},
+    {{"reason"}, [](const RowGroup& group) { return std::string(group.reason); }},
+});
+
+/// Returns a table of the first `limit` rows (0: all), in their order. Rows and columns must outlive it.
+template <class Row>
+Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows, std::size_t limit) {
+    if (limit != 0) rows = rows.first(std::min(limit, rows.size()));
+    std::vector<const TextColumn<Row>*> shown;
+    std::vector<Table::Column> heads;
+    for (const TextColumn<Row>& column : columns) {
+        const std::string usual =
+            column.shown == Shown::where_they_differ && !rows.empty() ? column.text(*rows.front()) : "";
+        const auto is_usual = [&](const Row* row) { return column.text(*row) == usual; };
+        if (column.shown != Shown::always && std::all_of(rows.begin(), rows.end(), is_usual)) continue;
+        shown.push_back(&column);
+        heads.push_back(column.head);
+    }
+    return {std::move(heads), rows.size(), [shown = std::move(shown), rows](std::size_t row, std::size_t column) {
+                return shown[column]->text(*rows[row]);
+            }};
+}
+
+/// Writes a table of all rows and, if some did not run as asked, a second one of these. `noun`: `row` or `group`.
+template <class Row>
+void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector<const Row*>& rows,
+                  std::string_view noun, const TableLimits& limits, int stream, const TextSink& put) {
+    const auto write = [&](const std::vector<const Row*>& some) {
+        put("\n");
+        table_of<Row>(columns, some, limits.sites).write(put, stream);
+        if (limits.sites == 0 || some.size() <= limits.sites) return;
+        put(fmt::format("{} more; {}\n", counted(some.size() - limits.sites, noun), limits.how_to_see_more));
+    };
+    if (rows.empty()) return;
+    write(rows);
+    std::vector<const Row*> refused;
+    std::ranges::copy_if(rows, std::back_inserter(refused), &Row::is_refused);
+    if (refused.empty()) return;
+    put("\n" + coloured("Asked for, and not done as asked", Colour::bold, stream));
+    if (refused.size() == rows.size()) return put(": all of these calls\n");
+    write(refused);
+}
+
+}  // namespace
+
+Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
+    return table_of<MergedRow>(call_site_columns, rows, limit);
+}
+
+void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
+                        const std::vector<RowGroup>* groups) {
+    put(head_text(calls) + all_settings_text(calls));
+    const auto section = [&](const std::string& title, const std::string& body) {
+        if (body.empty()) return;
+        put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
+    };
+    section("", format_text(calls, stream));
+    if (groups == nullptr) {
+        write_tables(call_site_columns, sorted(calls.rows(), limits.order), "row", limits, stream, put);
+    } else {
+        std::vector<const RowGroup*> all;
+        for (const RowGroup& group : *groups) all.push_back(&group);
+        write_tables(group_text_columns, all, "group", limits, stream, put);
+    }
+    section("Changed while it ran", all_changes_text(calls));
+    section("Not complete", missing_text(calls));
+    if (calls.total().is_estimate) section("", "~: estimated, since of short calls only some are timed\n");
+}
+
+std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream) {
+    std::string text;
+    write_report_table(calls, limits, stream, [&](std::string_view piece) { text += piece; });
+    return text;
+}
+
+}  // namespace fp32shim::cli

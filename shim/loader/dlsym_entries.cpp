@@ -1,0 +1,88 @@
+#include "shim/loader/dlsym_entries.hpp"
+
+#include <atomic>
+
+#include "shim/entry/entry_layout.h"
+#include "shim/entry/gate.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/signal_hold.hpp"
+
+namespace fp32shim {
+namespace {
+
+/// The function that an entry point calls; `address` is stored last. An entry point whose library was unloaded may be
+/// reused; until then it keeps its address, so that a program which still calls it behaves as without the shim.
+struct DlsymEntry {
+    std::atomic<void*> address;
+    std::atomic<FunctionIndex> function;
+    std::atomic<bool> abandoned;
+};
+
+constinit DlsymEntry entries[FP32SHIM_DLSYM_ENTRY_COUNT]{};
+constinit system::ForkSafeLock lock;  // held by name lookups; calls never acquire it
+
+void* code_of(int number) {
+    return const_cast<char*>(fp32shim_dlsym_entries) + number * FP32SHIM_DLSYM_ENTRY_SPACING;
+}
+
+void* take_entry(FunctionIndex function, void* address) {
+    int free = -1;
+    for (int i = 0; i < FP32SHIM_DLSYM_ENTRY_COUNT; ++i) {
+        DlsymEntry& entry = entries[i];
+        void* held = entry.address.load(std::memory_order_acquire);
+        const bool is_abandoned = entry.abandoned.load(std::memory_order_relaxed);
+        if (held == address && entry.function.load(std::memory_order_relaxed) == function) {
+            entry.abandoned.store(false, std::memory_order_relaxed);
+            return code_of(i);
+        }
+        if (free < 0 && (held == nullptr || is_abandoned)) free = i;
+        if (held == nullptr) break;  // entries are taken in order: none behind this one is in use
+    }
+    if (free < 0) return nullptr;
+    DlsymEntry& entry = entries[free];
+    entry.function.store(function, std::memory_order_relaxed);
+    entry.abandoned.store(false, std::memory_order_relaxed);
+    entry.address.store(address, std::memory_order_release);
+    return code_of(free);
+}
+
+void* known_entry(FunctionIndex function, void* address) {
+    for (int i = 0; i < FP32SHIM_DLSYM_ENTRY_COUNT; ++i) {
+        const DlsymEntry& entry = entries[i];
+        void* held = entry.address.load(std::memory_order_acquire);
+        if (held == nullptr) break;
+        if (held == address && entry.function.load(std::memory_order_relaxed) == function &&
+            !entry.abandoned.load(std::memory_order_relaxed))
+            return code_of(i);
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+void* dlsym_entry_for(FunctionIndex function, void* address) {
+    if (void* known = known_entry(function, address)) return known;
+    const system::SignalHold hold{system::SignalHold::all};
+    if (!lock.acquire()) return nullptr;
+    void* code = take_entry(function, address);
+    lock.release();
+    return code;
+}
+
+DlsymBinding dlsym_binding(EntryIndex index) {
+    const DlsymEntry& entry = entries[index - function_count];
+    void* address = entry.address.load(std::memory_order_acquire);
+    return {entry.function.load(std::memory_order_relaxed), address};
+}
+
+void forget_unloaded_dlsym_entries() {
+    for (DlsymEntry& entry : entries) {
+        void* held = entry.address.load(std::memory_order_acquire);
+        if (held == nullptr) return;
+        if (elf::object_at(reinterpret_cast<ElfW(Addr)>(held)) == nullptr)
+            entry.abandoned.store(true, std::memory_order_relaxed);
+    }
+}
+
+}  // namespace fp32shim
