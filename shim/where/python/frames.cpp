@@ -9,6 +9,14 @@ namespace fp32shim::where {
 namespace {
 
 constexpr int unit_size = 2;  ///< bytes of a bytecode unit
+constexpr std::uintptr_t tag_bits = 7;
+constexpr char owner_generator = 1, owner_interpreter = 3;  ///< the interpreter's own frames have this or more
+
+// A text's state, from the lowest bit of its kind on.
+constexpr std::uint32_t kind_mask = 7;  ///< bytes per character
+constexpr std::uint32_t is_compact = 8, is_ascii = 16;
+
+constexpr std::uint64_t random_factors[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95, 0x62bba1b9f2757641};
 
 /// Reads a field of an object of the interpreter's.
 template <class Value>
@@ -42,7 +50,8 @@ std::uint32_t version_in(const char* text) {
     std::uint32_t parts[3] = {};
     for (std::uint32_t& part : parts) {
         if (*text < '0' || *text > '9') return 0;
-        while (*text >= '0' && *text <= '9' && part < 256) part = part * 10 + static_cast<std::uint32_t>(*text++ - '0');
+        while (*text >= '0' && *text <= '9' && part < 256)
+            part = part * 10 + static_cast<std::uint32_t>(*text++ - '0');
         if (*text == '.') ++text;
     }
     return parts[0] << 24 | parts[1] << 16 | parts[2] << 8;
@@ -85,34 +94,113 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
     return static_cast<std::int32_t>(offset);
 }
 
-void Python::read_stack(PythonStack& stack) const {
-    constexpr std::uint64_t random[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95};
-    stack.count = 0;
-    stack.key = 0;
+const char* Python::innermost_frame() const {
     const auto* thread = static_cast<const char*>(this_thread_());
-    if (thread == nullptr) return;
+    if (thread == nullptr) return nullptr;
     const char* frame = pointer(thread, layout_.thread_frame);
     if (layout_.cframe_frame >= 0 && frame != nullptr) frame = pointer(frame, layout_.cframe_frame);
-    while (frame != nullptr && stack.count < PythonStack::capacity) {
-        const auto code = field<std::uint64_t>(frame, layout_.frame_code);
-        const auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
-        stack.key = (std::rotl(stack.key, 23) ^ code ^ instruction * random[0]) * random[1];
-        stack.frames[stack.count++] = frame;
+    return frame;
+}
+
+void Python::read_stack(PythonStack& stack) const {
+    const char* frame = innermost_frame();
+    for (stack.count = 0; frame != nullptr && stack.count < PythonStack::capacity; ++stack.count) {
+        stack.frames[stack.count] = frame;
         frame = pointer(frame, layout_.frame_previous);
     }
+    stack.is_cut = frame != nullptr;
+}
+
+/// Returns a number that tells a code object from a later one at its address.
+std::uint64_t Python::stamp_of(const char* code) const {
+    if (layout_.code_version >= 0) {
+        if (const auto version = field<std::uint32_t>(code, layout_.code_version); version != 0) return version;
+    }
+    std::uint64_t stamp = field<std::uint32_t>(code, layout_.code_first_line);
+    const auto add = [&](const char* data, std::int64_t size) {
+        std::uint64_t first = 0, last = 0;
+        constexpr std::int64_t part = sizeof first;
+        std::memcpy(&first, data, static_cast<std::size_t>(size < part ? size : part));
+        if (size > part) std::memcpy(&last, data + size - part, part);
+        stamp = (stamp ^ first ^ std::rotl(last, 29) ^ static_cast<std::uint64_t>(size)) * random_factors[0];
+    };
+    if (const char* file = pointer(code, layout_.code_file); pointer(file, layout_.object_type) == text_type_) {
+        const auto state = field<std::uint32_t>(file, layout_.text_state) >> layout_.text_kind_bit;
+        if ((state & is_compact) != 0)
+            add(file + ((state & is_ascii) != 0 ? layout_.text_ascii : layout_.text_other),
+                field<std::int64_t>(file, layout_.text_length) * (state & kind_mask));
+    }
+    if (const char* table = pointer(code, layout_.code_line_table);
+        pointer(table, layout_.object_type) == bytes_type_)
+        add(table + layout_.bytes_data, field<std::int64_t>(table, layout_.bytes_size));
+    return stamp;
+}
+
+std::uint64_t Python::stack_key() const {
+    std::uint64_t key = 1;
+    std::size_t count = 0;
+    for (const char* frame = innermost_frame(); frame != nullptr && count < PythonStack::capacity; ++count) {
+        const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
+        const auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
+        key = (std::rotl(key, 23) ^ code ^ instruction * random_factors[0]) * random_factors[1];
+        if (!is_of_interpreter(frame)) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
+        frame = pointer(frame, layout_.frame_previous);
+    }
+    return key == 0 ? 1 : key;
+}
+
+/// Returns true for a frame of the interpreter's own, which runs no function.
+bool Python::is_of_interpreter(const char* frame) const {
+    return layout_.frame_owner >= 0 && field<char>(frame, layout_.frame_owner) >= owner_interpreter;
+}
+
+Python::Examined Python::examine(bool (*is_readable)(const char* begin, std::size_t size)) const {
+    constexpr std::size_t object_size = 200;  // at least all fields that are read
+    constexpr std::size_t frame_size = 112;
+    constexpr std::size_t most = 64;
+    const auto* thread = static_cast<const char*>(this_thread_());
+    if (thread == nullptr) return Examined::no_frames;
+    if (!is_readable(thread + layout_.thread_frame, sizeof(void*))) return Examined::unlike;
+    const char* frame = pointer(thread, layout_.thread_frame);
+    if (layout_.cframe_frame >= 0 && frame != nullptr) {
+        if (!is_readable(frame, 2 * sizeof(void*))) return Examined::unlike;
+        frame = pointer(frame, layout_.cframe_frame);
+    }
+    const auto is_object = [&](const char* object, std::size_t size, const void* type) {
+        return object != nullptr && is_readable(object, size) && pointer(object, layout_.object_type) == type;
+    };
+    bool has_place = false;
+    for (std::size_t count = 0; frame != nullptr && count < most; ++count) {
+        if (!is_readable(frame, frame_size)) return Examined::unlike;
+        if (!is_of_interpreter(frame)) {
+            const auto* code =
+                reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
+            if (!is_object(code, object_size, code_type_)) return Examined::unlike;
+            const char* table = pointer(code, layout_.code_line_table);
+            if (!is_object(table, static_cast<std::size_t>(layout_.bytes_data), bytes_type_)) return Examined::unlike;
+            const auto size = field<std::int64_t>(table, layout_.bytes_size);
+            if (size < 0 || size > INT32_MAX || !is_readable(table + layout_.bytes_data + size, 1))
+                return Examined::unlike;
+            for (const std::int16_t text : {layout_.code_file, layout_.code_name}) {
+                const char* object = pointer(code, text);
+                if (object == nullptr || !is_readable(object, 16)) return Examined::unlike;
+            }
+            has_place = has_place || place_of(frame).has_value();
+        }
+        frame = pointer(frame, layout_.frame_previous);
+    }
+    return has_place ? Examined::as_expected : Examined::no_frames;
 }
 
 std::optional<PythonPlace> Python::place_of(const char* frame) const {
-    constexpr std::uintptr_t tag = 7;
-    constexpr char generator = 1, interpreter = 3;
-    const auto* code = reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag);
+    const auto* code = reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
     if (code == nullptr || pointer(code, layout_.object_type) != code_type_) return std::nullopt;
     const std::optional<std::int32_t> offset = offset_of(frame, code);
     if (!offset) return std::nullopt;
     if (layout_.frame_owner >= 0) {
         const auto owner = field<char>(frame, layout_.frame_owner);
         const std::int32_t body = field<std::int32_t>(code, layout_.code_first_traceable) * unit_size;
-        if (owner >= interpreter || (owner != generator && *offset < body)) return std::nullopt;
+        if (owner >= owner_interpreter || (owner != owner_generator && *offset < body)) return std::nullopt;
     }
     return PythonPlace{code, *offset};
 }
@@ -138,12 +226,10 @@ std::string_view Python::text_of(const char* text, std::span<char> buffer) const
     // A subclass of str has another layout.
     if (text == nullptr || pointer(text, layout_.object_type) != text_type_) return {};
     const std::uint32_t state = field<std::uint32_t>(text, layout_.text_state) >> layout_.text_kind_bit;
-    const std::uint32_t bytes_per_character = state & 7;
-    const bool is_compact = (state & 8) != 0;
-    const bool is_ascii = (state & 16) != 0;
-    if (!is_compact) return {};
+    const std::uint32_t bytes_per_character = state & kind_mask;
+    if ((state & is_compact) == 0) return {};
     const auto length = field<std::int64_t>(text, layout_.text_length);
-    const char* data = text + (is_ascii ? layout_.text_ascii : layout_.text_other);
+    const char* data = text + ((state & is_ascii) != 0 ? layout_.text_ascii : layout_.text_other);
     std::size_t size = 0;
     for (std::int64_t i = 0; i < length; ++i) {
         std::uint32_t character = 0;

@@ -17,8 +17,8 @@ namespace fp32shim::where {
 struct PythonStack {
     static constexpr std::size_t capacity = 256;
     const char* frames[capacity];  ///< _PyInterpreterFrame or, before 3.11, PyFrameObject
-    std::size_t count;
-    std::uint64_t key;  ///< shared by stacks of the same functions at the same instructions, but for a chance of 2^-64
+    std::size_t count = 0;
+    bool is_cut = false;  ///< outer frames were left out, for want of room
 };
 
 /// A place in a running Python function.
@@ -37,8 +37,23 @@ class Python {
     /// known exactly.
     static std::optional<Python> find(FindSymbol find_symbol);
 
-    /// Reads the stack of the calling thread; it is empty for a thread that runs no Python function. Frames beyond the
-    /// capacity are left out.
+    /// Answers of examine().
+    enum class Examined : std::uint8_t {
+        no_frames,    ///< the calling thread runs no Python function
+        as_expected,  ///< each frame leads to a code object, and that to its texts and tables
+        unlike,       ///< the memory does not look like that of the version that this interpreter claims to be
+    };
+    /// Examines the calling thread's stack before it is trusted. `is_readable(begin, size)` is asked before any byte
+    /// is read.
+    Examined examine(bool (*is_readable)(const char* begin, std::size_t size)) const;
+
+    /// Returns a number that stacks share if they are at the same instructions of the same functions. Two others
+    /// share it with a chance of 2^-64. Before 3.12 a function that took the memory of a deleted one counts as the
+    /// same if both have a file of the same end, and tables of lines of the same size, begin and end. Never 0.
+    std::uint64_t stack_key() const;
+
+    /// Reads the stack of the calling thread; it is empty for a thread that runs no Python function. Frames beyond
+    /// the capacity are left out.
     void read_stack(PythonStack& stack) const;
 
     /// Returns the place that a traceback would show for a frame; nothing for a frame that it leaves out: the
@@ -55,6 +70,9 @@ class Python {
     std::string_view function_of(const PythonPlace& place, std::span<char> buffer) const;
 
   private:
+    const char* innermost_frame() const;
+    bool is_of_interpreter(const char* frame) const;
+    std::uint64_t stamp_of(const char* code) const;
     std::optional<std::int32_t> offset_of(const char* frame, const char* code) const;
     std::string_view text_of(const char* text, std::span<char> buffer) const;
 
@@ -62,7 +80,8 @@ class Python {
     const void* code_type_ = nullptr;
     const void* text_type_ = nullptr;
     const void* bytes_type_ = nullptr;
-    std::uint64_t instruction_mask_ = UINT64_MAX;  ///< bits of a word at `frame_instruction`: before 3.11 it is an int
+    std::uint64_t instruction_mask_ =
+        UINT64_MAX;  ///< bits of a word at `frame_instruction`: before 3.11 it is an int
     PythonLayout layout_{};
 };
 

@@ -25,21 +25,22 @@ enum class LineTableForm : std::uint8_t {
 struct PythonLayout {
     InstructionForm instruction_form;
     LineTableForm line_table_form;
-    std::int16_t thread_frame;   ///< thread state: the current frame or, where `cframe_frame` is, the _PyCFrame
-    std::int16_t cframe_frame;   ///< _PyCFrame: the current frame
+    std::int16_t thread_frame;  ///< thread state: the current frame or, where `cframe_frame` is, the _PyCFrame
+    std::int16_t cframe_frame;  ///< _PyCFrame: the current frame
     std::int16_t frame_previous;
-    std::int16_t frame_code;     ///< strong reference, whose lowest bits may be a tag
+    std::int16_t frame_code;  ///< strong reference, whose lowest bits may be a tag
     std::int16_t frame_instruction;
-    std::int16_t frame_owner;    ///< char; 1: a generator, 3 and more: the interpreter itself
+    std::int16_t frame_owner;           ///< char; 1: a generator, 3 and more: the interpreter itself
     std::int16_t frame_bytecode_index;  ///< int: which copy of the bytecode; free-threaded builds only
     std::int16_t code_file, code_name, code_line_table, code_first_line;
+    std::int16_t code_version;          ///< unsigned: number that no other code object has, or 0; from 3.12 on
     std::int16_t code_bytecode;         ///< first instruction
     std::int16_t code_first_traceable;  ///< int: units from the first instruction to the first of the function's body
     std::int16_t code_bytecode_copies;  ///< array of copies, one per thread; free-threaded builds only
     std::int16_t object_type;
     std::int16_t bytes_size, bytes_data;
     std::int16_t text_length, text_state, text_ascii, text_other;  ///< str: `text_other` has the text if not ASCII
-    std::int8_t text_kind_bit;   ///< lowest of the three bits of `kind` in the state; `compact` and `ascii` follow
+    std::int8_t text_kind_bit;  ///< lowest of the three bits of `kind` in the state; `compact` and `ascii` follow
 };
 
 /// Returns the layout of this version (PY_VERSION_HEX), or nothing if it is not known. `runtime`: address of the
