@@ -20,8 +20,6 @@ struct MatmulCall {
     std::string_view caller;    ///< base name of the library or program that calls; empty when unknown
     /// Labels of the scopes that the thread has opened, outermost first, joined by '/'; empty without any.
     std::string_view scope;
-    /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty where it is not known.
-    std::string_view where;
     Dtype dtype = Dtype::float32;
     Device device = Device::cpu;
     std::int32_t device_index = -1;       ///< CUDA ordinal; -1 on the CPU
@@ -32,6 +30,8 @@ struct MatmulCall {
     std::int64_t n = -1;
     std::int64_t k = -1;
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
+    /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is not known.
+    std::string_view where = {};
 };
 
 /// Returns false if a size is 0, so that there is nothing to multiply. Unknown sizes count as not 0.

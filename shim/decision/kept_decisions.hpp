@@ -21,7 +21,7 @@ struct DecisionKey {
     policy::Dtype dtype;
     std::uint32_t generation;    ///< Settings::generation
     std::uint32_t change_count;  ///< settings_change_count()
-    std::uint64_t place;         ///< where::place_key(); 0: no rule looks at it
+    std::uint64_t place = 0;     ///< where::place_key(); 0: no rule looks at it
 
     bool operator==(const DecisionKey&) const = default;
 };

@@ -32,6 +32,7 @@ path = "/var/log/fp32shim/%h.%p.fp32rec"
 level = "calls"
 max_size = "2GiB"
 on_full = "overwrite"
+where = ["python", "nvtx"]
 mode = "0640"
 group = "auditors"
 
@@ -94,6 +95,7 @@ TEST(ReadPolicy, ReadsEverySetting) {
     EXPECT_EQ(policy.log_level, LogLevel::calls);
     EXPECT_EQ(policy.log_max_size, std::uint64_t{2} << 30);
     EXPECT_EQ(policy.log_on_full, OnFull::overwrite);
+    EXPECT_EQ(to_string(policy.log_where), "python,nvtx");
     EXPECT_EQ(policy.log_mode, 0640u);
     EXPECT_EQ(policy.log_group, "auditors");
     EXPECT_EQ(policy.audit_sample, 0.001);
