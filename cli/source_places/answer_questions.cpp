@@ -14,6 +14,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/recorded_file.hpp"
@@ -66,10 +68,12 @@ class OpenedFile {
 
 class OpenedFiles {
   public:
-    SourcePlace answer(const PlaceQuestion& question) {
+    std::vector<SourcePlace> answer(const PlaceQuestion& question) {
         std::unique_ptr<OpenedFile>& file = files_[question.object];
         if (file == nullptr) file = std::make_unique<OpenedFile>(question.facts, question.readable);
-        return file->find(question.address);
+        std::vector<SourcePlace> places;
+        for (const std::uint64_t address : question.addresses) places.push_back(file->find(address));
+        return places;
     }
 
   private:
@@ -106,8 +110,7 @@ void answer_questions(int socket) {
         if (!question) _exit(EXIT_SUCCESS);
         alarm(question_seconds);
         try {
-            const SourcePlace place = files.answer(*question);
-            if (!send_message(socket, encode(place))) _exit(EXIT_SUCCESS);
+            if (!send_message(socket, encode(files.answer(*question)))) _exit(EXIT_SUCCESS);
         } catch (const std::exception&) {
             _exit(EXIT_FAILURE);  // no memory: the asking side says so
         }

@@ -189,8 +189,9 @@ const std::string& DebugInformation::name_of(Dwarf_Die entry) {
          ++i)
         entry = origin;
     const auto [known, is_new] = names_.try_emplace(entry.addr);
-    if (is_new) known->second = make_name(entry);
-    return known->second;
+    std::string& name = known->second;  // stays where it is when names of functions around are added
+    if (is_new) name = make_name(entry);
+    return name;
 }
 
 std::string DebugInformation::make_name(Dwarf_Die& entry) {

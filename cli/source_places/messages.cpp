@@ -67,10 +67,10 @@ std::string encode(const PlaceQuestion& question) {
     std::string text;
     put(text, question.object);
     put(text, question.readable);
-    put(text, question.address);
     put_text(text, question.facts.path);
     put_text(text, {reinterpret_cast<const char*>(question.facts.build_id.data()), question.facts.build_id.size()});
     put(text, question.facts.first_seen_ns);
+    for (const std::uint64_t address : question.addresses) put(text, address);
     return text;
 }
 
@@ -79,45 +79,50 @@ std::optional<PlaceQuestion> decode_question(std::string_view text) {
     PlaceQuestion question;
     question.object = taker.number<std::uint32_t>();
     question.readable = taker.number<Readable>();
-    question.address = taker.number<std::uint64_t>();
     question.facts.path = taker.text();
     const std::string id = taker.text();
     question.facts.build_id.assign(id.begin(), id.end());
     question.facts.first_seen_ns = taker.number<std::int64_t>();
+    while (!taker.is_over()) question.addresses.push_back(taker.number<std::uint64_t>());
     return taker.is_whole() ? std::optional(std::move(question)) : std::nullopt;
 }
 
-std::string encode(const SourcePlace& place) {
+std::string encode(const std::vector<SourcePlace>& places) {
     std::string text;
-    put_text(text, place.symbol);
-    put_text(text, place.clone);
-    put(text, place.symbol_offset);
-    put_text(text, place.why_unknown);
-    for (const SourceFrame& frame : place.frames) {
-        put_text(text, frame.function);
-        put_text(text, frame.file);
-        put(text, frame.line);
-        put(text, frame.is_inlined);
+    for (const SourcePlace& place : places) {
+        put_text(text, place.symbol);
+        put_text(text, place.clone);
+        put(text, place.symbol_offset);
+        put_text(text, place.why_unknown);
+        put(text, static_cast<std::uint32_t>(place.frames.size()));
+        for (const SourceFrame& frame : place.frames) {
+            put_text(text, frame.function);
+            put_text(text, frame.file);
+            put(text, frame.line);
+            put(text, frame.is_inlined);
+        }
     }
     return text;
 }
 
-std::optional<SourcePlace> decode_place(std::string_view text) {
+std::optional<std::vector<SourcePlace>> decode_places(std::string_view text) {
     Taker taker(text);
-    SourcePlace place;
-    place.symbol = taker.text();
-    place.clone = taker.text();
-    place.symbol_offset = taker.number<std::uint64_t>();
-    place.why_unknown = taker.text();
+    std::vector<SourcePlace> places;
     while (!taker.is_over()) {
-        SourceFrame frame;
-        frame.function = taker.text();
-        frame.file = taker.text();
-        frame.line = taker.number<int>();
-        frame.is_inlined = taker.number<std::uint8_t>() != 0;
-        place.frames.push_back(std::move(frame));
+        SourcePlace& place = places.emplace_back();
+        place.symbol = taker.text();
+        place.clone = taker.text();
+        place.symbol_offset = taker.number<std::uint64_t>();
+        place.why_unknown = taker.text();
+        for (auto count = taker.number<std::uint32_t>(); count > 0 && !taker.is_over(); --count) {
+            SourceFrame& frame = place.frames.emplace_back();
+            frame.function = taker.text();
+            frame.file = taker.text();
+            frame.line = taker.number<int>();
+            frame.is_inlined = taker.number<std::uint8_t>() != 0;
+        }
     }
-    return taker.is_whole() ? std::optional(std::move(place)) : std::nullopt;
+    return taker.is_whole() ? std::optional(std::move(places)) : std::nullopt;
 }
 
 bool send_message(int socket, std::string_view text) {

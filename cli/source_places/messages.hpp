@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "cli/source_places/source_places.hpp"
 
@@ -15,19 +16,19 @@ namespace fp32shim::cli {
 /// Kinds of data that may be read of a file.
 enum class Readable : std::uint8_t { nothing, symbols, all };
 
-/// A question: the place of an address.
+/// A question: the places of some addresses.
 struct PlaceQuestion {
     std::uint32_t object = 0;  ///< number of the object; its facts are only in the first question about it
     Readable readable = Readable::all;
-    std::uint64_t address = 0;     ///< in the file
-    record::RecordedObject facts;  ///< empty path: known from an earlier question
+    record::RecordedObject facts;          ///< empty path: known from an earlier question
+    std::vector<std::uint64_t> addresses;  ///< in the file
 };
 
 std::string encode(const PlaceQuestion& question);
-std::string encode(const SourcePlace& place);
+std::string encode(const std::vector<SourcePlace>& places);
 /// Returns nullopt if the text is no such message.
 std::optional<PlaceQuestion> decode_question(std::string_view text);
-std::optional<SourcePlace> decode_place(std::string_view text);
+std::optional<std::vector<SourcePlace>> decode_places(std::string_view text);
 
 /// Sends a message through a socket. Returns false if the other side is gone.
 bool send_message(int socket, std::string_view text);

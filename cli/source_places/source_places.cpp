@@ -101,32 +101,50 @@ SourcePlaces::KnownObject& SourcePlaces::known(const record::RecordedObject& obj
 }
 
 const SourcePlace& SourcePlaces::at(const record::RecordedObject& object, std::uint64_t offset) {
-    KnownObject& file = known(object);
-    const auto [place, is_new] = file.places.try_emplace(offset);
-    if (!is_new) return place->second;
-    if (object.path.empty())
-        place->second.why_unknown = "is code that was made at run time";
-    else
-        place->second = ask(file, offset - 1);  // in the call, also where it is the last instruction of a function
-    return place->second;
+    look_up(object, {&offset, 1});
+    return known(object).places[offset];
 }
 
-SourcePlace SourcePlaces::ask(KnownObject& object, std::uint64_t address) {
+void SourcePlaces::look_up(const record::RecordedObject& object, std::span<const std::uint64_t> offsets) {
+    KnownObject& file = known(object);
+    constexpr std::size_t at_once = 256;
+    std::vector<std::uint64_t> next;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+        const auto [place, is_new] = file.places.try_emplace(offsets[i]);
+        if (is_new && object.path.empty())
+            place->second.why_unknown = "is code that was made at run time";
+        else if (is_new)
+            next.push_back(offsets[i]);
+        if (next.empty() || (next.size() < at_once && i + 1 < offsets.size())) continue;
+        std::vector<SourcePlace> places = ask(file, next);
+        for (std::size_t j = 0; j < next.size(); ++j) file.places[next[j]] = std::move(places[j]);
+        next.clear();
+    }
+}
+
+/// Returns as many places as there are offsets.
+std::vector<SourcePlace> SourcePlaces::ask(KnownObject& object, const std::vector<std::uint64_t>& offsets) {
     SourcePlace unknown;
     while (object.readable != Readable::nothing) {
         if (!worker_->start()) {
             unknown.why_unknown = worker_->problem;
-            return unknown;
+            return {offsets.size(), unknown};
         }
-        PlaceQuestion question{object.number, object.readable, address, {}};
+        PlaceQuestion question;
+        question.object = object.number;
+        question.readable = object.readable;
+        question.addresses = offsets;
+        // In the call, also where it is the last instruction of a function.
+        for (std::uint64_t& address : question.addresses) --address;
         if (object.told != worker_->generation) question.facts = object.facts;
         object.told = worker_->generation;
-        std::optional<SourcePlace> place;
+        std::optional<std::vector<SourcePlace>> places;
         if (send_message(worker_->socket, encode(question)))
-            if (const auto text = receive_message(worker_->socket)) place = decode_place(*text);
-        if (place) {
-            if (!object.problem.empty()) place->why_unknown = object.problem;
-            return std::move(*place);
+            if (const auto text = receive_message(worker_->socket)) places = decode_places(*text);
+        if (places && places->size() == offsets.size()) {
+            if (!object.problem.empty())
+                for (SourcePlace& place : *places) place.why_unknown = object.problem;
+            return std::move(*places);
         }
         const std::string how = how_it_ended(worker_->end(0));
         const bool has_symbols_left = object.readable == Readable::all;
@@ -135,7 +153,7 @@ SourcePlace SourcePlaces::ask(KnownObject& object, std::uint64_t address) {
                                      has_symbols_left ? "has debug information that" : "is a file that", how);
     }
     unknown.why_unknown = object.problem;
-    return unknown;
+    return {offsets.size(), unknown};
 }
 
 std::string call_site_text(std::string_view path, std::uint64_t offset, const SourcePlace& place) {

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/binaries/elf_file.hpp"
@@ -40,30 +42,36 @@ Json json_of(const SourcePlace& place, const std::string& call_site) {
 
 int main() {
     fp32shim::cli::SourcePlaces places;
-    const auto begin = std::chrono::steady_clock::now();
-    std::map<std::string, std::vector<std::uint8_t>> ids;
+    std::vector<std::pair<fp32shim::record::RecordedObject, std::uint64_t>> questions;
+    std::map<std::string, std::vector<std::uint64_t>> offsets_of;
     for (std::string line; std::getline(std::cin, line);) {
         std::istringstream words(line);
-        std::string path, offset, id, time;
-        std::getline(words, path, '\t');
+        std::string offset, id, time;
+        fp32shim::record::RecordedObject object;
+        std::getline(words, object.path, '\t');
         std::getline(words, offset, '\t');
         std::getline(words, id, '\t');
         std::getline(words, time, '\t');
-        fp32shim::record::RecordedObject object;
-        object.path = path;
         object.first_seen_ns = time.empty() ? INT64_MAX - 1 : std::stoll(time);
-        if (const auto known = ids.find(path); known != ids.end())
-            object.build_id = known->second;
+        if (!time.empty())
+            object.build_id = bytes_of(id);
+        else if (!questions.empty() && questions.back().first.path == object.path)
+            object.build_id = questions.back().first.build_id;
         else
-            object.build_id = time.empty() ? fp32shim::cli::read_build_id(path).value_or(std::vector<std::uint8_t>())
-                                           : bytes_of(id);
-        if (time.empty()) ids[path] = object.build_id;
-        const std::uint64_t address = std::stoull(offset, nullptr, 0);
-        const SourcePlace& place = places.at(object, address);
-        std::cout << json_of(place, call_site_text(path, address, place))
-                         .dump(-1, ' ', false, Json::error_handler_t::replace)
-                  << '\n';
+            object.build_id = fp32shim::cli::read_build_id(object.path).value_or(std::vector<std::uint8_t>());
+        questions.emplace_back(object, std::stoull(offset, nullptr, 0));
+        offsets_of[object.path].push_back(questions.back().second);
     }
-    std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() << '\n';
+    const auto begin = std::chrono::steady_clock::now();
+    for (const auto& [object, offset] : questions)
+        if (const auto offsets = offsets_of.extract(object.path)) places.look_up(object, offsets.mapped());
+    for (const auto& [object, offset] : questions) places.at(object, offset);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    for (const auto& [object, offset] : questions) {
+        const SourcePlace& place = places.at(object, offset);
+        const Json json = json_of(place, call_site_text(object.path, offset, place));
+        std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    }
+    std::cout << took.count() << '\n';
     return 0;
 }
