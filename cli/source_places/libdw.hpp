@@ -40,6 +40,7 @@ namespace fp32shim::cli {
 
 /// Addresses of libdw's functions, under their own names.
 struct Libdw {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name that is declared
 #define FP32SHIM_LIBDW_MEMBER(name) decltype(&::name) name = nullptr;
     FP32SHIM_LIBDW_FUNCTIONS(FP32SHIM_LIBDW_MEMBER)
 #undef FP32SHIM_LIBDW_MEMBER
