@@ -90,6 +90,8 @@ struct Policy {
 
     /// Returns true if a rule depends on the sizes of a call.
     bool looks_at_sizes() const;
+    /// Returns true if a rule depends on the scope of a call.
+    bool looks_at_scopes() const;
 };
 
 }  // namespace fp32shim::policy
