@@ -35,6 +35,7 @@ const RangeDomain& domain_beyond_the_bound() {
 /// does not fit.
 std::string_view label_in(const RangeDomain& domain, std::string_view label,
                           std::array<char, scope_label_limit>& buffer) {
+    if (domain.owner == nameless_domains) return {};
     if (domain.name.empty() || label.empty()) return label;
     const std::size_t size = domain.name.size() + 1 + label.size();
     if (size > buffer.size()) return {};
