@@ -139,7 +139,7 @@ def test_recorded_calls_are_counted_each_under_its_own_row(tmp_path, level):
     for line in plain.stdout.splitlines():
         if "xerbla_" in line:  # it only knows N
             continue
-        function, m, n, k, trans_a, trans_b, _, count = line.split()
+        function, m, n, k, trans_a, trans_b, _, _, count = line.split()
         did[function, int(m), int(n), int(k), trans_a, trans_b] += int(count)
     report = subprocess.run([command, "report", "--format", "json", recording], text=True, check=True,
                             capture_output=True)
