@@ -85,6 +85,12 @@ def test_a_disabled_shim_takes_no_ranges():
     assert "push A: -2" in ranges("kinds", env=WHERE | {"FP32_MATMUL_DISABLE": "1"}).stdout
 
 
+def test_a_program_that_has_lost_its_preload_is_left_alone():
+    plain = ranges("kinds", preload=False, env={})
+    result = ranges("kinds", preload=False, env=WHERE | {"FP32_MATMUL_LOG": "stderr"})
+    assert (result.stdout, result.stderr) == (plain.stdout, "")
+
+
 def test_another_injection_library_stays():
     other = CLIENTS / "libother_injection.so"
     result = ranges("kinds", env=WHERE | {"NVTX_INJECTION64_PATH": str(other)})
