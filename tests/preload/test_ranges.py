@@ -121,6 +121,11 @@ def test_more_ranges_domains_and_strings_than_there_is_room_for_are_bounded():
     assert len(said) == 2 and "domains" in said[0] and "strings" in said[1]
 
 
+def test_threads_that_register_the_same_names_at_once_get_the_same_handles():
+    for _ in range(5):
+        assert returned(ranges("races")) == ["equal: 1"] * 4 + ["distinct: 1"]
+
+
 # ---- ITT
 
 def itt_tasks(*words, where="itt", **keywords):

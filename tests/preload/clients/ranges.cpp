@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <thread>
@@ -191,6 +192,28 @@ static void floods() {
     say("pop", nvtxDomainRangePop(reinterpret_cast<nvtxDomainHandle_t>(&event)));
 }
 
+/// Threads that register the same names at the same time: each name has one handle.
+static void races() {
+    constexpr std::size_t thread_count = 4;
+    constexpr int name_count = 2000;
+    std::vector<std::vector<const void*>> handles(thread_count);
+    std::vector<std::thread> threads;
+    for (auto& own : handles)
+        threads.emplace_back([&own] {
+            for (int i = 0; i < name_count; ++i) {
+                const std::string name = "name " + std::to_string(i);
+                own.push_back(nvtxDomainRegisterStringA(nullptr, name.c_str()));
+                if (i % 20 == 0) own.push_back(nvtxDomainCreateA(name.c_str()));
+                nvtxRangePushA(name.c_str());
+                nvtxRangePop();
+            }
+        });
+    for (auto& thread : threads) thread.join();
+    for (const auto& own : handles) say("equal", own == handles[0]);
+    std::sort(handles[0].begin(), handles[0].end());
+    say("distinct", std::adjacent_find(handles[0].begin(), handles[0].end()) == handles[0].end());
+}
+
 int main(int argc, char** argv) {
     const std::string mode = argc > 1 ? argv[1] : "";
     if (mode == "kinds") kinds();
@@ -198,5 +221,6 @@ int main(int argc, char** argv) {
     if (mode == "threads") threads();
     if (mode == "attention") attention();
     if (mode == "floods") floods();
+    if (mode == "races") races();
     return 0;
 }
