@@ -23,6 +23,7 @@
 #include "cli/run/compilation_cache.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/run/range_hooks.hpp"
 #include "cli/run/summary.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
@@ -327,7 +328,10 @@ int run(const RunOptions& options) {
                                     unseen.text));
         say_run(unseen_program(program, unseen));
     }
-    if (!ends_under_preload(unseen)) preload(environment, library.path);
+    if (!ends_under_preload(unseen)) {
+        preload(environment, library.path);
+        hook_ranges(environment, library.path);
+    }
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
 
