@@ -23,6 +23,7 @@
 #include "cli/run/compilation_cache.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/run/python_start_up.hpp"
 #include "cli/run/range_hooks.hpp"
 #include "cli/run/summary.hpp"
 #include "policy/load.hpp"
@@ -332,6 +333,7 @@ int run(const RunOptions& options) {
         preload(environment, library.path);
         hook_ranges(environment, library.path);
     }
+    if (const std::string lack = add_python_start_up(environment); !lack.empty()) say_run(lack);
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
 
