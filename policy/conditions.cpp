@@ -75,9 +75,19 @@ bool Conditions::looks_at_sizes() const {
              flops.empty());
 }
 
+bool Policy::looks_at_where() const {
+    return std::any_of(rules.begin(), rules.end(),
+                       [](const Rule& rule) { return rule.when.looks_at_where() || rule.unless.looks_at_where(); });
+}
+
 bool Policy::looks_at_sizes() const {
     return std::any_of(rules.begin(), rules.end(),
                        [](const Rule& rule) { return rule.when.looks_at_sizes() || rule.unless.looks_at_sizes(); });
+}
+
+bool Policy::looks_at_scopes() const {
+    return std::any_of(rules.begin(), rules.end(),
+                       [](const Rule& rule) { return !rule.when.scope.empty() || !rule.unless.scope.empty(); });
 }
 
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process) {
