@@ -9,6 +9,7 @@
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/recordings/native_places.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/report/html.hpp"
@@ -112,7 +113,9 @@ void add_events(record::RecordingReader& recording, const Filter& filter, const 
 Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {
     Contents contents{MergedCalls(&options.filter, MergedCalls::Objects::left_out), {}, {}, {}};
     const bool needs_events = options.format != "prometheus";
+    NativePlaces native_places;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
+        native_places.name_rows_of(recording);
         contents.calls.add(path, recording);
         if (!needs_events) return;
         add_events(recording, options.filter, contents.calls, contents.durations,
