@@ -22,7 +22,7 @@ namespace fp32shim::cli {
 namespace {
 
 struct ExplainOptions {
-    std::string function, caller, scope, device, dtype, compute_capability;
+    std::string function, caller, scope, where, device, dtype, compute_capability;
     std::string executable, command, host;
     std::int64_t m = -1, n = -1, k = -1, batch = 1;
     std::string policy, precision, floor, cpu;
@@ -73,6 +73,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     call.function = function.name;
     call.caller = options.caller;
     call.scope = options.scope;
+    call.where = options.where;
     call.m = options.m;
     call.n = options.n;
     call.k = options.k;
@@ -158,7 +159,8 @@ Json json_of(const policy::MatmulCall& call) {
             {"k", size_or_null(call.k)},
             {"batch", call.batch},
             {"caller", text_or_null(call.caller)},
-            {"scope", text_or_null(call.scope)}};
+            {"scope", text_or_null(call.scope)},
+            {"where", text_or_null(call.where)}};
 }
 
 Json json_of(const std::vector<policy::ConditionVerdict>& conditions) {
@@ -312,6 +314,7 @@ Action define_explain(CLI::App& app) {
     add_size(app, "--k", options->k, "The summed dimension");
     add_size(app, "--batch", options->batch, "The batch count");
     text("--caller", options->caller, "NAME", "File name of the object that makes the call: libtorch_cuda.so");
+    text("--where", options->where, "LINE", "The line of the program: 'train.py:41 Model.forward'");
     text("--scope", options->scope, "LABELS", "The thread's labels, outermost first, joined by /");
     add_word(app, "--device", options->device, policy::device_words, "Device; must be the function's own");
     add_word(app, "--dtype", options->dtype, policy::dtype_words,

@@ -75,6 +75,11 @@ bool Conditions::looks_at_sizes() const {
              flops.empty());
 }
 
+bool Policy::looks_at_where() const {
+    return std::any_of(rules.begin(), rules.end(),
+                       [](const Rule& rule) { return rule.when.looks_at_where() || rule.unless.looks_at_where(); });
+}
+
 bool Policy::looks_at_sizes() const {
     return std::any_of(rules.begin(), rules.end(),
                        [](const Rule& rule) { return rule.when.looks_at_sizes() || rule.unless.looks_at_sizes(); });

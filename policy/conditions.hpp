@@ -69,8 +69,8 @@ bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process
            size("flops", c.flops, [&] { return flops_of(call); }) && glob("function", c.function, call.function) &&
            glob("caller", c.caller, call.caller) &&
            judge("scope", c.scope, call.scope, any_scope(c.scope, call.scope)) &&
-           glob("executable", c.executable, process.executable) && glob("host", c.host, process.host) &&
-           glob("command", c.command, process.command);
+           glob("where", c.where, call.where) && glob("executable", c.executable, process.executable) &&
+           glob("host", c.host, process.host) && glob("command", c.command, process.command);
 }
 
 }  // namespace fp32shim::policy

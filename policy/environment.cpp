@@ -45,6 +45,13 @@ Problem take_log(std::string_view text, FromEnvironment& result) {
     return {};
 }
 
+Problem take_where(std::string_view text, FromEnvironment& result) {
+    WhereSet where;
+    Problem problem = problem_of_where(text, where);
+    if (problem.empty()) result.settings.log_where = where;
+    return problem;
+}
+
 Problem take_audit(std::string_view text, FromEnvironment& result) {
     result.settings.audit_sample = parse_fraction(text);
     if (result.settings.audit_sample) return {};
@@ -71,6 +78,7 @@ constexpr Variable variables[] = {
     {"LOG", take_log},
     {"LOG_LEVEL", [](std::string_view text,
                      FromEnvironment& r) { return take_word(text, log_level_words, r.settings.log_level); }},
+    {"WHERE", take_where},
     {"AUDIT", take_audit},
     {"ON_ERROR",
      [](std::string_view text, FromEnvironment& r) { return take_word(text, on_error_words, r.on_error); }},
@@ -90,6 +98,15 @@ Diagnostic unknown_variable(std::string_view name) {
 }
 
 }  // namespace
+
+std::string problem_of_where(std::string_view list, WhereSet& where) {
+    for (std::string_view rest = list; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(','), rest.size());
+        if (!add_where(rest.substr(0, end), where)) return not_one_of(rest.substr(0, end), texts_of(where_words));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return {};
+}
 
 FromEnvironment read_environment(const Environment& environment, std::vector<Diagnostic>& errors,
                                  std::vector<Diagnostic>& warnings) {

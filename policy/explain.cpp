@@ -43,21 +43,21 @@ std::string found_text(Dtype dtype, bool) { return std::string(to_string(dtype))
 
 std::vector<ConditionVerdict> explain(const Conditions& conditions, const MatmulCall& call, const Process& process) {
     std::vector<ConditionVerdict> verdicts;
-    judge_conditions(conditions, call, process,
-                     [&](std::string_view key, const auto& list, const auto& found, bool holds) {
-                         if (list.empty()) return true;
-                         const bool is_capability = key == "compute_capability";
-                         std::string asked;
-                         for (const auto& value : list) {
-                             (asked += asked.empty() ? "" : " or ") += asked_text(value, is_capability);
-                         }
-                         std::string present = found_text(found, is_capability);
-                         const bool has_none =
-                             (key == "scope" && call.scope.empty()) || (is_capability && call.device == Device::cpu);
-                         if (has_none) present = "none";
-                         verdicts.push_back({key, std::move(asked), std::move(present), holds});
-                         return true;
-                     });
+    judge_conditions(
+        conditions, call, process, [&](std::string_view key, const auto& list, const auto& found, bool holds) {
+            if (list.empty()) return true;
+            const bool is_capability = key == "compute_capability";
+            std::string asked;
+            for (const auto& value : list) {
+                (asked += asked.empty() ? "" : " or ") += asked_text(value, is_capability);
+            }
+            std::string present = found_text(found, is_capability);
+            const bool has_none = (key == "scope" && call.scope.empty()) || (key == "where" && call.where.empty()) ||
+                                  (is_capability && call.device == Device::cpu);
+            if (has_none) present = "none";
+            verdicts.push_back({key, std::move(asked), std::move(present), holds});
+            return true;
+        });
     return verdicts;
 }
 

@@ -28,6 +28,7 @@ void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     replace(policy.log_max_size, settings.log_max_size);
     replace(policy.log_on_full, settings.log_on_full);
     replace(policy.log_mode, settings.log_mode);
+    replace(policy.log_where, settings.log_where);
     replace(policy.log_group, settings.log_group);
     replace(policy.audit_sample, settings.audit_sample);
     replace(policy.audit_tolerance, settings.audit_tolerance);

@@ -30,6 +30,8 @@ struct MatmulCall {
     std::int64_t n = -1;
     std::int64_t k = -1;
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
+    /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is not known.
+    std::string_view where = {};
 };
 
 /// Returns false if a size is 0, so that there is nothing to multiply. Unknown sizes count as not 0.

@@ -22,7 +22,8 @@ struct Range {
 
 /// A rule's `when` or `unless` table. All keys must hold: a key holds if its list is empty or has a matching entry.
 struct Conditions {
-    std::vector<std::string> function, caller, executable, command, host, scope;  ///< globs, one of which must match
+    std::vector<std::string> function, caller, executable, command, host, scope,
+        where;  ///< globs, one of which must match
     std::vector<Device> device;
     std::vector<Dtype> dtype;
     std::vector<Range> compute_capability;  ///< in 10·major + minor
@@ -31,6 +32,7 @@ struct Conditions {
     bool empty() const;
     /// Returns true if a condition depends on a call's sizes: then decisions cannot be cached by call site alone.
     bool looks_at_sizes() const;
+    bool looks_at_where() const { return !where.empty(); }
 
     bool operator==(const Conditions&) const = default;
 };
@@ -48,12 +50,33 @@ struct Rule {
 enum class OnError : std::uint8_t { continue_untouched, highest, abort };
 enum class LogLevel : std::uint8_t { unset, summary, calls };
 enum class OnFull : std::uint8_t { drop, overwrite };
+/// Sources from which the place of a call in its program is told; bits of a WhereSet.
+enum class Where : std::uint8_t {
+    none = 0,
+    python = 1,     ///< the thread's stack of Python functions
+    nvtx = 2,       ///< ranges that the program marks for NVIDIA's profilers, as scopes
+    itt = 4,        ///< tasks that the program marks for Intel's profilers, as scopes
+    torch = 8,      ///< modules of PyTorch, as scopes
+    native = 16,    ///< the calling place in a compiled program or library
+    automatic = 31  ///< `auto`: all that the program has
+};
+
+/// A set of sources: the sum of their bits.
+struct WhereSet {
+    std::uint8_t bits = 0;
+
+    bool has(Where source) const { return (bits & static_cast<std::uint8_t>(source)) != 0; }
+    bool operator==(const WhereSet&) const = default;
+};
+
 enum class AuditAction : std::uint8_t { log, pin };
 
 std::string_view to_string(OnError on_error);
 std::string_view to_string(LogLevel level);
 std::string_view to_string(OnFull on_full);
 std::string_view to_string(AuditAction action);
+/// Returns `auto`, or the names of the sources joined by commas; empty: there are none.
+std::string to_string(WhereSet where);
 
 struct Policy {
     std::string name;      ///< the policy's name; empty: none
@@ -77,6 +100,7 @@ struct Policy {
     std::uint64_t log_max_size = 1ULL << 30;  ///< largest size of a recording, in bytes
     OnFull log_on_full = OnFull::drop;
     std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
+    WhereSet log_where;             ///< sources of a call's place in its program
     std::string log_group;          ///< group of the log; empty: the process's own
 
     double audit_sample = 0;  ///< fraction of calls to audit, 0 to 1
@@ -92,6 +116,8 @@ struct Policy {
     bool looks_at_sizes() const;
     /// Returns true if a rule depends on the scope of a call.
     bool looks_at_scopes() const;
+    /// Returns true if a rule depends on the line of the program that asked for the product.
+    bool looks_at_where() const;
 };
 
 }  // namespace fp32shim::policy

@@ -65,6 +65,15 @@ std::string_view to_string(Device device) { return name_of(device_words, device)
 std::string_view to_string(Dtype dtype) { return name_of(dtype_words, dtype); }
 std::string_view to_string(OnError on_error) { return name_of(on_error_words, on_error); }
 std::string_view to_string(OnFull on_full) { return name_of(on_full_words, on_full); }
+std::string to_string(WhereSet where) {
+    if (where == WhereSet{static_cast<std::uint8_t>(Where::automatic)}) return "auto";
+    std::string text;
+    for (const Word<Where>& word : where_words) {
+        if (!where.has(word.value) || word.value == Where::automatic) continue;
+        text.append(text.empty() ? 0 : 1, ',').append(word.text);
+    }
+    return text;
+}
 std::string_view to_string(AuditAction action) { return name_of(audit_action_words, action); }
 
 std::string_view to_string(LogLevel level) {

@@ -25,6 +25,7 @@ struct SettingsLayer {
     std::optional<std::uint64_t> log_max_size;
     std::optional<OnFull> log_on_full;
     std::optional<std::uint32_t> log_mode;
+    std::optional<WhereSet> log_where;
     std::optional<std::string> log_group;
     std::optional<double> audit_sample;
     std::optional<double> audit_tolerance;
@@ -46,6 +47,10 @@ struct FromEnvironment {
 
 FromEnvironment read_environment(const Environment& environment, std::vector<Diagnostic>& errors,
                                  std::vector<Diagnostic>& warnings);
+
+/// Reads a list such as `python,nvtx` into `where`. Returns an error message for an unknown word; empty: there is
+/// none.
+std::string problem_of_where(std::string_view list, WhereSet& where);
 
 /// Joins up to three sources; nullptr for one that is absent or broken. The environment's settings override the
 /// user's, which override the site's. The user's rules come before the site's. The strictest floor holds.

@@ -56,7 +56,7 @@ std::vector<Device> devices_of(const Conditions& conditions) {
 bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
     const auto same = [](const auto& one, const auto& other) { return one == other; };
     for (const auto key : {&Conditions::function, &Conditions::caller, &Conditions::executable, &Conditions::command,
-                           &Conditions::host, &Conditions::scope})
+                           &Conditions::host, &Conditions::scope, &Conditions::where})
         if (!covers_globs(broad.*key, narrow.*key, budget)) return false;
     for (const auto key : {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k,
                            &Conditions::batch, &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops})

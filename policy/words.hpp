@@ -63,6 +63,11 @@ inline constexpr Word<LogLevel> log_level_words[] = {{"summary", LogLevel::summa
 
 inline constexpr Word<OnFull> on_full_words[] = {{"drop", OnFull::drop}, {"overwrite", OnFull::overwrite}};
 
+inline constexpr Word<Where> where_words[] = {
+    {"none", Where::none},   {"python", Where::python}, {"nvtx", Where::nvtx},      {"itt", Where::itt},
+    {"torch", Where::torch}, {"native", Where::native}, {"auto", Where::automatic},
+};
+
 inline constexpr Word<AuditAction> audit_action_words[] = {{"log", AuditAction::log}, {"pin", AuditAction::pin}};
 
 /// Compares two texts, ignoring the case of ASCII letters.
@@ -82,6 +87,15 @@ constexpr auto parse_word(const auto& words, std::string_view text)
         if (equal_ignoring_case(word.text, text)) return word.value;
     }
     return std::nullopt;
+}
+
+/// Adds the source that `text` names to `where`; `none` takes all away. Returns false if it names none.
+constexpr bool add_where(std::string_view text, WhereSet& where) {
+    const auto source = parse_word(where_words, text);
+    if (!source) return false;
+    where.bits =
+        *source == Where::none ? 0 : static_cast<std::uint8_t>(where.bits | static_cast<std::uint8_t>(*source));
+    return true;
 }
 
 /// Returns the name (the first text) of a value in the table `words`; empty: it has none.

@@ -35,6 +35,7 @@ StartEvent make_start_event(std::string_view version, const policy::Policy& poli
     event.floor = policy.floor;
     event.cpu_mode = policy.cpu_mode;
     event.tf32_rounding = policy.tf32_rounding;
+    event.where = policy.log_where;
     if (policy.log_level != policy::LogLevel::unset) event.log_level = policy.log_level;
     return event;
 }
@@ -55,6 +56,7 @@ std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, con
         .code("cpu_mode", event.cpu_mode)
         .code("tf32_rounding", event.tf32_rounding)
         .code("log_level", event.log_level)
+        .string("where", to_string(event.where), 64)
         .code("job_id_from", std::string_view(facts.job_id_from))
         .code("rank_from", std::string_view(facts.rank_from))
         .integer("forked_from", facts.forked_from == 0 ? std::nullopt : std::optional(facts.forked_from))

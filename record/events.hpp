@@ -42,6 +42,15 @@ struct Moment {
 /// Returns the time now, with the ids of this process and thread.
 Moment this_moment();
 
+/// State of the reader of Python's stacks in a process.
+enum class PythonState : std::uint8_t {
+    unused,     ///< no call has asked for a stack, or the process has no Python
+    unchecked,  ///< stacks are read; Python's own functions could not be asked for comparison
+    checked,    ///< stacks are read; Python's own functions gave the same answer
+    unknown,    ///< nothing is read: the version or build of Python is not known
+    differs,    ///< nothing is read any more: Python's own functions gave another answer
+};
+
 /// First line of a process in a log: the settings that its decisions begin with, before rules, scopes and API calls.
 struct StartEvent {
     std::string version;          ///< version of fp32shim
@@ -53,8 +62,25 @@ struct StartEvent {
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
     policy::LogLevel log_level = policy::LogLevel::calls;
+    policy::WhereSet where;  ///< sources of a call's place in its program
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);
+
+/// One level of the call path of a product: a line of a Python function, or a place in a program or library.
+struct StackFrame {
+    std::string_view file;      ///< path of the source file, or of the loaded program or library
+    std::string_view function;  ///< Python: qualified name, before 3.11 the bare name; else empty
+    std::uint32_t line = 0;     ///< line in the source file, from 1; 0: unknown
+    std::uint32_t offset = 0;   ///< return address in a program or library, in bytes from its load address
+};
+
+/// Call path of a product, outermost frame first. Its frames are put into words when they are asked for, by `read`;
+/// their texts are valid until the next is asked for.
+struct Stack {
+    std::size_t size = 0;
+    /// Reads the frame at a place below `size`. Returns false for a frame that is to be left out.
+    bool (*read)(const Stack& stack, std::size_t place, StackFrame& frame) = nullptr;
+};
 
 /// One call and the decision on it (decision_fields.def lists the fields). Does not own its texts.
 struct DecisionEvent {
@@ -67,9 +93,10 @@ struct DecisionEvent {
     std::optional<policy::Applied> actual;  ///< format that the library says it used; absent: it does not say
     How how = How::forward;
     policy::Reason reason = policy::Reason::as_requested;
-    std::string_view detail;      ///< free text; empty when there is nothing to add
-    std::int64_t host_ns = -1;    ///< duration of the call on the host; -1: not measured
-    std::optional<int> status{};  ///< status that the function returned; absent: it returns none
+    std::string_view detail;       ///< free text; empty when there is nothing to add
+    std::int64_t host_ns = -1;     ///< duration of the call on the host; -1: not measured
+    std::optional<int> status{};   ///< status that the function returned; absent: it returns none
+    const Stack* stack = nullptr;  ///< call path of the product; nullptr: it is not known
 };
 
 /// Codes of error events; a closed list.

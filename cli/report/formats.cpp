@@ -59,6 +59,7 @@ Json json_of(const MergedProcess& process) {
                  {"floor", policy::to_string(start.floor)},
                  {"cpu_mode", policy::to_string(start.cpu_mode)},
                  {"log_level", policy::to_string(start.log_level)},
+                 {"where", text_or_null(policy::to_string(start.where))},
                  {"pinned_by", facts.pins == 0 ? Json() : Json(record::entries_of(facts.pins))},
                  {"calls", process.calls},
                  {"uncounted_calls", process.uncounted_calls},

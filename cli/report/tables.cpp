@@ -178,6 +178,7 @@ const auto call_site_columns = amounts_and<MergedRow>({
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
      Shown::where_they_differ},
     {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
+    {{"where", false, 16}, [](const MergedRow& row) { return std::string(row.where); }, Shown::where_one_has_it},
     {{"caller -> provider", false, 26, place_rank}, [](const MergedRow& row) { return row.route_text(); }},
     {{"asked for", false, 22}, asked_text},
     {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},

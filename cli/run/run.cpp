@@ -27,6 +27,7 @@
 #include "cli/run/summary.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
+#include "policy/settings.hpp"
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/writer.hpp"
@@ -35,7 +36,7 @@ namespace fp32shim::cli {
 namespace {
 
 struct RunOptions {
-    std::string precision, floor, cpu, policy, log, level;
+    std::string precision, floor, cpu, policy, log, level, where;
     bool pin = false;
     bool quiet = false;
     std::vector<std::string> words;  ///< the program and its arguments
@@ -93,7 +94,8 @@ void apply(const RunOptions& options, ProcessEnvironment& environment) {
                                                                     {"FP32_MATMUL_CPU", options.cpu},
                                                                     {"FP32_MATMUL_POLICY", policy},
                                                                     {"FP32_MATMUL_LOG", log},
-                                                                    {"FP32_MATMUL_LOG_LEVEL", options.level}};
+                                                                    {"FP32_MATMUL_LOG_LEVEL", options.level},
+                                                                    {"FP32_MATMUL_WHERE", options.where}};
     for (const auto& [name, value] : variables) {
         if (!value.empty()) environment.set(name, value);
     }
@@ -328,7 +330,7 @@ int run(const RunOptions& options) {
     }
     if (!ends_under_preload(unseen)) {
         preload(environment, library.path);
-        hook_ranges(environment, library.path);
+        hook_ranges(loaded.policy, library.path, environment);
     }
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
@@ -357,6 +359,12 @@ Action define_run(CLI::App& app) {
              "NAME.jsonl, or stderr (FP32_MATMUL_LOG)");
     add_word(app, "--level", options->level, policy::log_level_words,
              "Contents of the log: distinct decisions, or every call (FP32_MATMUL_LOG_LEVEL)");
+    add_name(app, "--where", options->where, "LIST",
+             "Note for each call where it came from, by a list such as python,nvtx, or auto (FP32_MATMUL_WHERE)")
+        ->check([](const std::string& list) {
+            policy::WhereSet where;
+            return policy::problem_of_where(list, where);
+        });
     app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
     app.add_option("PROGRAM", options->words, "The program and its arguments")->required();
     return [options] { return run(*options); };

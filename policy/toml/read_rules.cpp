@@ -79,6 +79,7 @@ constexpr Key<Conditions> condition_keys[] = {
     {"command", globs_into<&Conditions::command>},
     {"host", globs_into<&Conditions::host>},
     {"scope", globs_into<&Conditions::scope>},
+    {"where", globs_into<&Conditions::where>},
     {"device", read_devices},
     {"dtype", read_dtypes},
     {"compute_capability", ranges_into<&Conditions::compute_capability, Quantity::compute_capability>},

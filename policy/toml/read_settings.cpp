@@ -69,6 +69,14 @@ void read_log_mode(const Entry& entry, SettingsLayer& settings, Report& report) 
     }
 }
 
+void read_log_where(const Entry& entry, SettingsLayer& settings, Report& report) {
+    WhereSet where;
+    for (const Value* item : one_or_more(entry, report)) {
+        if (read_word(entry, *item, where_words, report)) add_where(*item->as<std::string>(), where);
+    }
+    settings.log_where = where;
+}
+
 void read_audit_sample(const Entry& entry, SettingsLayer& settings, Report& report) {
     take(settings.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
 }
@@ -95,6 +103,7 @@ constexpr Key<Layer> log_keys[] = {
     {"path", read_log_path},         {"level", word_into<&Layer::log_level, log_level_words>},
     {"max_size", read_log_max_size}, {"on_full", word_into<&Layer::log_on_full, on_full_words>},
     {"mode", read_log_mode},         {"group", string_into<&Layer::log_group>},
+    {"where", read_log_where},
 };
 constexpr Key<Layer> audit_keys[] = {
     {"sample", read_audit_sample},

@@ -92,8 +92,9 @@ inline constexpr std::uint32_t thread_change = row_limit;
 /// Row of all calls for which the file had no space for a row of their own.
 inline constexpr std::uint32_t overflow_row = 0;
 
-inline constexpr std::uint32_t row_is_folded = 1;    ///< m, n, k and batch are rounded up to powers of two
-inline constexpr std::uint32_t row_is_overflow = 2;  ///< the row is overflow_row; its other fields mean nothing
+inline constexpr std::uint32_t row_is_folded = 1;     ///< m, n, k and batch are rounded up to powers of two
+inline constexpr std::uint32_t row_is_overflow = 2;   ///< the row is overflow_row; its other fields mean nothing
+inline constexpr std::uint32_t row_stack_is_cut = 4;  ///< innermost frames of `stack` are left out, for want of rows
 
 inline constexpr std::uint8_t no_actual = 0xff;
 inline constexpr std::int32_t no_status = INT32_MIN;
@@ -125,16 +126,30 @@ struct RowContent {
     std::uint8_t how;        ///< way in which the product was executed: a record::How
     std::uint8_t source;     ///< source of `requested`: a policy::Source
     std::uint8_t reason;     ///< reason why the product did not run as asked: a policy::Reason
-    std::uint8_t reserved[6];
+    std::uint8_t reserved[2];
+    StringId where;  ///< line of the program that asked for the product
 };
 static_assert(sizeof(RowContent) == 88 && std::has_unique_object_representations_v<RowContent>);
 
 struct RowRecord {
     RowContent content;
     std::uint32_t published;  ///< 1: the row is whole; stored last
-    std::uint32_t reserved;
+    StringId stack;           ///< innermost frame of the call path, a FrameRecord; 0: not known
 };
 static_assert(sizeof(RowRecord) == 96);
+
+// ---- call paths ---------------------------------------------------------------------------------------------------
+
+/// A frame of a call path, stored among the texts: equal frames under one parent are one record. The frames of all
+/// call paths form a tree.
+struct FrameRecord {
+    StringId parent;       ///< FrameRecord of the calling frame; 0: this is the outermost
+    StringId file;         ///< path of the source file, or of the loaded program or library
+    StringId function;     ///< name of the function; 0: a place in a program or library
+    std::uint32_t line;    ///< line in the source file, from 1; 0: unknown
+    std::uint32_t offset;  ///< return address in a program or library, in bytes from its load address
+};
+static_assert(sizeof(FrameRecord) == 20);
 
 // ---- counters -----------------------------------------------------------------------------------------------------
 
@@ -369,7 +384,8 @@ struct Header {
     std::uint8_t pins;               ///< low 8 bits of ProcessFacts::pins (set by `run --pin`); 0: not noted
     std::int64_t facts_ns;           ///< ProcessFacts::start_ns: the time that replaces %t in a log's name
     std::uint8_t more_pins;          ///< high 8 bits of ProcessFacts::pins
-    std::uint8_t reserved_line1[7];
+    std::uint8_t where;              ///< sources of a call's place in its program: a policy::WhereSet
+    std::uint8_t reserved_line1[6];
     // 128
     TextRange texts[text_count];
     std::uint8_t reserved2[48];
@@ -398,8 +414,10 @@ struct Header {
     std::uint64_t went_on_at;  ///< `start_ticks` of the recording that followed at a reload (flag_left); 0: none
     // 920: children (ChildRecord), by whatever process starts them
     std::uint32_t children_missed;  ///< starts of unseen children that found no space in `children`
-    // 924
-    std::uint8_t reserved6[4096 - 924];
+    // 924: written by the process
+    std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonState
+    // 928
+    std::uint8_t reserved6[4096 - 928];
     // 4096
     ChangeRecord changes[change_limit];
     // 20480

@@ -48,7 +48,7 @@ std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint3
         std::memcpy(&record, bytes.data(), sizeof record);
     }
     if (record.published != 1) return std::nullopt;
-    return Published{offset, record.content};
+    return Published{offset, record.content, record.stack};
 }
 
 const RecordedRow* RecordingDecisions::row(std::uint32_t id) {
@@ -88,6 +88,8 @@ void RecordingDecisions::put_into_words(std::uint32_t id, const Published& publi
     row.id = id;
     row.is_folded = (content.flags & format::row_is_folded) != 0;
     row.is_overflow = (content.flags & format::row_is_overflow) != 0;
+    row.stack = published.stack;
+    row.stack_is_cut = (content.flags & format::row_stack_is_cut) != 0;
     std::size_t place = 0;
     row.decision = format::to_decision(content, [&](format::StringId text) {
         return std::string_view(words.texts[place++] = known_text(text, published.offset));
@@ -105,6 +107,24 @@ const std::string& RecordingDecisions::known_text(format::StringId id, std::uint
     cached.text = text(id, referred_from);
     cached.id = cached.text.empty() ? 0 : id;
     return cached.text;
+}
+
+std::optional<RecordedFrame> RecordingDecisions::frame(format::StringId id) {
+    const std::uint64_t referred_from = 0;
+    const std::string bytes = text(id, referred_from);
+    format::FrameRecord record{};
+    if (bytes.size() != sizeof record) {
+        if (!bytes.empty()) problems_.add(referred_from, "a call path names a text that is no frame; it ends there");
+        return std::nullopt;
+    }
+    std::memcpy(&record, bytes.data(), sizeof record);
+    // A parent is stored before its callees: so a path in a corrupt file ends, too.
+    if (record.parent >= id) {
+        problems_.add(referred_from, "a frame of a call path comes before its caller; the path ends there");
+        return std::nullopt;
+    }
+    return RecordedFrame{record.parent, known_text(record.file, referred_from),
+                         known_text(record.function, referred_from), record.line, record.offset};
 }
 
 /// Finds a segment of texts; nullptr: there is none. The first miss indexes the file again: a segment may be new.

@@ -20,8 +20,19 @@ struct RecordedRow {
     /// The reader owns the decision's texts, as long as the row is valid. An enumeration may have a value of a newer
     /// version, for which to_string() gives an empty text.
     DecisionEvent decision;
-    bool is_folded = false;    ///< sizes are rounded up to powers of two
-    bool is_overflow = false;  ///< counts calls for whose own rows there was no space: `decision` means nothing
+    bool is_folded = false;      ///< sizes are rounded up to powers of two
+    bool is_overflow = false;    ///< counts calls for whose own rows there was no space: `decision` means nothing
+    format::StringId stack = 0;  ///< innermost frame of the call path, for frame(); 0: not known
+    bool stack_is_cut = false;   ///< innermost frames are left out of `stack`
+};
+
+/// One frame of a call path.
+struct RecordedFrame {
+    format::StringId parent = 0;  ///< the calling frame; 0: this is the outermost
+    std::string file;             ///< path of the source file, or of the loaded program or library
+    std::string function;         ///< Python: name of the function; empty: a place in a program or library
+    std::uint32_t line = 0;       ///< line in the source file, from 1; 0: unknown
+    std::uint32_t offset = 0;     ///< return address in a program or library, in bytes from its load address
 };
 
 /// Reads rows and texts, and hands out copies of the file's bytes. For one thread.
@@ -43,6 +54,9 @@ class RecordingDecisions {
     /// the offset of the record that has the id.
     std::string text(format::StringId id, std::uint64_t referred_from);
 
+    /// Returns a frame of a call path; nullopt: the file lacks it, which is noted as a problem.
+    std::optional<RecordedFrame> frame(format::StringId id);
+
     /// Frees cached texts and bytes of the file, which are read again when they are needed.
     void rest();
 
@@ -50,6 +64,7 @@ class RecordingDecisions {
     struct Published {
         std::uint64_t offset;
         format::RowContent content;
+        format::StringId stack;
     };
     struct CachedRow {
         bool is_used = false;

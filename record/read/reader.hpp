@@ -51,6 +51,7 @@ struct RecordingFacts {
     std::uint32_t flags = 0;      ///< bits format::flag_…: failures and omissions
     std::int32_t last_error = 0;  ///< errno when space or a write was last refused; 0: never
     ProcessIdentity identity;
+    PythonState python = PythonState::unused;  ///< state of the reader of Python's stacks
     std::uint64_t opened_ticks = 0;   ///< `opened_ns` in ticks: no other recording of the process has the same value
     std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the recording that followed this one at a reload; 0: none
 
@@ -197,6 +198,8 @@ class RecordingReader {
 
     /// Returns a row; nullptr: it is missing. Valid until the next call of row().
     const RecordedRow* row(std::uint32_t id) const;
+    /// Returns a frame of a row's call path (RecordedRow::stack, RecordedFrame::parent); nullopt: it is missing.
+    std::optional<RecordedFrame> frame(format::StringId id) const { return decisions_->frame(id); }
     /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
     std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may be missing, two rows may be equal,

@@ -34,7 +34,10 @@ struct RecordingRows::RowNode {
     std::uint32_t row;
     std::atomic<RowNode*> children[4];
 
-    bool is(const RowContent& other) const { return std::memcmp(&record->content, &other, sizeof other) == 0; }
+    bool is(const RowKey& other) const {
+        return record->stack == other.stack &&
+               std::memcmp(&record->content, &other.content, sizeof other.content) == 0;
+    }
 };
 
 /// The segment of strings to which new texts are appended, and how far it is filled.
@@ -52,8 +55,8 @@ constexpr std::uint32_t strings_segment_limit = 1U << 20;  // all that a string 
 
 std::uint64_t hash_of(std::string_view bytes) { return system::Hash().add(bytes).value(); }
 
-std::uint64_t hash_of(const RowContent& content) {
-    return hash_of({reinterpret_cast<const char*>(&content), sizeof content});
+std::uint64_t hash_of(const RowContent& content, StringId stack) {
+    return system::Hash().add({reinterpret_cast<const char*>(&content), sizeof content}).add(stack).value();
 }
 
 template <class Node, class Key>
@@ -83,6 +86,10 @@ std::int64_t rounded_up(std::int64_t size) {
     if (size <= 1 || size > largest_power) return size;
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
 }
+
+/// Returns the number of rows after which no new frame is added to call paths: a program of many paths must not
+/// take all rows.
+std::uint32_t cut_from(std::uint32_t row_limit) { return row_limit / 2; }
 
 /// Returns the number of rows after which sizes of new rows are rounded up, so that the last quarter lasts longer.
 std::uint32_t fold_from(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
@@ -134,26 +141,52 @@ int RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
 }
 
 RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
-    RowContent content{};
+    RowKey key{};
+    RowContent& content = key.content;
     if (!format::to_content(decision, content, [&](auto text, StringId& id) { return intern(text, id); }))
         return {format::overflow_row, false};
-    if (const RowNode* known = find_row(content)) return {known->row, true};
-    if (row_count_.load(std::memory_order_relaxed) >= fold_from(row_limit_)) {
+    const std::uint32_t count = row_count_.load(std::memory_order_relaxed);
+    if (decision.stack != nullptr && !intern_stack(*decision.stack, count < cut_from(row_limit_), key))
+        return {format::overflow_row, false};
+    if (const RowNode* known = find_row(key)) return {known->row, true};
+    if (count >= fold_from(row_limit_)) {
         for (std::int64_t* size : {&content.m, &content.n, &content.k, &content.batch}) *size = rounded_up(*size);
         content.flags |= format::row_is_folded;
         file_.set_flag(format::flag_rows_folded);
-        if (const RowNode* known = find_row(content)) return {known->row, true};
+        if (const RowNode* known = find_row(key)) return {known->row, true};
         if (row_count_.load(std::memory_order_relaxed) >= row_limit_) return {format::overflow_row, true};
     }
-    if (const RowNode* added = add_row(content)) return {added->row, true, true};
+    if (const RowNode* added = add_row(key)) return {added->row, true, true};
     return {format::overflow_row, false};
 }
 
-const RecordingRows::RowNode* RecordingRows::find_row(const RowContent& content) const {
-    return find(rows_, hash_of(content), content);
+/// Sets key.stack to the innermost frame of a call path. `adds`: adds frames that are new; else the path ends before
+/// the first of them, and the row says so. Returns false if there is no space for a frame.
+bool RecordingRows::intern_stack(const Stack& stack, bool adds, RowKey& key) {
+    for (std::size_t place = 0; place < stack.size; ++place) {
+        StackFrame frame;
+        if (!stack.read(stack, place, frame)) continue;
+        if (intern_frame(frame, adds, key.stack)) continue;
+        if (adds) return false;
+        key.content.flags |= format::row_stack_is_cut;
+        return true;
+    }
+    return true;
 }
 
-const RecordingRows::RowNode* RecordingRows::add_row(const RowContent& content) {
+/// Sets `id`, the frame that calls `frame`, to the id of `frame`. Returns false, with `id` as it was, if there is no
+/// space, or if the frame is new and `adds` is false.
+bool RecordingRows::intern_frame(const StackFrame& frame, bool adds, StringId& id) {
+    format::FrameRecord record{.parent = id, .file = 0, .function = 0, .line = frame.line, .offset = frame.offset};
+    return intern(frame.file, record.file, adds) && intern(frame.function, record.function, adds) &&
+           intern({reinterpret_cast<const char*>(&record), sizeof record}, id, adds);
+}
+
+const RecordingRows::RowNode* RecordingRows::find_row(const RowKey& key) const {
+    return find(rows_, hash_of(key.content, key.stack), key);
+}
+
+const RecordingRows::RowNode* RecordingRows::add_row(const RowKey& key) {
     // The segment first: a number without one would be lost.
     std::uint32_t row = row_count_.load(std::memory_order_relaxed);
     format::RowSegment* segment = nullptr;
@@ -166,10 +199,11 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowContent& content) 
     if (memory == nullptr) return nullptr;
 
     RowRecord& record = segment->entries[row % format::RowSegment::capacity];
-    record.content = content;
+    record.content = key.content;
+    record.stack = key.stack;
     std::atomic_ref(record.published).store(1, std::memory_order_release);
-    auto* fresh = new (memory) RowNode{hash_of(content), &record, row, {}};
-    const RowNode* kept = insert(rows_, fresh, content);
+    auto* fresh = new (memory) RowNode{hash_of(key.content, key.stack), &record, row, {}};
+    const RowNode* kept = insert(rows_, fresh, key);
     // Another thread was faster: nobody will ever count under this row.
     if (kept != fresh) std::atomic_ref(record.published).store(0, std::memory_order_release);
     return kept;
@@ -230,30 +264,33 @@ StringId RecordingRows::string_id(std::string_view text) {
     return id;
 }
 
-/// Sets `id` to the id of a text, which is added if it is new. Returns false if there is no space for it.
-bool RecordingRows::intern(std::string_view text, StringId& id) {
+/// Sets `id` to the id of a text. A new text is added if `adds` says so. Returns false, with `id` as it was, if the
+/// text is new and there is no space for it, or `adds` is false.
+bool RecordingRows::intern(std::string_view text, StringId& id, bool adds) {
     if (text.empty()) return true;
-    if (text.size() > format::string_limit) return intern_cut(text, id);
+    if (text.size() > format::string_limit) return intern_cut(text, id, adds);
     const std::uint64_t hash = hash_of(text);
     if (const StringNode* known = find(strings_, hash, text)) {
         id = known->id;
         return true;
     }
-    char* copy = reserve_string(text.size(), id);
+    if (!adds) return false;
+    StringId fresh_id = 0;
+    char* copy = reserve_string(text.size(), fresh_id);
     void* memory = copy == nullptr ? nullptr : arena_.allocate(sizeof(StringNode));
     if (memory == nullptr) return false;
     std::memcpy(copy + sizeof(std::uint32_t), text.data(), text.size());
     const auto size = static_cast<std::uint32_t>(text.size());
     std::atomic_ref(*reinterpret_cast<std::uint32_t*>(copy)).store(size + 1, std::memory_order_release);
-    auto* fresh = new (memory) StringNode{hash, copy + sizeof(std::uint32_t), size, id, {}};
+    auto* fresh = new (memory) StringNode{hash, copy + sizeof(std::uint32_t), size, fresh_id, {}};
     id = insert(strings_, fresh, text)->id;
     return true;
 }
 
 /// Calls intern() with the beginning of a too long text. A separate function, since few calls need this much stack.
-[[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id) {
+[[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id, bool adds) {
     char buffer[format::string_limit];
-    return intern(limited(text, buffer), id);
+    return intern(limited(text, buffer), id, adds);
 }
 
 /// Reserves space for a text, with its size before it. Sets `id` to the text's id, and returns the address of the

@@ -31,8 +31,9 @@ class RecordingRows {
         bool is_final = true;  ///< false: there was no space for the row now, but there may be later
         bool is_new = false;   ///< true: this call has added the row
     };
-    /// Returns the row of a decision, adding it if need be. Near the row limit, sizes of new rows are rounded up to
-    /// powers of two; at the limit every new decision gets the overflow row. Thread-safe.
+    /// Returns the row of a decision, adding it if need be. Beyond half of the row limit, a new call path is cut to
+    /// its outer frames that are known; near the limit, sizes of new rows are rounded up to powers of two; at the
+    /// limit every new decision gets the overflow row. Thread-safe.
     Found row_of(const DecisionEvent& decision);
 
     /// Returns the id of a text, adding the text if need be; 0: it is empty, or there is no space. Thread-safe.
@@ -45,10 +46,18 @@ class RecordingRows {
     static constexpr std::size_t segment_count =
         (format::row_limit + format::RowSegment::capacity - 1) / format::RowSegment::capacity;
 
-    const RowNode* find_row(const format::RowContent& content) const;
-    const RowNode* add_row(const format::RowContent& content);
-    bool intern(std::string_view text, format::StringId& id);
-    bool intern_cut(std::string_view text, format::StringId& id);
+    /// All that tells rows apart.
+    struct RowKey {
+        format::RowContent content;
+        format::StringId stack;
+    };
+
+    const RowNode* find_row(const RowKey& key) const;
+    const RowNode* add_row(const RowKey& key);
+    bool intern_stack(const Stack& stack, bool adds, RowKey& key);
+    bool intern_frame(const StackFrame& frame, bool adds, format::StringId& id);
+    bool intern(std::string_view text, format::StringId& id, bool adds = true);
+    bool intern_cut(std::string_view text, format::StringId& id, bool adds);
     char* reserve_string(std::size_t size, format::StringId& id);
     bool add_strings_segment(const StringsFill* full);
     format::RowSegment* segment_of_row(std::uint32_t row);

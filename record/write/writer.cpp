@@ -182,6 +182,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.cpu_mode = static_cast<std::uint8_t>(start.cpu_mode);
     header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
     header.level = static_cast<std::uint8_t>(start.log_level);
+    header.where = start.where.bits;
     header.on_full = static_cast<std::uint8_t>(settings_.on_full);
     header.pins = static_cast<std::uint8_t>(facts_.pins);
     header.more_pins = static_cast<std::uint8_t>(facts_.pins >> 8);
@@ -392,6 +393,11 @@ bool Recording::note_child(const UnseenChild& child, ChildEvent event) const {
     if (!file_.is_open()) return false;
     record::note_child(*header(), child, event);
     return true;
+}
+
+void Recording::note_python(PythonState state) {
+    if (is_of_this_process())
+        std::atomic_ref(header()->python).store(static_cast<std::uint32_t>(state), std::memory_order_relaxed);
 }
 
 void Recording::note_exit() {

@@ -150,6 +150,9 @@ class Recording {
     /// Notes that the program called `exit`. Called after its objects are noted. Precondition: is_of_this_process().
     void note_exit();
 
+    /// Notes the state of the reader of Python's stacks. Has no effect in a forked child without a file of its own.
+    void note_python(PythonState state);
+
     /// Returns the path of this process's file; empty: it has none.
     std::string path();
 

@@ -10,12 +10,13 @@ namespace fp32shim::blas {
 namespace {
 
 /// Returns the event to record for a call that was forwarded without a decision. Makes the decision for the event.
-record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force) {
+record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force,
+                                         where::CallPlace& place) {
     Product product;
     describe(site, frame, product);
     const policy::Decision decision = decide(site, in_force, [&](policy::MatmulCall& call) { call = product.call; });
     const Plan plan = make_plan(site, frame, product, decision, in_force.policy.tf32_rounding);
-    return decision_event(site, in_force, product.call, decision, plan);
+    return decision_event(site, in_force, product.call, decision, plan, place);
 }
 
 /// Returns true if every call of the site runs unchanged under these settings, given the decision on one of them.
@@ -52,17 +53,28 @@ std::uint64_t express_word(const Site& site, const Settings& in_force, const pol
 }
 
 bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome) {
-    const ExpressCall call = express_call(site, frame);
-    if (call.recording == nullptr || !record::Recording::knows(*call.writer, call.key)) return false;
+    ExpressCall call = express_call(site, frame);
+    if (call.recording == nullptr) return false;
     const Settings& in_force = settings();
+    if (in_force.asks_python) {
+        call.key = where::with_place(call.key, where::place_key(in_force));
+        if (!site.provider->calls_back.load(std::memory_order_relaxed) &&
+            call.recording->count_untimed(*call.writer, call.key, call.with_event)) {
+            outcome = {0, site.real};
+            return true;
+        }
+    }
+    if (!record::Recording::knows(*call.writer, call.key)) return false;
+    where::CallPlace place;
     running = {site.provider, nullptr, &frame};
     const std::uint64_t begin = record::ticks();
     outcome = {call_with_frame(site, frame), nullptr};
     const std::uint64_t end = record::ticks();
     running = {};  // nothing ran before: express_call saw to that
     // The event is asked for only if the key is unknown by now: the process was forked inside the call.
-    call.recording->count(*call.writer, call.key, begin, end, call.with_event,
-                          [&](record::DecisionEvent& event) { event = describe_forwarded(site, frame, in_force); });
+    call.recording->count(*call.writer, call.key, begin, end, call.with_event, [&](record::DecisionEvent& event) {
+        event = describe_forwarded(site, frame, in_force, place);
+    });
     return true;
 }
 

@@ -36,7 +36,8 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if ((kept & settings_id_mask) != (settings_key(0, in_force.id) & settings_id_mask)) return false;
     record::Recording& recording = *context->recording;
     record::ThreadWriter& writer = *context->writer;
-    const std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
+    std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
+    if (in_force.asks_python) key = where::with_place(key, where::place_key(in_force));
     if (!record::Recording::knows(writer, key)) return false;
     const bool is_timed = recording.times_next(writer, key);
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
@@ -46,13 +47,14 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (!is_timed && status == status_success && recording.count_untimed(writer, key, context->writes_every_call))
         return true;
     const std::uint64_t end = record::ticks();
+    where::CallPlace place;
     const auto describe_call = [&](record::DecisionEvent& event) {
         const Plan& plan = plan_of(kept);
         Done done = done_by(site, plan);
         done.status = status;
         policy::MatmulCall call;
         describe_sizes(site, frame, describe(site, frame), call);
-        event = decision_event(site, in_force, call, plan.decision, done);
+        event = decision_event(site, in_force, call, plan.decision, done, place);
     };
     // Each status has a row of its own.
     const std::uint64_t row_key = status == status_success ? key : system::Hash().add(key).add(status).value();

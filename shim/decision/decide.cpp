@@ -2,6 +2,7 @@
 
 #include "shim/decision/site_rules.hpp"
 #include "shim/thread/thread_context.hpp"
+#include "shim/where/place.hpp"
 
 namespace fp32shim {
 namespace {
@@ -21,15 +22,25 @@ policy::Overrides overrides() {
 policy::Decision decide_by_call(Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                 std::uint32_t change_count) {
     const auto rules = rules_of(site, in_force, call).rules;
-    const auto decide = [&] { return policy::decide(call, in_force.process, in_force.policy, overrides(), rules); };
+    const auto decide = [&] {
+        if (!in_force.looks_at_where)
+            return policy::decide(call, in_force.process, in_force.policy, overrides(), rules);
+        where::CallPlace place;
+        place.find(site, in_force);
+        policy::MatmulCall placed = call;
+        placed.where = place.where();
+        return policy::decide(placed, in_force.process, in_force.policy, overrides(), rules);
+    };
     if (rules.empty()) return decide();
     const ThreadContext* const context = existing_thread_context();
     if (context != nullptr && !context->scopes.is_empty() && scopes_decide(in_force)) return decide();
     KeptDecisions* const decisions = kept_decisions();
     if (decisions == nullptr) return decide();
-    const DecisionKey key{
-        site.number,         call.m,      call.n, call.k, call.batch, call.compute_capability, call.dtype,
-        in_force.generation, change_count};
+    const DecisionKey key{site.number,  call.m,
+                          call.n,       call.k,
+                          call.batch,   call.compute_capability,
+                          call.dtype,   in_force.generation,
+                          change_count, in_force.looks_at_where ? where::place_key(in_force) : 0};
     if (const auto kept = decisions->find(key)) return *kept;
     const policy::Decision decision = decide();
     decisions->keep(key, decision);

@@ -26,6 +26,7 @@ std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
              static_cast<std::uint64_t>(event.how) << 16 | static_cast<std::uint64_t>(event.source) << 8 |
              static_cast<std::uint64_t>(event.reason));
     hash.add(call.scope);
+    hash.add(call.where);
     hash.add(event.rule);
     return hash.value();
 }

@@ -5,6 +5,7 @@
 
 #include "shim/decision/decisions_seen.hpp"
 #include "shim/thread/thread_context.hpp"
+#include "shim/where/python/interpreter.hpp"
 #include "system/hash.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
@@ -24,7 +25,7 @@ std::uint64_t time_now(const Settings& in_force) {
 }
 
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                                     const policy::Decision& decision, const Done& done) {
+                                     const policy::Decision& decision, const Done& done, where::CallPlace& place) {
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;
@@ -38,6 +39,10 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
     event.detail = done.detail;
     event.status = done.status;
     if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scopes.label();
+    place.find(site, in_force);
+    if (in_force.asks_python && in_force.recording != nullptr) in_force.recording->note_python(where::python_state());
+    event.call.where = place.where();
+    event.stack = &place;
     return event;
 }
 
@@ -85,9 +90,11 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
         context->writer_change_count = key.change_count;
         context->writes_every_call = in_force.log_every_call;
     }
+    if (in_force.asks_python) key.value = where::with_place(key.value, where::place_key(in_force));
+    where::CallPlace place;
     recording.count(
         *context->writer, key.value, time.begin, time.end, in_force.log_every_call,
-        [&](record::DecisionEvent& event) { event = decision_event(site, in_force, call, decision, done); });
+        [&](record::DecisionEvent& event) { event = decision_event(site, in_force, call, decision, done, place); });
 }
 
 }  // namespace
@@ -99,7 +106,8 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
         count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key);
         return;
     }
-    record::DecisionEvent event = decision_event(site, in_force, call, decision, done);
+    where::CallPlace place;
+    record::DecisionEvent event = decision_event(site, in_force, call, decision, done, place);
     if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 
     const bool every_call = in_force.log != nullptr && in_force.log_every_call;

@@ -8,6 +8,7 @@
 #include "record/events.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/site.hpp"
+#include "shim/where/place.hpp"
 
 namespace fp32shim {
 
@@ -44,8 +45,9 @@ struct ExpressKey {
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key = {});
 
-/// Returns the event that a log or recording has for a call. Its views are valid until the call returns.
+/// Returns the event that a log or recording has for a call, and finds the call's place in its program. The event's
+/// views are valid until the call returns, as long as `place` is.
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                                     const policy::Decision& decision, const Done& done);
+                                     const policy::Decision& decision, const Done& done, where::CallPlace& place);
 
 }  // namespace fp32shim

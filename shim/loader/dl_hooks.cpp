@@ -15,9 +15,11 @@
 #include "shim/loader/loaded_object.hpp"
 #include "shim/loader/next_definition.hpp"
 #include "shim/loader/provider.hpp"
+#include "shim/settings/read_settings.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/sites/find_site.hpp"
 #include "shim/table/functions.hpp"
+#include "shim/where/python/interpreter.hpp"
 #include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
@@ -115,6 +117,13 @@ void* found_behind_us(void* handle, const char* name, std::string_view version, 
     return find_in_handle(handle, system::view(name), version).address;
 }
 
+/// Returns true if Python imports an extension module by this lookup, in a process that asks for lines of Python.
+bool is_import_by_python(const char* name) {
+    if (!system::view(name).starts_with("PyInit_")) return false;
+    const Settings* const in_force = known_settings();
+    return in_force != nullptr ? in_force->asks_python : starts_with_variable("FP32_MATMUL_WHERE");
+}
+
 void* real_lookup(void* handle, const char* name, const char* version) {
     return version == nullptr ? fp32shim_real_dlsym(handle, name) : fp32shim_real_dlvsym(handle, name, version);
 }
@@ -146,6 +155,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
 int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_address) {
     using namespace fp32shim;
     find_real_functions();
+    if (name != nullptr && is_import_by_python(name)) where::compare_with_python();
     if (name == nullptr || find_function(name) < 0) return 0;
     return handle != RTLD_NEXT || next_is_ours(name, return_address) ? 1 : 0;
 }

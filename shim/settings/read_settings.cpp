@@ -151,6 +151,19 @@ __attribute__((constructor)) void keep_start_variables() {
     start_is_kept.store(true, std::memory_order_release);
 }
 
+}  // namespace
+
+bool starts_with_variable(std::string_view name) {
+    for (const StartVariable* variable = start_variables.load(std::memory_order_acquire); variable != nullptr;
+         variable = variable->next) {
+        const std::string_view entry = variable->entry;
+        if (entry.starts_with(name) && entry.size() > name.size() + 1 && entry[name.size()] == '=') return true;
+    }
+    return false;
+}
+
+namespace {
+
 /// Returns the environment as it was at the first call of this function; reloads of the settings get the same copy.
 /// If none of the shim's variables were in it, those that the process was started with are added.
 const policy::Environment& first_environment() {
@@ -209,7 +222,8 @@ void read(Reading& reading) {
         settings->process = {system::base_name(settings->facts.executable), settings->facts.command,
                              settings->facts.host};
     }
-    settings->looks_at_sizes = settings->policy.looks_at_sizes();
+    settings->looks_at_where = settings->policy.looks_at_where();
+    settings->looks_at_sizes = settings->policy.looks_at_sizes() || settings->looks_at_where;
     settings->looks_at_scopes = settings->policy.looks_at_scopes();
     settings->forward_everything = settings->policy.disabled || options.elevated;
     if (reading.is_reload()) {
@@ -217,6 +231,9 @@ void read(Reading& reading) {
         settings->id = reading.previous->id == UINT8_MAX ? 1 : reading.previous->id + 1;
     }
     if (!settings->forward_everything) open_log(*settings, reading.previous);
+    settings->asks_python =
+        !settings->forward_everything &&
+        (settings->looks_at_where || (settings->logs() && settings->policy.log_where.has(policy::Where::python)));
     if (!complaint.empty() && settings->log != nullptr) {
         auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
         settings->log->write(record::ErrorEvent{record::ErrorCode::bad_setting, complaint},

@@ -1,6 +1,8 @@
 // Reading the environment and the policy files, and opening the log that they ask for.
 #pragma once
 
+#include <string_view>
+
 #include "shim/settings/settings.hpp"
 
 namespace fp32shim {
@@ -9,5 +11,8 @@ namespace fp32shim {
 /// reading. Returns nullptr if the settings could not be read, or if a reload found errors; one line on stderr says
 /// why. To be called by one thread at a time, with cancellation off. errno may change.
 Settings* read_settings(const Settings* previous);
+
+/// Returns true if the process was started with this variable set to something. Reads no settings.
+bool starts_with_variable(std::string_view name);
 
 }  // namespace fp32shim

@@ -54,7 +54,7 @@ STARTER_HOOKS = {
 RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject", "__itt_api_init"}
 DECISION_KEYS = (
     "event schema time time_ns host job_id rank pid tid executable function dtype device device_index "
-    "compute_capability trans_a trans_b m n k batch caller scope provider requested source rule applied actual how "
+    "compute_capability trans_a trans_b m n k batch caller scope where provider requested source rule applied actual how "
     "reason detail host_ns status"
 ).split()
 

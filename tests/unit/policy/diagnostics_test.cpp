@@ -84,6 +84,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NegativeLogMaxSize", "[log]\nmax_size = -1",
              "p.toml:3:12: max_size: found -1; allowed: bytes, at least 1 MiB, as a number or a string such as "
              "\"64MiB\", \"1GiB\""},
+        Case{"LogWhere", "[log]\nwhere = [\"python\", \"lines\"]",
+             "p.toml:3:20: where: found \"lines\"; allowed: none, python, nvtx, itt, torch, native, auto"},
         Case{"LogOnFull", "[log]\non_full = \"stop\"",
              "p.toml:3:11: on_full: found \"stop\"; allowed: drop, overwrite"},
         Case{"LogModeForOthersToWrite", "[log]\nmode = \"0666\"",
@@ -120,11 +122,11 @@ INSTANTIATE_TEST_SUITE_P(
              "you mean \"when\"?"},
         Case{"UnknownCondition", rule + "when = { max_dims = 1 }",
              "p.toml:4:10: unknown key \"max_dims\" in when; allowed: function, caller, executable, command, host, "
-             "scope, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, flops; did you mean "
+             "scope, where, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, flops; did you mean "
              "\"max_dim\"?"},
         Case{"UnknownUnlessCondition", rule + "when = { m = 1 }\nunless = { size = 1 }",
              "p.toml:5:12: unknown key \"size\" in unless; allowed: function, caller, executable, command, host, "
-             "scope, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, flops"},
+             "scope, where, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, flops"},
         Case{
             "RulePrecision", "[[rule]]\nprecision = \"tf23\"",
             "p.toml:3:13: precision: found \"tf23\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "

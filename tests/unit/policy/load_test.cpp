@@ -73,16 +73,17 @@ TEST_F(Load, ChangesNothingWhereNothingIsSet) {
 }
 
 TEST_F(Load, ReadsEveryVariable) {
-    const Policy policy =
-        load_without_errors({"FP32_MATMUL_PRECISION=TF32", "FP32_MATMUL_FLOOR=bf16", "FP32_MATMUL_CPU=emulate",
-                             "FP32_MATMUL_LOG=/tmp/%h.%p.jsonl", "FP32_MATMUL_LOG_LEVEL=calls",
-                             "FP32_MATMUL_AUDIT=0.25", "FP32_MATMUL_ON_ERROR=highest", "FP32_MATMUL_DISABLE=0"});
+    const Policy policy = load_without_errors(
+        {"FP32_MATMUL_PRECISION=TF32", "FP32_MATMUL_FLOOR=bf16", "FP32_MATMUL_CPU=emulate",
+         "FP32_MATMUL_LOG=/tmp/%h.%p.jsonl", "FP32_MATMUL_LOG_LEVEL=calls", "FP32_MATMUL_WHERE=python,Torch",
+         "FP32_MATMUL_AUDIT=0.25", "FP32_MATMUL_ON_ERROR=highest", "FP32_MATMUL_DISABLE=0"});
     EXPECT_EQ(policy.default_precision, Precision::high);
     EXPECT_EQ(policy.default_source, Source::environment);
     EXPECT_EQ(policy.floor, Floor::bf16);
     EXPECT_EQ(policy.cpu_mode, CpuMode::emulate);
     EXPECT_EQ(policy.log_path, "/tmp/%h.%p.jsonl");
     EXPECT_EQ(policy.log_level, LogLevel::calls);
+    EXPECT_EQ(to_string(policy.log_where), "python,torch");
     EXPECT_EQ(policy.audit_sample, 0.25);
     EXPECT_EQ(policy.on_error, OnError::highest);
     EXPECT_FALSE(policy.disabled);
@@ -122,6 +123,7 @@ TEST_F(Load, ReportsEveryBrokenVariable) {
          "FLOOR: found \"tf23\"; allowed: none, fp16, bf16, tf32, bf16x9, fp32; did you mean \"tf32\"?"},
         {"CPU=on", "CPU: found \"on\"; allowed: off, emulate, accelerate"},
         {"LOG=run.txt", "LOG: found \"run.txt\"; allowed: stderr, NAME.jsonl, NAME.fp32rec"},
+        {"WHERE=python,,nvtx", "WHERE: found \"\"; allowed: none, python, nvtx, itt, torch, native, auto"},
         {"LOG_LEVEL=all", "LOG_LEVEL: found \"all\"; allowed: summary, calls"},
         {"AUDIT=5%", "AUDIT: found \"5%\"; allowed: a fraction of calls from 0 to 1, such as 0.001"},
         {"ON_ERROR=stop", "ON_ERROR: found \"stop\"; allowed: continue, highest, abort"},
@@ -155,7 +157,7 @@ TEST_F(Load, WarnsAboutUnknownVariables) {
     EXPECT_EQ(
         loaded.warnings[1].text(),
         "FP32_MATMUL_ALLOW_TF32: unknown variable, ignored; known are FP32_MATMUL_ with PRECISION, FLOOR, POLICY, "
-        "CPU, LOG, LOG_LEVEL, AUDIT, ON_ERROR, DISABLE");
+        "CPU, LOG, LOG_LEVEL, WHERE, AUDIT, ON_ERROR, DISABLE");
     EXPECT_EQ(loaded.policy.default_precision, Precision::native);
 }
 

@@ -32,6 +32,7 @@ path = "/var/log/fp32shim/%h.%p.fp32rec"
 level = "calls"
 max_size = "2GiB"
 on_full = "overwrite"
+where = ["python", "nvtx"]
 mode = "0640"
 group = "auditors"
 
@@ -94,6 +95,7 @@ TEST(ReadPolicy, ReadsEverySetting) {
     EXPECT_EQ(policy.log_level, LogLevel::calls);
     EXPECT_EQ(policy.log_max_size, std::uint64_t{2} << 30);
     EXPECT_EQ(policy.log_on_full, OnFull::overwrite);
+    EXPECT_EQ(to_string(policy.log_where), "python,nvtx");
     EXPECT_EQ(policy.log_mode, 0640u);
     EXPECT_EQ(policy.log_group, "auditors");
     EXPECT_EQ(policy.audit_sample, 0.001);
@@ -110,7 +112,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(first.precision, Precision::highest);
     EXPECT_FALSE(first.assume_aligned);
     EXPECT_EQ(first.file, "prod.toml");
-    EXPECT_EQ(first.line, 32);
+    EXPECT_EQ(first.line, 33);
     EXPECT_EQ(first.when.max_dim, (std::vector<Range>{{0, 128}}));
     EXPECT_EQ(first.when.caller, std::vector<std::string>{"libtorch_*"});
     EXPECT_EQ(first.when.device, std::vector{Device::cuda});
@@ -121,7 +123,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(second.name, "rule 2");
     EXPECT_EQ(second.precision, Precision::bf16x9);
     EXPECT_TRUE(second.assume_aligned);
-    EXPECT_EQ(second.line, 38);
+    EXPECT_EQ(second.line, 39);
     EXPECT_EQ(second.when.function, (std::vector<std::string>{"cublasSgemm*", "cublasGemm*"}));
     EXPECT_EQ(second.when.executable, std::vector<std::string>{"python3*"});
     EXPECT_EQ(second.when.command, std::vector<std::string>{"*train.py*"});

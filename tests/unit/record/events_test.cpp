@@ -179,6 +179,7 @@ TEST(Decisions, HaveEveryKeyInOrderWhateverIsKnown) {
                                            "batch",
                                            "caller",
                                            "scope",
+                                           "where",
                                            "provider",
                                            "requested",
                                            "source",
@@ -196,8 +197,9 @@ TEST(Decisions, HaveEveryKeyInOrderWhateverIsKnown) {
 
 TEST(Decisions, SayNullForWhatIsUnknown) {
     const FlatJson object = parse(line(unknown(), ProcessFacts{}, format_decision));
-    for (const char* key : {"host", "job_id", "rank", "executable", "device_index", "compute_capability", "trans_b",
-                            "m", "caller", "scope", "provider", "rule", "actual", "detail", "host_ns", "status"})
+    for (const char* key :
+         {"host", "job_id", "rank", "executable", "device_index", "compute_capability", "trans_b", "m", "caller",
+          "scope", "where", "provider", "rule", "actual", "detail", "host_ns", "status"})
         EXPECT_EQ(object[key], "null") << key;
     EXPECT_EQ(object["rank"], "null");
 }
@@ -279,6 +281,7 @@ struct Extreme {
                          lowest,
                          lowest,
                          lowest};
+        decision.call.where = text;
         decision.provider = decision.rule = decision.detail = text;
         decision.source = policy::Source::environment;
         decision.applied = policy::Applied::unchanged;
@@ -306,7 +309,7 @@ TEST(LongValues, AreCutSoThatEveryLineFitsAndIsValid) {
         const FlatJson start = parse(line(extreme.start, extreme.facts, format_start));
         EXPECT_TRUE(start["command"].ends_with("…\""));
         const FlatJson decision = parse(line(extreme.decision, extreme.facts, format_decision));
-        EXPECT_EQ(decision.members.size(), 34U);
+        EXPECT_EQ(decision.members.size(), 35U);
         for (const char* key : {"function", "caller", "scope", "provider", "rule", "detail", "host", "executable"})
             EXPECT_TRUE(decision[key].ends_with("…\"")) << key;
         parse(line(extreme.error, extreme.facts, format_error));

@@ -1,0 +1,96 @@
+#include "shim/where/place.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "shim/where/python/interpreter.hpp"
+#include "system/inline_text.hpp"
+#include "system/line_writer.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+constexpr std::string_view no_frames = "(thread without Python frames)";
+constexpr std::string_view outer_frames = "(outer frames left out)";
+
+}  // namespace
+
+std::uint64_t place_key(const Settings& in_force) {
+    if (!in_force.asks_python) return 0;
+    const Python* const reader = python();
+    return reader == nullptr ? 0 : reader->stack_key();
+}
+
+void CallPlace::find(const Site& site, const Settings& in_force) {
+    site_ = &site;
+    executable_ = in_force.facts.executable;
+    read = read_frame;
+    size = site.caller != nullptr ? 1 : 0;
+    if (in_force.asks_python) python_ = python();
+    if (python_ != nullptr) {
+        python_->read_stack(stack_);
+        size += std::max<std::size_t>(stack_.count, 1) + (stack_.is_cut ? 1 : 0);
+        put_where_into_words();
+    }
+}
+
+void CallPlace::put_where_into_words() {
+    std::optional<PythonPlace> chosen;
+    for (std::size_t i = 0; i < stack_.count; ++i) {
+        const std::optional<PythonPlace> place = python_->place_of(stack_.frames[i]);
+        if (!place) continue;
+        if (!chosen) chosen = place;  // if all frames belong to packages
+        if (is_library_file(python_->file_of(*place, file_))) continue;
+        chosen = place;
+        break;
+    }
+    system::LineWriter text(where_);
+    if (chosen) {
+        text.text(system::base_name(python_->file_of(*chosen, file_))).text(":").number(python_->line_of(*chosen));
+        text.text(" ").text(python_->function_of(*chosen, std::span(function_).first(160)));
+    } else {
+        text.text(no_frames);
+    }
+    where_size_ = text.view().size();
+}
+
+/// Reads the frame at a place, outermost first: lines of Python, then the calling place in compiled code.
+bool CallPlace::read_frame(const Stack& stack, std::size_t place, record::StackFrame& frame) {
+    const auto& self = static_cast<const CallPlace&>(stack);
+    const bool has_caller = self.site_->caller != nullptr;
+    if (!has_caller || place + 1 < self.size) return self.read_python_frame(place, frame);
+    const LoadedObject& caller = *self.site_->caller;
+    const std::string_view path = system::view(caller.map->l_name);
+    frame = {};
+    frame.file = path.empty() ? self.executable_ : path;
+    frame.offset = static_cast<std::uint32_t>(self.site_->called_from.load(std::memory_order_relaxed) - caller.base);
+    return true;
+}
+
+bool CallPlace::read_python_frame(std::size_t place, record::StackFrame& frame) const {
+    if (stack_.count == 0 || (stack_.is_cut && place == 0)) {
+        frame = {};
+        frame.function = stack_.count == 0 ? no_frames : outer_frames;
+        return true;
+    }
+    const std::size_t from_outermost = place - (stack_.is_cut ? 1 : 0);
+    const std::optional<PythonPlace> found = python_->place_of(stack_.frames[stack_.count - 1 - from_outermost]);
+    if (!found) return false;
+    frame = {.file = python_->file_of(*found, file_),
+             .function = python_->function_of(*found, function_),
+             .line = static_cast<std::uint32_t>(python_->line_of(*found)),
+             .offset = 0};
+    return true;
+}
+
+bool is_library_file(std::string_view file) {
+    constexpr std::string_view folders[] = {"/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3."};
+    constexpr std::string_view made_up[] = {"<frozen ", "<__array_function__ internals>", "<attrs generated",
+                                            "<eval_with_key>"};
+    const auto contains = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
+    const auto begins = [&](std::string_view part) { return file.starts_with(part); };
+    return std::any_of(std::begin(folders), std::end(folders), contains) ||
+           std::any_of(std::begin(made_up), std::end(made_up), begins);
+}
+
+}  // namespace fp32shim::where

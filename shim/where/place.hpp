@@ -1,0 +1,54 @@
+// The place of a call in its program: the lines of Python that led to it, and the calling place in compiled code.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "record/events.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/site.hpp"
+#include "shim/where/python/frames.hpp"
+
+namespace fp32shim::where {
+
+/// Returns a key that calls share which come from the same lines of Python; 0 if these settings do not ask for lines.
+/// Thread-safe; takes no lock, needs no GIL.
+std::uint64_t place_key(const Settings& in_force);
+
+/// Joins the key of a row with that of a place. A key of 0, none, stays.
+inline std::uint64_t with_place(std::uint64_t row_key, std::uint64_t place) {
+    return row_key == 0 ? 0 : row_key ^ place;
+}
+
+/// The place of the call that this thread is making. Valid until the call returns.
+class CallPlace : public record::Stack {
+  public:
+    CallPlace() = default;  ///< nothing is read
+    CallPlace(const CallPlace&) = delete;
+    CallPlace& operator=(const CallPlace&) = delete;
+
+    /// Reads the place: lines of Python if these settings ask for them.
+    void find(const Site& site, const Settings& in_force);
+    /// Returns the innermost line outside of installed packages and the standard library: `train.py:41
+    /// Model.forward`; empty if it is not known.
+    std::string_view where() const { return {where_, where_size_}; }
+
+  private:
+    static bool read_frame(const Stack& stack, std::size_t place, record::StackFrame& frame);
+    bool read_python_frame(std::size_t place, record::StackFrame& frame) const;
+    void put_where_into_words();
+
+    const Site* site_ = nullptr;
+    std::string_view executable_;
+    const Python* python_ = nullptr;
+    std::size_t where_size_ = 0;
+    PythonStack stack_;
+    char where_[512];
+    mutable char file_[1024];
+    mutable char function_[512];
+};
+
+/// Returns true if a source file belongs to an installed package, the standard library or the interpreter itself.
+bool is_library_file(std::string_view file);
+
+}  // namespace fp32shim::where

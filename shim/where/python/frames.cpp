@@ -1,0 +1,254 @@
+#include "shim/where/python/frames.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "shim/where/python/line_table.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+constexpr int unit_size = 2;  ///< bytes of a bytecode unit
+constexpr std::uintptr_t tag_bits = 7;
+constexpr char owner_generator = 1, owner_interpreter = 3;  ///< the interpreter's own frames have this or more
+
+// A text's state, from the lowest bit of its kind on.
+constexpr std::uint32_t kind_mask = 7;  ///< bytes per character
+constexpr std::uint32_t is_compact = 8, is_ascii = 16;
+
+constexpr std::uint64_t random_factors[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95, 0x62bba1b9f2757641};
+
+constexpr std::int64_t no_hash = -1;  ///< of a text: nobody has asked for its hash yet
+
+/// Reads a field of an object of the interpreter's.
+template <class Value>
+Value field(const char* object, std::int16_t offset) {
+    Value value;
+    std::memcpy(&value, object + offset, sizeof value);
+    return value;
+}
+
+const char* pointer(const char* object, std::int16_t offset) { return field<const char*>(object, offset); }
+
+/// Returns a number made from the size, the first and the last bytes of a piece of memory.
+std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
+    std::uint64_t first = 0, last = 0;
+    constexpr std::int64_t part = sizeof first;
+    if (size >= part) {
+        std::memcpy(&first, data, part);
+        std::memcpy(&last, data + size - part, part);
+    } else {
+        for (std::int64_t i = 0; i < size; ++i) first = first << 8 | static_cast<unsigned char>(data[i]);
+    }
+    return ((first ^ static_cast<std::uint64_t>(size)) * random_factors[1]) ^ std::rotl(last, 29);
+}
+
+/// Appends a character as UTF-8. Returns false if there is no room for it.
+bool append(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
+    const std::size_t length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    if (size + length > buffer.size()) return false;
+    if (length == 1) {
+        buffer[size++] = static_cast<char>(character);
+        return true;
+    }
+    constexpr unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (std::size_t i = 0; i < length; ++i) {
+        const std::uint32_t bits = character >> 6 * (length - 1 - i);
+        buffer[size++] = static_cast<char>(i == 0 ? lead[length] | bits : 0x80 | (bits & 0x3f));
+    }
+    return true;
+}
+
+/// Returns the version that a text such as "3.11.2 (main, …)" begins with, as PY_VERSION_HEX has it without its last
+/// byte; 0: none.
+std::uint32_t version_in(const char* text) {
+    std::uint32_t parts[3] = {};
+    for (std::uint32_t& part : parts) {
+        if (*text < '0' || *text > '9') return 0;
+        while (*text >= '0' && *text <= '9' && part < 256)
+            part = part * 10 + static_cast<std::uint32_t>(*text++ - '0');
+        if (*text == '.') ++text;
+    }
+    return parts[0] << 24 | parts[1] << 16 | parts[2] << 8;
+}
+
+}  // namespace
+
+std::optional<Python> Python::find(FindSymbol find_symbol) {
+    Python python;
+    const auto get_version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
+    python.this_thread_ = reinterpret_cast<void* (*)()>(find_symbol("PyGILState_GetThisThreadState"));
+    python.code_type_ = find_symbol("PyCode_Type");
+    python.text_type_ = find_symbol("PyUnicode_Type");
+    python.bytes_type_ = find_symbol("PyBytes_Type");
+    if (get_version == nullptr || python.this_thread_ == nullptr || python.code_type_ == nullptr ||
+        python.text_type_ == nullptr || python.bytes_type_ == nullptr)
+        return std::nullopt;
+    const std::optional<PythonLayout> layout = layout_of(version_in(get_version()), find_symbol("_PyRuntime"));
+    if (!layout) return std::nullopt;
+    python.layout_ = *layout;
+    if (layout->instruction_form != InstructionForm::pointer) python.instruction_mask_ = UINT32_MAX;
+    return python;
+}
+
+std::optional<std::int32_t> Python::offset_of(const char* frame, const char* code) const {
+    if (layout_.instruction_form != InstructionForm::pointer) {
+        const auto index = field<std::int32_t>(frame, layout_.frame_instruction);
+        return layout_.instruction_form == InstructionForm::unit_offset ? index * unit_size : index;
+    }
+    const char* bytecode = code + layout_.code_bytecode;
+    if (layout_.code_bytecode_copies >= 0) {
+        // An array of copies behind their number; each thread runs its own.
+        const auto index = field<std::int32_t>(frame, layout_.frame_bytecode_index);
+        const char* copies = pointer(code, layout_.code_bytecode_copies);
+        if (copies == nullptr || index < 0 || index >= field<std::int64_t>(copies, 0)) return std::nullopt;
+        bytecode = pointer(copies + static_cast<std::ptrdiff_t>(sizeof(void*)) * (index + 1), 0);
+    }
+    const std::ptrdiff_t offset = pointer(frame, layout_.frame_instruction) - bytecode;
+    if (offset < -unit_size || offset > INT32_MAX) return std::nullopt;
+    return static_cast<std::int32_t>(offset);
+}
+
+const char* Python::innermost_frame() const {
+    const auto* thread = static_cast<const char*>(this_thread_());
+    if (thread == nullptr) return nullptr;
+    const char* frame = pointer(thread, layout_.thread_frame);
+    if (layout_.cframe_frame >= 0 && frame != nullptr) frame = pointer(frame, layout_.cframe_frame);
+    return frame;
+}
+
+void Python::read_stack(PythonStack& stack) const {
+    const char* frame = innermost_frame();
+    for (stack.count = 0; frame != nullptr && stack.count < PythonStack::capacity; ++stack.count) {
+        stack.frames[stack.count] = frame;
+        frame = pointer(frame, layout_.frame_previous);
+    }
+    stack.is_cut = frame != nullptr;
+}
+
+/// Returns a number that tells a code object from a later one at its address.
+std::uint64_t Python::stamp_of(const char* code) const {
+    if (layout_.code_version >= 0) {
+        if (const auto version = field<std::uint32_t>(code, layout_.code_version); version != 0) return version;
+    }
+    std::uint64_t stamp = field<std::uint32_t>(code, layout_.code_first_line);
+    if (const char* file = pointer(code, layout_.code_file); pointer(file, layout_.object_type) == text_type_) {
+        const auto hash = field<std::int64_t>(file, layout_.text_hash);
+        const auto state = field<std::uint32_t>(file, layout_.text_state) >> layout_.text_kind_bit;
+        if (hash != no_hash)
+            stamp ^= static_cast<std::uint64_t>(hash);
+        else if ((state & is_compact) != 0)
+            stamp ^= stamp_of_bytes(file + ((state & is_ascii) != 0 ? layout_.text_ascii : layout_.text_other),
+                                    field<std::int64_t>(file, layout_.text_length) * (state & kind_mask));
+    }
+    if (const char* table = pointer(code, layout_.code_line_table);
+        pointer(table, layout_.object_type) == bytes_type_)
+        stamp = stamp * random_factors[0] +
+                stamp_of_bytes(table + layout_.bytes_data, field<std::int64_t>(table, layout_.bytes_size));
+    return stamp;
+}
+
+std::uint64_t Python::stack_key() const {
+    std::uint64_t key = 1;
+    std::size_t count = 0;
+    for (const char* frame = innermost_frame(); frame != nullptr && count < PythonStack::capacity; ++count) {
+        const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
+        const auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
+        key = (std::rotl(key, 23) ^ code ^ instruction * random_factors[0]) * random_factors[1];
+        if (!is_of_interpreter(frame)) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
+        frame = pointer(frame, layout_.frame_previous);
+    }
+    return key == 0 ? 1 : key;
+}
+
+/// Returns true for a frame of the interpreter's own, which runs no function.
+bool Python::is_of_interpreter(const char* frame) const {
+    return layout_.frame_owner >= 0 && field<char>(frame, layout_.frame_owner) >= owner_interpreter;
+}
+
+Python::Examined Python::examine(bool (*is_readable)(const char* begin, std::size_t size)) const {
+    constexpr std::size_t object_size = 200;  // at least all fields that are read
+    constexpr std::size_t frame_size = 112;
+    constexpr std::size_t most = 64;
+    const auto* thread = static_cast<const char*>(this_thread_());
+    if (thread == nullptr) return Examined::no_frames;
+    if (!is_readable(thread + layout_.thread_frame, sizeof(void*))) return Examined::unlike;
+    const char* frame = pointer(thread, layout_.thread_frame);
+    if (layout_.cframe_frame >= 0 && frame != nullptr) {
+        if (!is_readable(frame, 2 * sizeof(void*))) return Examined::unlike;
+        frame = pointer(frame, layout_.cframe_frame);
+    }
+    const auto is_object = [&](const char* object, std::size_t size, const void* type) {
+        return object != nullptr && is_readable(object, size) && pointer(object, layout_.object_type) == type;
+    };
+    bool has_place = false;
+    for (std::size_t count = 0; frame != nullptr && count < most; ++count) {
+        if (!is_readable(frame, frame_size)) return Examined::unlike;
+        if (!is_of_interpreter(frame)) {
+            const auto* code =
+                reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
+            if (!is_object(code, object_size, code_type_)) return Examined::unlike;
+            const char* table = pointer(code, layout_.code_line_table);
+            if (!is_object(table, static_cast<std::size_t>(layout_.bytes_data), bytes_type_)) return Examined::unlike;
+            const auto size = field<std::int64_t>(table, layout_.bytes_size);
+            if (size < 0 || size > INT32_MAX || !is_readable(table + layout_.bytes_data + size, 1))
+                return Examined::unlike;
+            for (const std::int16_t text : {layout_.code_file, layout_.code_name}) {
+                const char* object = pointer(code, text);
+                if (object == nullptr || !is_readable(object, 16)) return Examined::unlike;
+            }
+            has_place = has_place || place_of(frame).has_value();
+        }
+        frame = pointer(frame, layout_.frame_previous);
+    }
+    return has_place ? Examined::as_expected : Examined::no_frames;
+}
+
+std::optional<PythonPlace> Python::place_of(const char* frame) const {
+    const auto* code = reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
+    if (code == nullptr || pointer(code, layout_.object_type) != code_type_) return std::nullopt;
+    const std::optional<std::int32_t> offset = offset_of(frame, code);
+    if (!offset) return std::nullopt;
+    if (layout_.frame_owner >= 0) {
+        const auto owner = field<char>(frame, layout_.frame_owner);
+        const std::int32_t body = field<std::int32_t>(code, layout_.code_first_traceable) * unit_size;
+        if (owner >= owner_interpreter || (owner != owner_generator && *offset < body)) return std::nullopt;
+    }
+    return PythonPlace{code, *offset};
+}
+
+int Python::line_of(const PythonPlace& place) const {
+    const char* table = pointer(place.code, layout_.code_line_table);
+    if (table == nullptr || pointer(table, layout_.object_type) != bytes_type_) return 0;
+    const auto size = field<std::int64_t>(table, layout_.bytes_size);
+    const auto* data = reinterpret_cast<const std::uint8_t*>(table + layout_.bytes_data);
+    return where::line_of(layout_.line_table_form, {data, static_cast<std::size_t>(size)},
+                          field<std::int32_t>(place.code, layout_.code_first_line), place.offset);
+}
+
+std::string_view Python::file_of(const PythonPlace& place, std::span<char> buffer) const {
+    return text_of(pointer(place.code, layout_.code_file), buffer);
+}
+
+std::string_view Python::function_of(const PythonPlace& place, std::span<char> buffer) const {
+    return text_of(pointer(place.code, layout_.code_name), buffer);
+}
+
+std::string_view Python::text_of(const char* text, std::span<char> buffer) const {
+    // A subclass of str has another layout.
+    if (text == nullptr || pointer(text, layout_.object_type) != text_type_) return {};
+    const std::uint32_t state = field<std::uint32_t>(text, layout_.text_state) >> layout_.text_kind_bit;
+    const std::uint32_t bytes_per_character = state & kind_mask;
+    if ((state & is_compact) == 0) return {};
+    const auto length = field<std::int64_t>(text, layout_.text_length);
+    const char* data = text + ((state & is_ascii) != 0 ? layout_.text_ascii : layout_.text_other);
+    std::size_t size = 0;
+    for (std::int64_t i = 0; i < length; ++i) {
+        std::uint32_t character = 0;
+        std::memcpy(&character, data + i * bytes_per_character, bytes_per_character < 4 ? bytes_per_character : 4);
+        if (!append(character, buffer, size)) break;
+    }
+    return {buffer.data(), size};
+}
+
+}  // namespace fp32shim::where

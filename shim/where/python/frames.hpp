@@ -1,0 +1,88 @@
+// The calling thread's stack of Python frames, read without the GIL: products run where numpy and torch have released
+// it. Only objects that the thread's own running frames keep alive are read. Nothing is called that allocates, takes
+// a lock or needs the GIL, so a signal handler may read too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "shim/where/python/layout.hpp"
+
+namespace fp32shim::where {
+
+/// The innermost frames of a thread, innermost first. Valid while their functions run.
+struct PythonStack {
+    static constexpr std::size_t capacity = 256;
+    const char* frames[capacity];  ///< _PyInterpreterFrame or, before 3.11, PyFrameObject
+    std::size_t count = 0;
+    bool is_cut = false;  ///< outer frames were left out, for want of room
+};
+
+/// A place in a running Python function.
+struct PythonPlace {
+    const char* code;     ///< PyCodeObject
+    std::int32_t offset;  ///< of the instruction, in bytes from the first
+};
+
+/// Returns the address of a symbol in the process, or nullptr.
+using FindSymbol = void* (*)(const char* name);
+
+/// The interpreter of this process.
+class Python {
+  public:
+    /// Finds the interpreter. Returns nothing if the process has none, or one of a version or build that is not
+    /// known exactly.
+    static std::optional<Python> find(FindSymbol find_symbol);
+
+    /// Answers of examine().
+    enum class Examined : std::uint8_t {
+        no_frames,    ///< the calling thread runs no Python function
+        as_expected,  ///< each frame leads to a code object, and that to its texts and tables
+        unlike,       ///< the memory does not look like that of the version that this interpreter claims to be
+    };
+    /// Examines the calling thread's stack before it is trusted. `is_readable(begin, size)` is asked before any byte
+    /// is read.
+    Examined examine(bool (*is_readable)(const char* begin, std::size_t size)) const;
+
+    /// Returns a number that stacks share if they are at the same instructions of the same functions. Two others
+    /// share it with a chance of 2^-64. Before 3.12 a function that took the memory of a deleted one counts as the
+    /// same if both have a file of the same end, and tables of lines of the same size, begin and end. Never 0.
+    std::uint64_t stack_key() const;
+
+    /// Reads the stack of the calling thread; it is empty for a thread that runs no Python function. Frames beyond
+    /// the capacity are left out.
+    void read_stack(PythonStack& stack) const;
+
+    /// Returns the place that a traceback would show for a frame; nothing for a frame that it leaves out: the
+    /// interpreter's own, and one whose function has not begun yet.
+    std::optional<PythonPlace> place_of(const char* frame) const;
+
+    /// Returns the line in the source file, counted from 1; 0 if the instruction has none.
+    int line_of(const PythonPlace& place) const;
+
+    /// Returns the path of the source file as UTF-8, in `buffer`; shortened at its end if that is too small.
+    std::string_view file_of(const PythonPlace& place, std::span<char> buffer) const;
+
+    /// Returns the function's qualified name (before 3.11 its name) as UTF-8, in `buffer`; shortened likewise.
+    std::string_view function_of(const PythonPlace& place, std::span<char> buffer) const;
+
+  private:
+    const char* innermost_frame() const;
+    bool is_of_interpreter(const char* frame) const;
+    std::uint64_t stamp_of(const char* code) const;
+    std::optional<std::int32_t> offset_of(const char* frame, const char* code) const;
+    std::string_view text_of(const char* text, std::span<char> buffer) const;
+
+    void* (*this_thread_)() = nullptr;  ///< PyGILState_GetThisThreadState
+    const void* code_type_ = nullptr;
+    const void* text_type_ = nullptr;
+    const void* bytes_type_ = nullptr;
+    std::uint64_t instruction_mask_ =
+        UINT64_MAX;  ///< bits of a word at `frame_instruction`: before 3.11 it is an int
+    PythonLayout layout_{};
+};
+
+}  // namespace fp32shim::where

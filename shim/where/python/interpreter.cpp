@@ -1,0 +1,165 @@
+#include "shim/where/python/interpreter.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/loaded_object.hpp"
+#include "shim/loader/next_definition.hpp"
+#include "shim/loader/provider.hpp"
+#include "shim/memory/arena.hpp"
+#include "system/inline_text.hpp"
+#include "system/line_writer.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+using record::PythonState;
+
+constinit std::atomic<const Python*> known{nullptr};
+constinit std::atomic<PythonState> state{PythonState::unused};
+constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_objects_stamp() of a search that found no interpreter
+
+/// Finds a function of the interpreter: the program's own before one that was opened beside it.
+void* find_symbol(const char* name) {
+    const elf::Reading reading;
+    if (void* address = find_default(nullptr, name, {}).address) return address;
+    return reinterpret_cast<void*>(next_definition(name));
+}
+
+void stop_reading(PythonState reason, std::string_view why) {
+    state.store(reason, std::memory_order_relaxed);
+    known.store(nullptr, std::memory_order_release);
+    static constinit system::OncePerProcess said;
+    if (!said.first()) return;
+    const auto version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
+    const std::string_view text = version == nullptr ? "?" : system::view(version());
+    char buffer[512];
+    system::LineWriter line(buffer);
+    line.text("Python ").escaped(text.substr(0, text.find(' ')), 32).text(": ").text(why);
+    line.text("; products are recorded without their lines of Python");
+    system::stderr_line(line.view());
+}
+
+bool is_refused() {
+    const PythonState now = state.load(std::memory_order_relaxed);
+    return now == PythonState::unknown || now == PythonState::differs;
+}
+
+bool is_readable(const char* begin, std::size_t size) {
+    constexpr std::uintptr_t word = 8;
+    const auto address = reinterpret_cast<std::uintptr_t>(begin);
+    return elf::is_readable(address & ~(word - 1)) && elf::is_readable((address + size - 1) & ~(word - 1));
+}
+
+/// Looks for the interpreter. It is accepted at the first stack that has frames, if these look as expected.
+[[gnu::noinline, gnu::cold]] const Python* search() {
+    if (is_refused()) return nullptr;
+    const std::uint64_t stamp = quick_objects_stamp();
+    if (stamp != 0 && searched_at.load(std::memory_order_relaxed) == stamp) return nullptr;
+    if (find_symbol("PyGILState_GetThisThreadState") == nullptr) {
+        searched_at.store(stamp, std::memory_order_relaxed);
+        return nullptr;
+    }
+    const std::optional<Python> found = Python::find(find_symbol);
+    if (!found) {
+        stop_reading(PythonState::unknown, "this version or build is not known");
+        return nullptr;
+    }
+    switch (found->examine(is_readable)) {
+        case Python::Examined::no_frames:
+            return nullptr;
+        case Python::Examined::unlike:
+            stop_reading(PythonState::unknown, "this build keeps its frames in another way");
+            return nullptr;
+        case Python::Examined::as_expected:
+            break;
+    }
+    const Python* mine = arena_new<Python>(*found);
+    const Python* first = nullptr;
+    PythonState unused = PythonState::unused;
+    state.compare_exchange_strong(unused, PythonState::unchecked, std::memory_order_relaxed);
+    return known.compare_exchange_strong(first, mine, std::memory_order_acq_rel) ? mine : first;
+}
+
+/// Python's own functions for its stack. Frames and code objects are counted references.
+struct PublicFunctions {
+    int (*holds_gil)() = nullptr;
+    void* (*frame)() = nullptr;
+    void* (*code_of)(void* frame) = nullptr;
+    int (*line_of)(void* frame) = nullptr;
+    void* (*caller_of)(void* frame) = nullptr;
+    void (*release)(void* object) = nullptr;
+
+    bool are_complete() const {
+        return holds_gil != nullptr && frame != nullptr && code_of != nullptr && line_of != nullptr &&
+               caller_of != nullptr && release != nullptr;
+    }
+};
+
+template <class Function>
+void find(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(find_symbol(name));
+}
+
+PublicFunctions public_functions() {
+    PublicFunctions functions;
+    find(functions.holds_gil, "PyGILState_Check");
+    find(functions.frame, "PyEval_GetFrame");
+    find(functions.code_of, "PyFrame_GetCode");
+    find(functions.line_of, "PyFrame_GetLineNumber");
+    find(functions.caller_of, "PyFrame_GetBack");
+    find(functions.release, "Py_DecRef");
+    return functions;
+}
+
+/// Returns true if both give the same code objects and lines. Precondition: the thread holds the GIL and runs Python.
+bool agree(const Python& python, const PublicFunctions& functions) {
+    PythonStack stack;
+    python.read_stack(stack);
+    void* frame = functions.frame();
+    bool is_owned = false, is_same = true;
+    for (std::size_t i = 0; i < stack.count && is_same; ++i) {
+        const std::optional<PythonPlace> place = python.place_of(stack.frames[i]);
+        if (!place) continue;
+        if (frame == nullptr) return false;
+        void* const code = functions.code_of(frame);
+        is_same = code == place->code && functions.line_of(frame) == python.line_of(*place);
+        functions.release(code);
+        void* const caller = functions.caller_of(frame);
+        if (is_owned) functions.release(frame);
+        frame = caller;
+        is_owned = true;
+    }
+    const bool is_at_end = frame == nullptr || stack.is_cut;
+    if (is_owned && frame != nullptr) functions.release(frame);
+    return is_same && is_at_end;
+}
+
+}  // namespace
+
+const Python* python() {
+    const Python* found = known.load(std::memory_order_acquire);
+    return found != nullptr ? found : search();
+}
+
+record::PythonState python_state() { return state.load(std::memory_order_relaxed); }
+
+void compare_with_python() {
+    static constinit std::atomic<bool> is_compared{false};
+    if (is_compared.load(std::memory_order_relaxed)) return;
+    const Python* const reader = python();
+    if (reader == nullptr) return;
+    const PublicFunctions functions = public_functions();
+    if (!functions.are_complete() || functions.holds_gil() != 1 || functions.frame() == nullptr) return;
+    if (is_compared.exchange(true, std::memory_order_relaxed)) return;
+    if (agree(*reader, functions)) {
+        state.store(PythonState::checked, std::memory_order_relaxed);
+    } else {
+        stop_reading(PythonState::differs, "its own functions name another line than is read here");
+    }
+}
+
+}  // namespace fp32shim::where

@@ -1,0 +1,180 @@
+#include "shim/where/python/layout.hpp"
+
+#include <cstring>
+
+namespace fp32shim::where {
+namespace {
+
+// Offsets of 64-bit builds, from the headers of 3.9.2, 3.10.4, 3.11.2 and 3.12.3. They are fixed within a minor
+// version.
+constexpr PythonLayout python_3_9 = {.instruction_form = InstructionForm::byte_offset,
+                                     .line_table_form = LineTableForm::lnotab,
+                                     .thread_frame = 24,
+                                     .cframe_frame = -1,
+                                     .frame_previous = 24,
+                                     .frame_code = 32,
+                                     .frame_instruction = 104,
+                                     .frame_owner = -1,
+                                     .frame_bytecode_index = -1,
+                                     .code_file = 104,
+                                     .code_name = 112,
+                                     .code_line_table = 120,
+                                     .code_first_line = 40,
+                                     .code_version = -1,
+                                     .code_bytecode = -1,
+                                     .code_first_traceable = -1,
+                                     .code_bytecode_copies = -1,
+                                     .object_type = 8,
+                                     .bytes_size = 16,
+                                     .bytes_data = 32,
+                                     .text_hash = 24,
+                                     .text_length = 16,
+                                     .text_state = 32,
+                                     .text_ascii = 48,
+                                     .text_other = 72,
+                                     .text_kind_bit = 2};
+
+constexpr PythonLayout python_3_10 = [] {
+    PythonLayout layout = python_3_9;
+    layout.instruction_form = InstructionForm::unit_offset;
+    layout.line_table_form = LineTableForm::ranges;
+    layout.frame_instruction = 96;
+    return layout;
+}();
+
+constexpr PythonLayout python_3_11 = {.instruction_form = InstructionForm::pointer,
+                                      .line_table_form = LineTableForm::locations,
+                                      .thread_frame = 56,
+                                      .cframe_frame = 8,
+                                      .frame_previous = 48,
+                                      .frame_code = 32,
+                                      .frame_instruction = 56,
+                                      .frame_owner = 69,
+                                      .frame_bytecode_index = -1,
+                                      .code_file = 112,
+                                      .code_name = 128,
+                                      .code_line_table = 136,
+                                      .code_first_line = 72,
+                                      .code_version = -1,
+                                      .code_bytecode = 184,
+                                      .code_first_traceable = 168,
+                                      .code_bytecode_copies = -1,
+                                      .object_type = 8,
+                                      .bytes_size = 16,
+                                      .bytes_data = 32,
+                                      .text_hash = 24,
+                                      .text_length = 16,
+                                      .text_state = 32,
+                                      .text_ascii = 48,
+                                      .text_other = 72,
+                                      .text_kind_bit = 2};
+
+constexpr PythonLayout python_3_12 = [] {
+    PythonLayout layout = python_3_11;
+    layout.cframe_frame = 0;
+    layout.frame_previous = 8;
+    layout.frame_code = 0;
+    layout.frame_owner = 70;
+    layout.code_first_line = 68;
+    layout.code_version = 92;
+    layout.code_bytecode = 192;
+    layout.code_first_traceable = 176;
+    layout.text_ascii = 40;
+    layout.text_other = 56;
+    return layout;
+}();
+
+/// The words of _Py_DebugOffsets, by place. Its beginning is the same in all versions.
+struct DebugOffsetWords {
+    std::uint16_t thread_current_frame;
+    std::uint16_t frame_previous, frame_executable, frame_instr_ptr, frame_owner, frame_tlbc_index;
+    std::uint16_t code_filename, code_qualname, code_linetable, code_firstlineno, code_co_code_adaptive, code_co_tlbc;
+    std::uint16_t object_ob_type;
+    std::uint16_t bytes_ob_size, bytes_ob_sval;
+    std::uint16_t unicode_state, unicode_length, unicode_asciiobject_size;
+};
+constexpr std::size_t no_word = 0;
+
+// Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14.
+constexpr DebugOffsetWords words_3_13 = {23, 29, 30,      31, 33, no_word, 35, 37, 38,
+                                         39, 43, no_word, 45, 65, 66,      68, 69, 70};
+constexpr DebugOffsetWords words_3_14 = {26, 32, 33, 34, 36, 38, 40, 42, 43, 44, 48, 49, 51, 75, 76, 78, 79, 80};
+
+std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const void* runtime,
+                                                    const DebugOffsetWords& words) {
+    constexpr char cookie[] = {'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y'};
+    if (runtime == nullptr || std::memcmp(runtime, cookie, sizeof cookie) != 0) return std::nullopt;
+    const auto* offsets = static_cast<const std::uint64_t*>(runtime);
+    constexpr std::size_t version_word = 1, free_threaded_word = 2;
+    if (offsets[version_word] >> 8 != version >> 8) return std::nullopt;
+    const bool is_free_threaded = offsets[free_threaded_word] != 0;
+    if (is_free_threaded && words.code_co_tlbc == no_word) return std::nullopt;  // 3.13 was an experiment
+    bool fits = true;
+    const auto offset = [&](std::size_t word) {
+        fits = fits && offsets[word] <= INT16_MAX;
+        return static_cast<std::int16_t>(offsets[word]);
+    };
+    PythonLayout layout = {.instruction_form = InstructionForm::pointer,
+                           .line_table_form = LineTableForm::locations,
+                           .thread_frame = offset(words.thread_current_frame),
+                           .cframe_frame = -1,
+                           .frame_previous = offset(words.frame_previous),
+                           .frame_code = offset(words.frame_executable),
+                           .frame_instruction = offset(words.frame_instr_ptr),
+                           .frame_owner = offset(words.frame_owner),
+                           .frame_bytecode_index = -1,
+                           .code_file = offset(words.code_filename),
+                           .code_name = offset(words.code_qualname),
+                           .code_line_table = offset(words.code_linetable),
+                           .code_first_line = offset(words.code_firstlineno),
+                           .code_version = -1,
+                           .code_bytecode = offset(words.code_co_code_adaptive),
+                           .code_first_traceable = -1,
+                           .code_bytecode_copies = -1,
+                           .object_type = offset(words.object_ob_type),
+                           .bytes_size = offset(words.bytes_ob_size),
+                           .bytes_data = offset(words.bytes_ob_sval),
+                           .text_hash = -1,
+                           .text_length = offset(words.unicode_length),
+                           .text_state = offset(words.unicode_state),
+                           .text_ascii = offset(words.unicode_asciiobject_size),
+                           .text_other = -1,
+                           .text_kind_bit = 2};
+    // Fields that the description lacks stand in a fixed order: six numbers from the first line to the version;
+    // `_co_firsttraceable`, `co_extra`, (the copies,) bytecode.
+    layout.code_first_traceable =
+        static_cast<std::int16_t>(layout.code_bytecode - (is_free_threaded ? 3 : 2) * sizeof(void*));
+    layout.code_version = static_cast<std::int16_t>(layout.code_first_line + 6 * sizeof(std::int32_t));
+    layout.text_other =
+        static_cast<std::int16_t>(layout.text_ascii + 2 * sizeof(void*));  // UTF-8 copy: length, address
+    if (is_free_threaded) {
+        layout.frame_bytecode_index = offset(words.frame_tlbc_index);
+        layout.code_bytecode_copies = offset(words.code_co_tlbc);
+        layout.text_kind_bit = 8;  // `interned` is a byte of its own
+    }
+    return fits ? std::optional(layout) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<PythonLayout> layout_of(std::uint32_t version, const void* runtime) {
+    static_assert(sizeof(void*) == 8);
+    switch (version >> 16) {
+        case 0x0309:
+            return python_3_9;
+        case 0x030a:
+            return python_3_10;
+        case 0x030b:
+            return python_3_11;
+        case 0x030c:
+            return python_3_12;
+        case 0x030d:
+            return layout_by_debug_offsets(version, runtime, words_3_13);
+        case 0x030e:
+            return layout_by_debug_offsets(version, runtime, words_3_14);
+        default:
+            return std::nullopt;
+    }
+}
+
+}  // namespace fp32shim::where
