@@ -212,8 +212,9 @@ void judge_audits(std::vector<Finding>& findings) {
 }
 
 /// Reports variables that give a program's ranges to another library, where the settings ask for these ranges.
-void judge_range_hooks(const ProcessEnvironment& environment, std::vector<Finding>& findings) {
-    for (const RangeHook& hook : wanted_range_hooks(environment)) {
+void judge_range_hooks(const policy::Policy& policy, const ProcessEnvironment& environment,
+                       std::vector<Finding>& findings) {
+    for (const RangeHook& hook : wanted_range_hooks(policy)) {
         const std::string library = environment.get(hook.variable);
         if (library.empty() || is_shim(file_of(library))) continue;
         findings.push_back(
@@ -269,7 +270,7 @@ ExaminedSettings read_settings_in_force(const Gpus& gpus) {
                                      "this version audits nothing: it has no effect", "leave it out"});
     }
     judge_cuda_variables(settings.loaded.policy, settings.findings);
-    judge_range_hooks(environment, settings.findings);
+    judge_range_hooks(settings.loaded.policy, environment, settings.findings);
     judge_onednn_variables(settings.findings);
     judge_kernel_variables(settings.findings);
     judge_compilation_cache(settings.loaded.policy, environment, settings.findings);

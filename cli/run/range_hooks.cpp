@@ -1,20 +1,17 @@
 #include "cli/run/range_hooks.hpp"
 
-#include <algorithm>
-
 namespace fp32shim::cli {
 
-std::vector<RangeHook> wanted_range_hooks(const ProcessEnvironment& environment) {
-    const std::vector<std::string> words = list_entries(environment.get("FP32_MATMUL_WHERE"), ",");
-    const bool wants_all = std::ranges::count(words, "auto") > 0;
+std::vector<RangeHook> wanted_range_hooks(const policy::Policy& policy) {
     std::vector<RangeHook> wanted;
+    if (policy.disabled) return wanted;
     for (const RangeHook& hook : range_hooks)
-        if (wants_all || std::ranges::count(words, hook.word) > 0) wanted.push_back(hook);
+        if (policy.log_where.has(hook.source)) wanted.push_back(hook);
     return wanted;
 }
 
-void hook_ranges(ProcessEnvironment& environment, const std::string& library) {
-    for (const RangeHook& hook : wanted_range_hooks(environment))
+void hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment) {
+    for (const RangeHook& hook : wanted_range_hooks(policy))
         if (environment.get(hook.variable).empty()) environment.set(hook.variable, library);
 }
 

@@ -6,24 +6,25 @@
 #include <vector>
 
 #include "cli/run/process_environment.hpp"
+#include "policy/policy.hpp"
 
 namespace fp32shim::cli {
 
-/// Kinds of ranges, by the word of FP32_MATMUL_WHERE that asks for them.
+/// A kind of ranges, by the source of `where` that asks for it.
 struct RangeHook {
-    std::string_view word;
+    policy::Where source;
     std::string_view variable;
     std::string_view name;
 };
 
-inline constexpr RangeHook range_hooks[] = {{"nvtx", "NVTX_INJECTION64_PATH", "NVTX"},
-                                            {"itt", "INTEL_LIBITTNOTIFY64", "ITT"}};
+inline constexpr RangeHook range_hooks[] = {{policy::Where::nvtx, "NVTX_INJECTION64_PATH", "NVTX"},
+                                            {policy::Where::itt, "INTEL_LIBITTNOTIFY64", "ITT"}};
 
-/// Returns the hooks that FP32_MATMUL_WHERE asks for.
-std::vector<RangeHook> wanted_range_hooks(const ProcessEnvironment& environment);
+/// Returns the hooks for the kinds of ranges that a policy asks for.
+std::vector<RangeHook> wanted_range_hooks(const policy::Policy& policy);
 
-/// Names the shim's library to the program's copies of NVTX and ITT, where FP32_MATMUL_WHERE asks for their ranges. A
+/// Names the shim's library to the program's copies of NVTX and ITT, where the policy asks for their ranges. A
 /// variable that names another library, a profiler's say, stays.
-void hook_ranges(ProcessEnvironment& environment, const std::string& library);
+void hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment);
 
 }  // namespace fp32shim::cli

@@ -331,8 +331,11 @@ int run(const RunOptions& options) {
     }
     if (!ends_under_preload(unseen)) {
         preload(environment, library.path);
-        hook_ranges(environment, library.path);
+        hook_ranges(loaded.policy, library.path, environment);
     }
+    // The start-up file reads the variable only.
+    if (const policy::WhereSet where = loaded.policy.log_where; where.has(policy::Where::torch))
+        environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
     if (const std::string lack = add_python_start_up(environment); !lack.empty()) say_run(lack);
     return start({options, loaded.policy, facts, program, unseen, environment});
 }

@@ -88,6 +88,8 @@ int initialize(GetExportTable get_export_table) {
 
 using namespace fp32shim::nvtx;
 
+// NOLINTBEGIN(readability-identifier-naming): the names are NVTX's
+
 /// Called by NVTX in the library that NVTX_INJECTION64_PATH names.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(GetExportTable get_export_table) {
     return initialize(get_export_table);
@@ -105,3 +107,5 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2Pr
     if (linked != nullptr && *linked != nullptr && (*linked)(get_export_table) != 0) return 1;
     return initialize(get_export_table);
 }
+
+// NOLINTEND(readability-identifier-naming)

@@ -29,9 +29,9 @@ struct Settings {
     bool log_every_call = false;
     bool forward_everything = false;  ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
     bool looks_at_sizes = false;      ///< some rule depends on the sizes of a call, or on its place in the program
+    bool looks_at_scopes = false;     ///< some rule depends on the scope of a call
     bool looks_at_where = false;      ///< some rule depends on the line of Python that asked for the product
     bool asks_python = false;         ///< the lines of Python that lead to a call are read
-    bool looks_at_scopes = false;     ///< some rule depends on the scope of a call
 
     bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
 };
