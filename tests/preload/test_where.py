@@ -31,7 +31,7 @@ def recorded_places(tmp_path, program):
 def test_every_product_has_the_line_that_traceback_prints():
     result = run("where_products.py", env=PYTHON)
     assert places(result) == result.stdout.splitlines()
-    assert len(set(places(result))) == 11
+    assert len(set(places(result))) == 12
 
 
 def test_recordings_have_the_same_lines(tmp_path):

@@ -50,6 +50,16 @@ def in_made_up_code():
         del code
 
 
+class Dying:
+    def __del__(self):
+        place(); a @ a
+
+
+def leave_something_to_delete():
+    something = Dying()
+    return something is None
+
+
 def deep(depth):
     if depth > 0:
         return deep(depth - 1)
@@ -74,6 +84,7 @@ if __name__ == "__main__":
     through_c()
     in_an_exception()
     in_made_up_code()
+    leave_something_to_delete()
     sys.setrecursionlimit(20_000)
     for depth in (100, 300, 3_000):
         deep(depth)
