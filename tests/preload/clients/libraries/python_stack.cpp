@@ -8,11 +8,23 @@
 
 using namespace fp32shim::where;
 
+namespace {
+
+const std::optional<Python>& interpreter() {
+    static const std::optional<Python> python =
+        Python::find([](const char* name) -> void* { return dlsym(RTLD_DEFAULT, name); });
+    return python;
+}
+
+}  // namespace
+
+/// Returns the key of the calling thread's stack; 0: Python is not known.
+extern "C" unsigned long long python_stack_key() { return interpreter() ? interpreter()->stack_key() : 0; }
+
 /// Writes the calling thread's frames, innermost first, as lines `file:line:function`. Returns their number, negative
 /// if outer ones were left out; 0 if there are none, or Python is not known.
 extern "C" int python_stack(char* out, int size) {
-    static const std::optional<Python> python =
-        Python::find([](const char* name) -> void* { return dlsym(RTLD_DEFAULT, name); });
+    const std::optional<Python>& python = interpreter();
     if (!python || python->examine([](const char*, std::size_t) { return true; }) != Python::Examined::as_expected)
         return 0;
     PythonStack stack;

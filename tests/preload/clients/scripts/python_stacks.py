@@ -12,6 +12,8 @@ import sys
 import threading
 
 lib = ctypes.CDLL(sys.argv[1])
+lib.python_stack_key.restype = ctypes.c_ulonglong
+stacks = {}
 local = threading.local()
 checks = 0
 def probe():
@@ -31,6 +33,9 @@ def probe():
     read = [(file, int(line), name) for file, line, name in lines]
     if size < 0:  # more frames than are kept
         own = own[:-size]
+    # Equal keys mean equal stacks, also where code was deleted and other code took its memory.
+    key = lib.python_stack_key()
+    assert key != 0 and stacks.setdefault(key, own[1:]) == own[1:], (stacks[key], own)
     # The innermost is this function, in another line.
     differing = [pair for pair in itertools.zip_longest(read[1:], own[1:]) if pair[0] != pair[1]]
     assert not differing, differing[:5]
