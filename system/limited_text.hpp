@@ -10,8 +10,8 @@ namespace fp32shim::system {
 
 inline constexpr std::string_view ellipsis = "…";
 
-/// Returns the text of `size` bytes in `buffer` with `…` after it, in `buffer`. Characters of UTF-8 at its end make room
-/// for that where needed. Precondition: size <= buffer.size() and buffer.size() >= 3.
+/// Returns the text of `size` bytes in `buffer` with `…` after it, in `buffer`. Characters of UTF-8 at its end make
+/// room for that where needed. Precondition: size <= buffer.size() and buffer.size() >= 3.
 inline std::string_view with_ellipsis(std::span<char> buffer, std::size_t size) {
     const std::size_t most = buffer.size() - ellipsis.size();
     if (size > most) {

@@ -1,5 +1,6 @@
 #include "shim/where/python/frames.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int unit_size = 2;  ///< bytes of a bytecode unit
 constexpr std::uintptr_t tag_bits = 7;
-constexpr std::uintptr_t never_in_a_frame_address = 0xff00'0000'0000'0007;
+constexpr std::uintptr_t never_in_a_frame_address = 0xff00'0000'0000'0007, lowest_frame_address = 0x1'0000;
 constexpr char owner_generator = 1, owner_interpreter = 3;  ///< the interpreter's own frames have this or more
 
 // A text's state, from the lowest bit of its kind on.
@@ -37,7 +38,8 @@ const char* pointer(const char* object, std::int16_t offset) { return field<cons
 /// stack.
 const char* frame_pointer(const char* object, std::int16_t offset) {
     const auto address = field<std::uintptr_t>(object, offset);
-    return (address & never_in_a_frame_address) == 0 ? reinterpret_cast<const char*>(address) : nullptr;
+    const bool may_be = (address & never_in_a_frame_address) == 0 && address >= lowest_frame_address;
+    return may_be ? reinterpret_cast<const char*>(address) : nullptr;
 }
 
 /// Returns a number made from the size, the first and the last bytes of a piece of memory.
@@ -53,8 +55,8 @@ std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
     return ((first ^ static_cast<std::uint64_t>(size)) * random_factors[1]) ^ std::rotl(last, 29);
 }
 
-/// Appends a character as UTF-8, or as the byte that it stands for in a file name that is not UTF-8 (PEP 383). Returns
-/// false if there is no room for it.
+/// Appends a character as UTF-8, or as the byte that it stands for in a file name that is not UTF-8 (PEP 383).
+/// Returns false if there is no room for it.
 bool append(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
     constexpr std::uint32_t first_escaped = 0xdc80, last_escaped = 0xdcff;
     const bool is_escaped = character >= first_escaped && character <= last_escaped;
@@ -100,8 +102,8 @@ std::optional<Python> Python::find(FindSymbol find_symbol) {
     python.code_type_ = find_symbol("PyCode_Type");
     python.text_type_ = find_symbol("PyUnicode_Type");
     python.bytes_type_ = find_symbol("PyBytes_Type");
-    if (get_version == nullptr || python.is_shutting_down_ == nullptr || python.this_thread_ == nullptr || python.code_type_ == nullptr ||
-        python.text_type_ == nullptr || python.bytes_type_ == nullptr)
+    if (get_version == nullptr || python.is_shutting_down_ == nullptr || python.this_thread_ == nullptr ||
+        python.code_type_ == nullptr || python.text_type_ == nullptr || python.bytes_type_ == nullptr)
         return std::nullopt;
     const std::optional<PythonLayout> layout = layout_of(version_in(get_version()), find_symbol("_PyRuntime"));
     if (!layout) return std::nullopt;
@@ -294,6 +296,12 @@ std::string_view Python::text_of(const char* text, std::span<char> buffer) const
     const auto length = field<std::int64_t>(text, layout_.text_length);
     const char* data = text + ((state & is_ascii) != 0 ? layout_.text_ascii : layout_.text_other);
     std::size_t size = 0;
+    if ((state & is_ascii) != 0) {
+        size = std::min(static_cast<std::size_t>(length), buffer.size());
+        std::memcpy(buffer.data(), data, size);
+        if (size < static_cast<std::size_t>(length)) return system::with_ellipsis(buffer, size);
+        return {buffer.data(), size};
+    }
     for (std::int64_t i = 0; i < length; ++i) {
         std::uint32_t character = 0;
         std::memcpy(&character, data + i * bytes_per_character, bytes_per_character < 4 ? bytes_per_character : 4);

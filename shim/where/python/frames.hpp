@@ -70,8 +70,8 @@ class Python {
     /// name that are not UTF-8 stay as they are.
     std::string_view file_of(const PythonPlace& place, std::span<char> buffer) const;
 
-    /// Returns the function's qualified name (before 3.11 its name) as UTF-8, in `buffer`; one that does not fit ends in
-    /// `…`.
+    /// Returns the function's qualified name (before 3.11 its name) as UTF-8, in `buffer`; one that does not fit ends
+    /// in `…`.
     std::string_view function_of(const PythonPlace& place, std::span<char> buffer) const;
 
   private:
@@ -85,8 +85,8 @@ class Python {
     std::optional<std::int32_t> offset_of(const char* frame, const char* code) const;
     std::string_view text_of(const char* text, std::span<char> buffer) const;
 
-    void* (*this_thread_)() = nullptr;  ///< PyGILState_GetThisThreadState
-    int (*is_shutting_down_)() = nullptr;     ///< Py_IsFinalizing
+    void* (*this_thread_)() = nullptr;     ///< PyGILState_GetThisThreadState
+    int (*is_shutting_down_)() = nullptr;  ///< Py_IsFinalizing
     const void* code_type_ = nullptr;
     const void* text_type_ = nullptr;
     const void* bytes_type_ = nullptr;
