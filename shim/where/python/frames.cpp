@@ -12,8 +12,10 @@ namespace fp32shim::where {
 namespace {
 
 constexpr int unit_size = 2;  ///< bytes of a bytecode unit
+constexpr std::int32_t unknown_offset = -1;
 constexpr std::uintptr_t tag_bits = 7;
-constexpr std::uintptr_t never_in_a_frame_address = 0xff00'0000'0000'0007, lowest_frame_address = 0x1'0000;
+constexpr std::uintptr_t frame_alignment_bits = 3;
+constexpr std::uintptr_t lowest_frame = 0x1'0000, frame_space = std::uintptr_t{1} << 56;  ///< of addresses
 constexpr char owner_generator = 1, owner_interpreter = 3;  ///< the interpreter's own frames have this or more
 
 // A text's state, from the lowest bit of its kind on.
@@ -34,12 +36,11 @@ Value field(const char* object, std::int16_t offset) {
 
 const char* pointer(const char* object, std::int16_t offset) { return field<const char*>(object, offset); }
 
-/// Reads the address of a frame. Numbers that cannot be one, as debug builds leave them in freed memory, end the
-/// stack.
-const char* frame_pointer(const char* object, std::int16_t offset) {
-    const auto address = field<std::uintptr_t>(object, offset);
-    const bool may_be = (address & never_in_a_frame_address) == 0 && address >= lowest_frame_address;
-    return may_be ? reinterpret_cast<const char*>(address) : nullptr;
+/// Returns false for nullptr, and for numbers that cannot be the address of a frame, as debug builds leave them in
+/// freed memory. Bits that an aligned address lacks come out on top, so one comparison sees them all.
+bool may_be_frame(const char* frame) {
+    const std::uintptr_t above = reinterpret_cast<std::uintptr_t>(frame) - lowest_frame;
+    return std::rotr(above, frame_alignment_bits) < frame_space >> frame_alignment_bits;
 }
 
 /// Returns a number made from the size, the first and the last bytes of a piece of memory.
@@ -146,18 +147,18 @@ const char* Python::innermost_frame() const {
     if (is_shutting_down()) return nullptr;
     const auto* thread = static_cast<const char*>(this_thread_());
     if (thread == nullptr) return nullptr;
-    const char* frame = frame_pointer(thread, layout_.thread_frame);
-    if (layout_.cframe_frame >= 0 && frame != nullptr) frame = frame_pointer(frame, layout_.cframe_frame);
-    return frame;
+    const char* frame = pointer(thread, layout_.thread_frame);
+    if (layout_.cframe_frame >= 0 && may_be_frame(frame)) frame = pointer(frame, layout_.cframe_frame);
+    return may_be_frame(frame) ? frame : nullptr;
 }
 
 void Python::read_stack(PythonStack& stack) const {
     const char* frame = innermost_frame();
-    for (stack.count = 0; frame != nullptr && stack.count < PythonStack::capacity; ++stack.count) {
+    for (stack.count = 0; may_be_frame(frame) && stack.count < PythonStack::capacity; ++stack.count) {
         stack.frames[stack.count] = frame;
-        frame = frame_pointer(frame, layout_.frame_previous);
+        frame = pointer(frame, layout_.frame_previous);
     }
-    stack.is_cut = frame != nullptr;
+    stack.is_cut = may_be_frame(frame);
 }
 
 /// Returns a number that tells a code object from a later one at its address.
@@ -182,22 +183,23 @@ std::uint64_t Python::stamp_of(const char* code) const {
     return stamp;
 }
 
-/// Returns a number for a frame's instruction. Its address will do unless the bytecode has copies, which come and go.
-std::uint64_t Python::key_of_instruction(const char* frame, const char* code) const {
-    if (layout_.code_bytecode_copies >= 0 && !is_of_interpreter(frame))
-        return static_cast<std::uint64_t>(offset_of(frame, code).value_or(-unit_size - 1));
-    return field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
-}
-
 std::uint64_t Python::stack_key() const {
-    std::uint64_t key = is_shutting_down() ? 2 : 1;
+    std::uint64_t key = 1;
     std::size_t count = 0;
-    for (const char* frame = innermost_frame(); frame != nullptr && count < PythonStack::capacity; ++count) {
+    const char* frame = innermost_frame();
+    if (frame == nullptr) return is_shutting_down() ? 2 : 1;
+    const bool has_copies = layout_.code_bytecode_copies >= 0;
+    for (; may_be_frame(frame) && count < PythonStack::capacity; ++count) {
         const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
-        const std::uint64_t instruction = key_of_instruction(frame, reinterpret_cast<const char*>(code));
+        auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
+        const bool is_function = !is_of_interpreter(frame);
+        // Copies of the bytecode come and go, and another one may begin at an address that was within one.
+        if (has_copies && is_function)
+            instruction = static_cast<std::uint64_t>(
+                offset_of(frame, reinterpret_cast<const char*>(code)).value_or(unknown_offset));
         key = (std::rotl(key, 23) ^ code ^ instruction * random_factors[0]) * random_factors[1];
-        if (!is_of_interpreter(frame)) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
-        frame = frame_pointer(frame, layout_.frame_previous);
+        if (is_function) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
+        frame = pointer(frame, layout_.frame_previous);
     }
     return key == 0 ? 1 : key;
 }
@@ -252,7 +254,7 @@ Python::Examined Python::examine(bool (*is_readable)(const char* begin, std::siz
             }
             has_place = has_place || place_of(frame).has_value();
         }
-        frame = frame_pointer(frame, layout_.frame_previous);
+        frame = pointer(frame, layout_.frame_previous);
     }
     return has_place ? Examined::as_expected : Examined::no_frames;
 }

@@ -79,7 +79,6 @@ class Python {
     bool is_of_interpreter(const char* frame) const;
     bool is_text_or_other(const char* object) const;
     std::uint32_t state_of(const char* text) const;
-    std::uint64_t key_of_instruction(const char* frame, const char* code) const;
     const char* copied_bytecode(const char* frame, const char* code) const;
     std::uint64_t stamp_of(const char* code) const;
     std::optional<std::int32_t> offset_of(const char* frame, const char* code) const;
