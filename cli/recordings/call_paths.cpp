@@ -1,0 +1,141 @@
+#include "cli/recordings/call_paths.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "cli/recordings/merged_calls.hpp"
+#include "system/hash.hpp"
+#include "system/inline_text.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// Returns the frame of a row without a call path: all that is known is the calling library's name.
+PathFrame caller_frame(const record::RecordedRow& row) {
+    PathFrame frame;
+    frame.file = row.decision.call.caller;
+    return frame;
+}
+
+}  // namespace
+
+std::string PathFrame::text() const {
+    const std::string_view name = system::base_name(file);
+    if (file.empty()) return function;
+    if (is_native()) return offset == 0 ? std::string(name) : fmt::format("{}+{:#x}", name, offset);
+    return line == 0 ? fmt::format("{} ({})", function, name) : fmt::format("{} ({}:{})", function, name, line);
+}
+
+void CallPaths::start() {
+    known_.clear();
+    if (calls_.size() > 2 * summed_up_ + 4096) sum_up();
+}
+
+void CallPaths::add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t place,
+                    const record::RecordedCounters& counters) {
+    if (calls_.empty()) calls_.reserve(recording.counters().size());  // a growing one would take twice the memory
+    std::uint32_t node = 0;
+    PathFrame product;
+    product.function = "(found no room)";
+    if (row != nullptr && !row->is_overflow) {
+        product.function = row->decision.call.function;
+        if (row->stack != 0)
+            node = node_of(recording, row->stack);
+        else if (!row->decision.call.caller.empty())
+            node = child(0, caller_frame(*row));
+    }
+    add(child(node, product), place, counters);
+}
+
+void CallPaths::add(std::uint32_t node, std::uint32_t row, const record::RecordedCounters& counters) {
+    calls_.push_back({node, row, counters});
+}
+
+/// Returns the node of a recording's frame. A path in a damaged file begins where its frames can be read.
+std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, record::format::StringId frame) {
+    std::vector<std::pair<record::format::StringId, PathFrame>> unknown;  // innermost first
+    std::uint32_t node = 0;
+    while (frame != 0) {
+        if (const auto found = known_.find(frame); found != known_.end()) {
+            node = found->second;
+            break;
+        }
+        const std::optional<record::RecordedFrame> read = recording.frame(frame);
+        if (!read) break;
+        PathFrame level;
+        level.file = read->file;
+        level.function = read->function;
+        level.line = read->line;
+        level.offset = read->offset;
+        unknown.emplace_back(frame, level);
+        frame = read->parent;
+    }
+    for (auto level = unknown.rbegin(); level != unknown.rend(); ++level)
+        known_[level->first] = node = child(node, level->second);
+    return node;
+}
+
+std::size_t CallPaths::slot_of(std::uint32_t parent, const PathFrame& frame) const {
+    system::Hash hash;
+    hash.add(std::uint64_t{parent} << 32 | frame.line).add(std::uint64_t{frame.file.id()} << 32 | frame.offset);
+    hash.add(std::uint64_t{frame.function.id()});
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t slot = hash.value() & mask;
+    const auto is_like = [&](const PathNode& node) { return node.parent == parent && node == frame; };
+    while (slots_[slot] != 0 && !is_like(nodes_[slots_[slot]])) slot = (slot + 1) & mask;
+    return slot;
+}
+
+void CallPaths::enlarge_slots() {
+    slots_.assign(slots_.empty() ? 256 : 2 * slots_.size(), 0);
+    for (std::size_t place = 1; place < nodes_.size(); ++place)
+        slots_[slot_of(nodes_[place].parent, nodes_[place])] = static_cast<std::uint32_t>(place);
+}
+
+std::uint32_t CallPaths::child(std::uint32_t parent, const PathFrame& frame) {
+    if (2 * nodes_.size() >= slots_.size()) enlarge_slots();
+    std::uint32_t& slot = slots_[slot_of(parent, frame)];
+    if (slot == 0) {
+        slot = static_cast<std::uint32_t>(nodes_.size());
+        nodes_.push_back({frame, parent});
+    }
+    return slot;
+}
+
+void CallPaths::finish() {
+    known_.clear();
+    sum_up();
+}
+
+/// Sorts calls_, and sums up the calls of equal rows by equal paths.
+void CallPaths::sum_up() {
+    const auto key = [](const PathCalls& calls) { return std::tuple(calls.node, calls.row); };
+    std::ranges::sort(calls_, {}, key);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+        if (kept > 0 && key(calls_[kept - 1]) == key(calls_[i]))
+            add_counters(calls_[kept - 1].counters, calls_[i].counters);
+        else
+            calls_[kept++] = calls_[i];
+    }
+    calls_.resize(kept);
+    summed_up_ = kept;
+}
+
+std::vector<std::uint32_t> CallPaths::path_of(std::uint32_t node) const {
+    std::vector<std::uint32_t> path;
+    for (; node != 0; node = nodes_[node].parent) path.push_back(node);
+    std::reverse(path.begin(), path.end());
+    return path;
+}
+
+std::uint32_t CallPaths::call_site_of(std::uint32_t node) const {
+    const std::uint32_t caller = nodes_[node].parent;
+    return nodes_[caller].is_native() && nodes_[caller].offset != 0 ? caller : 0;
+}
+
+}  // namespace fp32shim::cli
