@@ -1,7 +1,8 @@
 // Cost that the shim adds to a call that it forwards. One product, in one process, is called directly in its library
 // and through the entry point, in alternating rounds. Then the shortest one (n = 0, BLAS's quick return) from
 // ten call sites in turn whose return addresses agree in many bits, beside one; and on one thread and on two at once:
-// what threads write to a shared cache line shows there.
+// what threads write to a shared cache line shows there. Last, the same product outside every scope and within one
+// that has a label only.
 //
 // Plain, where nothing is governed and nothing is logged; or with FP32_MATMUL_LOG=NAME.fp32rec, for what a recording
 // costs, with FP32_MATMUL_LOG_LEVEL=summary or calls. 16 bytes a call come to 300 MB a second: with `calls`, a file
@@ -184,6 +185,34 @@ void compare_threads(const char* name, int rounds, Time time, Function direct_fu
         median(one), median(two), median(through_ratios), median(direct_ratios));
 }
 
+void compare_scopes(int rounds, Fortran through) {
+    const auto push =
+        reinterpret_cast<int (*)(const char*, const char*, const char*)>(dlsym(RTLD_DEFAULT, "fp32shim_push_scope"));
+    const auto pop = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_pop_scope"));
+    if (push == nullptr || pop == nullptr) return;
+    constexpr int calls = 500'000;
+    Product product(0);
+    std::vector<double> outside, inside, differences, pushes;
+    for (int round = 0; round < rounds; ++round) {
+        outside.push_back(fortran_ns(through, product, calls));
+        push("encoder.layers.3", nullptr, nullptr);
+        inside.push_back(fortran_ns(through, product, calls));
+        const double begin = thread_ns();
+        for (int i = 0; i < calls; ++i) {
+            push("self_attn", nullptr, nullptr);
+            pop();
+        }
+        pushes.push_back((thread_ns() - begin) / calls);
+        pop();
+        differences.push_back(inside.back() - outside.back());
+    }
+    std::printf(
+        "sgemm_       0x0x0  outside every scope %6.2f ns, in one with a label %6.2f ns: difference %+6.2f ns; push "
+        "and "
+        "pop %6.2f ns (medians of %d)\n",
+        median(outside), median(inside), median(differences), median(pushes), rounds);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -203,4 +232,5 @@ int main(int count, char** arguments) {
     compare_places(rounds, direct_fortran, &sgemm_);
     compare_threads("sgemm_", rounds, fortran_ns, direct_fortran, &sgemm_);
     compare_threads("cblas_sgemm", rounds, cblas_ns, direct_cblas, &cblas_sgemm);
+    compare_scopes(rounds, &sgemm_);
 }

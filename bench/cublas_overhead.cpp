@@ -9,6 +9,8 @@
 //
 // Nothing set, which is the price of the shim being there: the same without FP32_MATMUL_PRECISION. In each line,
 // `runs as` is what reached the library last through the shim.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -81,6 +83,27 @@ void compare(const char* name, Product& product, int rounds, Function direct, Fu
         name, median(direct_times), median(through_times), median(differences), last.compute_type, last.math_mode);
 }
 
+/// The same product outside every scope and within one that has a label only. With FP32_MATMUL_LOG=NAME.fp32rec calls
+/// are counted, under the scope.
+template <class Function>
+void compare_scopes(const char* name, Product& product, int rounds, Function through) {
+    const auto push =
+        reinterpret_cast<int (*)(const char*, const char*, const char*)>(dlsym(RTLD_DEFAULT, "fp32shim_push_scope"));
+    const auto pop = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_pop_scope"));
+    if (push == nullptr || pop == nullptr) return;
+    constexpr int calls = 1'000'000;
+    std::vector<double> outside, inside, differences;
+    for (int round = 0; round < rounds; ++round) {
+        outside.push_back(time_ns(through, product, calls));
+        push("encoder.layers.3", nullptr, nullptr);
+        inside.push_back(time_ns(through, product, calls));
+        pop();
+        differences.push_back(inside.back() - outside.back());
+    }
+    std::printf("%-28s outside every scope %6.2f ns   in one with a label %6.2f ns   difference %+6.2f ns\n", name,
+                median(outside), median(inside), median(differences));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -96,5 +119,6 @@ int main(int count, char** arguments) {
     compare("cublasSgemm_v2", product, rounds, empty_cublas.sgemm, &cublasSgemm_v2);
     compare("cublasSsyrk_v2", product, rounds, empty_cublas.ssyrk, &cublasSsyrk_v2);
     compare("cublasGemmEx, FAST_TF32", product, rounds, empty_cublas.gemm_ex, &cublasGemmEx);
+    compare_scopes("cublasSgemm_v2", product, rounds, &cublasSgemm_v2);
     cublasDestroy_v2(product.handle);
 }

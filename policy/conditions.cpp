@@ -85,6 +85,11 @@ bool Policy::looks_at_sizes() const {
                        [](const Rule& rule) { return rule.when.looks_at_sizes() || rule.unless.looks_at_sizes(); });
 }
 
+bool Policy::looks_at_scopes() const {
+    return std::any_of(rules.begin(), rules.end(),
+                       [](const Rule& rule) { return !rule.when.scope.empty() || !rule.unless.scope.empty(); });
+}
+
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process) {
     return hold(rule.when, call, process) && (rule.unless.empty() || !hold(rule.unless, call, process));
 }

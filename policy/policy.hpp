@@ -114,6 +114,8 @@ struct Policy {
 
     /// Returns true if a rule depends on the sizes of a call.
     bool looks_at_sizes() const;
+    /// Returns true if a rule depends on the scope of a call.
+    bool looks_at_scopes() const;
     /// Returns true if a rule depends on the line of the program that asked for the product.
     bool looks_at_where() const;
 };

@@ -67,35 +67,25 @@ struct Setting {
 /// Returns the precision for calls of this thread that no policy rule concerns, and who set it.
 Setting setting_in_force() {
     if (const ThreadContext* context = existing_thread_context();
-        context != nullptr && context->scope().precision >= 0)
-        return {static_cast<Precision>(context->scope().precision), Source::thread};
+        context != nullptr && context->scopes.innermost().precision >= 0)
+        return {static_cast<Precision>(context->scopes.innermost().precision), Source::thread};
     if (const auto precision = process_precision()) return {*precision, Source::process};
     const policy::Policy& policy = settings().policy;
     return {policy.default_precision, policy.default_source};
 }
 
 int push(const char* label, const char* precision, const char* floor) {
-    std::optional<Precision> wanted_precision;
-    std::optional<Floor> wanted_floor;
-    if (precision != nullptr && !(wanted_precision = precision_of(precision))) return FP32SHIM_INVALID_ARGUMENT;
-    if (floor != nullptr && !(wanted_floor = policy::parse_floor(floor))) return FP32SHIM_INVALID_ARGUMENT;
-    ThreadContext* context = thread_context();
-    if (context == nullptr || context->depth == scope_depth_limit) return FP32SHIM_SCOPE_DEPTH;
-
-    Scope inner = context->scope();
-    const std::string_view text = label == nullptr ? std::string_view{} : std::string_view{label};
-    if (!text.empty()) {
-        const std::size_t separator = inner.label_size > 0 ? 1 : 0;
-        const std::size_t size = inner.label_size + separator + text.size();
-        if (size >= scope_label_limit) return FP32SHIM_SCOPE_DEPTH;
-        if (separator > 0) context->labels[inner.label_size] = '/';
-        std::memcpy(context->labels.data() + inner.label_size + separator, text.data(), text.size());
-        inner.label_size = static_cast<std::uint16_t>(size);
+    WantedScope wanted;
+    if (precision != nullptr && !(wanted.precision = precision_of(precision))) return FP32SHIM_INVALID_ARGUMENT;
+    if (floor != nullptr) {
+        const std::optional<Floor> parsed = policy::parse_floor(floor);
+        if (!parsed) return FP32SHIM_INVALID_ARGUMENT;
+        wanted.floor = *parsed;
     }
-    if (wanted_precision) inner.precision = static_cast<std::int8_t>(*wanted_precision);
-    if (wanted_floor) inner.floor = std::max(inner.floor, *wanted_floor);
-    context->scopes[static_cast<std::size_t>(++context->depth)] = inner;
-    note_scopes_in_use();
+    if (label != nullptr) wanted.label = label;
+    ThreadContext* context = thread_context();
+    if (context == nullptr || !context->scopes.push(wanted)) return FP32SHIM_SCOPE_DEPTH;
+    note_scope(precision == nullptr && floor == nullptr ? ScopesSeen::labels : ScopesSeen::precisions);
     return FP32SHIM_OK;
 }
 
@@ -171,9 +161,7 @@ int fp32shim_pop_scope(void) {
     const ErrnoKeeper keep;
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     ThreadContext* context = existing_thread_context();
-    if (context == nullptr || context->depth == 0) return FP32SHIM_SCOPE_MISMATCH;
-    --context->depth;
-    return FP32SHIM_OK;
+    return context != nullptr && context->scopes.pop() ? FP32SHIM_OK : FP32SHIM_SCOPE_MISMATCH;
 }
 
 int fp32shim_reload_policy(void) {

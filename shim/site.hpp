@@ -54,7 +54,7 @@ struct Site {
     LoadedObject* on_behalf_of;  ///< if the shim is the caller: the library it called, which jumped on to `entry`
 
     // The express lane reads these and the line above: two cache lines.
-    std::uint64_t number;                    ///< unique, also among sites that reuse the same memory
+    std::uint64_t number;                    ///< a multiple of site_number_step; unique, also where memory is reused
     std::atomic<std::uint64_t> bound_at;     ///< objects_stamp() when the site was bound
     KeyedArguments keyed;                    ///< the arguments that tell the calls of the site apart
     EntryIndex entry;                        ///< the entry point that was called
@@ -79,6 +79,10 @@ struct Site {
 };
 
 static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry/*.S");
+
+/// A random odd number. Its multiples look random, and the first 2^64 of them differ: keys of the express lanes rest
+/// on the numbers of sites as they are.
+constexpr std::uint64_t site_number_step = 0xd1342543de82ef95;
 
 /// The value of a site's return_address while it is being made; no code returns to that address.
 constexpr std::uintptr_t taken = 1;

@@ -1,6 +1,5 @@
 #include "cli/binaries/elf_file.hpp"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -329,6 +328,36 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
     read_dynamic_symbols(dynamic, wanted, result);
     read_hidden_symbols(file, *header, wanted, result);
     return result;
+}
+
+SymbolTables read_symbol_tables(const std::string& path) {
+    const FileBytes file(path);
+    const auto header = read_header(file);
+    if (!header || !is_readable(*header) || header->e_machine != this_machine) return {};
+    const auto sections = read_sections(file, *header);
+    const auto read = [&](std::uint32_t type) {
+        for (const Elf64_Shdr& section : sections) {
+            if (section.sh_type != type || section.sh_link >= sections.size()) continue;
+            const Elf64_Shdr& text = sections[section.sh_link];
+            return SymbolTable{file.array<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym)),
+                               file.array<char>(text.sh_offset, text.sh_size)};
+        }
+        return SymbolTable{};
+    };
+    SymbolTables tables{read(SHT_DYNSYM), read(SHT_SYMTAB)};
+    if (!sections.empty()) return tables;
+    // A file without sections still has what the loader needs.
+    const DynamicFile dynamic(file, *header);
+    tables.exported = {dynamic.at<Elf64_Sym>(DT_SYMTAB, count_of_symbols(dynamic)),
+                       dynamic.at<char>(DT_STRTAB, dynamic.value(DT_STRSZ))};
+    return tables;
+}
+
+std::optional<std::vector<std::uint8_t>> read_build_id(const std::string& path) {
+    const FileBytes file(path);
+    const auto header = read_header(file);
+    if (!header || !is_readable(*header) || header->e_machine != this_machine) return std::nullopt;
+    return read_build_id(file, *header);
 }
 
 Markers find_markers(const std::string& path, std::span<const std::string_view> markers) {

@@ -1,6 +1,8 @@
 // Reads ELF files: what they need, import, export, hide and contain. Nothing is loaded or run.
 #pragma once
 
+#include <elf.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -38,6 +40,25 @@ using NameFilter = std::function<bool(std::string_view name)>;
 /// Reads the file; nullopt if it cannot be opened or is no ELF file. Missing and broken parts count as absent, so no
 /// content makes this fail. For another architecture, only the header is read.
 std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wanted);
+
+/// Table of a file's symbols, with their names.
+struct SymbolTable {
+    std::vector<Elf64_Sym> symbols;
+    std::vector<char> names;
+};
+
+/// Names of a file's functions.
+struct SymbolTables {
+    SymbolTable exported;  ///< `.dynsym`
+    SymbolTable all;       ///< `.symtab`, which strip removes
+};
+
+/// Reads the symbols of a file of this architecture. Missing and broken parts count as absent.
+SymbolTables read_symbol_tables(const std::string& path);
+
+/// Reads the build id of a file of this architecture, empty if it has none; nullopt: it cannot be opened, or is no
+/// such file.
+std::optional<std::vector<std::uint8_t>> read_build_id(const std::string& path);
 
 /// Texts that were found in a file.
 using Markers = std::set<std::string_view>;

@@ -14,6 +14,7 @@
 #include "cli/run/compilation_cache.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/run/range_hooks.hpp"
 #include "policy/decide.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
@@ -210,6 +211,19 @@ void judge_audits(std::vector<Finding>& findings) {
     }
 }
 
+/// Reports variables that give a program's ranges to another library, where the settings ask for these ranges.
+void judge_range_hooks(const policy::Policy& policy, const ProcessEnvironment& environment,
+                       std::vector<Finding>& findings) {
+    for (const RangeHook& hook : wanted_range_hooks(policy)) {
+        const std::string library = environment.get(hook.variable);
+        if (library.empty() || is_shim(file_of(library))) continue;
+        findings.push_back(
+            {fmt::format("{}={}", hook.variable, library),
+             fmt::format("{} ranges go to that library, and only one can have them: they are no scopes", hook.name),
+             fmt::format("unset {} to have them here", hook.variable)});
+    }
+}
+
 void read_preloads(ExaminedSettings& settings) {
     const auto add = [&](std::string_view list, const char* where) {
         for (const std::string& entry : entries_of(list)) {
@@ -256,6 +270,7 @@ ExaminedSettings read_settings_in_force(const Gpus& gpus) {
                                      "this version audits nothing: it has no effect", "leave it out"});
     }
     judge_cuda_variables(settings.loaded.policy, settings.findings);
+    judge_range_hooks(settings.loaded.policy, environment, settings.findings);
     judge_onednn_variables(settings.findings);
     judge_kernel_variables(settings.findings);
     judge_compilation_cache(settings.loaded.policy, environment, settings.findings);

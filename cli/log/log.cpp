@@ -18,6 +18,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/recordings/native_places.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
 
@@ -75,18 +76,20 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
 constexpr std::size_t open_at_a_time = 32;
 
 std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const LogOptions& options,
-                                    std::vector<ReadingProblem>& problems) {
+                                    NativePlaces& native_places, std::vector<ReadingProblem>& problems) {
     std::vector<LogSource> sources;
     sources.reserve(paths.size());
     Progress progress("reading recordings");
     for (std::size_t i = 0; i < paths.size(); ++i) {
         progress.show(i, paths.size());
         auto opened = record::RecordingReader::open(paths[i]);
-        if (opened.reader)
-            sources.emplace_back(paths[i], std::move(opened.reader), options.filter, options.rows,
-                                 paths.size() > open_at_a_time);
-        else
+        if (!opened.reader) {
             problems.push_back({paths[i], opened.error});
+            continue;
+        }
+        native_places.name_rows_of(*opened.reader);
+        sources.emplace_back(paths[i], std::move(opened.reader), options.filter, options.rows,
+                             paths.size() > open_at_a_time);
     }
     return sources;
 }
@@ -118,7 +121,8 @@ int log(LogOptions& options) {
         return exit_code::usage;
     }
     std::vector<ReadingProblem> problems;
-    std::vector<LogSource> sources = open_sources(found.paths, options, problems);
+    NativePlaces native_places;
+    std::vector<LogSource> sources = open_sources(found.paths, options, native_places, problems);
     say_where_calls_are_not_recorded(sources, options);
 
     const std::unique_ptr<LogWriter> writer = make_log_writer(options.format);

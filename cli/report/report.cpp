@@ -13,6 +13,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/recordings/native_places.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/report/html.hpp"
@@ -134,7 +135,9 @@ Contents read(const std::vector<std::string>& paths, const ReportOptions& option
     constexpr std::string_view without_events[] = {"prometheus", "folded", "speedscope"};
     const bool needs_events = std::ranges::find(without_events, options.format) == std::end(without_events);
     CallPaths* const call_paths = needs_paths(options) ? &contents.paths : nullptr;
+    NativePlaces native_places;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
+        native_places.name_rows_of(recording);
         contents.calls.add(path, recording, call_paths);
         if (!needs_events) return;
         add_events(recording, options.filter, contents.calls, contents.durations,

@@ -89,6 +89,15 @@ std::string all_changes_text(const MergedCalls& calls) {
     return text;
 }
 
+/// Returns the reason why a process's calls lack lines of Python that were asked for; empty: there is none.
+std::string_view unread_python_text(record::PythonState state) {
+    if (state == record::PythonState::unknown)
+        return "lines of Python are missing: its version or build is not known";
+    if (state == record::PythonState::differs)
+        return "lines of Python are missing or wrong: Python's own functions named other lines than were read";
+    return {};
+}
+
 std::string missing_text(const MergedCalls& calls) {
     std::string text;
     if (const auto count = calls.uncounted_calls(); count > 0) {
@@ -103,6 +112,8 @@ std::string missing_text(const MergedCalls& calls) {
     }
     if (const auto count = calls.lost_changes(); count > 0) text += lost_changes_text(count) + "\n";
     for (const MergedProcess& process : calls.processes()) {
+        if (const std::string_view why = unread_python_text(process.facts.python); !why.empty())
+            text += fmt::format("{}: {}\n", printable(process.path), why);
         if (const std::string why = early_end_text(process.facts); !why.empty())
             text += fmt::format("{}: {}\n", printable(process.path), why);
     }

@@ -23,6 +23,8 @@
 #include "cli/run/compilation_cache.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/run/python_start_up.hpp"
+#include "cli/run/range_hooks.hpp"
 #include "cli/run/summary.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
@@ -327,7 +329,14 @@ int run(const RunOptions& options) {
                                     unseen.text));
         say_run(unseen_program(program, unseen));
     }
-    if (!ends_under_preload(unseen)) preload(environment, library.path);
+    if (!ends_under_preload(unseen)) {
+        preload(environment, library.path);
+        hook_ranges(loaded.policy, library.path, environment);
+    }
+    // The start-up file reads the variable only.
+    if (const policy::WhereSet where = loaded.policy.log_where; where.has(policy::Where::torch))
+        environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
+    if (const std::string lack = add_python_start_up(environment); !lack.empty()) say_run(lack);
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
 

@@ -1,7 +1,6 @@
 #include "cli/verify/bypasses.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +9,7 @@
 
 #include "cli/binaries/bypasses.hpp"
 #include "cli/binaries/function_kind.hpp"
+#include "cli/binaries/recorded_file.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
@@ -29,27 +29,11 @@ struct JudgedFile {
     std::string why_unread;  ///< reason why only the name was judged; empty: the file was read
 };
 
-std::int64_t modified_ns(const std::string& path) {
-    struct stat facts = {};
-    if (stat(path.c_str(), &facts) != 0) return INT64_MAX;
-    return std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
-}
-
-/// Returns the reason why the file at the object's path may not be the one that was loaded; empty if it is the same.
-std::string why_another(const record::RecordedObject& object, const ElfFile& elf) {
-    std::vector<std::uint8_t> build_id = elf.build_id;
-    build_id.resize(std::min(build_id.size(), record::format::build_id_limit));
-    if (build_id != object.build_id) return "is another file now";
-    // Without a build id, a file that is older than the recording is taken to be the same.
-    if (build_id.empty() && modified_ns(object.path) >= object.first_seen_ns) return "was changed since";
-    return {};
-}
-
 JudgedFile judge(const record::RecordedObject& object) {
     if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no whole path"};
     const auto elf = read_elf(object.path, is_intercepted);
     if (!elf) return {find_bypasses_by_name(object.path), "is not here, or cannot be read"};
-    if (std::string why = why_another(object, *elf); !why.empty())
+    if (std::string why = why_another_file(object, elf->build_id); !why.empty())
         return {find_bypasses_by_name(object.path), std::move(why)};
     return {find_bypasses(object.path, *elf), {}};
 }

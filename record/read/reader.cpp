@@ -114,6 +114,7 @@ RecordingReader::Opened RecordingReader::open_descriptor(int descriptor, const s
 bool RecordingReader::refresh() {
     RecordingReader fresh(bytes_);
     if (!fresh.read().empty()) return false;
+    fresh.decisions_->name_places(decisions_->take_namer());
     *this = std::move(fresh);
     return true;
 }

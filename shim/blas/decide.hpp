@@ -24,7 +24,7 @@ template <class Describe>
 policy::Decision decide(Site& site, const Settings& in_force, const Describe& describe) {
     // Counted before the overrides are read: a decision may be made with newer ones than it says, never with older.
     const std::uint8_t override_count = process_override_count();
-    const bool holds_for_all_calls = !in_force.looks_at_sizes && !scopes_in_use();
+    const bool holds_for_all_calls = !in_force.looks_at_sizes && !scopes_decide(in_force);
     const auto kept = __builtin_bit_cast(KeptDecision, site.cpu.decision.load(std::memory_order_relaxed));
     if (holds_for_all_calls && kept.settings == in_force.id && kept.override_count == override_count)
         return {kept.requested, kept.precision, kept.source, kept.rule, kept.reason};

@@ -30,7 +30,7 @@ bool forwards_every_call(const Site& site, const Settings& in_force, const polic
 
 std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                            std::uint32_t change_count) {
-    if (in_force.recording == nullptr || scopes_in_use() || site.keyed.count == 0 ||
+    if (in_force.recording == nullptr || scopes_decide(in_force) || site.keyed.count == 0 ||
         site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown || site.runs_one_by_one() ||
         site.function->family->treatment == Treatment::opaque || !forwards_every_call(site, in_force, decision))
         return 0;

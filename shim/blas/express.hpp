@@ -7,7 +7,8 @@
 //     |  when it was made       |          | settings_change_count again                 |
 //
 // It rests on these invariants:
-//  1. The word holds for one settings_change_count(). A change of settings, overrides or scopes closes the lane.
+//  1. The word holds for one settings_change_count(). A change of settings or overrides closes the lane, and so does
+//     the first scope that decisions may depend on. Scopes that only label calls add their key to the row's.
 //  2. The lane opens only where every call of the site is forwarded whatever its sizes are, and only after one such
 //     call took the long way (express_word).
 //  3. Site, options and integers fix the row. The thread has met the key before, so a key that it does not know takes
@@ -48,11 +49,12 @@ inline bool is_express(const Site& site) { return site.cpu.express.load(std::mem
 std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                            std::uint32_t change_count);
 
-/// Returns the key of the row that counts calls with these options and integers; 0: the arguments cannot be read.
-[[gnu::always_inline]] inline std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t express) {
-    constexpr std::uint64_t random = 0xd1342543de82ef95;
+/// Returns the key of the row that counts calls with these options and integers, within a scope that has the key
+/// `scope`. Returns 0 if the arguments cannot be read.
+[[gnu::always_inline]] inline std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t express,
+                                                        std::uint64_t scope) {
     const bool is_wide = site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64;
-    return argument_key(site.keyed, frame, is_wide, site.number * random + static_cast<std::uint32_t>(express));
+    return argument_key(site.keyed, frame, is_wide, site.number + static_cast<std::uint32_t>(express) + scope);
 }
 
 /// The recording and the key under which a call that needs no decision of its own is counted.
@@ -70,7 +72,7 @@ struct ExpressCall {
     if (express >> 32 != change_count || !is_bound(site) || running.provider != nullptr || context == nullptr ||
         context->writer_change_count != change_count || context->recording->has_command())
         return {};
-    const std::uint64_t key = express_key(site, frame, express);
+    const std::uint64_t key = express_key(site, frame, express, context->scopes.key());
     if (key == 0) return {};
     return {context->recording, context->writer, key, context->writes_every_call};
 }

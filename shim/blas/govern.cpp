@@ -88,7 +88,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
     // Without a log, only calls that may be changed need the gate.
     if (site.function->family->treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return false;
-    if (scopes_in_use() || in_force.looks_at_sizes) return true;
+    if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
     const policy::Decision decision = decide(site, in_force, [&](policy::MatmulCall& call) {
         call.function = site.function->name;
         call.caller = site.caller_name();
@@ -114,7 +114,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
         return {0, site.real};
     }
     const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
-    const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express), change_count};
+    const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
     CallTime time;
     if (logs) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);

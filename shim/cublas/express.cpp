@@ -10,12 +10,14 @@ namespace fp32shim::cublas {
 namespace {
 
 /// Returns the key of the recording's row that counts successful calls of this site with these arguments, on this
-/// device, by the same plan. `kept`: the word of the site's cached plan (CublasSite::plan).
-std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle) {
-    constexpr std::uint64_t random[] = {0xd1342543de82ef95, 0x2127599bf4325c37, 0x880355f21e6d1965};
+/// device, by the same plan, within a scope that has the key `scope`. `kept`: the word of the site's cached plan
+/// (CublasSite::plan).
+std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
+                          std::uint64_t scope) {
+    constexpr std::uint64_t random[] = {0x2127599bf4325c37, 0x880355f21e6d1965};
     const std::uint64_t salt =
-        site.number * random[0] + kept * random[1] +
-        static_cast<std::uint32_t>(handle.device.load(std::memory_order_relaxed).index) * random[2];
+        site.number + kept * random[0] + scope +
+        static_cast<std::uint32_t>(handle.device.load(std::memory_order_relaxed).index) * random[1];
     return argument_key(site.keyed, frame, site.function->width == Width::ilp64, salt);
 }
 
@@ -34,7 +36,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if ((kept & settings_id_mask) != (settings_key(0, in_force.id) & settings_id_mask)) return false;
     record::Recording& recording = *context->recording;
     record::ThreadWriter& writer = *context->writer;
-    std::uint64_t key = express_key(site, frame, kept, handle);
+    std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
     if (in_force.asks_python) key = where::with_place(key, where::place_key(in_force));
     if (!record::Recording::knows(writer, key)) return false;
     const bool is_timed = recording.times_next(writer, key);
@@ -71,7 +73,7 @@ ExpressKey express_key_after(const Site& site, const Frame& frame, const Product
     if (!is_kept || site.keyed.count == 0 || done.status != status_success || done.how != plan.change.how ||
         done.reason != plan.reason)
         return {};
-    return {express_key(site, frame, kept, *product.handle), change_count};
+    return {express_key(site, frame, kept, *product.handle, scope_key()), change_count};
 }
 
 }  // namespace fp32shim::cublas

@@ -21,7 +21,8 @@ void* find_with_compute_type(const Site& site) {
 bool governs(const Settings& in_force) {
     const policy::Policy& policy = in_force.policy;
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
-           !policy.rules.empty() || process_precision() || process_floor() != policy::Floor::none || scopes_in_use();
+           !policy.rules.empty() || process_precision() || process_floor() != policy::Floor::none ||
+           scopes_set_precisions();
 }
 
 template <class Describe>

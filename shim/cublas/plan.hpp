@@ -36,7 +36,7 @@ Plan plan_call(Site& site, const Product& product, const Settings& in_force, con
     describe(call);
     const policy::Decision decision = decide_call(site, in_force, call);
     const Plan plan = plan_decision(site, product, decision, in_force);
-    if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_in_use())
+    if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_decide(in_force))
         keep_plan(site, product, plan, in_force);
     return plan;
 }

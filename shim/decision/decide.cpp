@@ -12,7 +12,7 @@ policy::Overrides overrides() {
     result.process = process_precision();
     result.floor = process_floor();
     if (const ThreadContext* context = existing_thread_context()) {
-        const Scope& scope = context->scope();
+        const Scope& scope = context->scopes.innermost();
         if (scope.precision >= 0) result.thread = static_cast<policy::Precision>(scope.precision);
         if (scope.floor > result.floor) result.floor = scope.floor;
     }
@@ -33,7 +33,7 @@ policy::Decision decide_by_call(Site& site, const Settings& in_force, const poli
     };
     if (rules.empty()) return decide();
     const ThreadContext* const context = existing_thread_context();
-    if (context != nullptr && context->depth > 0) return decide();
+    if (context != nullptr && !context->scopes.is_empty() && scopes_decide(in_force)) return decide();
     KeptDecisions* const decisions = kept_decisions();
     if (decisions == nullptr) return decide();
     const DecisionKey key{site.number,  call.m,
@@ -52,8 +52,8 @@ policy::Decision decide_by_call(Site& site, const Settings& in_force, const poli
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call) {
     // Counted before the overrides are read: what is kept may be made with newer ones than it says, never with older.
     const std::uint32_t change_count = settings_change_count();
-    if (const ThreadContext* context = existing_thread_context()) call.scope = context->scope_label();
-    if (in_force.looks_at_sizes || scopes_in_use()) return decide_by_call(site, in_force, call, change_count);
+    if (const ThreadContext* context = existing_thread_context()) call.scope = context->scopes.label();
+    if (in_force.looks_at_sizes || scopes_decide(in_force)) return decide_by_call(site, in_force, call, change_count);
     return policy::decide(call, in_force.process, in_force.policy, overrides());
 }
 

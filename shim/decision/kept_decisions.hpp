@@ -12,7 +12,7 @@
 
 namespace fp32shim {
 
-/// The input of a decision, if the thread is in no scope. Other input is left out: it is the same for all calls of
+/// The input of a decision that depends on no scope. Other input is left out: it is the same for all calls of
 /// the site, or `generation` or `change_count` changes whenever it does.
 struct DecisionKey {
     std::uint64_t site;  ///< Site::number; 0: the entry is free

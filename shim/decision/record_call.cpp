@@ -38,7 +38,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
     event.reason = done.reason;
     event.detail = done.detail;
     event.status = done.status;
-    if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scope_label();
+    if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scopes.label();
     place.find(site, in_force);
     if (in_force.asks_python && in_force.recording != nullptr) in_force.recording->note_python(where::python_state());
     event.call.where = place.where();
@@ -65,8 +65,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     hash.add(pack(decision.requested, decision.source, actual) << 32 | static_cast<std::uint32_t>(decision.rule));
     hash.add(in_force.generation);
     hash.add(done.detail.data()).add(done.status ? static_cast<std::uint32_t>(*done.status) : std::uint64_t{1} << 32);
-    if (scopes_in_use())
-        if (const ThreadContext* context = existing_thread_context()) hash.add(context->scope_label());
+    if (scopes_in_use()) hash.add(scope_key());
     return hash.value();
 }
 

@@ -24,6 +24,7 @@ __attribute__((weak)) void __tsan_release(void* address);
 namespace fp32shim {
 
 constinit std::atomic<const Settings*> settings_in_force{nullptr};
+constinit std::atomic<ScopesSeen> scopes_seen{ScopesSeen::none};
 
 namespace {
 
@@ -36,7 +37,6 @@ constinit std::atomic<std::uint64_t> reader{0};
 constinit std::atomic<std::uint8_t> override_count{0};
 constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
-constinit std::atomic<bool> scopes_seen{false};
 constinit std::atomic<void (*)()> renew_what_is_kept{nullptr};
 
 void put_in_force(const Settings* settings) {
@@ -201,11 +201,12 @@ bool raise_process_floor(policy::Floor floor) {
 
 policy::Floor process_floor() { return process_floor_value.load(std::memory_order_acquire); }
 
-void note_scopes_in_use() {
-    if (!scopes_seen.exchange(true, std::memory_order_acq_rel)) settings_changed();
+void note_scope(ScopesSeen kind) {
+    ScopesSeen known = scopes_seen.load(std::memory_order_acquire);
+    while (known < kind) {
+        if (scopes_seen.compare_exchange_weak(known, kind, std::memory_order_acq_rel)) return settings_changed();
+    }
 }
-
-bool scopes_in_use() { return scopes_seen.load(std::memory_order_acquire); }
 
 void obey_command(record::Recording& recording) {
     record::RecordingChanges* const changes = recording.changes();

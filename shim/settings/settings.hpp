@@ -29,6 +29,7 @@ struct Settings {
     bool log_every_call = false;
     bool forward_everything = false;  ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
     bool looks_at_sizes = false;      ///< some rule depends on the sizes of a call, or on its place in the program
+    bool looks_at_scopes = false;     ///< some rule depends on the scope of a call
     bool looks_at_where = false;      ///< some rule depends on the line of Python that asked for the product
     bool asks_python = false;         ///< the lines of Python that lead to a call are read
 
@@ -74,9 +75,20 @@ std::optional<policy::Precision> process_precision();
 bool raise_process_floor(policy::Floor floor);
 policy::Floor process_floor();
 
-/// Notes that a thread uses scopes: from now on no decision is cached for all calls of a site.
-void note_scopes_in_use();
-bool scopes_in_use();
+/// The scopes that threads of this process have opened so far.
+enum class ScopesSeen : std::uint8_t { none, labels, precisions };
+extern constinit std::atomic<ScopesSeen> scopes_seen;
+
+/// Notes that a thread opens a scope; `precisions`: the scope names a precision or a floor.
+void note_scope(ScopesSeen kind);
+inline bool scopes_in_use() { return scopes_seen.load(std::memory_order_acquire) != ScopesSeen::none; }
+inline bool scopes_set_precisions() { return scopes_seen.load(std::memory_order_acquire) == ScopesSeen::precisions; }
+
+/// Returns true if decisions may depend on the scope that a call is made in: then none is cached for all calls of a
+/// site. Scopes whose labels no rule asks for only label the rows of a recording.
+inline bool scopes_decide(const Settings& in_force) {
+    return scopes_set_precisions() || (in_force.looks_at_scopes && scopes_in_use());
+}
 
 /// Obeys a waiting command of `fp32shim set` or `reload`, which reach this process through its recording. To be
 /// called before the settings for a call are read.

@@ -106,7 +106,7 @@ void clear(Site& site) {
     site.forwards_while_bound.store(false, std::memory_order_relaxed);
 }
 
-constinit std::atomic<std::uint64_t> next_number{1};
+constinit std::atomic<std::uint64_t> next_number{site_number_step};
 
 }  // namespace
 
@@ -121,7 +121,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->called_from.store(return_address, std::memory_order_relaxed);
     site->function = &functions[binding.function];
     site->caller = caller;
-    site->number = next_number.fetch_add(1, std::memory_order_relaxed);
+    site->number = next_number.fetch_add(site_number_step, std::memory_order_relaxed);
     site->keyed = keyed_arguments(*site->function);
     const Routine found = find_routine(*site, binding.address, on_behalf_of);
     site->provider = found.binding.provider;

@@ -47,6 +47,14 @@ def test_python_finds_the_module_and_it_does_nothing_without_the_library(install
     assert done.stdout.strip() == str(installed / "share/fp32shim/python/fp32shim.py"), done.stderr
 
 
+def test_the_command_finds_the_start_up_file_of_python_programs(installed):
+    done = subprocess.run([installed / "bin/fp32shim", "run", "-q", "--", "sh", "-c", "echo $PYTHONPATH"], text=True,
+                          env=environment(FP32_MATMUL_WHERE="torch"), capture_output=True, check=False)
+    folder = installed / "share/fp32shim/site-packages"
+    assert done.stdout.strip() == str(folder), done.stderr
+    assert {path.name for path in folder.iterdir()} == {path.name for path in (shim.ROOT / "python/site-packages").glob("*.py")}
+
+
 def test_fortran_compiles_the_module(installed, tmp_path):
     compiler = shim.tool("gfortran")
     module = installed / "share/fp32shim/fortran/fp32shim.f90"

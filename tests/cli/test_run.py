@@ -51,6 +51,22 @@ def test_the_library_is_not_preloaded_twice():
     assert result.stdout == f"{shim.LIBRARY}\n"
 
 
+@pytest.mark.parametrize("where, named", [
+    (None, set()), ("python", set()), ("nvtx", {"NVTX_INJECTION64_PATH"}), ("python,itt", {"INTEL_LIBITTNOTIFY64"}),
+    ("auto", {"NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64"})])
+def test_the_library_is_named_to_programs_with_ranges_where_these_are_asked_for(where, named):
+    env = {} if where is None else {"FP32_MATMUL_WHERE": where}
+    lines = run("--quiet", "--", "env", env=env).stdout.splitlines()
+    for name in ("NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64"):
+        assert [line for line in lines if line.startswith(name)] == [f"{name}={shim.LIBRARY}"] * (name in named)
+
+
+def test_a_profiler_keeps_the_ranges_that_it_has_asked_for():
+    named = {"NVTX_INJECTION64_PATH": "/opt/profiler.so", "INTEL_LIBITTNOTIFY64": "/opt/collector.so"}
+    lines = run("--quiet", "--", "env", env=named | {"FP32_MATMUL_WHERE": "auto"}).stdout.splitlines()
+    assert {f"{name}={value}" for name, value in named.items()} <= set(lines)
+
+
 def test_pin_also_governs_the_libraries_that_the_shim_does_not(temporary):
     lines = run("--pin", "--", "env", env={"TMPDIR": temporary}).stdout.splitlines()
     for line in ("FP32_MATMUL_FLOOR=fp32", "FP32_MATMUL_ON_ERROR=abort", "NVIDIA_TF32_OVERRIDE=0",

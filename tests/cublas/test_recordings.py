@@ -16,9 +16,10 @@ def counts_of(calls):
 
 @pytest.mark.parametrize("level", ["summary", "calls"])
 @pytest.mark.parametrize("precision", ["native", "high"])
-def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precision, level):
+@pytest.mark.parametrize("scopes", [{}, {"CLIENT_SCOPES": "1"}], ids=["", "scopes"])
+def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precision, level, scopes):
     words = ("statuses", "rounds", ROUNDS)
-    quick = {"STAND_IN_KERNELS": "none"}  # else no call would be a short one
+    quick = {"STAND_IN_KERNELS": "none", **scopes}  # else no call would be a short one
     lines = run_client(*words, precision=precision, env=quick)
     log = tmp_path / "run.fp32rec"
     rows_run = run_client(*words, precision=precision,
@@ -35,6 +36,7 @@ def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precisio
         found[json.dumps({key: row[key] for key in keys}, sort_keys=True)] += row["calls"]
     assert expected.total() == len(decisions) > 10_000
     assert found == expected
+    assert {row["scope"] for row in rows} == ({None, "encoder", "decoder"} if scopes else {None})
     # Where the compute type says it all, most are not timed: they did go in passing.
     timed = [row["timed_calls"] < row["calls"] for row in rows if row["function"] == "cublasSgemm_v2"]
     assert any(timed) == (precision == "high")

@@ -50,9 +50,11 @@ STARTER_HOOKS = {
     "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
     "pivot_root", "popen", "posix_spawn", "posix_spawnp", "setns", "system",
 }
+# Called by the copies of NVTX and ITT in programs.
+RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject", "__itt_api_init"}
 DECISION_KEYS = (
     "event schema time time_ns host job_id rank pid tid executable function dtype device device_index "
-    "compute_capability trans_a trans_b m n k batch caller scope provider requested source rule applied actual how "
+    "compute_capability trans_a trans_b m n k batch caller scope where provider requested source rule applied actual how "
     "reason detail host_ns status"
 ).split()
 

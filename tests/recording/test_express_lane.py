@@ -16,19 +16,19 @@ CALLS = 60_000
 
 
 def run_mixed(log, *words, blas="openblas", level="summary", **keywords):
-    """What the program says that it did, and what the recording says: calls by function, sizes, letters, validity."""
+    """What the program says that it did, and what the recording says: calls by function, sizes, letters, scope, validity."""
     done = shim.run("mixed_products", CALLS, *words, blas=blas, log=log,
                     **{"env": {"FP32_MATMUL_LOG_LEVEL": level}, **keywords})
     did = collections.Counter()
     for line in done.stdout.splitlines():
         if "On entry to" in line:  # OpenBLAS, of wrong arguments
             continue
-        function, m, n, k, trans_a, trans_b, valid, count = line.split()
-        did[function, int(m), int(n), int(k), trans_a, trans_b, valid == "1"] += int(count)
+        function, m, n, k, trans_a, trans_b, valid, scope, count = line.split()
+        did[function, int(m), int(n), int(k), trans_a, trans_b, scope, valid == "1"] += int(count)
     recorded = collections.Counter()
     for row in report(log)["rows"]:
         recorded[row["function"], row["m"], row["n"], row["k"], row["trans_a"], row["trans_b"] or "-",
-                 row["reason"] != "invalid_arguments"] += row["calls"]
+                 row["scope"] or "-", row["reason"] != "invalid_arguments"] += row["calls"]
     return did, recorded
 
 
@@ -52,6 +52,26 @@ def test_calls_with_wrong_arguments_are_told_apart_from_right_ones_of_the_same_s
     did, recorded = run_mixed(tmp_path / "run.fp32rec", "invalid")
     assert sum(count for key, count in did.items() if not key[-1]) > 1000
     assert recorded == did
+
+
+SCOPE_RULE = 'schema = 1\n[[rule]]\nprecision = "highest"\nwhen = { scope = "attention" }\n'
+
+
+@pytest.mark.parametrize("policy", [None, SCOPE_RULE], ids=["labels only", "a rule asks for them"])
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_scopes_have_rows_of_their_own(tmp_path, policy, level):
+    log = tmp_path / "run.fp32rec"
+    did, recorded = run_mixed(log, "scopes", policy=policy, level=level)
+    assert recorded == did and {key[-2] for key in did} == {"-", "encoder", "encoder/attention", "decoder"}
+    rows = report(log)["rows"]
+    for row in rows:
+        assert (row["requested"] == "highest") == (policy is not None and row["scope"] == "encoder/attention"), row
+    # Calls within scopes are counted in passing too, unless decisions depend on these.
+    inside = [row for row in rows if row["scope"]]
+    if policy is None:
+        expect_few_to_be_timed(inside)
+    else:
+        assert all(row["timed_calls"] == row["calls"] for row in inside)
 
 
 @pytest.mark.parametrize("policy", [

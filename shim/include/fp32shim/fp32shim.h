@@ -43,10 +43,10 @@ extern "C" {
 /* Bytes, with the NUL, that hold the name of any precision, source or floor. */
 #define FP32SHIM_NAME_SIZE 16
 
-/* Scopes that one thread can have open at a time. */
+/* Scopes that one thread can have pushed by fp32shim_push_scope at a time. */
 #define FP32SHIM_MAX_SCOPES 64
 
-/* Bytes, with the NUL, of a thread's labels joined by '/'. */
+/* Bytes, with the NUL, of a thread's labels when they are joined, those of NVTX and ITT ranges included. */
 #define FP32SHIM_MAX_SCOPE_PATH 1024
 
 typedef enum fp32shim_status {
@@ -107,14 +107,16 @@ FP32SHIM_API int fp32shim_get_floor(char* floor, size_t size);
  * of its own do not: the thread that calls the BLAS is the one that counts.
  *
  * label: a name for this part of the work, "layer3.attn". Labels of nested scopes are joined by '/', outermost first:
- *   "inference/layer3.attn". NULL or "": the scope adds no label.
+ *   "inference/layer3.attn". One that begins with '.' follows without the '/': "Model" and ".encoder" are
+ *   "Model.encoder", one label. NULL or "": the scope adds no label.
  * precision: as in fp32shim_set_precision; the innermost scope that names one counts. NULL: this scope names none.
  * floor: as in fp32shim_set_floor, until the scope is popped; it adds to the floors around it and cannot loosen them.
  *   NULL: this scope sets none.
  * Errors: INVALID_ARGUMENT (unknown name), NOT_ACTIVE, SCOPE_DEPTH. After any of them there is nothing to pop. */
 FP32SHIM_API int fp32shim_push_scope(const char* label, const char* precision, const char* floor);
 
-/* Closes this thread's innermost scope. A thread that ends closes what it left open.
+/* Closes the innermost scope that this thread has opened by fp32shim_push_scope; NVTX and ITT ranges that were opened
+ * inside it stay open. A thread that ends closes what it left open.
  * Errors: SCOPE_MISMATCH (none is open), NOT_ACTIVE. */
 FP32SHIM_API int fp32shim_pop_scope(void);
 

@@ -296,11 +296,9 @@ bool is_readable(ElfW(Addr) address) {
     return result != -EFAULT;
 }
 
-namespace {
-
 using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
-/// Returns an object's program headers, by the loader's private fields if these were found.
+// By the loader's private fields, if these were found.
 ProgramHeaders program_headers(const link_map* map) {
     if (const PrivateFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
@@ -311,6 +309,8 @@ ProgramHeaders program_headers(const link_map* map) {
         return {};
     return {reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff), header->e_phnum};
 }
+
+namespace {
 
 bool contains_with(const link_map* map, ElfW(Addr) address, ElfW(Word) flags) {
     for (const ElfW(Phdr) & segment : program_headers(map)) {

@@ -72,6 +72,9 @@ bool list_is_whole();
 /// Returns true if the object has segments that contain the address.
 bool contains(const link_map* map, ElfW(Addr) address);
 
+/// Returns the program headers of an object; empty: unknown. Precondition: the object is mapped.
+std::span<const ElfW(Phdr)> program_headers(const link_map* map);
+
 /// Returns the identification that the linker gave the object's file (NT_GNU_BUILD_ID); empty: it has none.
 std::span<const std::uint8_t> build_id(const link_map* map);
 

@@ -18,6 +18,8 @@ constexpr std::uint32_t is_compact = 8, is_ascii = 16;
 
 constexpr std::uint64_t random_factors[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95, 0x62bba1b9f2757641};
 
+constexpr std::int64_t no_hash = -1;  ///< of a text: nobody has asked for its hash yet
+
 /// Reads a field of an object of the interpreter's.
 template <class Value>
 Value field(const char* object, std::int16_t offset) {
@@ -27,6 +29,19 @@ Value field(const char* object, std::int16_t offset) {
 }
 
 const char* pointer(const char* object, std::int16_t offset) { return field<const char*>(object, offset); }
+
+/// Returns a number made from the size, the first and the last bytes of a piece of memory.
+std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
+    std::uint64_t first = 0, last = 0;
+    constexpr std::int64_t part = sizeof first;
+    if (size >= part) {
+        std::memcpy(&first, data, part);
+        std::memcpy(&last, data + size - part, part);
+    } else {
+        for (std::int64_t i = 0; i < size; ++i) first = first << 8 | static_cast<unsigned char>(data[i]);
+    }
+    return ((first ^ static_cast<std::uint64_t>(size)) * random_factors[1]) ^ std::rotl(last, 29);
+}
 
 /// Appends a character as UTF-8. Returns false if there is no room for it.
 bool append(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
@@ -117,22 +132,19 @@ std::uint64_t Python::stamp_of(const char* code) const {
         if (const auto version = field<std::uint32_t>(code, layout_.code_version); version != 0) return version;
     }
     std::uint64_t stamp = field<std::uint32_t>(code, layout_.code_first_line);
-    const auto add = [&](const char* data, std::int64_t size) {
-        std::uint64_t first = 0, last = 0;
-        constexpr std::int64_t part = sizeof first;
-        std::memcpy(&first, data, static_cast<std::size_t>(size < part ? size : part));
-        if (size > part) std::memcpy(&last, data + size - part, part);
-        stamp = (stamp ^ first ^ std::rotl(last, 29) ^ static_cast<std::uint64_t>(size)) * random_factors[0];
-    };
     if (const char* file = pointer(code, layout_.code_file); pointer(file, layout_.object_type) == text_type_) {
+        const auto hash = field<std::int64_t>(file, layout_.text_hash);
         const auto state = field<std::uint32_t>(file, layout_.text_state) >> layout_.text_kind_bit;
-        if ((state & is_compact) != 0)
-            add(file + ((state & is_ascii) != 0 ? layout_.text_ascii : layout_.text_other),
-                field<std::int64_t>(file, layout_.text_length) * (state & kind_mask));
+        if (hash != no_hash)
+            stamp ^= static_cast<std::uint64_t>(hash);
+        else if ((state & is_compact) != 0)
+            stamp ^= stamp_of_bytes(file + ((state & is_ascii) != 0 ? layout_.text_ascii : layout_.text_other),
+                                    field<std::int64_t>(file, layout_.text_length) * (state & kind_mask));
     }
     if (const char* table = pointer(code, layout_.code_line_table);
         pointer(table, layout_.object_type) == bytes_type_)
-        add(table + layout_.bytes_data, field<std::int64_t>(table, layout_.bytes_size));
+        stamp = stamp * random_factors[0] +
+                stamp_of_bytes(table + layout_.bytes_data, field<std::int64_t>(table, layout_.bytes_size));
     return stamp;
 }
 

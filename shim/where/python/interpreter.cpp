@@ -1,5 +1,6 @@
 #include "shim/where/python/interpreter.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -18,6 +19,7 @@ namespace {
 
 using record::PythonState;
 
+constinit std::atomic<const Python*> candidate{nullptr};  ///< found; its stacks have not been examined
 constinit std::atomic<const Python*> known{nullptr};
 constinit std::atomic<PythonState> state{PythonState::unused};
 constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_objects_stamp() of a search that found no interpreter
@@ -54,11 +56,10 @@ bool is_readable(const char* begin, std::size_t size) {
     return elf::is_readable(address & ~(word - 1)) && elf::is_readable((address + size - 1) & ~(word - 1));
 }
 
-/// Looks for the interpreter. It is accepted at the first stack that has frames, if these look as expected.
-[[gnu::noinline, gnu::cold]] const Python* search() {
-    if (is_refused()) return nullptr;
-    const std::uint64_t stamp = quick_objects_stamp();
-    if (stamp != 0 && searched_at.load(std::memory_order_relaxed) == stamp) return nullptr;
+/// Looks for the interpreter in the objects that are loaded now; nullptr: there is none, or it is not known.
+const Python* search() {
+    const std::uint64_t stamp = std::max<std::uint64_t>(quick_objects_stamp(), 1);
+    if (searched_at.load(std::memory_order_relaxed) == stamp) return nullptr;
     if (find_symbol("PyGILState_GetThisThreadState") == nullptr) {
         searched_at.store(stamp, std::memory_order_relaxed);
         return nullptr;
@@ -68,6 +69,17 @@ bool is_readable(const char* begin, std::size_t size) {
         stop_reading(PythonState::unknown, "this version or build is not known");
         return nullptr;
     }
+    const Python* first = nullptr;
+    const Python* mine = arena_new<Python>(*found);
+    return candidate.compare_exchange_strong(first, mine, std::memory_order_acq_rel) ? mine : first;
+}
+
+/// Returns the interpreter after the first stack with frames, if these look as expected.
+[[gnu::noinline, gnu::cold]] const Python* find_and_examine() {
+    if (is_refused()) return nullptr;
+    const Python* found = candidate.load(std::memory_order_acquire);
+    if (found == nullptr) found = search();
+    if (found == nullptr) return nullptr;
     switch (found->examine(is_readable)) {
         case Python::Examined::no_frames:
             return nullptr;
@@ -77,11 +89,10 @@ bool is_readable(const char* begin, std::size_t size) {
         case Python::Examined::as_expected:
             break;
     }
-    const Python* mine = arena_new<Python>(*found);
-    const Python* first = nullptr;
     PythonState unused = PythonState::unused;
     state.compare_exchange_strong(unused, PythonState::unchecked, std::memory_order_relaxed);
-    return known.compare_exchange_strong(first, mine, std::memory_order_acq_rel) ? mine : first;
+    known.store(found, std::memory_order_release);
+    return found;
 }
 
 /// Python's own functions for its stack. Frames and code objects are counted references.
@@ -142,7 +153,7 @@ bool agree(const Python& python, const PublicFunctions& functions) {
 
 const Python* python() {
     const Python* found = known.load(std::memory_order_acquire);
-    return found != nullptr ? found : search();
+    return found != nullptr ? found : find_and_examine();
 }
 
 record::PythonState python_state() { return state.load(std::memory_order_relaxed); }

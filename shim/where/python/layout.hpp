@@ -39,6 +39,7 @@ struct PythonLayout {
     std::int16_t code_bytecode_copies;  ///< array of copies, one per thread; free-threaded builds only
     std::int16_t object_type;
     std::int16_t bytes_size, bytes_data;
+    std::int16_t text_hash;                                        ///< hash of the whole text, -1: not computed yet
     std::int16_t text_length, text_state, text_ascii, text_other;  ///< str: `text_other` has the text if not ASCII
     std::int8_t text_kind_bit;  ///< lowest of the three bits of `kind` in the state; `compact` and `ascii` follow
 };

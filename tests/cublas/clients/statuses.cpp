@@ -2,7 +2,9 @@
 // without, on a machine with a device and on one without.
 //
 //   statuses [destroyed]    with the destroyed handle once more, where the library survives that: the stand-in does
-//   statuses rounds N       products only, right and wrong ones, N times, in two sizes
+//   statuses rounds N       products only, right and wrong ones, N times, in two sizes; with CLIENT_SCOPES=1 within
+//                           scopes that have a label
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -11,6 +13,7 @@
 
 #include "api.hpp"
 #include "product_case.hpp"
+#include "shim_api.hpp"
 
 namespace clients {
 namespace {
@@ -225,8 +228,13 @@ int main(int argc, char** argv) {
     cublasHandle_t handle = nullptr;
     print("create", api().cublasCreate_v2(&handle));
     if (argc > 2 && std::string(argv[1]) == "rounds") {
-        for (int round = 0; round < std::atoi(argv[2]); ++round)
+        const ShimApi shim = std::getenv("CLIENT_SCOPES") != nullptr ? shim_api() : ShimApi{};
+        for (int round = 0; round < std::atoi(argv[2]); ++round) {
+            const char* const label = std::array{"", "encoder", "decoder"}[static_cast<std::size_t>(round % 3)];
+            if (shim.is_there()) shim.push_scope(label, nullptr, nullptr);
             print_products(handle, memory.address(), array.address(), 8 - round % 2);
+            if (shim.is_there()) shim.pop_scope();
+        }
         return 0;
     }
     print_products(handle, memory.address(), array.address());

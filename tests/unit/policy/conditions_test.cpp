@@ -174,6 +174,16 @@ TEST(Conditions, KnowWhetherTheyLookAtSizes) {
     EXPECT_TRUE(rule.unless.empty());
 }
 
+TEST(Policy, LooksAtScopesWhereAnyRuleDoes) {
+    Policy policy;
+    policy.rules.push_back(rule_when(R"(when = { caller = "a" })"));
+    EXPECT_FALSE(policy.looks_at_scopes());
+    policy.rules.push_back(rule_when("when = { caller = \"b\" }\nunless = { scope = \"\" }"));
+    EXPECT_TRUE(policy.looks_at_scopes());
+    policy.rules.back() = rule_when(R"(when = { scope = "attention*" })");
+    EXPECT_TRUE(policy.looks_at_scopes());
+}
+
 TEST(Policy, LooksAtSizesWhereAnyRuleDoes) {
     Policy policy;
     EXPECT_FALSE(policy.looks_at_sizes());

@@ -112,7 +112,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(first.precision, Precision::highest);
     EXPECT_FALSE(first.assume_aligned);
     EXPECT_EQ(first.file, "prod.toml");
-    EXPECT_EQ(first.line, 32);
+    EXPECT_EQ(first.line, 33);
     EXPECT_EQ(first.when.max_dim, (std::vector<Range>{{0, 128}}));
     EXPECT_EQ(first.when.caller, std::vector<std::string>{"libtorch_*"});
     EXPECT_EQ(first.when.device, std::vector{Device::cuda});
@@ -123,7 +123,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(second.name, "rule 2");
     EXPECT_EQ(second.precision, Precision::bf16x9);
     EXPECT_TRUE(second.assume_aligned);
-    EXPECT_EQ(second.line, 38);
+    EXPECT_EQ(second.line, 39);
     EXPECT_EQ(second.when.function, (std::vector<std::string>{"cublasSgemm*", "cublasGemm*"}));
     EXPECT_EQ(second.when.executable, std::vector<std::string>{"python3*"});
     EXPECT_EQ(second.when.command, std::vector<std::string>{"*train.py*"});

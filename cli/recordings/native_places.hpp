@@ -1,0 +1,28 @@
+// The place of a call in compiled code, for recordings that were asked for it (`where` has `native`).
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "cli/source_places/source_places.hpp"
+#include "record/read/reader.hpp"
+
+namespace fp32shim::cli {
+
+/// Puts the calling places of rows into words: `solve.cpp:120 solve_step`, or without debug information
+/// `libphysics.so!solve_step+0x1c4`. Keeps all answers. For one thread.
+class NativePlaces {
+  public:
+    /// Has the rows of a recording name their calling places, where it was asked for native ones and the row has no
+    /// line of Python. This object must outlive the reader.
+    void name_rows_of(record::RecordingReader& recording);
+
+  private:
+    const std::string& text_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
+
+    SourcePlaces places_;
+    std::map<std::pair<std::string, std::uint32_t>, std::string> texts_;  ///< by object and offset
+};
+
+}  // namespace fp32shim::cli

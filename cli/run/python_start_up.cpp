@@ -1,0 +1,44 @@
+#include "cli/run/python_start_up.hpp"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "policy/messages.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+bool asks_for_module_paths(const ProcessEnvironment& environment) {
+    return std::ranges::any_of(
+        list_entries(environment.get("FP32_MATMUL_WHERE"), ", \t"), [](const std::string& word) {
+            return strcasecmp(word.c_str(), "torch") == 0 || strcasecmp(word.c_str(), "auto") == 0;
+        });
+}
+
+}  // namespace
+
+std::string add_python_start_up(ProcessEnvironment& environment) {
+    if (!asks_for_module_paths(environment)) return {};
+    std::error_code error;
+    const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+    for (const char* data : {"../share", FP32SHIM_INSTALL_DATADIR}) {
+        const std::filesystem::path folder = (here / data / "fp32shim/site-packages").lexically_normal();
+        if (!std::filesystem::is_regular_file(folder / "sitecustomize.py", error)) continue;
+        const std::string first = folder.string();
+        if (first.find(':') != std::string::npos)
+            return "where: torch: PYTHONPATH cannot hold a path with a colon: " + policy::quoted_path(first);
+        // The rest stays as it is: an empty entry means the program's own folder.
+        const std::string others = environment.get("PYTHONPATH");
+        const std::string list = first + ':' + others;
+        if (others != first && !others.starts_with(first + ':'))
+            environment.set("PYTHONPATH", others.empty() ? first : list);
+        return {};
+    }
+    return "where: torch: the start-up file of Python programs is not in " +
+           policy::quoted_path((here / "../share/fp32shim/site-packages").lexically_normal().string());
+}
+
+}  // namespace fp32shim::cli

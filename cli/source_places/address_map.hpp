@@ -1,0 +1,73 @@
+// A map from addresses to numbers, made of ranges that may overlap.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <vector>
+
+namespace fp32shim::cli {
+
+/// Ranges of addresses, each with a number. Of ranges that overlap, the one that was added last counts.
+class AddressMap {
+  public:
+    void add(std::uint64_t begin, std::uint64_t end, std::uint32_t value) {
+        if (begin < end) ranges_.push_back({begin, end, value});
+    }
+
+    /// Makes find() answer for all ranges that were added. May be called once.
+    void build() {
+        std::vector<std::uint32_t> by_begin(ranges_.size());
+        for (std::uint32_t i = 0; i < by_begin.size(); ++i) by_begin[i] = i;
+        std::sort(by_begin.begin(), by_begin.end(), [&](std::uint32_t left, std::uint32_t right) {
+            return ranges_[left].begin < ranges_[right].begin;
+        });
+        // A walk over the addresses: on top of the heap is the last added of the ranges that have begun.
+        std::priority_queue<std::uint32_t> open;
+        std::size_t next = 0;
+        for (std::uint64_t here = 0; next < by_begin.size() || !open.empty();) {
+            if (open.empty()) here = ranges_[by_begin[next]].begin;
+            while (next < by_begin.size() && ranges_[by_begin[next]].begin <= here) open.push(by_begin[next++]);
+            while (!open.empty() && ranges_[open.top()].end <= here) open.pop();
+            if (open.empty()) {
+                append(here, std::nullopt);
+                continue;
+            }
+            append(here, ranges_[open.top()].value);
+            here = ranges_[open.top()].end;
+            if (next < by_begin.size()) here = std::min(here, ranges_[by_begin[next]].begin);
+        }
+        ranges_ = {};
+    }
+
+    std::optional<std::uint32_t> find(std::uint64_t address) const {
+        const auto after = std::upper_bound(steps_.begin(), steps_.end(), address,
+                                            [](std::uint64_t value, const Step& step) { return value < step.begin; });
+        return after == steps_.begin() ? std::nullopt : std::prev(after)->value;
+    }
+
+  private:
+    struct Range {
+        std::uint64_t begin, end;
+        std::uint32_t value;
+    };
+    /// The addresses from `begin` to the next step's.
+    struct Step {
+        std::uint64_t begin;
+        std::optional<std::uint32_t> value;
+    };
+
+    void append(std::uint64_t begin, std::optional<std::uint32_t> value) {
+        if (!steps_.empty() && steps_.back().begin == begin)
+            steps_.back().value = value;
+        else if (steps_.empty() || steps_.back().value != value)
+            steps_.push_back({begin, value});
+    }
+
+    std::vector<Range> ranges_;
+    std::vector<Step> steps_;
+};
+
+}  // namespace fp32shim::cli

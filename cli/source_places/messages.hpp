@@ -1,0 +1,39 @@
+// The messages between the command and the child process that reads files of others.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "cli/source_places/source_places.hpp"
+
+namespace fp32shim::cli {
+
+/// Kinds of data that may be read of a file.
+enum class Readable : std::uint8_t { nothing, symbols, all };
+
+/// A question: the places of some addresses.
+struct PlaceQuestion {
+    std::uint32_t object = 0;  ///< number of the object; its facts are only in the first question about it
+    Readable readable = Readable::all;
+    record::RecordedObject facts;          ///< empty path: known from an earlier question
+    std::vector<std::uint64_t> addresses;  ///< in the file
+};
+
+std::string encode(const PlaceQuestion& question);
+std::string encode(const std::vector<SourcePlace>& places);
+/// Returns nullopt if the text is no such message.
+std::optional<PlaceQuestion> decode_question(std::string_view text);
+std::optional<std::vector<SourcePlace>> decode_places(std::string_view text);
+
+/// Sends a message through a socket. Returns false if the other side is gone.
+bool send_message(int socket, std::string_view text);
+
+/// Waits for a message. Returns nullopt if the other side is gone.
+std::optional<std::string> receive_message(int socket);
+
+}  // namespace fp32shim::cli

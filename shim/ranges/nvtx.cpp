@@ -1,0 +1,111 @@
+// NVTX ranges. A program's copy of NVTX asks the library that NVTX_INJECTION64_PATH names, once per copy, whether it
+// wants to be called. The shim takes the functions for ranges on threads, domains and strings, and nothing else.
+#include "shim/ranges/nvtx.hpp"
+
+#include <dlfcn.h>
+
+#include "shim/ranges/ranges.hpp"
+#include "shim/ranges/texts.hpp"
+#include "shim/ranges/wanted.hpp"
+
+namespace fp32shim::nvtx {
+namespace {
+
+int push_ex(const void* domain, const EventAttributes* attributes) {
+    LabelBuffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
+    std::string_view label;
+    if (attributes != nullptr && attributes->size >= sizeof(EventAttributes)) {
+        const void* const message = attributes->message;
+        if (attributes->message_type == MessageType::ascii) label = label_view(static_cast<const char*>(message));
+        if (attributes->message_type == MessageType::unicode)
+            label = label_view(static_cast<const wchar_t*>(message), buffer);
+        if (attributes->message_type == MessageType::registered) label = registered_text(message);
+    }
+    return open_range(domain_of_handle(domain), label);
+}
+
+int default_push_ex(const EventAttributes* attributes) { return push_ex(nullptr, attributes); }
+int push_a(const char* message) { return open_range(nvtx_default_domain, label_view(message)); }
+int push_w(const wchar_t* message) {
+    LabelBuffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
+    return open_range(nvtx_default_domain, label_view(message, buffer));
+}
+int pop() { return close_range(nvtx_default_domain); }
+int domain_pop(const void* domain) { return close_range(domain_of_handle(domain)); }
+
+const void* create_a(const char* name) { return handle_of(range_domain(RangeSource::nvtx, label_view(name))); }
+const void* create_w(const wchar_t* name) {
+    LabelBuffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
+    return handle_of(range_domain(RangeSource::nvtx, label_view(name, buffer)));
+}
+const void* register_a(const void*, const char* text) { return &register_text(label_view(text)); }
+const void* register_w(const void*, const wchar_t* text) {
+    LabelBuffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
+    return &register_text(label_view(text, buffer));
+}
+
+struct Callback {
+    unsigned id;
+    FunctionPointer function;
+};
+
+template <class Function>
+FunctionPointer generic(Function* function) {
+    return reinterpret_cast<FunctionPointer>(function);
+}
+
+/// Makes a copy of NVTX call `callbacks`. Returns false, having changed nothing, if it does not know one of them.
+template <std::size_t count>
+bool take(const ExportedCallbacks& exported, Module module, const Callback (&callbacks)[count]) {
+    FunctionPointer** table = nullptr;
+    unsigned size = 0;
+    if (exported.module_functions(module, &table, &size) == 0 || table == nullptr) return false;
+    for (const Callback& callback : callbacks)
+        if (callback.id >= size || table[callback.id] == nullptr) return false;
+    for (const Callback& callback : callbacks) *table[callback.id] = callback.function;
+    return true;
+}
+
+/// Takes the functions of a copy of NVTX. Returns 1, or 0 if no ranges are wanted: NVTX then does nothing.
+int initialize(GetExportTable get_export_table) {
+    if (get_export_table == nullptr || !ranges_wanted(RangeSource::nvtx)) return 0;
+    const auto* const exported = static_cast<const ExportedCallbacks*>(get_export_table(callbacks_table));
+    if (exported == nullptr || exported->struct_size < sizeof(ExportedCallbacks)) return 0;
+    const Callback of_core[] = {{core::range_push_ex, generic(default_push_ex)},
+                                {core::range_push_a, generic(push_a)},
+                                {core::range_push_w, generic(push_w)},
+                                {core::range_pop, generic(pop)}};
+    const Callback of_core2[] = {
+        {core2::range_push_ex, generic(push_ex)},        {core2::range_pop, generic(domain_pop)},
+        {core2::register_string_a, generic(register_a)}, {core2::register_string_w, generic(register_w)},
+        {core2::domain_create_a, generic(create_a)},     {core2::domain_create_w, generic(create_w)}};
+    const bool has_core = take(*exported, Module::core, of_core);
+    return take(*exported, Module::core2, of_core2) || has_core ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace fp32shim::nvtx
+
+using namespace fp32shim::nvtx;
+
+// NOLINTBEGIN(readability-identifier-naming): the names are NVTX's
+
+/// Called by NVTX in the library that NVTX_INJECTION64_PATH names.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(GetExportTable get_export_table) {
+    return initialize(get_export_table);
+}
+
+/// Called by copies of NVTX that look for a preloaded library, where no variable names one. They ask only the first
+/// that they find. So another preloaded tool behind the shim, or one that is linked into the program, comes before
+/// it.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2Preinject(
+    GetExportTable get_export_table) {
+    using Initialize = int (*)(GetExportTable);
+    const auto other = reinterpret_cast<Initialize>(dlsym(RTLD_NEXT, "InitializeInjectionNvtx2Preinject"));
+    if (other != nullptr && other(get_export_table) != 0) return 1;
+    const auto* linked = static_cast<const Initialize*>(dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2_fnptr"));
+    if (linked != nullptr && *linked != nullptr && (*linked)(get_export_table) != 0) return 1;
+    return initialize(get_export_table);
+}
+
+// NOLINTEND(readability-identifier-naming)

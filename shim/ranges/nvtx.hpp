@@ -1,0 +1,47 @@
+// The few types and numbers of NVTX 3 that an injection library needs (nvtx3/nvToolsExt.h, nvtxDetail/nvtxTypes.h).
+// They are part of NVTX's binary interface and do not change.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fp32shim::nvtx {
+
+constexpr std::uint32_t callbacks_table = 1;  ///< NVTX_ETID_CALLBACKS
+
+enum class Module : std::int32_t { core = 1, core2 = 5 };  ///< NvtxCallbackModule
+
+namespace core {  ///< NvtxCallbackIdCore
+constexpr unsigned range_push_ex = 8, range_push_a = 9, range_push_w = 10, range_pop = 11;
+}
+namespace core2 {  ///< NvtxCallbackIdCore2
+constexpr unsigned range_push_ex = 4, range_pop = 5, register_string_a = 10, register_string_w = 11,
+                   domain_create_a = 12, domain_create_w = 13;
+}
+
+using FunctionPointer = void (*)();
+
+/// The table of an export: for each callback the address of the pointer that NVTX calls through.
+struct ExportedCallbacks {  ///< NvtxExportTableCallbacks
+    std::size_t struct_size;
+    int (*module_functions)(Module module, FunctionPointer*** table, unsigned* size);
+};
+
+using GetExportTable = const void* (*)(std::uint32_t table);  ///< NvtxGetExportTableFunc_t
+
+enum class MessageType : std::int32_t { unknown = 0, ascii = 1, unicode = 2, registered = 3 };  ///< nvtxMessageType_t
+
+struct EventAttributes {  ///< nvtxEventAttributes_t
+    std::uint16_t version;
+    std::uint16_t size;  ///< bytes of this object
+    std::uint32_t category;
+    std::int32_t color_type;
+    std::uint32_t color;
+    std::int32_t payload_type;
+    std::int32_t reserved;
+    std::uint64_t payload;
+    MessageType message_type;
+    const void* message;
+};
+
+}  // namespace fp32shim::nvtx

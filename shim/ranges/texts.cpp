@@ -1,0 +1,91 @@
+#include "shim/ranges/texts.hpp"
+
+#include <cstdint>
+
+#include "shim/memory/arena.hpp"
+#include "system/hash.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim {
+namespace {
+
+// Open addressing; entries are never removed. Entry 0 stands for texts that found no place.
+constexpr std::size_t table_size = 1 << 16;
+constexpr std::size_t longest_probe = 64;
+constinit std::array<TextEntry, table_size> texts{};
+constinit RegisteredText no_text{.text = {}, .handle = {.text = ""}};
+
+const TextEntry& entry_beyond_the_bound() {
+    static constinit system::OncePerProcess said;
+    if (said.first())
+        system::stderr_line("more registered strings than are kept; ranges named by others label nothing");
+    texts[0].store(&no_text, std::memory_order_release);
+    return texts[0];
+}
+
+RegisteredText* copy_of(std::string_view text) {
+    auto* copy = arena_new<RegisteredText>();
+    copy->text = arena_copy(text);
+    copy->handle.text = copy->text.data();
+    return copy;
+}
+
+/// Appends a character as UTF-8.
+void append(std::uint32_t code, LabelBuffer& buffer, std::size_t& size) {
+    const auto put = [&](std::uint32_t byte) { buffer[size++] = static_cast<char>(byte); };
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
+    if (code < 0x80) return put(code);
+    if (code < 0x800) {
+        put(0xc0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            put(0xe0 | code >> 12);
+        } else {
+            put(0xf0 | code >> 18);
+            put(0x80 | (code >> 12 & 0x3f));
+        }
+        put(0x80 | (code >> 6 & 0x3f));
+    }
+    put(0x80 | (code & 0x3f));
+}
+
+}  // namespace
+
+std::string_view label_view(const char* text) {
+    std::size_t size = 0;
+    if (text != nullptr)
+        while (size < range_label_limit && text[size] != '\0') ++size;
+    return {text, size};
+}
+
+std::string_view label_view(const wchar_t* text, LabelBuffer& buffer) {
+    std::size_t size = 0;
+    if (text != nullptr)
+        for (; *text != L'\0' && size < range_label_limit; ++text)
+            append(static_cast<std::uint32_t>(*text), buffer, size);
+    return {buffer.data(), size};
+}
+
+const TextEntry& register_text(std::string_view text) {
+    const std::uint64_t hash = system::Hash().add(text).value();
+    RegisteredText* fresh = nullptr;
+    for (std::size_t probe = 0; probe < longest_probe; ++probe) {
+        TextEntry& entry = texts[1 + (hash + probe) % (table_size - 1)];
+        RegisteredText* known = entry.load(std::memory_order_acquire);
+        if (known == nullptr) {
+            if (fresh == nullptr) fresh = copy_of(text);
+            if (entry.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return entry;
+        }
+        if (known->text == text) return entry;
+    }
+    return entry_beyond_the_bound();
+}
+
+std::string_view registered_text(const void* handle) {
+    const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(texts.data());
+    if (offset >= sizeof texts || offset % sizeof(TextEntry) != 0) return {};
+    const RegisteredText* known = texts[offset / sizeof(TextEntry)].load(std::memory_order_acquire);
+    return known == nullptr ? std::string_view{} : known->text;
+}
+
+}  // namespace fp32shim

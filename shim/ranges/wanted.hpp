@@ -1,0 +1,11 @@
+// The ranges that a user asks for: those of NVTX, of ITT, or both.
+#pragma once
+
+namespace fp32shim {
+
+enum class RangeSource { nvtx, itt };
+
+/// Returns true if the settings ask for the ranges of `source` as scopes. Reads the settings on first use.
+bool ranges_wanted(RangeSource source);
+
+}  // namespace fp32shim

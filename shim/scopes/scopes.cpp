@@ -1,0 +1,90 @@
+#include "shim/scopes/scopes.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "system/hash.hpp"
+
+namespace fp32shim {
+namespace {
+
+/// Returns the key inside a scope, given the key around it. Equal keys have equal labels, precisions and floors.
+std::uint64_t key_inside(std::uint64_t outer, const WantedScope& wanted) {
+    if (wanted.label.empty() && !wanted.precision && wanted.floor == policy::Floor::none) return outer;
+    const int precision = wanted.precision ? static_cast<int>(*wanted.precision) + 1 : 0;
+    system::Hash hash;
+    hash.add(outer).add(wanted.label);
+    hash.add(static_cast<std::uint64_t>(precision) << 8 | static_cast<std::uint64_t>(wanted.floor));
+    return hash.value();
+}
+
+}  // namespace
+
+/// Puts a scope on top of the stack. Its label may lie in `labels_`, at or behind the place that it gets.
+bool Scopes::append(const WantedScope& wanted, ScopeOwner owner) {
+    Scope inner = innermost();
+    inner.owner = owner;
+    const bool is_separated = inner.label_size > 0 && !wanted.label.empty() && wanted.label.front() != '.';
+    const std::size_t begin = inner.label_size + (is_separated ? std::size_t{1} : 0);
+    if (begin + wanted.label.size() >= scope_label_limit) return false;
+    if (!wanted.label.empty()) std::memmove(labels_.data() + begin, wanted.label.data(), wanted.label.size());
+    if (is_separated) labels_[begin - 1] = '/';
+    inner.own_label_size = static_cast<std::uint16_t>(wanted.label.size());
+    inner.label_size = static_cast<std::uint16_t>(begin + wanted.label.size());
+    inner.own_precision = wanted.precision ? static_cast<std::int8_t>(*wanted.precision) : std::int8_t{-1};
+    if (wanted.precision) inner.precision = inner.own_precision;
+    inner.own_floor = wanted.floor;
+    inner.floor = std::max(inner.floor, wanted.floor);
+    inner.key = key_inside(inner.key, wanted);
+    scopes_[++depth_] = inner;
+    key_ = inner.key;
+    return true;
+}
+
+/// Takes the owner's innermost scope off the stack, and puts those inside it back, without it around them.
+void Scopes::remove_innermost(ScopeOwner owner) {
+    const std::size_t last = depth_;
+    while (scopes_[depth_].owner != owner) --depth_;
+    const std::size_t removed = depth_--;
+    key_ = innermost().key;
+    for (std::size_t i = removed + 1; i <= last; ++i) {
+        const Scope moved = scopes_[i];
+        const std::string_view label(labels_.data() + moved.label_size - moved.own_label_size, moved.own_label_size);
+        std::optional<policy::Precision> precision;
+        if (moved.own_precision >= 0) precision = static_cast<policy::Precision>(moved.own_precision);
+        append({label, precision, moved.own_floor}, moved.owner);
+    }
+}
+
+bool Scopes::push(const WantedScope& wanted) {
+    Owned& own = owned_[c_api_owner];
+    if (own.open == scope_depth_limit || !append(wanted, c_api_owner)) return false;
+    ++own.open;
+    return true;
+}
+
+bool Scopes::pop() { return pop_range(c_api_owner) >= 0; }
+
+int Scopes::push_range(ScopeOwner owner, std::string_view label) {
+    Owned& own = owned_[owner];
+    const auto ranges = static_cast<int>(depth_) - owned_[c_api_owner].open;
+    if (own.hidden > 0 || ranges == range_depth_limit) {
+        ++own.hidden;
+    } else if (!append({.label = label}, owner)) {
+        append({}, owner);
+    }
+    return own.open++;
+}
+
+int Scopes::pop_range(ScopeOwner owner) {
+    Owned& own = owned_[owner];
+    if (own.open == 0) return -1;
+    if (own.hidden > 0) {
+        --own.hidden;
+    } else {
+        remove_innermost(owner);
+    }
+    return --own.open;
+}
+
+}  // namespace fp32shim

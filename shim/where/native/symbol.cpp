@@ -1,0 +1,210 @@
+#include "shim/where/native/symbol.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "shim/loader/elf/objects.hpp"
+#include "shim/where/native/function_name.hpp"
+#include "shim/where/native/symbol_choice.hpp"
+#include "system/inline_text.hpp"
+#include "system/raw_syscall.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+constexpr std::int64_t patience_ns = 100'000'000;
+constexpr std::size_t scratch_size = 64 << 10;
+
+/// Point in time at which the search ends without a result.
+class Deadline {
+  public:
+    Deadline() : end_(system::raw::clock_ns(CLOCK_MONOTONIC) + patience_ns) {}
+    bool is_over() const { return system::raw::clock_ns(CLOCK_MONOTONIC) >= end_; }
+
+  private:
+    std::int64_t end_;
+};
+
+/// Memory of the kernel's, given back with its scope: the stack of the program's thread may be small.
+class Scratch {
+  public:
+    Scratch()
+        : memory_(system::raw::syscall6(SYS_mmap, 0, scratch_size, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+    ~Scratch() {
+        if (is_there()) system::raw::syscall6(SYS_munmap, memory_, scratch_size);
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    bool is_there() const { return memory_ > 0; }
+    char* bytes() const { return reinterpret_cast<char*>(memory_); }
+
+  private:
+    long memory_;
+};
+
+/// A file, read by pread: in a mapping, a file that another process truncates would be a SIGBUS.
+class File {
+  public:
+    explicit File(const char* path)
+        : descriptor_(system::raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+        struct stat facts = {};
+        if (descriptor_ >= 0 && system::raw::fstat(descriptor_, facts) == 0 && S_ISREG(facts.st_mode))
+            is_regular_ = true;
+    }
+    ~File() {
+        if (descriptor_ >= 0) system::raw::close(descriptor_);
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    bool is_regular() const { return is_regular_; }
+
+    /// Returns the number of bytes read; fewer than `size` at the file's end or after an error.
+    std::size_t read(std::uint64_t offset, void* to, std::size_t size) const {
+        std::size_t done = 0;
+        while (done < size) {
+            const long got = system::raw::uninterrupted([&] {
+                return system::raw::syscall6(SYS_pread64, descriptor_, static_cast<char*>(to) + done, size - done,
+                                             static_cast<long>(offset + done));
+            });
+            if (got <= 0) break;
+            done += static_cast<std::size_t>(got);
+        }
+        return done;
+    }
+    template <class T>
+    bool read_all(std::uint64_t offset, T& value) const {
+        return read(offset, &value, sizeof value) == sizeof value;
+    }
+
+  private:
+    int descriptor_;
+    bool is_regular_ = false;
+};
+
+bool are_equal(const void* left, const void* right, std::size_t size) {
+    return system::equal({static_cast<const char*>(left), size}, {static_cast<const char*>(right), size});
+}
+
+/// Copies a name from a table into `to`. Returns it; empty: it does not fit, or does not end within the table.
+std::string_view copied(const char* name, std::size_t room, std::span<char> to) {
+    std::size_t size = 0;
+    while (size < room && size < to.size() && name[size] != '\0') {
+        to[size] = name[size];
+        ++size;
+    }
+    return size < room && size < to.size() ? std::string_view(to.data(), size) : std::string_view();
+}
+
+/// Returns the number of symbols in the loaded table of exported names, which has no field for it.
+std::uint32_t symbol_count(const elf::Object& object) {
+    if (object.gnu_hash == nullptr) return object.sysv_hash == nullptr ? 0 : object.sysv_hash[1];
+    const std::uint32_t bucket_count = object.gnu_hash[0], first = object.gnu_hash[1],
+                        bloom_size = object.gnu_hash[2];
+    const std::uint32_t* buckets = object.gnu_hash + 4 + std::size_t{bloom_size} * 2;
+    const std::uint32_t* chain = buckets + bucket_count;
+    std::uint32_t last = 0;
+    for (std::uint32_t i = 0; i < bucket_count; ++i) last = std::max(last, buckets[i]);
+    if (last < first) return first;
+    while ((chain[last - first] & 1) == 0) ++last;
+    return last + 1;
+}
+
+Elf64_Sym find_exported(const elf::Object& object, std::uint64_t address, const Deadline& deadline) {
+    if (object.symbols == nullptr || object.strings == nullptr) return {};
+    SymbolChoice choice(address);
+    const std::uint32_t count = symbol_count(object);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (i % 65536 == 65535 && deadline.is_over()) return {};
+        choice.consider(object.symbols[i]);
+    }
+    return choice.best();
+}
+
+/// Returns true if the file is the one that was loaded: its program headers and its build id are those in memory.
+bool is_file_of(const link_map* map, const File& file, const Elf64_Ehdr& header, const Scratch& scratch) {
+    const auto loaded = elf::program_headers(map);
+    const std::size_t size = loaded.size() * sizeof(Elf64_Phdr);
+    if (loaded.empty() || size > scratch_size || header.e_phnum != loaded.size() ||
+        file.read(header.e_phoff, scratch.bytes(), size) != size || !are_equal(scratch.bytes(), loaded.data(), size))
+        return false;
+    const std::span<const std::uint8_t> id = elf::build_id(map);
+    if (id.empty()) return true;
+    const auto address = reinterpret_cast<std::uintptr_t>(id.data()) - map->l_addr;
+    for (const Elf64_Phdr& segment : loaded) {
+        if (segment.p_type != PT_LOAD || address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz)
+            continue;
+        return id.size() <= scratch_size &&
+               file.read(segment.p_offset + (address - segment.p_vaddr), scratch.bytes(), id.size()) == id.size() &&
+               are_equal(scratch.bytes(), id.data(), id.size());
+    }
+    return false;
+}
+
+/// Finds the section of a type, and the one that it links to (a table's names).
+bool find_table(const File& file, const Elf64_Ehdr& header, Elf64_Shdr& table, Elf64_Shdr& names) {
+    if (header.e_shentsize != sizeof(Elf64_Shdr)) return false;
+    const auto read_section = [&](std::uint32_t index, Elf64_Shdr& section) {
+        return index < header.e_shnum && file.read_all(header.e_shoff + index * sizeof section, section);
+    };
+    for (std::uint32_t i = 0; read_section(i, table); ++i)
+        if (table.sh_type == SHT_SYMTAB && table.sh_entsize == sizeof(Elf64_Sym))
+            return read_section(table.sh_link, names) && names.sh_type == SHT_STRTAB;
+    return false;
+}
+
+/// Finds the name of an address in the file's table of all symbols, and copies it into `to`. `start`: where the
+/// function begins.
+std::string_view find_in_file(const link_map* map, std::uint64_t address, const Deadline& deadline,
+                              std::uint64_t& start, std::span<char> to) {
+    const bool is_program = map == elf::first_object() && map->l_name[0] == '\0';
+    const File file(is_program ? "/proc/self/exe" : map->l_name);
+    const Scratch scratch;
+    Elf64_Ehdr header{};
+    if (!file.is_regular() || !scratch.is_there() || !file.read_all(0, header) ||
+        !are_equal(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_phentsize != sizeof(Elf64_Phdr) || !is_file_of(map, file, header, scratch))
+        return {};
+    Elf64_Shdr table{}, names{};
+    if (!find_table(file, header, table, names)) return {};
+
+    SymbolChoice choice(address);
+    constexpr std::size_t chunk = scratch_size / sizeof(Elf64_Sym) * sizeof(Elf64_Sym);
+    for (std::uint64_t done = 0; done < table.sh_size && !deadline.is_over();) {
+        const std::size_t wanted = std::min<std::uint64_t>(table.sh_size - done, chunk);
+        const std::size_t got = file.read(table.sh_offset + done, scratch.bytes(), wanted);
+        const auto* symbols = reinterpret_cast<const Elf64_Sym*>(scratch.bytes());
+        for (std::size_t i = 0; i < got / sizeof(Elf64_Sym); ++i) choice.consider(symbols[i]);
+        if (got != wanted) return {};
+        done += got;
+    }
+    const Elf64_Sym& found = choice.best();
+    if (deadline.is_over() || found.st_name == 0 || found.st_name >= names.sh_size) return {};
+    start = found.st_value;
+    const std::size_t room = std::min<std::uint64_t>(names.sh_size - found.st_name, symbol_limit + 1);
+    return copied(scratch.bytes(), file.read(names.sh_offset + found.st_name, scratch.bytes(), room), to);
+}
+
+}  // namespace
+
+NamedAddress name_of_caller(const link_map* object, std::uintptr_t return_address, std::span<char> buffer) {
+    if (object == nullptr || buffer.size() < 2 || !elf::is_mapped(object)) return {};
+    const Deadline deadline;
+    const std::uint64_t address = return_address - 1 - object->l_addr;  // in the call, also where it ends a function
+    const std::span<char> symbol = buffer.subspan(0, std::min(buffer.size() / 2, symbol_limit + 1));
+    const elf::Object tables = elf::read_object(object);
+    const Elf64_Sym exported = find_exported(tables, address, deadline);
+    std::uint64_t start = exported.st_value;
+    const std::string_view found = exported.st_name != 0
+                                       ? copied(tables.strings + exported.st_name, symbol_limit + 1, symbol)
+                                       : find_in_file(object, address, deadline, start, symbol);
+    if (found.empty()) return {};
+    return {function_name(found, buffer.subspan(symbol.size())), address + 1 - start};
+}
+
+}  // namespace fp32shim::where

@@ -1,0 +1,57 @@
+// The choice among the symbols of a table that could name an address: the shim's and the command's are the same.
+#pragma once
+
+#include <elf.h>
+
+#include <cstdint>
+
+namespace fp32shim::where {
+
+/// Largest distance from a function without a size to an address that still counts as its own.
+inline constexpr std::uint64_t reach_without_size = 64 << 10;
+
+/// Returns true for symbols of code that has a name: functions that are defined.
+inline bool is_function(const Elf64_Sym& symbol) {
+    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF && symbol.st_name != 0;
+}
+
+/// Returns the rank of a symbol among those of one address: names for other objects come first, and before them the
+/// ones that no other object may replace.
+inline unsigned rank_of(const Elf64_Sym& symbol) {
+    const unsigned binding = ELF64_ST_BIND(symbol.st_info);
+    return binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 2 : binding == STB_WEAK ? 1 : 0;
+}
+
+/// The best name for one address, of the symbols that were shown to it: of the function that begins last among those
+/// that contain the address, the name of the highest rank, and of several the first in the table. Of functions
+/// without a size (hand-written assembly), the one that begins last before the address, if no other function lies
+/// between.
+class SymbolChoice {
+  public:
+    explicit SymbolChoice(std::uint64_t address) : address_(address) {}
+
+    void consider(const Elf64_Sym& symbol) {
+        if (!is_function(symbol) || symbol.st_value > address_) return;
+        if (is_before(nearest_, symbol)) nearest_ = symbol;
+        if (address_ - symbol.st_value < symbol.st_size && is_before(covering_, symbol)) covering_ = symbol;
+    }
+
+    /// Returns the chosen symbol; its st_name is 0 if there is none.
+    const Elf64_Sym& best() const {
+        const bool may_reach = nearest_.st_size == 0 && address_ - nearest_.st_value < reach_without_size;
+        return covering_.st_name != 0 || !may_reach ? covering_ : nearest_;
+    }
+
+  private:
+    static bool is_before(const Elf64_Sym& known, const Elf64_Sym& symbol) {
+        if (known.st_name == 0 || symbol.st_value > known.st_value) return true;
+        return symbol.st_value == known.st_value && rank_of(symbol) > rank_of(known);
+    }
+
+    std::uint64_t address_;
+    Elf64_Sym covering_{};
+    Elf64_Sym nearest_{};
+};
+
+}  // namespace fp32shim::where

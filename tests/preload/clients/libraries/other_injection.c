@@ -1,0 +1,14 @@
+// An NVTX injection library that is not the shim: says that it was asked, and takes nothing.
+#include <stdio.h>
+
+#ifdef PRELOADED
+#define NAME InitializeInjectionNvtx2Preinject
+#else
+#define NAME InitializeInjectionNvtx2
+#endif
+
+int NAME(const void* (*get_export_table)(unsigned)) {
+    puts(get_export_table(1) != NULL ? "other injection" : "no table");
+    fflush(stdout);
+    return 1;
+}

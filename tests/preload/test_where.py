@@ -1,0 +1,104 @@
+"""Each product of a Python program has the line that asked for it, as Python itself would say."""
+
+import json
+import os
+
+import pytest
+
+from shim import BUILD, CLIENTS, SCRIPTS, SYSTEM_PYTHON, has_module, need, python, run
+
+PYTHON = {"FP32_MATMUL_WHERE": "python"}
+NO_FRAMES = "(thread without Python frames)"
+
+
+@pytest.fixture(autouse=True)
+def numpy():
+    need(has_module("numpy"), "the system's Python has no numpy")
+
+
+def places(result):
+    return [decision["where"] for decision in result.decisions]
+
+
+def recorded_places(tmp_path, program):
+    """The places of a program's calls in the order of their return, by way of recordings, one a process."""
+    command = BUILD / "bin/fp32shim"
+    ran = run(program, log=tmp_path / "r.%p.fp32rec", env={**PYTHON, "FP32_MATMUL_LOG_LEVEL": "calls"})
+    log = run(command, "log", "--format", "jsonl", tmp_path, preload=False)
+    return ran, [event["where"] for event in map(json.loads, log.stdout.splitlines()) if event["event"] == "decision"]
+
+
+def test_every_product_has_the_line_that_traceback_prints():
+    result = run("where_products.py", env=PYTHON)
+    assert places(result) == result.stdout.splitlines()
+    assert len(set(places(result))) == 12
+
+
+def test_recordings_have_the_same_lines(tmp_path):
+    ran, found = recorded_places(tmp_path, "where_products.py")
+    assert found == ran.stdout.splitlines()
+
+
+def test_lines_are_read_only_where_they_are_asked_for():
+    assert set(places(run("where_products.py"))) == {None}
+    assert set(places(run("where_products.py", env={"FP32_MATMUL_WHERE": "none"}))) == {None}
+
+
+def test_results_and_order_are_as_without_lines():
+    plain = run("where_products.py", preload=False)
+    assert run("where_products.py", env=PYTHON).stdout == plain.stdout
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_trees_of_calls_are_read_as_python_reads_them(seed):
+    library = CLIENTS / "libpython_stack.so"
+    trees = int(os.environ.get("FP32SHIM_RANDOM_TREES", "500"))
+    found = run(SYSTEM_PYTHON, SCRIPTS / "python_stacks.py", library, seed, trees, preload=False, timeout=600)
+    assert int(found.stdout) >= trees
+
+
+def test_a_rule_can_name_the_line_of_a_product():
+    rule = """schema = 1
+default = "highest"
+[cpu]
+mode = "emulate"
+[[rule]]
+name = "forward"
+precision = "high"
+when = { where = "where_products.py:* *forward" }
+[[rule]]
+name = "a child"
+precision = "high"
+when = { where = "*:* in_a_child" }
+"""
+    result = run("where_products.py", policy=rule)
+    names = {True: set(), False: set()}
+    for decision in result.decisions:
+        assert decision["applied"] == ("tf32" if decision["rule"] else "fp32")
+        names[decision["rule"] is not None].add(decision["where"].split()[-1].split(".")[-1])
+    assert names[True] == {"forward", "in_a_child"}
+    assert {"twice", "<lambda>", "deep"} <= names[False]
+
+
+def test_a_thread_that_runs_no_python_says_so():
+    library = CLIENTS / "libthread_product.so"
+    code = f"import ctypes; assert ctypes.CDLL({str(library)!r}).multiply_on_a_thread() == 0"
+    result = python(code, env=PYTHON)
+    assert places(result) == [NO_FRAMES]
+
+
+def test_packages_are_skipped_and_code_of_strings_is_not(tmp_path):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "wrapper.py").write_text("def multiply(x):\n    return x @ x\n")
+    code = "import numpy, wrapper\nwrapper.multiply(numpy.ones((4, 4), numpy.float32))"
+    result = python(code, env={**PYTHON, "PYTHONPATH": str(package)})
+    assert places(result) == ["<string>:2 <module>"]
+
+
+def test_a_python_that_is_not_known_gives_one_line_and_no_places():
+    result = run("unknown_python", env=PYTHON)
+    assert result.stdout == run("unknown_python", preload=False).stdout
+    assert places(result) == [None] * 3
+    assert result.stderr.count("\n") == 1
+    assert "Python 3.99.0: this version or build is not known; products are recorded without" in result.stderr
