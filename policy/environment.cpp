@@ -99,10 +99,22 @@ Diagnostic unknown_variable(std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+std::string_view without_blanks(std::string_view text) {
+    constexpr std::string_view blanks = " \t";
+    const std::size_t begin = text.find_first_not_of(blanks);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+}  // namespace
+
 std::string problem_of_where(std::string_view list, WhereSet& where) {
     for (std::string_view rest = list; !rest.empty();) {
         const std::size_t end = std::min(rest.find(','), rest.size());
-        if (!add_where(rest.substr(0, end), where)) return not_one_of(rest.substr(0, end), texts_of(where_words));
+        const std::string_view word = without_blanks(rest.substr(0, end));
+        if (!add_where(word, where)) return not_one_of(word, texts_of(where_words));
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     return {};

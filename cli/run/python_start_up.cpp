@@ -1,27 +1,14 @@
 #include "cli/run/python_start_up.hpp"
 
-#include <strings.h>
-
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
-namespace {
-
-bool asks_for_module_paths(const ProcessEnvironment& environment) {
-    return std::ranges::any_of(
-        list_entries(environment.get("FP32_MATMUL_WHERE"), ", \t"), [](const std::string& word) {
-            return strcasecmp(word.c_str(), "torch") == 0 || strcasecmp(word.c_str(), "auto") == 0;
-        });
-}
-
-}  // namespace
-
-std::string add_python_start_up(ProcessEnvironment& environment) {
-    if (!asks_for_module_paths(environment)) return {};
+std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment) {
+    if (policy.disabled || !policy.log_where.has(policy::Where::torch)) return {};
+    environment.set("FP32_MATMUL_WHERE", policy::to_string(policy.log_where));
     std::error_code error;
     const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
     for (const char* data : {"../share", FP32SHIM_INSTALL_DATADIR}) {

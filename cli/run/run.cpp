@@ -333,10 +333,7 @@ int run(const RunOptions& options) {
         preload(environment, library.path);
         hook_ranges(loaded.policy, library.path, environment);
     }
-    // The start-up file reads the variable only.
-    if (const policy::WhereSet where = loaded.policy.log_where; where.has(policy::Where::torch))
-        environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
-    if (const std::string lack = add_python_start_up(environment); !lack.empty()) say_run(lack);
+    if (const std::string lack = add_python_start_up(loaded.policy, environment); !lack.empty()) say_run(lack);
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
 

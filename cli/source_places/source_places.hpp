@@ -14,7 +14,7 @@
 
 namespace fp32shim::cli {
 
-/// A function that runs at an address. Names are bytes of a file: they may be no UTF-8, and are cut at 4096 bytes.
+/// A function that runs at an address. Names are bytes of a file, which need not be UTF-8.
 struct SourceFrame {
     std::string function;  ///< as its author wrote it, with template arguments, without parameters; empty: not known
     std::string file;      ///< whole path where the compiler was told one; empty: not known
@@ -22,7 +22,7 @@ struct SourceFrame {
     bool is_inlined = false;  ///< the function is part of the code of the next frame's
 };
 
-/// What is known of an address.
+/// Functions, file and line of an address, as far as the object's file tells them.
 struct SourcePlace {
     std::vector<SourceFrame> frames;  ///< innermost first; empty: no debug information, see `why_unknown`
     std::string symbol;  ///< name that rules on call sites compare (where::function_name); empty: not known

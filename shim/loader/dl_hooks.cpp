@@ -121,7 +121,10 @@ void* found_behind_us(void* handle, const char* name, std::string_view version, 
 bool is_import_by_python(const char* name) {
     if (!system::view(name).starts_with("PyInit_")) return false;
     const Settings* const in_force = known_settings();
-    return in_force != nullptr ? in_force->asks_python : starts_with_variable("FP32_MATMUL_WHERE");
+    if (in_force != nullptr) return in_force->asks_python;
+    const std::string_view where = start_variable("FP32_MATMUL_WHERE");
+    const auto has = [&](std::string_view word) { return where.find(word) != std::string_view::npos; };
+    return (has("python") || has("auto")) && start_variable("FP32_MATMUL_DISABLE").empty();
 }
 
 void* real_lookup(void* handle, const char* name, const char* version) {

@@ -153,13 +153,14 @@ __attribute__((constructor)) void keep_start_variables() {
 
 }  // namespace
 
-bool starts_with_variable(std::string_view name) {
+std::string_view start_variable(std::string_view name) {
     for (const StartVariable* variable = start_variables.load(std::memory_order_acquire); variable != nullptr;
          variable = variable->next) {
         const std::string_view entry = variable->entry;
-        if (entry.starts_with(name) && entry.size() > name.size() + 1 && entry[name.size()] == '=') return true;
+        if (entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=')
+            return entry.substr(name.size() + 1);
     }
-    return false;
+    return {};
 }
 
 namespace {

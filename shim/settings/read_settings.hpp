@@ -12,7 +12,8 @@ namespace fp32shim {
 /// why. To be called by one thread at a time, with cancellation off. errno may change.
 Settings* read_settings(const Settings* previous);
 
-/// Returns true if the process was started with this variable set to something. Reads no settings.
-bool starts_with_variable(std::string_view name);
+/// Returns the value of a variable of the shim's that the process was started with; empty: it had none. Reads no
+/// settings.
+std::string_view start_variable(std::string_view name);
 
 }  // namespace fp32shim

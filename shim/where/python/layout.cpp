@@ -42,32 +42,23 @@ constexpr PythonLayout python_3_10 = [] {
     return layout;
 }();
 
-constexpr PythonLayout python_3_11 = {.instruction_form = InstructionForm::pointer,
-                                      .line_table_form = LineTableForm::locations,
-                                      .thread_frame = 56,
-                                      .cframe_frame = 8,
-                                      .frame_previous = 48,
-                                      .frame_code = 32,
-                                      .frame_instruction = 56,
-                                      .frame_owner = 69,
-                                      .frame_bytecode_index = -1,
-                                      .code_file = 112,
-                                      .code_name = 128,
-                                      .code_line_table = 136,
-                                      .code_first_line = 72,
-                                      .code_version = -1,
-                                      .code_bytecode = 184,
-                                      .code_first_traceable = 168,
-                                      .code_bytecode_copies = -1,
-                                      .object_type = 8,
-                                      .bytes_size = 16,
-                                      .bytes_data = 32,
-                                      .text_hash = 24,
-                                      .text_length = 16,
-                                      .text_state = 32,
-                                      .text_ascii = 48,
-                                      .text_other = 72,
-                                      .text_kind_bit = 2};
+constexpr PythonLayout python_3_11 = [] {
+    PythonLayout layout = python_3_9;
+    layout.instruction_form = InstructionForm::pointer;
+    layout.line_table_form = LineTableForm::locations;
+    layout.thread_frame = 56;
+    layout.cframe_frame = 8;
+    layout.frame_previous = 48;
+    layout.frame_instruction = 56;
+    layout.frame_owner = 69;
+    layout.code_file = 112;
+    layout.code_name = 128;
+    layout.code_line_table = 136;
+    layout.code_first_line = 72;
+    layout.code_bytecode = 184;
+    layout.code_first_traceable = 168;
+    return layout;
+}();
 
 constexpr PythonLayout python_3_12 = [] {
     PythonLayout layout = python_3_11;
@@ -134,7 +125,7 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
                            .object_type = offset(words.object_ob_type),
                            .bytes_size = offset(words.bytes_ob_size),
                            .bytes_data = offset(words.bytes_ob_sval),
-                           .text_hash = -1,
+                           .text_hash = static_cast<std::int16_t>(offset(words.unicode_length) + 8),
                            .text_length = offset(words.unicode_length),
                            .text_state = offset(words.unicode_state),
                            .text_ascii = offset(words.unicode_asciiobject_size),

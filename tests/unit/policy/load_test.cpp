@@ -75,7 +75,7 @@ TEST_F(Load, ChangesNothingWhereNothingIsSet) {
 TEST_F(Load, ReadsEveryVariable) {
     const Policy policy = load_without_errors(
         {"FP32_MATMUL_PRECISION=TF32", "FP32_MATMUL_FLOOR=bf16", "FP32_MATMUL_CPU=emulate",
-         "FP32_MATMUL_LOG=/tmp/%h.%p.jsonl", "FP32_MATMUL_LOG_LEVEL=calls", "FP32_MATMUL_WHERE=python,Torch",
+         "FP32_MATMUL_LOG=/tmp/%h.%p.jsonl", "FP32_MATMUL_LOG_LEVEL=calls", "FP32_MATMUL_WHERE=python, Torch",
          "FP32_MATMUL_AUDIT=0.25", "FP32_MATMUL_ON_ERROR=highest", "FP32_MATMUL_DISABLE=0"});
     EXPECT_EQ(policy.default_precision, Precision::high);
     EXPECT_EQ(policy.default_source, Source::environment);

@@ -66,7 +66,7 @@ def yf(d):
         go(d)
     for _ in a(): pass
 def coro(d):
-    async def c(): 
+    async def c():
         await e()
     async def e(): go(d)
     try: c().send(None)
