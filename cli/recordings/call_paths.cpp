@@ -10,6 +10,7 @@
 #include "cli/recordings/merged_calls.hpp"
 #include "system/hash.hpp"
 #include "system/inline_text.hpp"
+#include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -21,13 +22,35 @@ PathFrame caller_frame(const record::RecordedRow& row) {
     return frame;
 }
 
+/// Tells if a frame is that of the start-up file, by which modules of PyTorch become scopes.
+bool is_own_frame(const record::RecordedFrame& frame) { return frame.file.ends_with("/fp32shim_torch.py"); }
+
+/// Returns the functions of a place of which a line is known, innermost first.
+std::vector<PathFrame> lines_of(const SourcePlace& place) {
+    std::vector<PathFrame> levels;
+    for (const SourceFrame& source : place.frames) {
+        if (source.file.empty() || source.line <= 0) continue;
+        PathFrame& level = levels.emplace_back();
+        level.file = system::with_valid_utf8(source.file);
+        level.function = system::with_valid_utf8(source.function);
+        level.line = static_cast<std::uint32_t>(source.line);
+    }
+    return levels;
+}
+
 }  // namespace
 
+std::string PathFrame::name() const {
+    if (line != 0 || file.empty()) return function;
+    if (!call_site.empty()) return call_site;
+    return std::string(function.empty() ? system::base_name(file) : std::string_view(function));
+}
+
 std::string PathFrame::text() const {
-    const std::string_view name = system::base_name(file);
-    if (file.empty()) return function;
-    if (is_native()) return offset == 0 ? std::string(name) : fmt::format("{}+{:#x}", name, offset);
-    return line == 0 ? fmt::format("{} ({})", function, name) : fmt::format("{} ({}:{})", function, name, line);
+    const std::string_view base = system::base_name(file);
+    if (line != 0) return fmt::format("{} ({}:{})", function, base, line);
+    if (file.empty() || function.empty() || !call_site.empty()) return name();
+    return fmt::format("{} ({})", function, base);
 }
 
 void CallPaths::start() {
@@ -57,26 +80,47 @@ void CallPaths::add(std::uint32_t node, std::uint32_t row, const record::Recorde
 
 /// Returns the node of a recording's frame. A path in a damaged file begins where its frames can be read.
 std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, record::format::StringId frame) {
-    std::vector<std::pair<record::format::StringId, PathFrame>> unknown;  // innermost first
+    std::vector<std::pair<record::format::StringId, record::RecordedFrame>> unknown;  // innermost first
     std::uint32_t node = 0;
     while (frame != 0) {
         if (const auto found = known_.find(frame); found != known_.end()) {
             node = found->second;
             break;
         }
-        const std::optional<record::RecordedFrame> read = recording.frame(frame);
+        std::optional<record::RecordedFrame> read = recording.frame(frame);
         if (!read) break;
-        PathFrame level;
-        level.file = read->file;
-        level.function = read->function;
-        level.line = read->line;
-        level.offset = read->offset;
-        unknown.emplace_back(frame, level);
-        frame = read->parent;
+        const record::format::StringId caller = read->parent;
+        unknown.emplace_back(frame, *std::move(read));
+        frame = caller;
     }
     for (auto level = unknown.rbegin(); level != unknown.rend(); ++level)
-        known_[level->first] = node = child(node, level->second);
+        known_[level->first] = node = child_of_recorded(node, level->second, recording);
     return node;
+}
+
+/// Adds a recorded frame, and returns its node. A place in compiled code has a level for each function that runs
+/// there.
+std::uint32_t CallPaths::child_of_recorded(std::uint32_t parent, const record::RecordedFrame& frame,
+                                           const record::RecordingReader& recording) {
+    PathFrame level;
+    level.file = frame.file;
+    level.function = frame.function;
+    level.line = frame.line;
+    level.offset = frame.offset;
+    const bool is_native = frame.function.empty() && frame.offset != 0;
+    if (!is_native) return is_own_frame(frame) ? parent : child(parent, level);
+    static const SourcePlace unknown;
+    const SourcePlace& place = places_ == nullptr ? unknown : places_->at(frame, recording);
+    level.function = system::with_valid_utf8(place.symbol);
+    level.call_site = system::with_valid_utf8(call_site_text(frame.file, frame.offset, place));
+    const std::vector<PathFrame> lines = lines_of(place);  // innermost first
+    for (std::size_t i = lines.size(); i-- > 1;) parent = child(parent, lines[i]);
+    if (!lines.empty()) {
+        level.file = lines[0].file;
+        level.function = lines[0].function;
+        level.line = lines[0].line;
+    }
+    return child(parent, level);
 }
 
 std::size_t CallPaths::slot_of(std::uint32_t parent, const PathFrame& frame) const {
@@ -131,11 +175,6 @@ std::vector<std::uint32_t> CallPaths::path_of(std::uint32_t node) const {
     for (; node != 0; node = nodes_[node].parent) path.push_back(node);
     std::reverse(path.begin(), path.end());
     return path;
-}
-
-std::uint32_t CallPaths::call_site_of(std::uint32_t node) const {
-    const std::uint32_t caller = nodes_[node].parent;
-    return nodes_[caller].is_native() && nodes_[caller].offset != 0 ? caller : 0;
 }
 
 }  // namespace fp32shim::cli

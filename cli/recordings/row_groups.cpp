@@ -94,8 +94,7 @@ std::vector<RowGroup> grouped_by_call_site(const MergedCalls& calls, const CallP
     for (const PathCalls& part : paths.calls()) {
         MergedRow row = calls.rows()[part.row];
         row.counters = part.counters;
-        const std::uint32_t site = paths.call_site_of(part.node);
-        const SharedText text(site == 0 ? std::string() : paths.nodes()[site].text());
+        const SharedText text = paths.call_site_of(part.node);
         const auto [place, is_new] = places.emplace(key_of(row, grouping) + '\0' + text, groups.size());
         if (is_new) groups.push_back(group_like(row, grouping));
         RowGroup& group = groups[place->second];

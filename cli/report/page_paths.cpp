@@ -117,7 +117,7 @@ void add_nodes(Json& json, std::vector<Sum>& sums, const CallPaths& paths, Texts
         const PathNode& node = paths.nodes()[i];
         places[i] = static_cast<std::uint32_t>(parents.size());
         parents.push_back(places[node.parent]);
-        names.push_back(texts.place_of(node.is_native() ? SharedText(node.text()) : node.function));
+        names.push_back(texts.place_of(SharedText(node.name())));
         files.push_back(texts.place_of(node.file));
         lines.push_back(node.line);
     }

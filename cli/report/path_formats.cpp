@@ -56,7 +56,7 @@ class Frames {
   private:
     static std::string name_of(const PathFrame& frame, SharedText format) {
         if (!format.empty()) return fmt::format("{} [{}]", frame.function, format);
-        return frame.file.empty() || frame.is_native() ? frame.text() : std::string(frame.function);
+        return frame.name();
     }
 
     std::map<std::array<std::uint32_t, 5>, std::size_t> places_;
@@ -122,7 +122,8 @@ Json frame_json(const PathNode& node) {
             {"file", text_or_null(node.file)},
             {"function", text_or_null(node.function)},
             {"line", node.line == 0 ? Json() : Json(node.line)},
-            {"offset", node.is_native() && node.offset != 0 ? Json(node.offset) : Json()}};
+            {"offset", node.offset == 0 ? Json() : Json(node.offset)},
+            {"call_site", text_or_null(node.call_site)}};
 }
 
 Json path_json(const PathShare& share) {

@@ -131,11 +131,12 @@ bool needs_paths(const ReportOptions& options) {
 }
 
 Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {
-    Contents contents{MergedCalls(&options.filter, MergedCalls::Objects::left_out), {}, {}, {}, {}};
+    NativePlaces native_places;
+    Contents contents{
+        MergedCalls(&options.filter, MergedCalls::Objects::left_out), CallPaths(&native_places), {}, {}, {}};
     constexpr std::string_view without_events[] = {"prometheus", "folded", "speedscope"};
     const bool needs_events = std::ranges::find(without_events, options.format) == std::end(without_events);
     CallPaths* const call_paths = needs_paths(options) ? &contents.paths : nullptr;
-    NativePlaces native_places;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         native_places.name_rows_of(recording);
         contents.calls.add(path, recording, call_paths);
