@@ -30,11 +30,15 @@ std::string line_text(const SourcePlace& place) {
 
 }  // namespace
 
+const SourcePlace& NativePlaces::at(const record::RecordedFrame& frame, const record::RecordingReader& recording) {
+    return places_.at(object_at(frame.file, recording), frame.offset);
+}
+
 const std::string& NativePlaces::text_of(const record::RecordedFrame& frame,
                                          const record::RecordingReader& recording) {
     const auto [entry, is_new] = texts_.try_emplace({frame.file, frame.offset});
     if (is_new) {
-        const SourcePlace& place = places_.at(object_at(frame.file, recording), frame.offset);
+        const SourcePlace& place = at(frame, recording);
         entry->second = line_text(place);
         if (entry->second.empty()) entry->second = call_site_text(frame.file, frame.offset, place);
     }

@@ -18,6 +18,9 @@ class NativePlaces {
     /// line of Python. This object must outlive the reader.
     void name_rows_of(record::RecordingReader& recording);
 
+    /// Returns the functions and the line of a frame in compiled code. The result lasts as long as this object.
+    const SourcePlace& at(const record::RecordedFrame& frame, const record::RecordingReader& recording);
+
   private:
     const std::string& text_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
