@@ -181,6 +181,7 @@ def delete_local(d):
     keeps = Deleted(d)
     return 1
 def collect(d):
+    if threading.active_count() > 1: return go(d)  # without a GIL it waits for all threads to stop
     keeps = Deleted(d)
     keeps.cycle = keeps
     del keeps
