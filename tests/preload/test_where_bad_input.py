@@ -52,18 +52,17 @@ def test_names_of_all_characters_are_kept_and_bounded(tmp_path):
             assert place == name
 
 
-@pytest.mark.parametrize("form", ["json", "csv", "html", "folded", "perfetto", "speedscope"])
-def test_no_form_of_a_report_has_invalid_utf8(tmp_path, form):
-    recording = tmp_path / "r.fp32rec"
+@pytest.mark.parametrize("form", ["json", "csv", "html", "folded", "speedscope"])
+def test_reports_of_odd_names_are_valid_and_show_no_control_characters(tmp_path, form):
+    recording, out = tmp_path / "r.fp32rec", tmp_path / "out"
     run("odd_names.py", env=PYTHON, log=recording)
-    out = tmp_path / "out"
-    made = run(COMMAND, "report", "--format", form, "-o", out, recording, preload=False, check=False)
-    need("found \"" not in made.stderr, "this form is not there")
-    assert made.returncode == 0, made.stderr
+    run(COMMAND, "report", "--format", form, "-o", out, recording, preload=False)
     text = out.read_bytes().decode()
-    assert "\x00" not in text and "\x1b" not in text and "<b>&" not in text.replace("\\u003cb>", "") or form in ("csv", "json")
-    if form in ("json", "perfetto", "speedscope"):
+    assert "feed.py" in text and not set("\x00\x1b\u202e") & set(text)
+    if form in ("json", "speedscope"):
         json.loads(text)
+    if form == "html":
+        assert "</script><b>" not in text
 
 
 def test_a_recursion_of_ten_thousand_functions_is_cut(tmp_path):
