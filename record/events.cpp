@@ -33,9 +33,10 @@ std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buf
         while (end > 0 && (static_cast<unsigned char>(function[end]) & 0xC0U) == 0x80) --end;  // within a character
         function = function.substr(0, end);
     }
+    if (function.empty() && frame.line == 0) return {};
     system::LineWriter text(buffer);
-    if (!frame.file.empty() && !function.empty())
-        text.text(system::base_name(frame.file)).text(":").number(frame.line).text(" ");
+    if (!frame.file.empty()) text.text(system::base_name(frame.file)).text(":").number(frame.line);
+    if (!frame.file.empty() && !function.empty()) text.text(" ");
     text.text(function);
     return text.view();
 }
