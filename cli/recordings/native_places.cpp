@@ -30,12 +30,16 @@ std::string line_text(const SourcePlace& place) {
 
 }  // namespace
 
+const SourcePlace& NativePlaces::at(const record::RecordedFrame& frame, const record::RecordingReader& recording) {
+    return places_.at(object_at(frame.file, recording), frame.offset);
+}
+
 const NativePlaces::Place& NativePlaces::place_of(const record::RecordedFrame& frame,
                                                   const record::RecordingReader& recording) {
     const auto [entry, is_new] = known_.try_emplace({frame.file, frame.offset});
     Place& known = entry->second;
     if (!is_new) return known;
-    const SourcePlace& place = places_.at(object_at(frame.file, recording), frame.offset);
+    const SourcePlace& place = at(frame, recording);
     known.text = call_site_text(frame.file, frame.offset, place);
     const std::size_t function = place.symbol.empty() ? 0 : 1 + place.symbol.size();
     known.call_site = {known.text,

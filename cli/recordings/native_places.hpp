@@ -21,6 +21,9 @@ class NativePlaces {
     /// the reader.
     void name_rows_of(record::RecordingReader& recording, bool with_call_sites);
 
+    /// Returns the functions and the line of a frame in compiled code. The result lasts as long as this object.
+    const SourcePlace& at(const record::RecordedFrame& frame, const record::RecordingReader& recording);
+
   private:
     struct Place {
         std::string where;

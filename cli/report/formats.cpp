@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "cli/output/moment.hpp"
+#include "cli/report/path_formats.hpp"
 #include "policy/words.hpp"
 #include "system/plain_text.hpp"
 
@@ -137,7 +139,8 @@ void append_indented(std::string& text, const Json& json) {
 
 }  // namespace
 
-void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output) {
+void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, const CallPaths& paths,
+                       ReportOutput& output) {
     std::string head = json_text(head_json(calls, groups));
     head.resize(head.rfind("\n}"));
     output.put(head);
@@ -147,7 +150,14 @@ void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* gr
     };
     const bool has_rows =
         groups != nullptr || write_array("rows", sorted(calls.rows(), RowOrder::time), write_row, output);
-    if (has_rows && write_array("processes", calls.processes(), write_process, output)) output.put("\n}\n");
+    const auto write_frame = [](std::string& text, const PathNode& node) { append_indented(text, frame_json(node)); };
+    const auto write_path = [](std::string& text, const PathShare& share) {
+        append_indented(text, path_json(share));
+    };
+    if (has_rows && write_array("processes", calls.processes(), write_process, output) &&
+        write_array("frames", std::span(paths.nodes()).subspan(1), write_frame, output) &&
+        write_array("stacks", path_shares(paths, calls), write_path, output))
+        output.put("\n}\n");
 }
 
 void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output) {

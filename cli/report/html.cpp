@@ -15,6 +15,7 @@
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
+#include "cli/report/page_paths.hpp"
 #include "cli/report/page_rows.hpp"
 #include "system/inline_text.hpp"
 
@@ -24,6 +25,7 @@ extern const char fp32shim_page_html[], fp32shim_page_html_end[];
 extern const char fp32shim_page_style[], fp32shim_page_style_end[];
 extern const char fp32shim_page_script[], fp32shim_page_script_end[];
 extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
+extern const char fp32shim_page_flame[], fp32shim_page_flame_end[];
 }
 
 namespace fp32shim::cli {
@@ -332,7 +334,11 @@ Json page_data(const HtmlReport& report) {
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = report.is_filtered;
     json["sort"] = report.order == RowOrder::calls ? "calls" : report.order == RowOrder::flops ? "work" : "host_ns";
-    json["by"] = {{"function", report.grouping.by_function}, {"size", report.grouping.by_size_class}};
+    json["by"] = {{"where", report.grouping.by_where},
+                  {"scope", report.grouping.by_scope},
+                  {"caller", report.grouping.by_caller},
+                  {"function", report.grouping.by_function},
+                  {"size", report.grouping.by_size_class}};
     json["totals"] = totals_json(calls);
     json["period"] = duration_json(calls);
     json["formats"] = formats_json(calls);
@@ -345,7 +351,14 @@ Json page_data(const HtmlReport& report) {
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
     json["timeline"] = timeline_json(report.timeline);
-    json["decisions"] = page_rows_json(calls, report.order, cut);
+    PageRows rows = page_rows(calls, report.order, cut);
+    json["decisions"] = std::move(rows.json);
+    const PagePlaces places{calls, rows.places};
+    json["paths"] = page_paths_json(report.paths, places, report.order, cut);
+    json["sources"] = page_sources_json(report.paths, calls.first_ns());
+    const bool has_scopes =
+        std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.scope.empty(); });
+    json["scopes"] = has_scopes ? page_paths_json(scope_paths(calls), places, report.order, cut) : Json();
     return json;
 }
 
@@ -354,6 +367,7 @@ Json page_data(const HtmlReport& report) {
 std::string json_for_script(Json json) {
     make_plain(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+    json = {};  // frees its memory before there is a second text
     std::string safe;
     safe.reserve(text.size());
     for (const char c : text) {
@@ -396,6 +410,7 @@ std::string report_html(const HtmlReport& report) {
                   {{"style", between(fp32shim_page_style, fp32shim_page_style_end)},
                    {"script", between(fp32shim_page_script, fp32shim_page_script_end)},
                    {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
+                   {"flame", between(fp32shim_page_flame, fp32shim_page_flame_end)},
                    {"data", data},
                    {"nonce", once}});
 }

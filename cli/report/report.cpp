@@ -1,6 +1,9 @@
 // fp32shim report: merges recordings and writes what they show.
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -8,12 +11,14 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/output_file.hpp"
+#include "cli/report/path_formats.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
@@ -35,14 +40,20 @@ RowOrder order_of(const std::string& word) {
 Grouping grouping_of(const std::vector<std::string>& words) {
     Grouping grouping;
     for (const std::string& word : words) {
-        grouping.by_function |= word == by_function_word;
-        grouping.by_size_class |= word == by_size_class_word;
+        for (const GroupingWord& known : grouping_words) grouping.*known.key |= word == known.word;
     }
     return grouping;
 }
 
+std::vector<std::string_view> words_of_groupings() {
+    std::vector<std::string_view> words;
+    for (const GroupingWord& known : grouping_words) words.push_back(known.word);
+    return words;
+}
+
 struct Contents {
     MergedCalls calls;
+    CallPaths paths;  ///< empty if the format does not show them
     CallDurations durations;
     Timeline timeline;
     std::vector<ReadingProblem> problems;
@@ -52,18 +63,22 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     const RowOrder order = order_of(options.sort);
     const Grouping grouping = grouping_of(options.by);
     if (options.format == "html") {
-        output.put(report_html(
-            {contents.calls, contents.timeline, contents.problems, order, grouping, !options.filter.is_empty()}));
+        output.put(report_html({contents.calls, contents.paths, contents.timeline, contents.problems, order, grouping,
+                                !options.filter.is_empty()}));
         return;
     }
     std::optional<std::vector<RowGroup>> groups;
     if (!grouping.is_empty()) {
         const RowOrder group_order = options.format == "table" ? order : RowOrder::time;
-        groups = grouped(contents.calls, contents.durations, grouping, group_order);
+        groups = grouped(contents.calls, contents.durations, contents.paths, grouping, group_order);
     }
     const std::vector<RowGroup>* shown = groups ? &*groups : nullptr;
     if (options.format == "json") {
-        write_report_json(contents.calls, shown, output);
+        write_report_json(contents.calls, shown, contents.paths, output);
+    } else if (options.format == "folded") {
+        write_folded(contents.paths, contents.calls, order, output);
+    } else if (options.format == "speedscope") {
+        write_speedscope(contents.paths, contents.calls, order, output);
     } else if (options.format == "csv") {
         write_report_csv(contents.calls, shown, output);
     } else if (options.format == "prometheus") {
@@ -111,24 +126,40 @@ void add_events(record::RecordingReader& recording, const Filter& filter, const 
     });
 }
 
+bool needs_paths(const ReportOptions& options) {
+    constexpr std::string_view formats[] = {"json", "html", "folded", "speedscope"};
+    return grouping_of(options.by).by_call_site || std::ranges::find(formats, options.format) != std::end(formats);
+}
+
 Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {
-    Contents contents{MergedCalls(&options.filter, MergedCalls::Objects::left_out), {}, {}, {}};
-    const bool needs_events = options.format != "prometheus";
     NativePlaces native_places;
+    Contents contents{
+        MergedCalls(&options.filter, MergedCalls::Objects::left_out), CallPaths(&native_places), {}, {}, {}};
+    constexpr std::string_view without_events[] = {"prometheus", "folded", "speedscope"};
+    const bool needs_events = std::ranges::find(without_events, options.format) == std::end(without_events);
+    CallPaths* const call_paths = needs_paths(options) ? &contents.paths : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         native_places.name_rows_of(recording, options.filter.looks_at_call_sites());
-        contents.calls.add(path, recording);
+        contents.calls.add(path, recording, call_paths);
         if (!needs_events) return;
         add_events(recording, options.filter, contents.calls, contents.durations,
                    options.format == "html" ? &contents.timeline : nullptr);
     });
+    contents.paths.finish();
     contents.calls.set_medians(contents.durations);
     return contents;
 }
 
+/// Returns the reason why a format has no groups; empty: it has.
+std::string_view why_not_grouped(std::string_view format) {
+    if (format == "prometheus") return "whose labels are fixed";
+    return format == "folded" || format == "speedscope" ? "which has call paths" : "";
+}
+
 int report(ReportOptions& options) {
-    if (options.format == "prometheus" && !options.by.empty()) {
-        say("report", "--by: found together with --format prometheus, whose labels are fixed; leave one of them out");
+    if (const std::string_view why = why_not_grouped(options.format); !why.empty() && !options.by.empty()) {
+        say("report",
+            fmt::format("--by: found together with --format {}, {}; leave one of them out", options.format, why));
         return exit_code::usage;
     }
     if (const std::string problem = options.filter.read(); !problem.empty()) {
@@ -169,12 +200,12 @@ Action define_report(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    add_format(app, options->format, {"table", "json", "csv", "prometheus", "html"});
+    add_format(app, options->format, {"table", "json", "csv", "prometheus", "html", "folded", "speedscope"});
     add_name(app, "-o,--output", options->output, "FILE",
              "Write to this file instead of stdout, whole or not at all");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
-               "Order of rows in a table or page; time where not given");
-    add_choices(app, "--by", options->by, {by_function_word, by_size_class_word},
+               "Order of a table or page, and width of call paths; time where not given");
+    add_choices(app, "--by", options->by, words_of_groupings(),
                 "Merge decisions that have this in common: of many sizes or call sites")
         ->delimiter(',');
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");

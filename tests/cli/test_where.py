@@ -1,9 +1,7 @@
 """Calls of compiled programs say the line that made them, or the function, as far as the program's file knows it."""
 
 import json
-import pathlib
 import subprocess
-import tempfile
 
 import pytest
 
@@ -108,153 +106,37 @@ def test_places_are_named_only_where_they_were_asked_for(tmp_path):
     assert places(tmp_path, program, where=None) == ["None"]
 
 
-def shown(recording, *options):
-    """The distinct places of the calls that pass a filter, by `report` and by `log`, which agree."""
-    rows = fp32shim("report", "--format", "json", *options, recording).json["rows"]
-    log = fp32shim("log", "--rows", "--format", "jsonl", *options, recording).stdout.splitlines()
-    logged = [json.loads(line) for line in log]
-    assert sum(row["calls"] for row in rows) == sum(line["calls"] for line in logged if line["event"] == "row")
-    return {str(row["where"]) for row in rows}
+def folded(folder, program, *words):
+    recording = folder / "run.fp32rec"
+    shim.run(program, log=recording, cwd=folder)
+    lines = fp32shim("report", "--format", "folded", "--sort", "calls", *words, recording).stdout.splitlines()
+    sites = {group["call_site"] for group in fp32shim("report", "--by", "call_site", "--format", "json", recording).json["groups"]}
+    recording.unlink()
+    return sorted(lines), sites
 
 
-PARTS = """extern "C" void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
-                       const float*, const int*, const float*, float*, const int*);
-static float c[4];
-static void multiply(int n) asm("multiply.part.0");
-[[gnu::noinline]] static void multiply(int n) {
-    const float a[4] = {1, 2, 3, 4}, one = 1, zero = 0;
-    sgemm_("N", "N", &n, &n, &n, &one, a, &n, a, &n, &zero, c, &n);
-    c[1] += 1;
-}
-int main(int argc, char**) { multiply(argc + 1); multiply(argc); }
-"""
-
-
-def test_a_filter_names_compiled_functions_whatever_was_asked_to_be_noted(tmp_path):
+def test_call_paths_of_a_program_with_debug_information_have_its_lines(tmp_path):
     program = built(tmp_path, "solver.cpp", CPP, "g++", "-g")
-    first, second = [f"solver.cpp:{line} physics::solve<float>" for line in lines_of(CPP, "    sgemm_")]
-    recording = tmp_path / "run.fp32rec"
-    shim.run(program, log=recording, env={"FP32_MATMUL_WHERE": "native"})
-    for pattern in ("*!physics::solve", "program!*", "program!physics::solve+0x*", "*"):
-        assert shown(recording, "--call-site", pattern) == {first, second}
-    for pattern in ("", "physics::solve", "program", "program+*", "*!*<float>*"):
-        assert shown(recording, "--call-site", pattern) == set()
-    assert shown(recording, "--call-site", "*!physics::*", "--stack", "?*") == set()
-    recording.unlink()
-    shim.run(program, log=recording)
-    assert shown(recording, "--call-site", "*!physics::solve") == {"None"}
-    assert shown(recording, "--call-site", "*!physics") == set()
-    program.unlink()
-    assert shown(recording, "--call-site", "*!physics::solve") == set()
-    assert shown(recording, "--call-site", "program") == {"None"}
+    lines, sites = folded(tmp_path, program)
+    assert lines == [f"physics::solve<float> (solver.cpp:{line});sgemm_ [fp32] 1" for line in lines_of(CPP, "    sgemm_")]
+    assert len(sites) == 2 and all(site.startswith("program!physics::solve+0x") for site in sites), sites
 
 
-@pytest.mark.parametrize("source, options", [(CPP, ["-O2"]), (CPP, ["-O2", "-s"]), (CPP, ["-no-pie"]), (PARTS, ["-O1"])],
-                         ids=["named", "stripped", "no-pie", "part"])
-def test_rules_and_reports_agree_on_the_words_of_a_place(tmp_path, source, options):
-    program = built(tmp_path, "solver.cpp", source, "g++", *options)
-    found = places(tmp_path, program)
-    for place in found:
-        policy = f'schema = 1\ndefault = "highest"\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "high"\nwhen = {{ call_site = "{place}" }}\n'
-        shim.run(program, log=tmp_path / "run.fp32rec", policy=policy, env={"FP32_MATMUL_WHERE": "native"})
-        rows = fp32shim("report", "--format", "json", tmp_path / "run.fp32rec").json["rows"]
-        assert {(row["where"], row["applied"]) for row in rows} == {
-            (other, "tf32" if other == place else "fp32") for other in found}
-        assert shown(tmp_path / "run.fp32rec", "--call-site", place) == {place}
-        explained = fp32shim("explain", "--function", "sgemm_", "--call-site", place, "--policy",
-                             write(tmp_path / "policy.toml", policy), "--format", "json").json
-        assert (explained["applied"], explained["call"]["call_site"]) == ("tf32", place)
-        (tmp_path / "run.fp32rec").unlink()
+def test_call_paths_have_a_level_for_an_inlined_function(tmp_path):
+    source = CPP.replace("[[gnu::noinline]]", "[[gnu::always_inline]] inline")
+    lines, _ = folded(tmp_path, built(tmp_path, "solver.cpp", source, "g++", "-g", "-O2"))
+    main = lines_of(source, "int main")[0]
+    assert lines == [f"main (solver.cpp:{main});physics::solve<float> (solver.cpp:{line});sgemm_ [fp32] 1"
+                     for line in lines_of(source, "    sgemm_")]
 
 
-def write(path, text):
-    path.write_text(text)
-    return path
+def test_call_paths_of_a_stripped_program_have_its_offsets(tmp_path):
+    lines, sites = folded(tmp_path, built(tmp_path, "solver.cpp", CPP, "g++", "-s"))
+    assert len(lines) == 2 and all(line.startswith("program+0x") for line in lines)
+    assert {line.split(";")[0] for line in lines} == sites
 
 
-def test_a_part_of_a_function_has_its_name():
-    def verdict(pattern, place):
-        policy = f'schema = 1\n[[rule]]\nprecision = "high"\nwhen = {{ call_site = "{pattern}" }}\n'
-        with tempfile.TemporaryDirectory() as folder:
-            return fp32shim("explain", "--function", "sgemm_", "--policy", write(pathlib.Path(folder, "p.toml"), policy),
-                            "--call-site", place, "--format", "json").json["rules"][0]["applies"]
-
-    for pattern in ("lib.so.3!solve", "lib.so.3!solve.part.0+0x1c", "*!solve*"):
-        assert verdict(pattern, "lib.so.3!solve.part.0+0x1c")
-    for pattern in ("lib.so.3!solve.part.0", "lib.so.3!solve+0x1c", "lib.so.3", "lib"):
-        assert not verdict(pattern, "lib.so.3!solve.part.0+0x1c")
-    assert verdict("lib.so.3", "lib.so.3+0x31c4") and not verdict("lib.so", "lib.so.3+0x31c4")
-
-
-STACKS = """
-import threading
-import numpy
-
-def product(size):
-    return numpy.ones((size, size), numpy.float32) @ numpy.ones((size, size), numpy.float32)
-
-def train():
-    product(2)
-    check(3)
-
-def check(size):
-    product(size)
-
-train()
-check(4)
-thread = threading.Thread(target=check, args=[5])
-thread.start()
-thread.join()
-"""
-
-
-def test_a_filter_names_any_line_of_python_on_the_way(tmp_path):
-    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
-    recording = tmp_path / "run.fp32rec"
-
-    def sizes(*options):
-        rows = fp32shim("report", "--format", "json", *options, recording).json["rows"]
-        events = fp32shim("log", "--format", "jsonl", *options, recording).stdout.splitlines()
-        logged = {event["m"] for event in map(json.loads, events) if event["event"] == "decision"}
-        assert logged == {row["m"] for row in rows}
-        return logged
-
-    shim.python(STACKS, log=recording, env={"FP32_MATMUL_WHERE": "python", "FP32_MATMUL_LOG_LEVEL": "calls"})
-    assert sizes("--stack", "* train") == {2, 3}
-    assert sizes("--stack", "* check") == {3, 4, 5}
-    assert sizes("--stack", "* check", "--stack", "<string>:9 *") == {2, 3, 4, 5}
-    assert sizes("--stack", "threading.py:*") == {5}
-    assert sizes("--stack", "* check", "--m", ">=4") == {4, 5}
-    assert sizes("--stack", "* product", "--call-site", "_multiarray_umath*") == {2, 3, 4, 5}
-    assert sizes("--stack", "train") == sizes("--stack", "") == sizes("--stack", "_multiarray_umath*") == set()
-    recording.unlink()
-    shim.python(STACKS, log=recording, env={"FP32_MATMUL_LOG_LEVEL": "calls"})
-    assert sizes("--stack", "* train") == set()
-    assert sizes("--stack", "") == {2, 3, 4, 5}
-
-
-def test_a_bad_pattern_is_named():
-    for option in ("--call-site", "--stack"):
-        for command in ("report", "log"):
-            result = fp32shim(command, option, "lib[a", "x.fp32rec")
-            assert result.returncode == 2 and f'{option}: found "lib[a", where a [ has no ]' in result.stderr
-
-
-def test_explain_takes_the_lines_of_a_call(tmp_path):
-    policy = write(tmp_path / "p.toml", '''schema = 1
-[[rule]]
-name = "in training"
-precision = "high"
-when = { stack = "* Trainer.*", call_site = "*!solve" }
-''')
-    words = ["explain", "--function", "sgemm_", "--policy", policy, "--cpu", "emulate"]
-    lines = ["--stack", "main.py:9 <module>", "--stack", "train.py:41 Trainer.step"]
-    applies = fp32shim(*words, *lines, "--call-site", "a.so!solve+0x4", "--format", "json").json
-    assert applies["rule"] == "in training" and applies["applied"] == "tf32"
-    assert applies["call"]["stack"] == ["main.py:9 <module>", "train.py:41 Trainer.step"]
-    text = fp32shim(*words, *lines[:2], "--call-site", "a.so+0x4").stdout
-    assert 'call_site: asks for "*!solve", found "a.so+0x4"' in text
-    assert 'stack: asks for "* Trainer.*", found "main.py:9 <module>"' in text
-    nothing = fp32shim(*words, "--format", "json").json
-    assert nothing["call"]["stack"] == [] and nothing["call"]["call_site"] is None
-    assert [condition["found"] for condition in nothing["rules"][0]["when"]] == ["none", "none"]
+def test_call_paths_without_debug_information_have_the_function(tmp_path):
+    lines, sites = folded(tmp_path, built(tmp_path, "solver.cpp", CPP, "g++"))
+    assert len(lines) == 2 and all("!" in line and "physics::solve" in line and "+0x" in line for line in lines), lines
+    assert {line.split(";")[0] for line in lines} == sites

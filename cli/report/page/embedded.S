@@ -14,6 +14,7 @@ fp32shim_page_\name\()_end:
     embed html, FP32SHIM_PAGE_HTML
     embed style, FP32SHIM_PAGE_STYLE
     embed script, FP32SHIM_PAGE_SCRIPT
+    embed flame, FP32SHIM_PAGE_FLAME
     embed chart, FP32SHIM_PAGE_CHART
 
     .section .note.GNU-stack, "", %progbits
