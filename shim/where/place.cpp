@@ -5,11 +5,6 @@
 
 #include "shim/where/python/interpreter.hpp"
 #include "system/inline_text.hpp"
-<<<<<<< HEAD
-#include "system/limited_text.hpp"
-#include "system/line_writer.hpp"
-=======
->>>>>>> main
 
 namespace fp32shim::where {
 namespace {
@@ -51,21 +46,11 @@ void CallPlace::put_where_into_words() {
         chosen = place;
         break;
     }
-<<<<<<< HEAD
-    system::LineWriter text(where_);
-    if (chosen) {
-        char name[200];
-        text.text(system::limited(system::base_name(python_->file_of(*chosen, file_)), name)).text(":");
-        text.number(python_->line_of(*chosen)).text(" ");
-        text.text(python_->function_of(*chosen, std::span(function_).first(160)));
-    } else {
-        text.text(without_frames_);
-=======
     record::StackFrame frame;
     if (chosen)
         frame = frame_of(*chosen);
     else
-        frame.function = no_frames;
+        frame.function = without_frames_;
     where_size_ = record::line_in_words(frame, where_).size();
 }
 
@@ -78,7 +63,6 @@ bool CallPlace::any_line(const CallLines& lines, bool (*judge)(void* context, st
         if (!read_frame(self, place, frame)) continue;
         const std::string_view line = record::line_in_words(frame, words);
         if (!line.empty() && judge(context, line)) return true;
->>>>>>> main
     }
     return false;
 }
