@@ -5,13 +5,12 @@
 #include <chrono>
 #include <cstring>
 
+#include "system/limited_text.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::system {
 
 namespace {
-
-constexpr std::string_view ellipsis = "\xE2\x80\xA6";
 
 /// One character of a text, and its form in JSON.
 struct Shown {

@@ -8,6 +8,7 @@
 #   products   ten million random products against the same calls without the shim
 #   races      first products of eight threads at once, 1,000 times
 #   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each
+#   where      100,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   fuzz       the reader of recordings, by libFuzzer, for ten minutes
 #   clang      everything built by clang, the command too
 #   lint       clang-tidy with its analyzer, on the command too
@@ -35,6 +36,20 @@ races() { FP32SHIM_TEST_REPEATS=1000 long_test recording/test_races.py; }
 
 faults() { FP32SHIM_TEST_REPEATS=1000 long_test recording/test_faults.py; }
 
+# Each Python reads the trees by the library that the tests build, without the shim.
+where() {
+    local failed=0 found seed
+    seed=$(date +%Y%m%d)
+    for found in /usr/bin/python3.{9,1?} /opt/*/bin/python3.1?t ~/.pyenv/versions/*/bin/python3; do
+        [[ -x $found ]] && "$found" -c 'import ctypes, sys; sys.exit(not (3, 9) <= sys.version_info < (3, 15))' || continue
+        printf '%s: ' "$("$found" -c 'import sys; print(sys.version.replace("\n", ""))')"
+        "$found" tests/preload/clients/scripts/python_stacks.py build/tests/clients/libpython_stack.so \
+            "$seed" "${FP32SHIM_RANDOM_TREES:-100000}" || failed=1
+    done
+    FP32SHIM_PATHS=1048576 long_test preload/test_where_bad_input.py || failed=1
+    return "$failed"
+}
+
 fuzz() {
     cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&
         cmake --build build/fuzz --target recording_reader_fuzzer &&
@@ -49,7 +64,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults fuzz clang lint)
+all=(products races faults where fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then

@@ -9,6 +9,7 @@
 #include "record/format/clock.hpp"
 #include "record/format/row_fields.hpp"
 #include "system/hash.hpp"
+#include "system/limited_text.hpp"
 
 namespace fp32shim::record {
 
@@ -93,17 +94,6 @@ std::uint32_t cut_from(std::uint32_t row_limit) { return row_limit / 2; }
 
 /// Returns the number of rows after which sizes of new rows are rounded up, so that the last quarter lasts longer.
 std::uint32_t fold_from(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
-
-/// Returns `text`, or as many whole characters of it as fit into `buffer`, followed by `…`.
-std::string_view limited(std::string_view text, std::span<char, format::string_limit> buffer) {
-    constexpr std::string_view ellipsis = "…";
-    if (text.size() <= buffer.size()) return text;
-    std::size_t size = buffer.size() - ellipsis.size();
-    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
-    std::memcpy(buffer.data(), text.data(), size);
-    std::memcpy(buffer.data() + size, ellipsis.data(), ellipsis.size());
-    return {buffer.data(), size + ellipsis.size()};
-}
 
 }  // namespace
 
@@ -290,7 +280,7 @@ bool RecordingRows::intern(std::string_view text, StringId& id, bool adds) {
 /// Calls intern() with the beginning of a too long text. A separate function, since few calls need this much stack.
 [[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id, bool adds) {
     char buffer[format::string_limit];
-    return intern(limited(text, buffer), id, adds);
+    return intern(system::limited(text, buffer), id, adds);
 }
 
 /// Reserves space for a text, with its size before it. Sets `id` to the text's id, and returns the address of the

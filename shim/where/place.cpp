@@ -10,6 +10,7 @@ namespace fp32shim::where {
 namespace {
 
 constexpr std::string_view no_frames = "(thread without Python frames)";
+constexpr std::string_view shutting_down = "(Python is shutting down)";
 constexpr std::string_view outer_frames = "(outer frames left out)";
 
 }  // namespace
@@ -28,6 +29,7 @@ void CallPlace::find(const Site& site, const Settings& in_force) {
     size = site.caller != nullptr ? 1 : 0;
     if (in_force.asks_python) python_ = python();
     if (python_ != nullptr) {
+        without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
         python_->read_stack(stack_);
         size += std::max<std::size_t>(stack_.count, 1) + (stack_.is_cut ? 1 : 0);
         put_where_into_words();
@@ -48,7 +50,7 @@ void CallPlace::put_where_into_words() {
     if (chosen)
         frame = frame_of(*chosen);
     else
-        frame.function = no_frames;
+        frame.function = without_frames_;
     where_size_ = record::line_in_words(frame, where_).size();
 }
 
@@ -81,7 +83,7 @@ bool CallPlace::read_frame(const Stack& stack, std::size_t place, record::StackF
 bool CallPlace::read_python_frame(std::size_t place, record::StackFrame& frame) const {
     if (stack_.count == 0 || (stack_.is_cut && place == 0)) {
         frame = {};
-        frame.function = stack_.count == 0 ? no_frames : outer_frames;
+        frame.function = stack_.count == 0 ? without_frames_ : outer_frames;
         return true;
     }
     const std::size_t from_outermost = place - (stack_.is_cut ? 1 : 0);

@@ -44,6 +44,7 @@ class CallPlace : public record::Stack, public policy::CallLines {
     const Site* site_ = nullptr;
     std::string_view executable_;
     const Python* python_ = nullptr;
+    std::string_view without_frames_;  ///< says why the stack is empty
     std::size_t where_size_ = 0;
     PythonStack stack_;
     char where_[512];

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -324,6 +325,30 @@ def test_without_libdw_there_are_symbols(tmp_path):
     place = json.loads(finished.stdout.splitlines()[0])
     assert place["symbol"] == "physics::Grid::step"
     assert place["why_unknown"] == "can only be searched for lines with libdw.so.1 (Debian's package libdw1)"
+
+
+@pytest.mark.parametrize("fate, how", [
+    ("abort()", "was ended by signal 6"),
+    ("*(volatile int*)0 = 1", "was ended by signal 11"),
+    ("_exit(1)", "ran out of memory"),
+    # The alarm of the process is set, to 30 seconds at most, and ends it.
+    ("left = alarm(1); if (left == 0 || left > 30) _exit(7); for (;;) pause()", "took over 30 s"),
+])
+def test_a_reader_that_crashes_or_hangs_leaves_the_symbols(tmp_path, fate, how):
+    """In place of libdw is a library whose first function does not return."""
+    library = build(tmp_path, "-g", "-O2", name="libphysics.so")
+    calls = calls_of(tmp_path)
+    names = re.findall(r"ROW\((\w+)\)", (shim.ROOT / "cli/source_places/libdw.hpp").read_text())
+    stubs = "".join(f"void* {name}(void) {{ unsigned left = 0; (void)left; {fate}; return 0; }}\n" for name in names)
+    (tmp_path / "stub.c").write_text(f"#include <stdlib.h>\n#include <unistd.h>\n{stubs}")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", "libdw.so.1", "stub.c"], cwd=tmp_path, check=True)
+    finished = subprocess.run([shim.CLIENTS / "look_up_places"], text=True, capture_output=True, check=True,
+                              input="".join(f"{library}\t{call[1]}\n" for call in calls),
+                              env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, timeout=60)
+    places = list(map(json.loads, finished.stdout.splitlines()[:-1]))
+    assert [place["symbol"] for place in places] == SYMBOLS
+    reason = f"has debug information that could not be read: the process that read it {how}"
+    assert {place["why_unknown"] for place in places} == {reason}
 
 
 @pytest.mark.parametrize("functions, calls, call, optimised", [(1000, 100, "wrapped(1);", "-O1"),

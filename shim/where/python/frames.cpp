@@ -1,15 +1,21 @@
 #include "shim/where/python/frames.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 
 #include "shim/where/python/line_table.hpp"
+#include "system/limited_text.hpp"
 
 namespace fp32shim::where {
 namespace {
 
 constexpr int unit_size = 2;  ///< bytes of a bytecode unit
+constexpr std::int32_t unknown_offset = -1;
 constexpr std::uintptr_t tag_bits = 7;
+constexpr std::uintptr_t frame_alignment_bits = 3;
+constexpr std::uintptr_t lowest_frame = 0x1'0000, frame_space = std::uintptr_t{1} << 56;  ///< of addresses
 constexpr char owner_generator = 1, owner_interpreter = 3;  ///< the interpreter's own frames have this or more
 
 // A text's state, from the lowest bit of its kind on.
@@ -30,6 +36,13 @@ Value field(const char* object, std::int16_t offset) {
 
 const char* pointer(const char* object, std::int16_t offset) { return field<const char*>(object, offset); }
 
+/// Returns false for nullptr, and for numbers that cannot be the address of a frame, as debug builds leave them in
+/// freed memory. Bits that an aligned address lacks come out on top, so one comparison sees them all.
+bool may_be_frame(const char* frame) {
+    const std::uintptr_t above = reinterpret_cast<std::uintptr_t>(frame) - lowest_frame;
+    return std::rotr(above, frame_alignment_bits) < frame_space >> frame_alignment_bits;
+}
+
 /// Returns a number made from the size, the first and the last bytes of a piece of memory.
 std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
     std::uint64_t first = 0, last = 0;
@@ -43,9 +56,15 @@ std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
     return ((first ^ static_cast<std::uint64_t>(size)) * random_factors[1]) ^ std::rotl(last, 29);
 }
 
-/// Appends a character as UTF-8. Returns false if there is no room for it.
+/// Appends a character as UTF-8, or as the byte that it stands for in a file name that is not UTF-8 (PEP 383).
+/// Returns false if there is no room for it.
 bool append(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
-    const std::size_t length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    constexpr std::uint32_t first_escaped = 0xdc80, last_escaped = 0xdcff;
+    const bool is_escaped = character >= first_escaped && character <= last_escaped;
+    const std::size_t length = character < 0x80 || is_escaped ? 1
+                               : character < 0x800            ? 2
+                               : character < 0x10000          ? 3
+                                                              : 4;
     if (size + length > buffer.size()) return false;
     if (length == 1) {
         buffer[size++] = static_cast<char>(character);
@@ -77,12 +96,15 @@ std::uint32_t version_in(const char* text) {
 std::optional<Python> Python::find(FindSymbol find_symbol) {
     Python python;
     const auto get_version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
+    python.is_shutting_down_ = reinterpret_cast<int (*)()>(find_symbol("Py_IsFinalizing"));
+    if (python.is_shutting_down_ == nullptr)  // its name before 3.13
+        python.is_shutting_down_ = reinterpret_cast<int (*)()>(find_symbol("_Py_IsFinalizing"));
     python.this_thread_ = reinterpret_cast<void* (*)()>(find_symbol("PyGILState_GetThisThreadState"));
     python.code_type_ = find_symbol("PyCode_Type");
     python.text_type_ = find_symbol("PyUnicode_Type");
     python.bytes_type_ = find_symbol("PyBytes_Type");
-    if (get_version == nullptr || python.this_thread_ == nullptr || python.code_type_ == nullptr ||
-        python.text_type_ == nullptr || python.bytes_type_ == nullptr)
+    if (get_version == nullptr || python.is_shutting_down_ == nullptr || python.this_thread_ == nullptr ||
+        python.code_type_ == nullptr || python.text_type_ == nullptr || python.bytes_type_ == nullptr)
         return std::nullopt;
     const std::optional<PythonLayout> layout = layout_of(version_in(get_version()), find_symbol("_PyRuntime"));
     if (!layout) return std::nullopt;
@@ -91,39 +113,52 @@ std::optional<Python> Python::find(FindSymbol find_symbol) {
     return python;
 }
 
+/// Returns the first instruction of the copy that a frame runs; nullptr: it is not known. Each thread has copies of
+/// its own, in an array behind their number. While this is read another thread may replace the array by a longer one
+/// and free the old.
+const char* Python::copied_bytecode(const char* frame, const char* code) const {
+    const auto index = field<std::int32_t>(frame, layout_.frame_bytecode_index);
+    for (int attempt = 0; attempt < 4; ++attempt) {
+        const char* copies = pointer(code, layout_.code_bytecode_copies);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (copies == nullptr || index < 0 || index >= field<std::int64_t>(copies, 0)) return nullptr;
+        const char* bytecode = pointer(copies + static_cast<std::ptrdiff_t>(sizeof(void*)) * (index + 1), 0);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        if (pointer(code, layout_.code_bytecode_copies) == copies) return bytecode;
+    }
+    return nullptr;
+}
+
 std::optional<std::int32_t> Python::offset_of(const char* frame, const char* code) const {
     if (layout_.instruction_form != InstructionForm::pointer) {
         const auto index = field<std::int32_t>(frame, layout_.frame_instruction);
         return layout_.instruction_form == InstructionForm::unit_offset ? index * unit_size : index;
     }
     const char* bytecode = code + layout_.code_bytecode;
-    if (layout_.code_bytecode_copies >= 0) {
-        // An array of copies behind their number; each thread runs its own.
-        const auto index = field<std::int32_t>(frame, layout_.frame_bytecode_index);
-        const char* copies = pointer(code, layout_.code_bytecode_copies);
-        if (copies == nullptr || index < 0 || index >= field<std::int64_t>(copies, 0)) return std::nullopt;
-        bytecode = pointer(copies + static_cast<std::ptrdiff_t>(sizeof(void*)) * (index + 1), 0);
-    }
+    if (layout_.code_bytecode_copies >= 0) bytecode = copied_bytecode(frame, code);
+    if (bytecode == nullptr) return std::nullopt;
     const std::ptrdiff_t offset = pointer(frame, layout_.frame_instruction) - bytecode;
     if (offset < -unit_size || offset > INT32_MAX) return std::nullopt;
     return static_cast<std::int32_t>(offset);
 }
 
 const char* Python::innermost_frame() const {
+    // Python frees the states and frames of other threads while it shuts down.
+    if (is_shutting_down()) return nullptr;
     const auto* thread = static_cast<const char*>(this_thread_());
     if (thread == nullptr) return nullptr;
     const char* frame = pointer(thread, layout_.thread_frame);
-    if (layout_.cframe_frame >= 0 && frame != nullptr) frame = pointer(frame, layout_.cframe_frame);
-    return frame;
+    if (layout_.cframe_frame >= 0 && may_be_frame(frame)) frame = pointer(frame, layout_.cframe_frame);
+    return may_be_frame(frame) ? frame : nullptr;
 }
 
 void Python::read_stack(PythonStack& stack) const {
     const char* frame = innermost_frame();
-    for (stack.count = 0; frame != nullptr && stack.count < PythonStack::capacity; ++stack.count) {
+    for (stack.count = 0; may_be_frame(frame) && stack.count < PythonStack::capacity; ++stack.count) {
         stack.frames[stack.count] = frame;
         frame = pointer(frame, layout_.frame_previous);
     }
-    stack.is_cut = frame != nullptr;
+    stack.is_cut = may_be_frame(frame);
 }
 
 /// Returns a number that tells a code object from a later one at its address.
@@ -134,7 +169,7 @@ std::uint64_t Python::stamp_of(const char* code) const {
     std::uint64_t stamp = field<std::uint32_t>(code, layout_.code_first_line);
     if (const char* file = pointer(code, layout_.code_file); pointer(file, layout_.object_type) == text_type_) {
         const auto hash = field<std::int64_t>(file, layout_.text_hash);
-        const auto state = field<std::uint32_t>(file, layout_.text_state) >> layout_.text_kind_bit;
+        const std::uint32_t state = state_of(file);
         if (hash != no_hash)
             stamp ^= static_cast<std::uint64_t>(hash);
         else if ((state & is_compact) != 0)
@@ -151,11 +186,19 @@ std::uint64_t Python::stamp_of(const char* code) const {
 std::uint64_t Python::stack_key() const {
     std::uint64_t key = 1;
     std::size_t count = 0;
-    for (const char* frame = innermost_frame(); frame != nullptr && count < PythonStack::capacity; ++count) {
+    const char* frame = innermost_frame();
+    if (frame == nullptr) return is_shutting_down() ? 2 : 1;
+    const bool has_copies = layout_.code_bytecode_copies >= 0;
+    for (; may_be_frame(frame) && count < PythonStack::capacity; ++count) {
         const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
-        const auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
+        auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
+        const bool is_function = !is_of_interpreter(frame);
+        // Copies of the bytecode come and go, and another one may begin at an address that was within one.
+        if (has_copies && is_function)
+            instruction = static_cast<std::uint64_t>(
+                offset_of(frame, reinterpret_cast<const char*>(code)).value_or(unknown_offset));
         key = (std::rotl(key, 23) ^ code ^ instruction * random_factors[0]) * random_factors[1];
-        if (!is_of_interpreter(frame)) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
+        if (is_function) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
         frame = pointer(frame, layout_.frame_previous);
     }
     return key == 0 ? 1 : key;
@@ -166,9 +209,20 @@ bool Python::is_of_interpreter(const char* frame) const {
     return layout_.frame_owner >= 0 && field<char>(frame, layout_.frame_owner) >= owner_interpreter;
 }
 
+/// Returns false for a text whose state has another form than is expected. A subclass of str may have any.
+bool Python::is_text_or_other(const char* object) const {
+    if (pointer(object, layout_.object_type) != text_type_) return true;
+    const std::uint32_t kind = state_of(object) & kind_mask;
+    return (kind == 1 || kind == 2 || kind == 4) && field<std::int64_t>(object, layout_.text_length) >= 0;
+}
+
+std::uint32_t Python::state_of(const char* text) const {
+    return field<std::uint32_t>(text, layout_.text_state) >> layout_.text_kind_bit;
+}
+
 Python::Examined Python::examine(bool (*is_readable)(const char* begin, std::size_t size)) const {
-    constexpr std::size_t object_size = 200;  // at least all fields that are read
-    constexpr std::size_t frame_size = 112;
+    constexpr std::size_t object_size = 240;  // at least all fields that are read
+    constexpr std::size_t frame_size = 112, text_size = 56;
     constexpr std::size_t most = 64;
     const auto* thread = static_cast<const char*>(this_thread_());
     if (thread == nullptr) return Examined::no_frames;
@@ -195,7 +249,8 @@ Python::Examined Python::examine(bool (*is_readable)(const char* begin, std::siz
                 return Examined::unlike;
             for (const std::int16_t text : {layout_.code_file, layout_.code_name}) {
                 const char* object = pointer(code, text);
-                if (object == nullptr || !is_readable(object, 16)) return Examined::unlike;
+                if (object == nullptr || !is_readable(object, text_size) || !is_text_or_other(object))
+                    return Examined::unlike;
             }
             has_place = has_place || place_of(frame).has_value();
         }
@@ -237,16 +292,22 @@ std::string_view Python::function_of(const PythonPlace& place, std::span<char> b
 std::string_view Python::text_of(const char* text, std::span<char> buffer) const {
     // A subclass of str has another layout.
     if (text == nullptr || pointer(text, layout_.object_type) != text_type_) return {};
-    const std::uint32_t state = field<std::uint32_t>(text, layout_.text_state) >> layout_.text_kind_bit;
+    const std::uint32_t state = state_of(text);
     const std::uint32_t bytes_per_character = state & kind_mask;
     if ((state & is_compact) == 0) return {};
     const auto length = field<std::int64_t>(text, layout_.text_length);
     const char* data = text + ((state & is_ascii) != 0 ? layout_.text_ascii : layout_.text_other);
     std::size_t size = 0;
+    if ((state & is_ascii) != 0) {
+        size = std::min(static_cast<std::size_t>(length), buffer.size());
+        std::memcpy(buffer.data(), data, size);
+        if (size < static_cast<std::size_t>(length)) return system::with_ellipsis(buffer, size);
+        return {buffer.data(), size};
+    }
     for (std::int64_t i = 0; i < length; ++i) {
         std::uint32_t character = 0;
         std::memcpy(&character, data + i * bytes_per_character, bytes_per_character < 4 ? bytes_per_character : 4);
-        if (!append(character, buffer, size)) break;
+        if (!append(character, buffer, size)) return system::with_ellipsis(buffer, size);
     }
     return {buffer.data(), size};
 }

@@ -52,6 +52,9 @@ class Python {
     /// same if both have a file of the same end, and tables of lines of the same size, begin and end. Never 0.
     std::uint64_t stack_key() const;
 
+    /// Returns true once the interpreter has begun to shut down. No stack is read from then on: all are empty.
+    bool is_shutting_down() const { return is_shutting_down_() != 0; }
+
     /// Reads the stack of the calling thread; it is empty for a thread that runs no Python function. Frames beyond
     /// the capacity are left out.
     void read_stack(PythonStack& stack) const;
@@ -63,20 +66,26 @@ class Python {
     /// Returns the line in the source file, counted from 1; 0 if the instruction has none.
     int line_of(const PythonPlace& place) const;
 
-    /// Returns the path of the source file as UTF-8, in `buffer`; shortened at its end if that is too small.
+    /// Returns the path of the source file as UTF-8, in `buffer`. One that does not fit ends in `…`. Bytes of a file
+    /// name that are not UTF-8 stay as they are.
     std::string_view file_of(const PythonPlace& place, std::span<char> buffer) const;
 
-    /// Returns the function's qualified name (before 3.11 its name) as UTF-8, in `buffer`; shortened likewise.
+    /// Returns the function's qualified name (before 3.11 its name) as UTF-8, in `buffer`; one that does not fit ends
+    /// in `…`.
     std::string_view function_of(const PythonPlace& place, std::span<char> buffer) const;
 
   private:
     const char* innermost_frame() const;
     bool is_of_interpreter(const char* frame) const;
+    bool is_text_or_other(const char* object) const;
+    std::uint32_t state_of(const char* text) const;
+    const char* copied_bytecode(const char* frame, const char* code) const;
     std::uint64_t stamp_of(const char* code) const;
     std::optional<std::int32_t> offset_of(const char* frame, const char* code) const;
     std::string_view text_of(const char* text, std::span<char> buffer) const;
 
-    void* (*this_thread_)() = nullptr;  ///< PyGILState_GetThisThreadState
+    void* (*this_thread_)() = nullptr;     ///< PyGILState_GetThisThreadState
+    int (*is_shutting_down_)() = nullptr;  ///< Py_IsFinalizing
     const void* code_type_ = nullptr;
     const void* text_type_ = nullptr;
     const void* bytes_type_ = nullptr;

@@ -99,7 +99,7 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
     constexpr std::size_t version_word = 1, free_threaded_word = 2;
     if (offsets[version_word] >> 8 != version >> 8) return std::nullopt;
     const bool is_free_threaded = offsets[free_threaded_word] != 0;
-    if (is_free_threaded && words.code_co_tlbc == no_word) return std::nullopt;  // 3.13 was an experiment
+    const bool has_copies = is_free_threaded && words.code_co_tlbc != no_word;
     bool fits = true;
     const auto offset = [&](std::size_t word) {
         fits = fits && offsets[word] <= INT16_MAX;
@@ -134,11 +134,11 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
     // Fields that the description lacks stand in a fixed order: six numbers from the first line to the version;
     // `_co_firsttraceable`, `co_extra`, (the copies,) bytecode.
     layout.code_first_traceable =
-        static_cast<std::int16_t>(layout.code_bytecode - (is_free_threaded ? 3 : 2) * sizeof(void*));
+        static_cast<std::int16_t>(layout.code_bytecode - (has_copies ? 3 : 2) * sizeof(void*));
     layout.code_version = static_cast<std::int16_t>(layout.code_first_line + 6 * sizeof(std::int32_t));
     layout.text_other =
         static_cast<std::int16_t>(layout.text_ascii + 2 * sizeof(void*));  // UTF-8 copy: length, address
-    if (is_free_threaded) {
+    if (has_copies) {  // free-threaded 3.14; 3.13 still has one bytecode for all threads
         layout.frame_bytecode_index = offset(words.frame_tlbc_index);
         layout.code_bytecode_copies = offset(words.code_co_tlbc);
         layout.text_kind_bit = 8;  // `interned` is a byte of its own

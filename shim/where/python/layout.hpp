@@ -31,12 +31,12 @@ struct PythonLayout {
     std::int16_t frame_code;  ///< strong reference, whose lowest bits may be a tag
     std::int16_t frame_instruction;
     std::int16_t frame_owner;           ///< char; 1: a generator, 3 and more: the interpreter itself
-    std::int16_t frame_bytecode_index;  ///< int: which copy of the bytecode; free-threaded builds only
+    std::int16_t frame_bytecode_index;  ///< int: which copy of the bytecode; free-threaded 3.14
     std::int16_t code_file, code_name, code_line_table, code_first_line;
     std::int16_t code_version;          ///< unsigned: number that no other code object has, or 0; from 3.12 on
     std::int16_t code_bytecode;         ///< first instruction
     std::int16_t code_first_traceable;  ///< int: units from the first instruction to the first of the function's body
-    std::int16_t code_bytecode_copies;  ///< array of copies, one per thread; free-threaded builds only
+    std::int16_t code_bytecode_copies;  ///< array of copies, one per thread; free-threaded 3.14
     std::int16_t object_type;
     std::int16_t bytes_size, bytes_data;
     std::int16_t text_hash;                                        ///< hash of the whole text, -1: not computed yet

@@ -6,41 +6,47 @@
 import contextlib
 import ctypes
 import functools
+import gc
 import itertools
 import random
+import signal
 import sys
 import threading
+import weakref
 
 lib = ctypes.CDLL(sys.argv[1])
 lib.python_stack_key.restype = ctypes.c_ulonglong
 stacks = {}
 local = threading.local()
-checks = 0
+checks = []
+def bytes_of(text):
+    """The bytes that the shim keeps of a name: those of a file name that is not UTF-8, else UTF-8."""
+    try: return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError: return text.encode("utf-8", "surrogatepass")
 def probe():
-    global checks
-    buffer = getattr(local, "buffer", None)
-    if buffer is None:
-        buffer = local.buffer = ctypes.create_string_buffer(1 << 20)
+    buffers = local.__dict__.setdefault("buffers", [])  # Python may call probe() from within probe(), by its collector
+    buffer = buffers.pop() if buffers else ctypes.create_string_buffer(1 << 20)
     frame = sys._getframe()
     size = lib.python_stack(buffer, len(buffer))
     assert size != 0
     own = []
     while frame:
         code = frame.f_code
-        own.append((code.co_filename, frame.f_lineno, getattr(code, "co_qualname", code.co_name)))
+        own.append((bytes_of(code.co_filename), frame.f_lineno, bytes_of(getattr(code, "co_qualname", code.co_name))))
         frame = frame.f_back
-    lines = [line.rsplit(":", 2) for line in buffer.value.decode("utf-8", "surrogatepass").splitlines()]
+    lines = [line.rsplit(b":", 2) for line in buffer.value.split(b"\n")[:-1]]
     read = [(file, int(line), name) for file, line, name in lines]
+    buffers.append(buffer)
     if size < 0:  # more frames than are kept
         own = own[:-size]
     # Equal keys mean equal stacks, also where code was deleted and other code took its memory.
     key = lib.python_stack_key()
-    assert key != 0 and stacks.setdefault(key, own[1:]) == own[1:], (stacks[key], own)
+    assert key != 0 and stacks.setdefault(key, hash(tuple(own[1:]))) == hash(tuple(own[1:])), own
     # The innermost is this function, in another line.
     differing = [pair for pair in itertools.zip_longest(read[1:], own[1:]) if pair[0] != pair[1]]
     assert not differing, differing[:5]
     assert read[0][0] == own[0][0] and read[0][2] == own[0][2]
-    checks += 1
+    checks.append(None)
 rng = random.Random(int(sys.argv[2]))
 def go(d):
     if d <= 0: return probe()
@@ -162,13 +168,69 @@ def prof(d):
     sys.setprofile(lambda f, e, a: None)
     try: go(d)
     finally: sys.setprofile(None)
+def renamed(d):
+    code = compile("go(d)", rng.choice(["/\udcff\udc80/latin1.py", "\ud800.py", "ÿ.py", "文.py", "x" * 1000]), "exec")
+    exec(code.replace(co_filename=code.co_filename + "?"), {"go": go, "d": d})
+class Deleted:
+    def __init__(self, d): self.d = d
+    def __del__(self):
+        try: go(self.d)
+        except BaseException as e: failures.append(e)
+def delete(d): Deleted(d)
+def delete_local(d):
+    keeps = Deleted(d)
+    return 1
+def collect(d):
+    if threading.active_count() > 1: return go(d)  # without a GIL it waits for all threads to stop
+    keeps = Deleted(d)
+    keeps.cycle = keeps
+    del keeps
+    gc.collect()
+def close(d):
+    def g():
+        try: yield 1
+        finally: go(d)
+    generator = g()
+    next(generator)
+    generator.close() if d % 2 else generator.throw(KeyError) if d % 3 else None
+def closed(d):
+    with contextlib.suppress(KeyError): close(d)
+def weak(d):
+    something = set()
+    reference = weakref.ref(something, lambda _: Deleted(d))
+    del something
+def in_signal(d):
+    if threading.current_thread() is not threading.main_thread(): return go(d)
+    signal.signal(signal.SIGUSR1, lambda number, frame: go(d))
+    signal.raise_signal(signal.SIGUSR1)
 def match_(d): return dict(a=1, b=[go(d), 2])
 def starcall(d):
     f = functools.partial(go)
     f(*[d], **{})
-ways = [plain, lam, comp, gen, genexp, yf, coro, agen, exc, fin, ctx, ctx2, ccall, cmap, red, cls, prop, eq, add, ga, ev, ex, longf, clsbody, multi, loop, whl, th, tracer, prof, match_, starcall]
-for _ in range(int(sys.argv[3])):
-    go(rng.randrange(1, 12))
+ways = [plain, lam, comp, gen, genexp, yf, coro, agen, exc, fin, ctx, ctx2, ccall, cmap, red, cls, prop, eq, add, ga, ev, ex, longf, clsbody, multi, loop, whl, th, tracer, prof, match_, starcall,
+        renamed, delete, delete_local, collect, closed, weak, in_signal]
+failures = []
+
+
+def trees(count):
+    try:
+        for _ in range(count):
+            go(rng.randrange(1, 12))
+    except BaseException as error:
+        failures.append(error)
+        raise
+
+
+# Half of them on threads at once, which run in parallel where Python has no GIL.
+count = int(sys.argv[3])
+sys.setswitchinterval(1e-4)
+threads = [threading.Thread(target=trees, args=(count // 8,)) for _ in range(4)]
+for thread in threads:
+    thread.start()
+trees(count - 4 * (count // 8))
+for thread in threads:
+    thread.join()
+assert not failures, failures[0]
 
 
 def deep(n):
@@ -181,4 +243,4 @@ def deep(n):
 sys.setrecursionlimit(20_000)
 for depth in (10, 900, 3_000):
     deep(depth)
-print(checks)
+print(len(checks))

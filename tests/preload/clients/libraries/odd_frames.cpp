@@ -1,0 +1,66 @@
+// Multiplies for a Python script while something is wrong with the frames of the calling thread:
+// test_where_bad_input.py.
+#include <dlfcn.h>
+#include <time.h>
+
+#include <cstring>
+
+#include "shim/where/python/frames.hpp"
+
+extern "C" void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*,
+                       const int*, const float*, const int*, const float*, float*, const int*);
+
+using namespace fp32shim::where;
+
+namespace {
+
+void multiply() {
+    const float a[4] = {1, 2, 3, 4}, one = 1, zero = 0;
+    float c[4] = {};
+    const int n = 2;
+    sgemm_("N", "N", &n, &n, &n, &one, a, &n, a, &n, &zero, c, &n);
+}
+
+void* find_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+
+/// Returns where the innermost frame of the calling thread has the address of the frame that called it. `version`:
+/// sys.hexversion.
+char* place_of_caller(unsigned version, const char*& frame) {
+    const auto layout = layout_of(version, find_symbol("_PyRuntime"));
+    PythonStack stack;
+    Python::find(find_symbol)->read_stack(stack);
+    frame = stack.frames[0];
+    return const_cast<char*>(frame) + layout->frame_previous;
+}
+
+}  // namespace
+
+/// Multiplies while the innermost frame seems to be called by itself.
+extern "C" void multiply_in_a_cycle(unsigned version) {
+    const char *frame = nullptr, *caller = nullptr;
+    char* const place = place_of_caller(version, frame);
+    std::memcpy(&caller, place, sizeof caller);
+    std::memcpy(place, &frame, sizeof frame);
+    multiply();
+    std::memcpy(place, &caller, sizeof caller);
+}
+
+/// Multiplies while the address of the innermost frame's caller is this number.
+extern "C" void multiply_called_by(unsigned version, unsigned long long number) {
+    const char *frame = nullptr, *caller = nullptr;
+    char* const place = place_of_caller(version, frame);
+    std::memcpy(&caller, place, sizeof caller);
+    std::memcpy(place, &number, sizeof number);
+    multiply();
+    std::memcpy(place, &caller, sizeof caller);
+}
+
+/// Multiplies again and again for a time, without a return to Python.
+extern "C" void multiply_for(int milliseconds) {
+    timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        multiply();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1'000'000 < milliseconds);
+}
