@@ -149,7 +149,7 @@ std::uint64_t Python::stamp_of(const char* code) const {
 }
 
 std::uint64_t Python::stack_key() const {
-    std::uint64_t key = 1;
+    std::uint64_t key = key_of_no_frames;
     std::size_t count = 0;
     for (const char* frame = innermost_frame(); frame != nullptr && count < PythonStack::capacity; ++count) {
         const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:3:12: max_size: found -1; allowed: bytes, at least 1 MiB, as a number or a string such as "
              "\"64MiB\", \"1GiB\""},
         Case{"LogWhere", "[log]\nwhere = [\"python\", \"lines\"]",
-             "p.toml:3:20: where: found \"lines\"; allowed: none, python, nvtx, itt, torch, native, auto"},
+             "p.toml:3:20: where: found \"lines\"; allowed: none, python, nvtx, itt, torch, native, auto, native:N"},
         Case{"LogOnFull", "[log]\non_full = \"stop\"",
              "p.toml:3:11: on_full: found \"stop\"; allowed: drop, overwrite"},
         Case{"LogModeForOthersToWrite", "[log]\nmode = \"0666\"",

@@ -123,7 +123,7 @@ TEST_F(Load, ReportsEveryBrokenVariable) {
          "FLOOR: found \"tf23\"; allowed: none, fp16, bf16, tf32, bf16x9, fp32; did you mean \"tf32\"?"},
         {"CPU=on", "CPU: found \"on\"; allowed: off, emulate, accelerate"},
         {"LOG=run.txt", "LOG: found \"run.txt\"; allowed: stderr, NAME.jsonl, NAME.fp32rec"},
-        {"WHERE=python,,nvtx", "WHERE: found \"\"; allowed: none, python, nvtx, itt, torch, native, auto"},
+        {"WHERE=python,,nvtx", "WHERE: found \"\"; allowed: none, python, nvtx, itt, torch, native, auto, native:N"},
         {"LOG_LEVEL=all", "LOG_LEVEL: found \"all\"; allowed: summary, calls"},
         {"AUDIT=5%", "AUDIT: found \"5%\"; allowed: a fraction of calls from 0 to 1, such as 0.001"},
         {"ON_ERROR=stop", "ON_ERROR: found \"stop\"; allowed: continue, highest, abort"},
