@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "system/inline_text.hpp"
 
@@ -45,8 +46,30 @@ void NativePlaces::name_rows_of(record::RecordingReader& recording) {
     if (!recording.facts().start.where.has(policy::Where::native)) return;
     recording.name_places([this, &recording](const record::RecordedRow& row) {
         const auto frame = row.stack_is_cut ? std::nullopt : recording.frame(row.stack);
-        return frame && frame->function.empty() ? text_of(*frame, recording) : std::string();
+        if (!frame) return std::string();
+        if (frame->function.empty()) return text_of(*frame, recording);
+        // A remark: the product was called by code that was made at run time.
+        return frame->file.empty() ? frame->function : std::string();
     });
+}
+
+std::vector<std::vector<NativeLevel>> NativePlaces::levels_of(std::span<const record::RecordedFrame> frames,
+                                                              const record::RecordingReader& recording) {
+    std::map<std::string, std::vector<std::uint64_t>> offsets;
+    for (const record::RecordedFrame& frame : frames) offsets[frame.file].push_back(frame.offset);
+    std::map<std::string, record::RecordedObject> objects;
+    for (const auto& [path, places] : offsets) places_.look_up(objects[path] = object_at(path, recording), places);
+    std::vector<std::vector<NativeLevel>> result;
+    for (const record::RecordedFrame& frame : frames) {
+        const SourcePlace& place = places_.at(objects[frame.file], frame.offset);
+        std::vector<NativeLevel>& levels = result.emplace_back();
+        for (const SourceFrame& function : std::views::reverse(place.frames)) {
+            if (!function.file.empty() && function.line != 0)
+                levels.push_back({function.function, function.file, function.line});
+        }
+        if (levels.empty()) levels.push_back({call_site_text(frame.file, frame.offset, place), {}, 0});
+    }
+    return result;
 }
 
 }  // namespace fp32shim::cli

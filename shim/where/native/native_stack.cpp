@@ -123,8 +123,10 @@ class StackMemory {
 bool step_by_rule(const FrameRule& rule, StackMemory& memory, Registers& registers) {
     const auto bit = [](std::size_t place) { return static_cast<std::uint8_t>(1U << place); };
     if ((registers.lost & bit(rule.frame_register)) != 0) return false;
-    const std::uintptr_t base = registers.values[rule.frame_register];
-    std::uintptr_t frame = base + static_cast<std::uintptr_t>(std::intptr_t{rule.frame_offset});
+    if (rule.from_register != 0 && (registers.lost & bit(rule.base_register)) != 0) return false;
+    const std::uintptr_t base = registers.values[rule.base_register];
+    std::uintptr_t frame =
+        registers.values[rule.frame_register] + static_cast<std::uintptr_t>(std::intptr_t{rule.frame_offset});
     if (rule.frame_is_loaded && !memory.read(frame, frame)) return false;
     // A frame lies above those that it called, and none is larger than this.
     constexpr std::uintptr_t largest = std::uintptr_t{1} << 30;
@@ -208,62 +210,73 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
     return std::nullopt;
 }
 
-}  // namespace
-
-Entry UnwindCache::entry_of(std::uintptr_t instruction, std::uint64_t stamp) {
-    Entry& kept = entries_[instruction * random_factors[0] >> (64 - entry_bits)];
-    if (kept.instruction == instruction && kept.stamp == stamp) {
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        const Entry copy = kept;
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        // Unless a signal handler has stored another in between.
-        if (copy.instruction == instruction && copy.stamp == stamp && kept.instruction == instruction) return copy;
-    }
-    const Entry found = find_entry(instruction, stamp);
-    if (is_storing_.load(std::memory_order_relaxed) || stamp == 0) return found;
-    is_storing_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    kept.instruction = 0;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    kept = found;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    is_storing_.store(false, std::memory_order_relaxed);
-    return found;
-}
-
-[[gnu::noinline]] void read_native_stack(std::size_t most, UnwindCache* cache, NativeStack& stack) {
+/// Reads the stack above these registers. Returns false, with the stack cut short, if a signal handler disturbed it.
+[[gnu::always_inline]] inline bool walk(std::size_t most, UnwindCache* cache, Registers registers,
+                                        NativeStack& stack) {
     constexpr int most_own = 64;  // functions of the shim, and frames of the kernel's
     const std::uint64_t stamp = objects_list_stamp();
     StackMemory memory(cache == nullptr ? Pages{} : cache->pages);
-    Registers registers{};
-    read_registers(registers);
-    stack.count = 0;
+    Entry spare;
     std::uint64_t key = 1;
+    stack.count = 0;
+    stack.end = NativeStack::End::unknown;
+    bool is_whole = true;
     for (int own = 0; own < most_own;) {
-        const Entry entry = cache == nullptr ? find_entry(registers.instruction, stamp)
-                                             : cache->entry_of(registers.instruction, stamp);
-        if (entry.object == Entry::no_object) {
+        const std::uintptr_t instruction = registers.instruction;
+        const Entry& entry =
+            cache == nullptr ? spare = find_entry(instruction, stamp) : cache->entry_of(instruction, stamp, spare);
+        const std::uint64_t object = entry.object;
+        if (object == Entry::no_object) {
             stack.end = NativeStack::End::made_code;
             break;
         }
-        if (entry.object == Entry::own_object) {
+        if (object == Entry::own_object) {
             ++own;
+        } else if (stack.count == most) {
+            stack.end = NativeStack::End::cut;
+            break;
         } else {
-            if (stack.count == most) {
-                stack.end = NativeStack::End::cut;
-                break;
-            }
-            stack.addresses[stack.count++] = registers.instruction + 1;
-            key = (std::rotl(key, 23) ^ registers.instruction ^ entry.object) * random_factors[1];
+            stack.addresses[stack.count++] = instruction + 1;
+            key = (std::rotl(key, 23) ^ instruction ^ object) * random_factors[1];
         }
-        if (const auto end = step(entry.rule, memory, registers)) {
+        const auto end = step(entry.rule, memory, registers);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        is_whole = entry.instruction == instruction;
+        if (!is_whole) break;
+        if (end) {
             stack.end = *end;
             break;
         }
     }
     if (cache != nullptr) cache->pages = memory.pages();
-    key = (key ^ static_cast<std::uint64_t>(stack.end)) * random_factors[0];
-    stack.key = key == 0 ? 1 : key;
+    stack.key = (key ^ static_cast<std::uint64_t>(stack.end)) * random_factors[0];
+    return is_whole;
+}
+
+}  // namespace
+
+[[gnu::noinline, gnu::cold]] const Entry& UnwindCache::find(std::uintptr_t instruction, std::uint64_t stamp,
+                                                            Entry& spare) {
+    spare = find_entry(instruction, stamp);
+    if (is_storing_.load(std::memory_order_relaxed) || stamp == 0) return spare;
+    is_storing_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    Entry& kept = entries_[place_of(instruction)];
+    kept.instruction = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    kept = spare;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    is_storing_.store(false, std::memory_order_relaxed);
+    return spare;
+}
+
+[[gnu::noinline]] void read_native_stack(std::size_t most, UnwindCache* cache, NativeStack& stack) {
+    Registers registers{};
+    read_registers(registers);
+    constexpr int tries = 3;
+    for (int attempt = 0; attempt < tries && !walk(most, cache, registers, stack); ++attempt) {
+    }
+    stack.key = stack.key == 0 ? 1 : stack.key;
 }
 
 }  // namespace fp32shim::where

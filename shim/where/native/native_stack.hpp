@@ -51,13 +51,22 @@ class UnwindCache {
         std::uintptr_t begin, end;
     };
 
-    /// Returns the entry of an address. A signal handler may do the same at any time, also in between.
-    Entry entry_of(std::uintptr_t instruction, std::uint64_t stamp);
+    /// Returns the entry of an address: a kept one, or `spare`. If a signal handler that multiplies replaces a kept
+    /// entry while it is in use, its `instruction` differs afterwards.
+    const Entry& entry_of(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare) {
+        const Entry& kept = entries_[place_of(instruction)];
+        return kept.instruction == instruction && kept.stamp == stamp ? kept : find(instruction, stamp, spare);
+    }
 
     Pages pages;
 
   private:
     static constexpr int entry_bits = 9;
+
+    static std::size_t place_of(std::uintptr_t instruction) {
+        return instruction * 0x9e3779b97f4a7c15U >> (64 - entry_bits);
+    }
+    const Entry& find(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare);
 
     std::atomic<bool> is_storing_;
     std::array<Entry, std::size_t{1} << entry_bits> entries_;

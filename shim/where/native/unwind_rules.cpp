@@ -310,10 +310,16 @@ class Interpreter {
         std::int64_t from_register = 0;
         bool is_loaded = false;
         const std::uint64_t base = read_expression(program.part(program.uleb()), from_register, is_loaded);
+        const std::uint8_t place = place_of(number), base_place = place_of(base);
+        if (!is_followed(place)) return;
+        forget(place);
         // Functions that align the stack find all by one register.
-        if (is_loaded || place_of(base) != state.rule.frame_register) return set_lost(number);
+        const bool is_first = state.rule.from_register == 0;
+        if (is_loaded || base_place > stack_pointer_place || (!is_first && base_place != state.rule.base_register))
+            return set_lost(number);
         set_saved(number, from_register);
-        if (const std::uint8_t place = place_of(number); is_followed(place)) state.rule.from_register |= bit(place);
+        state.rule.from_register |= bit(place);
+        state.rule.base_register = base_place;
     }
     void step(Bytes& program);
     void step_extended(std::uint8_t code, Bytes& program);

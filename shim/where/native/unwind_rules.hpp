@@ -34,10 +34,11 @@ struct FrameRule {
     };
     Kind kind = Kind::unknown;
     std::uint8_t frame_register =
-        stack_pointer_place;         ///< place of the register that the frame's address is found by
+        stack_pointer_place;                           ///< place of the register that the frame's address is found by
+    std::uint8_t base_register = stack_pointer_place;  ///< place of the register that `from_register` speaks of
     bool frame_is_loaded = false;    ///< the frame's address is in memory, at that register plus `frame_offset`
     std::uint8_t saved = 0;          ///< bits, by place: the caller's value is in memory; else it is unchanged
-    std::uint8_t from_register = 0;  ///< bits: that memory is at the frame register plus offset, else the frame's
+    std::uint8_t from_register = 0;  ///< bits: that memory is at `base_register` plus offset, else at the frame's
     std::uint8_t lost = 0;           ///< bits: the caller's value is not known
     std::int32_t frame_offset = 0;   ///< bytes from the frame register
     std::int32_t offsets[followed_count] = {};
