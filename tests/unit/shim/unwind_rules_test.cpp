@@ -79,8 +79,9 @@ TEST(UnwindRules, FunctionsOfThisProgramHaveRules) {
 #if defined(__x86_64__)
         // Where a function begins, its caller's address is all that is on the stack.
         constexpr std::int32_t smallest = 8;
-        if (rule.frame_register == stack_pointer_place && rule.frame_offset == smallest)
+        if (rule.frame_register == stack_pointer_place && rule.frame_offset == smallest) {
             EXPECT_EQ(rule.saved, 1U << return_address_place);
+        }
 #endif
     }
     EXPECT_GT(known, own.functions.size() / 2);
