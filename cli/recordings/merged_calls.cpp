@@ -150,7 +150,7 @@ void MergedCalls::set_medians(const CallDurations& durations) {
     }
 }
 
-void MergedCalls::add(const std::string& path, record::RecordingReader& recording) {
+void MergedCalls::add(const std::string& path, record::RecordingReader& recording, CallPaths* paths) {
     MergedProcess process{.path = path,
                           .facts = recording.facts(),
                           .state = recording.state(),
@@ -167,11 +167,13 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     // A file may hold equal rows, and its process counts once in a merged row.
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
+    if (paths != nullptr) paths->start();
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* row = recording.row(id);
         if (!takes_all && (row == nullptr || !filter_->passes(*row, process.facts.process))) continue;
         const std::size_t place = place_for(row);
         add_counters(rows_[place].counters, counters);
+        if (paths != nullptr) paths->add(recording, row, static_cast<std::uint32_t>(place), counters);
         counted.push_back(static_cast<std::uint32_t>(place));
         process.calls += counters.calls;
         total_.add(counters);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/shared_text.hpp"
 #include "record/read/reader.hpp"
@@ -107,7 +108,8 @@ class MergedCalls {
     explicit MergedCalls(const Filter* filter = nullptr, Objects objects = Objects::kept)
         : filter_(filter), objects_(objects) {}
 
-    void add(const std::string& path, record::RecordingReader& recording);
+    /// Adds a recording. `paths`: tree to which its call paths are added; null: they are not read.
+    void add(const std::string& path, record::RecordingReader& recording, CallPaths* paths = nullptr);
     /// Returns the index in rows() for the calls of `row` (null: calls without a row); nullopt if none were added.
     std::optional<std::size_t> place_of(const record::RecordedRow* row) const;
     /// Gives each row its median. `durations` have the calls of each row by its index in rows().

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "system/inline_text.hpp"
 
@@ -31,11 +30,15 @@ std::string line_text(const SourcePlace& place) {
 
 }  // namespace
 
+const SourcePlace& NativePlaces::at(const record::RecordedFrame& frame, const record::RecordingReader& recording) {
+    return places_.at(object_at(frame.file, recording), frame.offset);
+}
+
 const std::string& NativePlaces::text_of(const record::RecordedFrame& frame,
                                          const record::RecordingReader& recording) {
     const auto [entry, is_new] = texts_.try_emplace({frame.file, frame.offset});
     if (is_new) {
-        const SourcePlace& place = places_.at(object_at(frame.file, recording), frame.offset);
+        const SourcePlace& place = at(frame, recording);
         entry->second = line_text(place);
         if (entry->second.empty()) entry->second = call_site_text(frame.file, frame.offset, place);
     }
@@ -51,25 +54,6 @@ void NativePlaces::name_rows_of(record::RecordingReader& recording) {
         // A remark: the product was called by code that was made at run time.
         return frame->file.empty() ? frame->function : std::string();
     });
-}
-
-std::vector<std::vector<NativeLevel>> NativePlaces::levels_of(std::span<const record::RecordedFrame> frames,
-                                                              const record::RecordingReader& recording) {
-    std::map<std::string, std::vector<std::uint64_t>> offsets;
-    for (const record::RecordedFrame& frame : frames) offsets[frame.file].push_back(frame.offset);
-    std::map<std::string, record::RecordedObject> objects;
-    for (const auto& [path, places] : offsets) places_.look_up(objects[path] = object_at(path, recording), places);
-    std::vector<std::vector<NativeLevel>> result;
-    for (const record::RecordedFrame& frame : frames) {
-        const SourcePlace& place = places_.at(objects[frame.file], frame.offset);
-        std::vector<NativeLevel>& levels = result.emplace_back();
-        for (const SourceFrame& function : std::views::reverse(place.frames)) {
-            if (!function.file.empty() && function.line != 0)
-                levels.push_back({function.function, function.file, function.line});
-        }
-        if (levels.empty()) levels.push_back({call_site_text(frame.file, frame.offset, place), {}, 0});
-    }
-    return result;
 }
 
 }  // namespace fp32shim::cli

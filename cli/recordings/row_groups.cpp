@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cli/recordings/row_columns.hpp"
 
@@ -16,12 +17,12 @@ namespace {
 /// Returns the key that rows of one group share: texts with a NUL after each, since no text contains a NUL.
 std::string key_of(const MergedRow& row, const Grouping& grouping) {
     std::string key;
-    for (const std::string_view text : {row.requested, row.applied, row.actual, row.reason}) {
-        key += text;
-        key += '\0';
-    }
-    if (grouping.by_function) key += std::string_view(row.function);
-    key += '\0';
+    const auto add = [&key](std::string_view text) { (key += text) += '\0'; };
+    for (const std::string_view text : {row.requested, row.applied, row.actual, row.reason}) add(text);
+    add(grouping.by_function ? std::string_view(row.function) : "");
+    add(grouping.by_where ? std::string_view(row.where) : "");
+    add(grouping.by_scope ? std::string_view(row.scope) : "");
+    add(grouping.by_caller ? std::string_view(row.caller) : "");
     key += row.is_overflow ? '?' : '.';
     if (grouping.by_size_class) key += std::to_string(size_class_of(row).highest);
     return key;
@@ -30,6 +31,9 @@ std::string key_of(const MergedRow& row, const Grouping& grouping) {
 RowGroup group_like(const MergedRow& row, const Grouping& grouping) {
     RowGroup group;
     if (grouping.by_function) group.function = row.function;
+    if (grouping.by_where) group.where = row.where;
+    if (grouping.by_scope) group.scope = row.scope;
+    if (grouping.by_caller) group.caller = row.caller;
     if (grouping.by_size_class) group.sizes = size_class_of(row);
     group.requested = row.requested;
     group.applied = row.applied;
@@ -81,7 +85,32 @@ void sort_groups(std::vector<RowGroup>& groups, RowOrder order) {
                              [order](const RowGroup& group) { return weight(order, group.counters, group.work); });
 }
 
+/// Groups the calls of each row by each call site.
+std::vector<RowGroup> grouped_by_call_site(const MergedCalls& calls, const CallPaths& paths,
+                                           const Grouping& grouping) {
+    std::vector<RowGroup> groups;
+    std::unordered_map<std::string, std::size_t> places;
+    std::unordered_set<std::uint64_t> known_rows;  // with the group
+    for (const PathCalls& part : paths.calls()) {
+        MergedRow row = calls.rows()[part.row];
+        row.counters = part.counters;
+        const SharedText text = paths.call_site_of(part.node);
+        const auto [place, is_new] = places.emplace(key_of(row, grouping) + '\0' + text, groups.size());
+        if (is_new) groups.push_back(group_like(row, grouping));
+        RowGroup& group = groups[place->second];
+        group.call_site = text;
+        add_row(group, row);
+        // A row has many paths to one call site, and counts as one decision.
+        if (!known_rows.insert(std::uint64_t{part.row} << 32 | place->second).second) --group.decisions;
+    }
+    return groups;
+}
+
 constexpr GroupColumn own_columns[] = {
+    {"where", [](const RowGroup& group) { return FieldValue::text_or_null(group.where); }},
+    {"scope", [](const RowGroup& group) { return FieldValue::text_or_null(group.scope); }},
+    {"call_site", [](const RowGroup& group) { return FieldValue::text_or_null(group.call_site); }},
+    {"caller", [](const RowGroup& group) { return FieldValue::text_or_null(group.caller); }},
     {"function", [](const RowGroup& group) { return FieldValue::text_or_null(group.function); }},
     {"max_dim_from", [](const RowGroup& group) { return FieldValue::size_or_null(group.sizes.lowest); }},
     {"max_dim_to", [](const RowGroup& group) { return FieldValue::size_or_null(group.sizes.highest); }},
@@ -119,8 +148,13 @@ std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const G
     return std::move(result.groups);
 }
 
-std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const Grouping& grouping,
-                              RowOrder order) {
+std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const CallPaths& paths,
+                              const Grouping& grouping, RowOrder order) {
+    if (grouping.by_call_site) {
+        std::vector<RowGroup> groups = grouped_by_call_site(calls, paths, grouping);
+        sort_groups(groups, order);
+        return groups;
+    }
     Grouped result = group_rows(calls.rows(), grouping, [](const MergedRow& row) -> const MergedRow& { return row; });
     const auto medians = durations.medians(result.group_of, result.groups.size());
     for (std::size_t i = 0; i < medians.size(); ++i) {

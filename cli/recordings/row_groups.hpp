@@ -15,13 +15,25 @@ namespace fp32shim::cli {
 
 /// Further keys by which rows are grouped, besides the precisions asked for, applied and actual, and the reason.
 struct Grouping {
-    bool by_function = false, by_size_class = false;
+    bool by_function = false, by_size_class = false, by_where = false, by_scope = false, by_call_site = false,
+         by_caller = false, by_precision = false;  ///< by_precision: no further key
 
-    bool is_empty() const { return !by_function && !by_size_class; }
+    bool operator==(const Grouping&) const = default;
+    bool is_empty() const { return *this == Grouping(); }
 };
 
-/// Words that the option `--by` takes.
-inline constexpr std::string_view by_function_word = "function", by_size_class_word = "size-class";
+/// Word that the option `--by` takes, and the key that it adds.
+struct GroupingWord {
+    std::string_view word;
+    bool Grouping::*key;
+};
+inline constexpr GroupingWord grouping_words[] = {
+    {"where", &Grouping::by_where},         {"source", &Grouping::by_where},
+    {"scope", &Grouping::by_scope},         {"call_site", &Grouping::by_call_site},
+    {"caller", &Grouping::by_caller},       {"function", &Grouping::by_function},
+    {"size", &Grouping::by_size_class},     {"size-class", &Grouping::by_size_class},
+    {"precision", &Grouping::by_precision},
+};
 
 /// Class of sizes by the largest of m, n and k: above one power of two, up to the next.
 struct SizeClass {
@@ -39,6 +51,7 @@ SizeClass size_class_of(const MergedRow& row);
 /// the counters and, if it is known, the median are set.
 struct RowGroup : MergedRow {
     SizeClass sizes;
+    SharedText call_site;         ///< `libphysics.so+0x1c4`; empty: not known, or no key
     std::uint64_t decisions = 0;  ///< number of rows
     double work = 0;              ///< floating-point operations of all calls but `calls_without_work`
     std::uint64_t calls_without_work = 0;
@@ -49,9 +62,10 @@ struct RowGroup : MergedRow {
 /// Groups `rows` and sorts the groups.
 std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const Grouping& grouping, RowOrder order);
 
-/// Groups all calls, with medians, and sorts the groups.
-std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const Grouping& grouping,
-                              RowOrder order);
+/// Groups all calls, with medians, and sorts the groups. With `by_call_site` it groups the calls of `paths`, which
+/// have no medians: single calls do not say from where they came.
+std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const CallPaths& paths,
+                              const Grouping& grouping, RowOrder order);
 
 using GroupColumn = Column<RowGroup>;
 /// Returns the columns of a group for every format. A value is null if it is unknown or the grouping lacks its key.

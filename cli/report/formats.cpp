@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "cli/output/moment.hpp"
+#include "cli/report/json_arrays.hpp"
+#include "cli/report/path_formats.hpp"
 #include "policy/words.hpp"
 #include "system/plain_text.hpp"
 
@@ -111,33 +114,10 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     return json;
 }
 
-/// Writes an array as the member `name` of the report's object. `write_element` appends an entry's JSON to a text.
-/// Returns false once a write failed.
-template <class Entries, class WriteElement>
-bool write_array(std::string_view name, const Entries& entries, const WriteElement& write_element,
-                 ReportOutput& output) {
-    std::string text = fmt::format(",\n  \"{}\": [", name);
-    bool is_first = true;
-    for (const auto& entry : entries) {
-        text += std::exchange(is_first, false) ? "\n    " : ",\n    ";
-        write_element(text, entry);
-        if (!output.put(text)) return false;
-        text.clear();
-    }
-    return output.put(text + (is_first ? "]" : "\n  ]"));
-}
-
-/// Appends `json`, indented, each line but the first behind four blanks.
-void append_indented(std::string& text, const Json& json) {
-    for (const char c : dumped(json, 2)) {
-        text += c;
-        if (c == '\n') text += "    ";
-    }
-}
-
 }  // namespace
 
-void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output) {
+void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, const CallPaths& paths,
+                       ReportOutput& output) {
     std::string head = json_text(head_json(calls, groups));
     head.resize(head.rfind("\n}"));
     output.put(head);
@@ -147,7 +127,14 @@ void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* gr
     };
     const bool has_rows =
         groups != nullptr || write_array("rows", sorted(calls.rows(), RowOrder::time), write_row, output);
-    if (has_rows && write_array("processes", calls.processes(), write_process, output)) output.put("\n}\n");
+    const auto write_frame = [](std::string& text, const PathNode& node) { append_indented(text, frame_json(node)); };
+    const auto write_path = [](std::string& text, const PathShare& share) {
+        append_indented(text, path_json(share));
+    };
+    if (has_rows && write_array("processes", calls.processes(), write_process, output) &&
+        write_array("frames", std::span(paths.nodes()).subspan(1), write_frame, output) &&
+        write_array("stacks", path_shares(paths, calls), write_path, output))
+        output.put("\n}\n");
 }
 
 void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output) {

@@ -28,7 +28,8 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 
 /// Writes JSON (docs/cli/report-json.md), row by row: a document of a million rows would take gigabytes. `groups`
 /// replace the rows.
-void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
+void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, const CallPaths& paths,
+                       ReportOutput& output);
 
 /// Writes CSV (RFC 4180): a line of column names, and a line for each distinct decision, or for each of `groups`.
 void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);

@@ -14,6 +14,7 @@ namespace fp32shim::cli {
 /// Everything that the page shows.
 struct HtmlReport {
     const MergedCalls& calls;
+    const CallPaths& paths;
     const Timeline& timeline;                     ///< empty if no single calls were recorded
     const std::vector<ReadingProblem>& problems;  ///< shown as warnings
     RowOrder order = RowOrder::time;              ///< initial order of the decisions

@@ -52,6 +52,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorte
     std::vector<bool> is_text(columns.size());
     for (const MergedRow* row : rows) {
         Json values = Json::array();
+        values.get_ref<Json::array_t&>().reserve(columns.size());
         for (std::size_t i = 0; i < columns.size(); ++i) {
             const Json value = columns[i].value(*row).json();
             is_text[i] = is_text[i] || value.is_string();
@@ -86,7 +87,7 @@ Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view))
 
 }  // namespace
 
-Json page_rows_json(const MergedCalls& calls, RowOrder order, std::string (*shorten)(std::string_view)) {
+PageRows page_rows(const MergedCalls& calls, RowOrder order, std::string (*shorten)(std::string_view)) {
     std::vector<const MergedRow*> listed, others, low;
     for (const MergedRow* row : sorted(calls.rows(), order)) {
         if (listed.size() < max_first)
@@ -106,9 +107,13 @@ Json page_rows_json(const MergedCalls& calls, RowOrder order, std::string (*shor
         left_out_calls += group.counters.calls;
         host_ns += group.counters.total_ns;
     }
-    return {{"listed", listed_json(listed, shorten)},
-            {"groups", std::move(groups)},
-            {"rest", {{"decisions", decisions}, {"calls", left_out_calls}, {"host_ns", host_ns}}}};
+    std::vector<std::int32_t> places(calls.rows().size(), -1);
+    for (std::size_t i = 0; i < listed.size(); ++i)
+        places[static_cast<std::size_t>(listed[i] - calls.rows().data())] = static_cast<std::int32_t>(i);
+    return {{{"listed", listed_json(listed, shorten)},
+             {"groups", std::move(groups)},
+             {"rest", {{"decisions", decisions}, {"calls", left_out_calls}, {"host_ns", host_ns}}}},
+            std::move(places)};
 }
 
 }  // namespace fp32shim::cli

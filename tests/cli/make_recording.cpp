@@ -2,12 +2,13 @@
 // calls that are described on the command line.
 //
 //   make_recording FILE LEVEL [--stay] [--rows ROWS]
-//                  [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS,...[:SCOPE]]]]...
+//                  [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS,...[:SCOPE[:STACK]]]]]...
 //
 // LEVEL is summary or calls. Each description is one distinct decision on the CPU, called CALLS times by each thread,
 // 1000 ticks a call, or these in turn. SIZE is that of m, n and k, or MxNxK; FROM-TO stands for a decision of each
-// size. It then prints the path, and with --stay stays alive until its standard input ends. ROWS: how
-// many distinct decisions the recording has room for.
+// size. STACK is a call path, outermost frame first: frames with `;` between them, FUNCTION@FILE@LINE of Python, or
+// PATH+OFFSET in a program; a `%` in it stands for the number of the decision. It then prints the path, and with
+// --stay stays alive until its standard input ends. ROWS: how many distinct decisions the recording has room for.
 #include <poll.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ struct Description {
     long calls = 0;
     long threads = 1;
     std::vector<std::uint64_t> ticks = {1000};
-    std::string scope;
+    std::string scope, stack;
 };
 
 policy::Reason reason_of(const std::string& text) {
@@ -88,7 +89,47 @@ Description parsed(const std::string& text) {
         for (const std::string& ticks : split(parts[7], ',')) description.ticks.push_back(std::stoul(ticks));
     }
     if (parts.size() > 8) description.scope = parts[8];
+    if (parts.size() > 9) description.stack = parts[9];
     return description;
+}
+
+/// A call path in words.
+struct WrittenStack : record::Stack {
+    WrittenStack(const std::string& words, long number) {
+        for (const std::string& frame : split(words, ';')) {
+            std::string filled = frame;
+            if (const auto place = filled.find('%'); place != std::string::npos)
+                filled.replace(place, 1, std::to_string(number));
+            frames.push_back(split(filled, '@'));
+        }
+        size = frames.size();
+        read = read_frame;
+    }
+    static bool read_frame(const Stack& stack, std::size_t place, record::StackFrame& frame) {
+        const std::vector<std::string>& words = static_cast<const WrittenStack&>(stack).frames[place];
+        frame = {};
+        if (words.size() == 3) {
+            frame.function = words[0];
+            frame.file = words[1];
+            frame.line = static_cast<std::uint32_t>(std::stoul(words[2]));
+            return true;
+        }
+        const std::size_t plus = words[0].rfind('+');
+        frame.file = std::string_view(words[0]).substr(0, plus);
+        frame.offset = static_cast<std::uint32_t>(std::stoul(words[0].substr(plus + 1), nullptr, 0));
+        return true;
+    }
+
+    std::vector<std::vector<std::string>> frames;
+};
+
+/// Returns the innermost line of Python as the field `where` has it; empty: the call path has none.
+std::string where_of(const WrittenStack& stack) {
+    for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
+        if (frame->size() != 3) continue;
+        return (*frame)[1].substr((*frame)[1].rfind('/') + 1) + ":" + (*frame)[2] + " " + (*frame)[0];
+    }
+    return {};
 }
 
 record::DecisionEvent decision_of(const Description& description, long place) {
@@ -114,11 +155,18 @@ record::DecisionEvent decision_of(const Description& description, long place) {
 void call(record::Recording& recording, const Description& description, std::uint64_t key, bool with_events) {
     record::ThreadWriter* writer = recording.attach();
     for (long place = 0; place <= description.more_sizes; ++place) {
+        const WrittenStack stack(description.stack, place);
+        const std::string where = where_of(stack);
         for (long i = 0; i < description.calls; ++i) {
             const std::uint64_t end = record::ticks();
             const std::uint64_t ticks = description.ticks[static_cast<std::size_t>(i) % description.ticks.size()];
             recording.count(*writer, key + static_cast<std::uint64_t>(place), end - ticks, end, with_events,
-                            [&](record::DecisionEvent& decision) { decision = decision_of(description, place); });
+                            [&](record::DecisionEvent& decision) {
+                                decision = decision_of(description, place);
+                                if (description.stack.empty()) return;
+                                decision.call.where = where;
+                                decision.stack = &stack;
+                            });
         }
     }
     recording.detach(writer);

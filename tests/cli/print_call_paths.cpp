@@ -27,13 +27,12 @@ std::vector<RecordedFrame> path_of(const RecordingReader& recording, std::uint32
 /// Returns the levels of source at places in compiled code, innermost first.
 Json levels_of(fp32shim::cli::NativePlaces& places, const std::vector<RecordedFrame>& path,
                const RecordingReader& recording) {
-    std::vector<RecordedFrame> native;
-    for (const RecordedFrame& frame : path)
-        if (frame.function.empty()) native.push_back(frame);
     Json levels = Json::array();
-    for (auto& place : places.levels_of(native, recording))
-        for (auto level = place.rbegin(); level != place.rend(); ++level)
-            levels.push_back({{"function", level->function}, {"file", level->file}, {"line", level->line}});
+    for (const RecordedFrame& frame : path) {
+        if (!frame.function.empty()) continue;
+        for (const auto& level : places.at(frame, recording).frames)
+            levels.push_back({{"function", level.function}, {"file", level.file}, {"line", level.line}});
+    }
     return levels;
 }
 

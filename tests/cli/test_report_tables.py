@@ -83,8 +83,8 @@ def test_the_table_of_groups_has_the_columns_that_they_were_made_by(recording):
                                                               recording).stdout
 
 
-@pytest.mark.parametrize("words, text", [(["--by", "color"], "allowed: function, size-class"),
-                                         (["--by", "function,color"], "allowed: function, size-class"),
+@pytest.mark.parametrize("words, text", [(["--by", "color"], "allowed: where, source, scope, call_site, caller"),
+                                         (["--by", "function,color"], "allowed: where, source, scope, call_site, caller"),
                                          (["--by", "function", "--format", "prometheus"], "--format prometheus")])
 def test_a_grouping_that_cannot_be_is_one_line(recording, words, text):
     result = fp32shim("report", *words, recording)
@@ -151,4 +151,5 @@ def test_a_narrow_terminal_shows_the_columns_that_matter_and_names_the_others(tm
 def test_completion_offers_what_rows_can_be_grouped_by():
     shim.tool("bash")
     from test_conventions import bash_offers
-    assert set(bash_offers("report", "--by", "")) == {"function", "size-class"}
+    assert set(bash_offers("report", "--by", "")) == {"where", "source", "scope", "call_site", "caller", "function",
+                                                         "size", "size-class", "precision"}

@@ -104,3 +104,39 @@ def test_a_program_that_is_gone_has_offsets(tmp_path):
 def test_places_are_named_only_where_they_were_asked_for(tmp_path):
     program = built(tmp_path, "solver.cpp", CPP, "g++", "-g")
     assert places(tmp_path, program, where=None) == ["None"]
+
+
+def folded(folder, program, *words):
+    recording = folder / "run.fp32rec"
+    shim.run(program, log=recording, cwd=folder)
+    lines = fp32shim("report", "--format", "folded", "--sort", "calls", *words, recording).stdout.splitlines()
+    sites = {group["call_site"] for group in fp32shim("report", "--by", "call_site", "--format", "json", recording).json["groups"]}
+    recording.unlink()
+    return sorted(lines), sites
+
+
+def test_call_paths_of_a_program_with_debug_information_have_its_lines(tmp_path):
+    program = built(tmp_path, "solver.cpp", CPP, "g++", "-g")
+    lines, sites = folded(tmp_path, program)
+    assert lines == [f"physics::solve<float> (solver.cpp:{line});sgemm_ [fp32] 1" for line in lines_of(CPP, "    sgemm_")]
+    assert len(sites) == 2 and all(site.startswith("program!physics::solve+0x") for site in sites), sites
+
+
+def test_call_paths_have_a_level_for_an_inlined_function(tmp_path):
+    source = CPP.replace("[[gnu::noinline]]", "[[gnu::always_inline]] inline")
+    lines, _ = folded(tmp_path, built(tmp_path, "solver.cpp", source, "g++", "-g", "-O2"))
+    main = lines_of(source, "int main")[0]
+    assert lines == [f"main (solver.cpp:{main});physics::solve<float> (solver.cpp:{line});sgemm_ [fp32] 1"
+                     for line in lines_of(source, "    sgemm_")]
+
+
+def test_call_paths_of_a_stripped_program_have_its_offsets(tmp_path):
+    lines, sites = folded(tmp_path, built(tmp_path, "solver.cpp", CPP, "g++", "-s"))
+    assert len(lines) == 2 and all(line.startswith("program+0x") for line in lines)
+    assert {line.split(";")[0] for line in lines} == sites
+
+
+def test_call_paths_without_debug_information_have_the_function(tmp_path):
+    lines, sites = folded(tmp_path, built(tmp_path, "solver.cpp", CPP, "g++"))
+    assert len(lines) == 2 and all("!" in line and "physics::solve" in line and "+0x" in line for line in lines), lines
+    assert {line.split(";")[0] for line in lines} == sites

@@ -5,56 +5,7 @@
 
   const data = JSON.parse($("data").textContent);
 
-  // --- Words and numbers
-
-  const number = new Intl.NumberFormat("en-US");
-  const three = (value) => String(Number(value.toPrecision(3)));
-  const count = (value) => number.format(value);
-  const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
-
-  function duration(ns) {
-    if (ns < 999.5) return `${Math.round(ns)} ns`;
-    if (ns < 999.5e3) return `${three(ns / 1e3)} µs`;
-    if (ns < 999.5e6) return `${three(ns / 1e6)} ms`;
-    if (ns < 119.5e9) return `${three(ns / 1e9)} s`;
-    const minutes = Math.round(ns / 60e9);
-    return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
-  }
-
-  // 1.5e9 as 1.5 G
-  function prefixed(value) {
-    const prefixes = ["", "k", "M", "G", "T", "P", "E"];
-    const power = value < 1 ? 0 : Math.min(Math.floor(Math.log10(value) / 3 + 1e-9), prefixes.length - 1);
-    return `${three(value / 1000 ** power)} ${prefixes[power]}`.trimEnd();
-  }
-  const flops = (value) => value > 0 ? `${prefixed(value)}${/[A-Z]$/i.test(prefixed(value)) ? "" : " "}flop` : "–";
-  // Rounding never turns a few into none, nor nearly all into all.
-  function percent(part, whole) {
-    const share = 100 * part / whole;
-    if (!(whole > 0)) return "";
-    if (part > 0 && share < 0.05) return "<0.1 %";
-    if (part < whole && share >= 99.95) return ">99.9 %";
-    return `${share.toFixed(1)} %`;
-  }
-
-  function element(tag, properties = {}, ...children) {
-    const result = document.createElement(tag);
-    for (const [name, value] of Object.entries(properties)) {
-      if (name === "class") result.className = value;
-      else if (name in result) result[name] = value;
-      else result.setAttribute(name, value);
-    }
-    result.append(...children);
-    return result;
-  }
-  const second = (text) => element("span", {class: "second"}, text);
-  const swatch = (format) => element("span", {class: `swatch ${format}`, "aria-hidden": "true"});
-
-  // A long name, with places where a line may end.
-  function breakable(name) {
-    const parts = name.split(/(?<=[_./-])/);
-    return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
-  }
+  const {three, count, counted, duration, prefixed, flops, percent, element, second, swatch, breakable, colour, formats} = pageWords;
 
   // --- Decisions: those of the page one by one, and groups that sum up the others
 
@@ -105,7 +56,7 @@
     {id: "calls", title: "Calls", value: (row) => row.calls, number: true, cell: (row) => [count(row.calls)]},
     {id: "host_ns", title: "Host time", value: (row) => row.host_ns, number: true, cell: (row) =>
       [(isEstimated(row) ? "≈ " : "") + duration(row.host_ns),
-       element("span", {class: "second tight"}, percent(row.host_ns, data.totals.host_ns))]},
+       element("span", {class: "second tight"}, percent(row.host_ns, view.totals.host_ns))]},
     {title: "Mean", value: mean, number: true, wide: true, cell: (row) =>
       [(isEstimated(row) ? "≈ " : "") + duration(mean(row)),
        hasSpread(row) && row.host_ns_min < row.host_ns_max && second(`${duration(row.host_ns_min)} – ${duration(row.host_ns_max)}`)]},
@@ -113,7 +64,7 @@
      isNeeded: () => !grouping().any && listed.some(hasMedian), cell: (row) => [hasMedian(row) ? duration(row.host_ns_median) : "–"]},
     {id: "work", title: "Work", value: work, number: true, wide: true, cell: (row) => [flops(work(row))]},
     {title: "Share", value: (row) => row.host_ns, number: true, class: "roomy", wide: true, cell: (row) =>
-      [percent(row.host_ns, data.totals.host_ns), element("progress", {max: Math.max(data.totals.host_ns, 1), value: row.host_ns, "aria-hidden": "true"})]},
+      [percent(row.host_ns, view.totals.host_ns), element("progress", {max: Math.max(view.totals.host_ns, 1), value: row.host_ns, "aria-hidden": "true"})]},
   ];
   const applied = {title: "Applied", value: (row) => row.format, class: "format", cell: (row) =>
     [swatch(row.format), row.format, row.actual && second("as the library says"),
@@ -125,6 +76,8 @@
     {title: "Call site", value: route, wide: true, class: "site", cell: (row) => row.isGroup
       ? [`${counted(row.decisions, "decision")}, summed up`]
       : [breakable(row.caller ?? "?"), element("span", {class: "to"}, "→ ", breakable(row.provider ?? "?"))]},
+    {title: "Where", value: (row) => row.where ?? "", wide: true, class: "scope", isNeeded: () => listed.some((row) => row.where),
+     cell: (row) => [row.where ? breakable(row.where) : row.isGroup ? "" : "–"]},
     {title: "Scope", value: (row) => row.scope ?? "", wide: true, class: "scope", isNeeded: () => listed.some((row) => row.scope),
      cell: (row) => [row.scope ? breakable(row.scope) : row.isGroup ? "" : "–"]},
     {title: "Function", value: (row) => row.function ?? "", cell: (row) =>
@@ -137,6 +90,9 @@
     {title: "Requested", value: (row) => row.requested ?? "", wide: true, cell: (row) => [row.requested ?? "?", second(source(row))]},
     applied, reason, ...amounts];
   const groupColumns = [
+    {title: "Where", value: (row) => row.where ?? "", isNeeded: () => grouping().where, cell: (row) => [breakable(row.where ?? "–")]},
+    {title: "Scope", value: (row) => row.scope ?? "", isNeeded: () => grouping().scope, cell: (row) => [breakable(row.scope ?? "–")]},
+    {title: "Caller", value: (row) => row.caller ?? "", isNeeded: () => grouping().caller, cell: (row) => [breakable(row.caller ?? "–")]},
     {title: "Function", value: (row) => row.function ?? "", isNeeded: () => grouping().function, cell: (row) => [functionText(row)]},
     {title: "Largest of m, n, k", value: sizeClass, class: "size", isNeeded: () => grouping().size, cell: (row) => [classText(sizeClass(row))]},
     {title: "Requested", value: (row) => row.requested ?? "", wide: true, cell: (row) => [row.requested ?? "?"]},
@@ -213,18 +169,20 @@
   }
 
   function showFormats() {
+    $("formats").tHead.replaceChildren();
+    $("formats").tBodies[0].replaceChildren();
     const head = ["Applied", "Calls", "", "Host time", "", "Work", ""];
     const kind = (i) => i === 0 ? "" : i > 4 ? "number wide" : "number";
     $("formats").tHead.append(element("tr", {}, ...head.map((text, i) =>
       element("th", {scope: "col", class: kind(i)}, text || element("span", {class: "unseen"}, "share")))));
-    for (const row of data.formats) {
-      const cells = [count(row.calls), percent(row.calls, data.totals.calls), (row.estimated ? "≈ " : "") + duration(row.host_ns),
-                     percent(row.host_ns, data.totals.host_ns), flops(row.work), percent(row.work, data.totals.work)];
+    for (const row of view.formats) {
+      const cells = [count(row.calls), percent(row.calls, view.totals.calls), (row.estimated ? "≈ " : "") + duration(row.host_ns),
+                     percent(row.host_ns, view.totals.host_ns), flops(row.work), percent(row.work, view.totals.work)];
       $("formats").tBodies[0].append(element("tr", {},
         element("th", {scope: "row", class: "format"}, swatch(row.format), row.format),
         ...cells.map((text, i) => element("td", {class: kind(i + 1)}, text))));
     }
-    const isUnchanged = data.formats.some((row) => row.format === "unchanged");
+    const isUnchanged = view.formats.some((row) => row.format === "unchanged");
     $("formats-note").hidden = !isUnchanged;
     $("formats-note").textContent = "unchanged: only forwarded, so the format is not known.";
   }
@@ -270,10 +228,12 @@
 
   // 128x512 and 128×512 are the same words.
   const withTimes = (text) => text.replace(/(?<=[\d?])\s*[x×*]\s*(?=[\d?]|$)|^[x×*](?=\d)/g, "×");
-  const searched = ["function", "dtype", "device", "compute_capability", "trans_a", "trans_b", "caller", "scope", "provider",
+  const searched = ["function", "dtype", "device", "compute_capability", "trans_a", "trans_b", "caller", "where", "scope", "provider",
                     "requested", "source", "rule", "applied", "actual", "how", "reason", "detail", "format"];
   const entries = [...listed, ...summed].map((row) => ({row, element: null,
     text: searched.map((key) => row[key] ?? "").concat(row.isGroup ? "" : `${size(row)}\n${route(row)}`).join("\n").toLowerCase()}));
+  // What the page shows of: all calls, or those of a call path.
+  let view = {name: "", entries, formats: data.formats, totals: data.totals};
   const chunk = 1000;  // rows that are drawn at once
   let chosen = entries;
   let order = {title: decisionColumns.find((column) => column.id === data.sort).title, descending: true};
@@ -281,7 +241,7 @@
 
   function grouping() {
     const words = $("filter-by").value.split(" ");
-    return {function: words.includes("function"), size: words.includes("size"), any: words[0] !== ""};
+    return {...Object.fromEntries(["where", "scope", "caller", "function", "size"].map((word) => [word, words.includes(word)])), any: words[0] !== ""};
   }
   function columnsNow() {
     return (grouping().any ? groupColumns : decisionColumns).filter((column) => column.isNeeded?.() ?? true);
@@ -295,14 +255,16 @@
   }
 
   // Merges rows like fp32shim report --by.
+  const textKeys = ["where", "scope", "caller", "function"];
   function groupedEntries() {
     const by = grouping();
     const groups = new Map();
     for (const {row} of chosen) {
-      const key = [by.function && row.function, by.size && sizeClass(row), row.requested, row.format, row.reason].join("\n");
+      const texts = textKeys.map((name) => by[name] ? row[name] : undefined);
+      const key = [...texts, by.size && sizeClass(row), row.requested, row.format, row.reason].join("\n");
       let group = groups.get(key);
       if (!group) {
-        group = {isGroup: true, function: by.function ? row.function : undefined, max_dim_to: sizeClass(row), requested: row.requested,
+        group = {isGroup: true, ...Object.fromEntries(textKeys.map((name, i) => [name, texts[i]])), max_dim_to: sizeClass(row), requested: row.requested,
                  format: row.format, reason: row.reason, refused: row.refused, decisions: 0, calls: 0, host_ns: 0, timed_calls: 0,
                  flops_total: 0, host_ns_min: Infinity, host_ns_max: 0};
         groups.set(key, group);
@@ -353,16 +315,19 @@
     const sum = (value) => chosen.reduce((total, {row}) => total + value(row), 0);
     const decisions = sum((row) => row.decisions);
     const inGroups = chosen.reduce((total, {row}) => total + (row.isGroup ? row.decisions : 0), 0);
-    $("shown").textContent = `Showing ${count(decisions)} of ${counted(data.totals.decisions, "decision")}: ` +
+    $("shown").textContent = `Showing ${count(decisions)} of ${counted(view.totals.decisions, "decision")}${view.name && " of this call path"}: ` +
       `${counted(sum((row) => row.calls), "call")}, ${duration(sum((row) => row.host_ns))} host time.`;
     const notes = [];
+    if (view.other?.calls) {
+      notes.push(`${counted(view.other.calls, "call")} of this path (${duration(view.other.host_ns)}) belong to decisions that are not listed one by one.`);
+    }
     if (inGroups && !grouping().any)
       notes.push(`${counted(inGroups, "decision")} of them ${inGroups === 1 ? "is" : "are"} not listed one by one, but summed up by function and size.`);
     if (uncertain.decisions) {
       notes.push(`Not certain: ${counted(uncertain.decisions, "further decision")} (${counted(uncertain.calls, "call")}) ` +
         `${uncertain.decisions === 1 ? "is" : "are"} summed up, and this page does not know ${uncertain.decisions === 1 ? "its size, call site, scope and rule" : "their sizes, call sites, scopes and rules"}.`);
     }
-    if (rest.decisions) {
+    if (rest.decisions && !view.name) {
       notes.push(`${counted(rest.decisions, "further decision")} (${counted(rest.calls, "call")}, ${duration(rest.host_ns)}) ` +
         "are not on this page; no filter finds them.");
     }
@@ -377,7 +342,7 @@
       .map((word) => [word, withTimes(word)]);
     const format = $("filter-applied").value, name = $("filter-function").value, refused = $("filter-refused").checked;
     const uncertain = {decisions: 0, calls: 0};
-    chosen = entries.filter(({row, text}) => {
+    chosen = view.entries.filter(({row, text}) => {
       if ((format && row.format !== format) || (name && row.function !== name) || (refused && !row.refused)) return false;
       if (words.every(([word, size]) => text.includes(word) || text.includes(size))) return true;
       if (row.isGroup) {
@@ -395,7 +360,10 @@
     const options = (id, values) => $(id).append(...values.map((value) => element("option", {value}, value)));
     options("filter-applied", data.formats.map((row) => row.format));
     options("filter-function", [...new Set(entries.map(({row}) => row.function).filter(Boolean))].sort());
-    $("filter-by").value = [data.by.function && "function", data.by.size && "size"].filter(Boolean).join(" ");
+    for (const key of ["where", "scope", "caller"]) {
+      if (!listed.some((row) => row[key])) $("filter-by").querySelector(`[value=${key}]`).remove();
+    }
+    $("filter-by").value = [data.by.where && "where", data.by.scope && "scope", data.by.caller && "caller", data.by.function && "function", data.by.size && "size"].filter(Boolean).join(" ");
     for (const option of $("filter-by").options) option.defaultSelected = option.selected;
     for (const event of ["input", "change"]) {
       $("filters").addEventListener(event, (change) => {
@@ -417,14 +385,65 @@
 
   // --- Charts
 
-  const formats = ["fp32", "bf16x9", "tf32", "bf16", "fp16", "unchanged", "unknown"];
   const shapes = {fp32: "circle", bf16x9: "rectRounded", tf32: "triangle", bf16: "rect", fp16: "rectRot", unchanged: "crossRot", unknown: "star"};
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   let charts = [];
 
   function draw(id, label, configuration) {
     $(id).setAttribute("aria-label", label);
     charts.push(new Chart($(id), configuration));
+  }
+
+  // --- Call paths
+
+  const measures = {host_ns: duration, calls: (value) => counted(value, "call"), work: flops};
+  let graph = null;
+
+  // Shows the calls of a call path only; null: all calls.
+  function showSelection(selection) {
+    $("selected").hidden = selection === null;
+    if (selection === null) {
+      view = {name: "", entries, formats: data.formats, totals: data.totals};
+    } else {
+      $("selected").querySelector("span").textContent = `Only calls below ${selection.name}`;
+      const sum = (key) => selection.formats.reduce((total, row) => total + row[key], 0);
+      const parts = [...selection.rows].map(([place, part]) => partOf(entries[place], part));
+      view = {...selection, entries: parts, totals: {calls: sum("calls"), host_ns: sum("host_ns"), work: sum("work"), decisions: parts.length}};
+    }
+    showFormats();
+    filterRows();
+    drawCharts();
+  }
+  // A decision with only some of its calls, of which the shortest, the longest and the median are not known.
+  function partOf(entry, part) {
+    if (part.calls === entry.row.calls) return entry;
+    const row = {...entry.row, calls: part.calls, host_ns: part.host_ns, timed_calls: isEstimated(entry.row) ? 0 : part.calls,
+                 host_ns_min: undefined, host_ns_max: undefined, host_ns_median: undefined};
+    return {...entry, row, element: null};
+  }
+
+  function openGraph() {
+    graph?.close();
+    const kind = $("paths-of").value;
+    const tree = data[kind];
+    graph = flameGraph({tree, sources: data.sources, amount: (key, value) => measures[key](value), onSelect: showSelection});
+    const notes = [kind === "paths"
+      ? "Callers are on top; the last box is the function that multiplies. A click shows only the calls below a box, here and in the rest of the page."
+      : "Scopes by their labels, split at / and at the points of module paths."];
+    if (tree.folded) notes.push(`${counted(tree.folded, "further sum")} of calls found no room and count at a caller.`);
+    if (kind === "paths" && !tree.line.some((line) => line > 0)) notes.push("Lines of Python need a recording with fp32shim run --where python.");
+    $("paths-note").textContent = notes.join(" ") + " Keys: arrows, Enter, Escape, / to find.";
+    graph.redraw();
+  }
+  function setUpGraph() {
+    $("paths-levels").hidden = data.scopes === null;
+    $("paths-width").value = data.sort;
+    $("paths-of").addEventListener("change", () => {
+      openGraph();
+      showSelection(null);
+    });
+    $("selected").querySelector("button").addEventListener("click", () => graph.showAll());
+    $("paths-form").addEventListener("submit", (event) => event.preventDefault());
+    if (data.totals.calls > 0) openGraph();
   }
 
   // Ticks of a logarithmic axis: powers of ten, and 2 and 5 where there is room.
@@ -434,14 +453,14 @@
   }
 
   function drawShares() {
-    const sums = [["calls", "calls"], ["host time", "host_ns"], ["work", "work"]].filter(([, key]) => data.totals[key] > 0);
+    const sums = [["calls", "calls"], ["host time", "host_ns"], ["work", "work"]].filter(([, key]) => view.totals[key] > 0);
     draw("formats-chart", "Shares of calls, host time and work by applied precision; the table beside it has the numbers.", {
       type: "bar",
       data: {
         labels: sums.map(([name]) => name),
-        datasets: data.formats.map((row) => ({
+        datasets: view.formats.map((row) => ({
           label: row.format, backgroundColor: colour(row.format), borderColor: colour("page"), borderWidth: {right: 1.5},
-          barPercentage: 0.75, data: sums.map(([, key]) => 100 * row[key] / data.totals[key])})),
+          barPercentage: 0.75, data: sums.map(([, key]) => 100 * row[key] / view.totals[key])})),
       },
       options: {
         indexAxis: "y",
@@ -554,10 +573,10 @@
       mean_ns: ["host time of one call", mean, duration],
     };
     const [title, height, text] = heights[$("map-height").value];
-    const points = entries.map(({row}) => row).filter((row) => (row.size ?? sizes(row).length) && row.calls > 0 && height(row) > 0).map((row) => ({
+    const points = view.entries.map(({row}) => row).filter((row) => (row.size ?? sizes(row).length) && row.calls > 0 && height(row) > 0).map((row) => ({
       x: row.size ?? Math.pow(sizes(row).reduce((product, length) => product * length, 1), 1 / sizes(row).length),
       y: height(row) / (row.isGroup && height !== mean ? row.decisions : 1), decisions: row.sized ?? row.decisions, row}));
-    const missing = data.totals.decisions - points.reduce((sum, point) => sum + point.decisions, 0);
+    const missing = view.totals.decisions - points.reduce((sum, point) => sum + point.decisions, 0);
     const averaged = points.reduce((sum, point) => sum + (point.row.isGroup ? point.decisions : 0), 0);
     $("map-note").textContent = "A point is one decision; a point with a number is so many, at their mean, that would hide each other. " +
       "Size is the geometric mean of m, n and k." +
@@ -701,7 +720,13 @@
     if (!hasCalls) return;
     drawShares();
     drawTimeline();
+    $("timeline-all").hidden = !view.name;
     drawMap();
+  }
+
+  function drawAll() {
+    drawCharts();
+    graph?.redraw();
   }
 
   showHead();
@@ -712,6 +737,7 @@
   showRun();
   setUpTable();
   drawCharts();
+  setUpGraph();
   $("timeline-height").addEventListener("change", drawCharts);
   $("map-height").addEventListener("change", drawCharts);
   let width = innerWidth, later = 0;
@@ -719,10 +745,10 @@
     if (innerWidth === width) return;
     width = innerWidth;
     clearTimeout(later);
-    later = setTimeout(drawCharts, 150);
+    later = setTimeout(drawAll, 150);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   // Paper is light.
-  addEventListener("beforeprint", () => { document.documentElement.dataset.printing = ""; drawCharts(); });
-  addEventListener("afterprint", () => { delete document.documentElement.dataset.printing; drawCharts(); });
+  addEventListener("beforeprint", () => { document.documentElement.dataset.printing = ""; drawAll(); });
+  addEventListener("afterprint", () => { delete document.documentElement.dataset.printing; drawAll(); });
 })();

@@ -1,0 +1,180 @@
+#include "cli/recordings/call_paths.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "cli/recordings/merged_calls.hpp"
+#include "system/hash.hpp"
+#include "system/inline_text.hpp"
+#include "system/plain_text.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// Returns the frame of a row without a call path: all that is known is the calling library's name.
+PathFrame caller_frame(const record::RecordedRow& row) {
+    PathFrame frame;
+    frame.file = row.decision.call.caller;
+    return frame;
+}
+
+/// Tells if a frame is that of the start-up file, by which modules of PyTorch become scopes.
+bool is_own_frame(const record::RecordedFrame& frame) { return frame.file.ends_with("/fp32shim_torch.py"); }
+
+/// Returns the functions of a place of which a line is known, innermost first.
+std::vector<PathFrame> lines_of(const SourcePlace& place) {
+    std::vector<PathFrame> levels;
+    for (const SourceFrame& source : place.frames) {
+        if (source.file.empty() || source.line <= 0) continue;
+        PathFrame& level = levels.emplace_back();
+        level.file = system::with_valid_utf8(source.file);
+        level.function = system::with_valid_utf8(source.function);
+        level.line = static_cast<std::uint32_t>(source.line);
+    }
+    return levels;
+}
+
+}  // namespace
+
+std::string PathFrame::name() const {
+    if (line != 0 || file.empty()) return function;
+    if (!call_site.empty()) return call_site;
+    return std::string(function.empty() ? system::base_name(file) : std::string_view(function));
+}
+
+std::string PathFrame::text() const {
+    const std::string_view base = system::base_name(file);
+    if (line != 0) return fmt::format("{} ({}:{})", function, base, line);
+    if (file.empty() || function.empty() || !call_site.empty()) return name();
+    return fmt::format("{} ({})", function, base);
+}
+
+void CallPaths::start() {
+    known_.clear();
+    if (calls_.size() > 2 * summed_up_ + 4096) sum_up();
+}
+
+void CallPaths::add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t place,
+                    const record::RecordedCounters& counters) {
+    if (calls_.empty()) calls_.reserve(recording.counters().size());  // a growing one would take twice the memory
+    std::uint32_t node = 0;
+    PathFrame product;
+    product.function = "(found no room)";
+    if (row != nullptr && !row->is_overflow) {
+        product.function = row->decision.call.function;
+        if (row->stack != 0)
+            node = node_of(recording, row->stack);
+        else if (!row->decision.call.caller.empty())
+            node = child(0, caller_frame(*row));
+    }
+    add(child(node, product), place, counters);
+}
+
+void CallPaths::add(std::uint32_t node, std::uint32_t row, const record::RecordedCounters& counters) {
+    calls_.push_back({node, row, counters});
+}
+
+/// Returns the node of a recording's frame. A path in a damaged file begins where its frames can be read.
+std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, record::format::StringId frame) {
+    std::vector<std::pair<record::format::StringId, record::RecordedFrame>> unknown;  // innermost first
+    std::uint32_t node = 0;
+    while (frame != 0) {
+        if (const auto found = known_.find(frame); found != known_.end()) {
+            node = found->second;
+            break;
+        }
+        std::optional<record::RecordedFrame> read = recording.frame(frame);
+        if (!read) break;
+        const record::format::StringId caller = read->parent;
+        unknown.emplace_back(frame, *std::move(read));
+        frame = caller;
+    }
+    for (auto level = unknown.rbegin(); level != unknown.rend(); ++level)
+        known_[level->first] = node = child_of_recorded(node, level->second, recording);
+    return node;
+}
+
+/// Adds a recorded frame, and returns its node. A place in compiled code has a level for each function that runs
+/// there.
+std::uint32_t CallPaths::child_of_recorded(std::uint32_t parent, const record::RecordedFrame& frame,
+                                           const record::RecordingReader& recording) {
+    PathFrame level;
+    level.file = frame.file;
+    level.function = frame.function;
+    level.line = frame.line;
+    level.offset = frame.offset;
+    const bool is_native = frame.function.empty() && frame.offset != 0;
+    if (!is_native) return is_own_frame(frame) ? parent : child(parent, level);
+    static const SourcePlace unknown;
+    const SourcePlace& place = places_ == nullptr ? unknown : places_->at(frame, recording);
+    level.function = system::with_valid_utf8(place.symbol);
+    level.call_site = system::with_valid_utf8(call_site_text(frame.file, frame.offset, place));
+    const std::vector<PathFrame> lines = lines_of(place);  // innermost first
+    for (std::size_t i = lines.size(); i-- > 1;) parent = child(parent, lines[i]);
+    if (!lines.empty()) {
+        level.file = lines[0].file;
+        level.function = lines[0].function;
+        level.line = lines[0].line;
+    }
+    return child(parent, level);
+}
+
+std::size_t CallPaths::slot_of(std::uint32_t parent, const PathFrame& frame) const {
+    system::Hash hash;
+    hash.add(std::uint64_t{parent} << 32 | frame.line).add(std::uint64_t{frame.file.id()} << 32 | frame.offset);
+    hash.add(std::uint64_t{frame.function.id()});
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t slot = hash.value() & mask;
+    const auto is_like = [&](const PathNode& node) { return node.parent == parent && node == frame; };
+    while (slots_[slot] != 0 && !is_like(nodes_[slots_[slot]])) slot = (slot + 1) & mask;
+    return slot;
+}
+
+void CallPaths::enlarge_slots() {
+    slots_.assign(slots_.empty() ? 256 : 2 * slots_.size(), 0);
+    for (std::size_t place = 1; place < nodes_.size(); ++place)
+        slots_[slot_of(nodes_[place].parent, nodes_[place])] = static_cast<std::uint32_t>(place);
+}
+
+std::uint32_t CallPaths::child(std::uint32_t parent, const PathFrame& frame) {
+    if (2 * nodes_.size() >= slots_.size()) enlarge_slots();
+    std::uint32_t& slot = slots_[slot_of(parent, frame)];
+    if (slot == 0) {
+        slot = static_cast<std::uint32_t>(nodes_.size());
+        nodes_.push_back({frame, parent});
+    }
+    return slot;
+}
+
+void CallPaths::finish() {
+    known_.clear();
+    sum_up();
+}
+
+/// Sorts calls_, and sums up the calls of equal rows by equal paths.
+void CallPaths::sum_up() {
+    const auto key = [](const PathCalls& calls) { return std::tuple(calls.node, calls.row); };
+    std::ranges::sort(calls_, {}, key);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+        if (kept > 0 && key(calls_[kept - 1]) == key(calls_[i]))
+            add_counters(calls_[kept - 1].counters, calls_[i].counters);
+        else
+            calls_[kept++] = calls_[i];
+    }
+    calls_.resize(kept);
+    summed_up_ = kept;
+}
+
+std::vector<std::uint32_t> CallPaths::path_of(std::uint32_t node) const {
+    std::vector<std::uint32_t> path;
+    for (; node != 0; node = nodes_[node].parent) path.push_back(node);
+    std::reverse(path.begin(), path.end());
+    return path;
+}
+
+}  // namespace fp32shim::cli

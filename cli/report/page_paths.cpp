@@ -1,0 +1,169 @@
+#include "cli/report/page_paths.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "cli/report/source_lines.hpp"
+#include "cli/report/timeline.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::size_t max_sums = 150'000;  ///< bounds the page's size: a sum with its nodes has some 100 bytes
+
+/// Calls by one path of one listed decision, or of all others at one format. Comparisons keep both sides apart.
+struct Sum {
+    std::uint32_t node = 0;
+    PagePart part;
+    std::uint64_t calls = 0, host_ns = 0;
+    double work = 0;
+
+    double weight(RowOrder order) const {
+        if (order == RowOrder::flops) return work;
+        return static_cast<double>(order == RowOrder::calls ? calls : host_ns);
+    }
+};
+
+/// Sums up entries that agree in node, row and format.
+void sum_up(std::vector<Sum>& sums) {
+    const auto key = [](const Sum& sum) {
+        return std::tuple(sum.node, sum.part.row, sum.part.side, sum.part.format.id());
+    };
+    std::ranges::sort(sums, {}, key);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        if (kept == 0 || key(sums[kept - 1]) != key(sums[i])) {
+            sums[kept++] = sums[i];
+            continue;
+        }
+        sums[kept - 1].calls += sums[i].calls;
+        sums[kept - 1].host_ns += sums[i].host_ns;
+        sums[kept - 1].work += sums[i].work;
+    }
+    sums.resize(kept);
+}
+
+std::vector<Sum> sums_of(const CallPaths& paths, const PartOf& part_of) {
+    std::vector<Sum> sums;
+    std::size_t first = 0;  // of the node
+    for (std::size_t i = 0; i < paths.calls().size(); ++i) {
+        const PathCalls& calls = paths.calls()[i];
+        const PagePart part = part_of(i);
+        if (first < sums.size() && sums[first].node != calls.node) first = sums.size();
+        const auto is_like = [&](const Sum& sum) {
+            return sum.part.row == -1 && sum.part.format == part.format && sum.part.side == part.side;
+        };
+        // Sums of decisions that are not listed stand before the others, so that they are found soon.
+        const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(first);
+        const bool is_listed = part.row >= 0;
+        auto sum = is_listed ? sums.end() : std::find_if(begin, sums.end(), is_like);
+        if (sum == sums.end()) sum = sums.insert(is_listed ? sums.end() : begin, {calls.node, part});
+        sum->calls += calls.counters.calls;
+        sum->host_ns += calls.counters.total_ns;
+        sum->work += std::max(part.flops, 0.0) * static_cast<double>(calls.counters.calls);
+    }
+    return sums;
+}
+
+/// Keeps the largest sums; adds each other one to the nearest node of its path that a kept one has too. Returns how
+/// many were added so.
+std::size_t fold(std::vector<Sum>& sums, const CallPaths& paths, RowOrder order) {
+    if (sums.size() <= max_sums) return 0;
+    const auto is_larger = [order](const Sum& a, const Sum& b) { return a.weight(order) > b.weight(order); };
+    std::nth_element(sums.begin(), sums.begin() + max_sums, sums.end(), is_larger);
+    std::vector<bool> is_kept(paths.nodes().size());
+    is_kept[0] = true;
+    for (std::size_t i = 0; i < max_sums; ++i) {
+        for (std::uint32_t node = sums[i].node; !is_kept[node]; node = paths.nodes()[node].parent)
+            is_kept[node] = true;
+    }
+    const std::size_t folded = sums.size() - max_sums;
+    for (std::size_t i = max_sums; i < sums.size(); ++i) {
+        sums[i].part.row = -1;
+        while (!is_kept[sums[i].node]) sums[i].node = paths.nodes()[sums[i].node].parent;
+    }
+    sum_up(sums);
+    return folded;
+}
+
+/// List of distinct texts, to which the columns refer by index.
+class Texts {
+  public:
+    explicit Texts(std::string (*shorten)(std::string_view)) : shorten_(shorten) {}
+    std::size_t place_of(SharedText text) {
+        const auto [place, is_new] = places_.emplace(text.id(), texts_.size());
+        if (is_new) texts_.push_back(shorten_(text));
+        return place->second;
+    }
+    Json take() { return std::move(texts_); }
+
+  private:
+    std::string (*shorten_)(std::string_view);
+    std::unordered_map<std::uint32_t, std::size_t> places_;
+    Json texts_ = Json::array();
+};
+
+/// Adds the columns of the nodes that the sums need, and renumbers those of the sums.
+void add_nodes(Json& json, std::vector<Sum>& sums, const CallPaths& paths, Texts& texts) {
+    std::vector<std::uint32_t> places(paths.nodes().size());
+    std::vector<bool> is_needed(paths.nodes().size());
+    for (const Sum& sum : sums)
+        for (std::uint32_t node = sum.node; node != 0 && !is_needed[node]; node = paths.nodes()[node].parent)
+            is_needed[node] = true;
+    Json parents = Json::array({0}), names = Json::array({texts.place_of(SharedText())}), files = names,
+         lines = Json::array({0});
+    for (std::size_t i = 1; i < places.size(); ++i) {
+        if (!is_needed[i]) continue;
+        const PathNode& node = paths.nodes()[i];
+        places[i] = static_cast<std::uint32_t>(parents.size());
+        parents.push_back(places[node.parent]);
+        names.push_back(texts.place_of(SharedText(node.name())));
+        files.push_back(texts.place_of(node.file));
+        lines.push_back(node.line);
+    }
+    for (Sum& sum : sums) sum.node = places[sum.node];
+    json["parent"] = std::move(parents);
+    json["name"] = std::move(names);
+    json["file"] = std::move(files);
+    json["line"] = std::move(lines);
+}
+
+template <class Value>
+Json column(const std::vector<Sum>& sums, const Value& value) {
+    Json json = Json::array();
+    for (const Sum& sum : sums) json.push_back(value(sum));
+    return json;
+}
+
+}  // namespace
+
+Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
+                     std::string (*shorten)(std::string_view)) {
+    std::vector<Sum> sums = sums_of(paths, part_of);
+    Json json;
+    json["folded"] = fold(sums, paths, order);
+    Texts texts(shorten);
+    add_nodes(json, sums, paths, texts);
+    json["node"] = column(sums, [](const Sum& sum) { return sum.node; });
+    json["row"] = column(sums, [](const Sum& sum) { return sum.part.row; });
+    json["format"] = column(sums, [&](const Sum& sum) { return texts.place_of(sum.part.format); });
+    if (std::ranges::any_of(sums, [](const Sum& sum) { return sum.part.side != 0; }))
+        json["side"] = column(sums, [](const Sum& sum) { return sum.part.side; });
+    json["calls"] = column(sums, [](const Sum& sum) { return sum.calls; });
+    json["host_ns"] = column(sums, [](const Sum& sum) { return sum.host_ns; });
+    json["work"] = column(sums, [](const Sum& sum) { return sum.work; });
+    json["texts"] = texts.take();
+    return json;
+}
+
+Json page_sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {
+    SourceLines lines;
+    for (const PathNode& node : paths.nodes())
+        if (node.line != 0 && !node.file.empty()) lines.want(node.file, node.line);
+    return lines.read(changed_after_ns);
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,100 @@
+#include "cli/report/source_lines.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include "system/plain_text.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::size_t max_files = 1000;
+constexpr off_t max_file_size = 4 << 20;
+constexpr std::size_t max_line = 200;  ///< longest text of a line, in bytes
+
+bool is_source_file(std::string_view path) {
+    constexpr std::string_view endings[] = {".py",  ".pyx", ".pxd", ".c",  ".cc",  ".cpp", ".cxx", ".cu",
+                                            ".h",   ".hpp", ".cuh", ".f",  ".for", ".F",   ".f90", ".F90",
+                                            ".f95", ".f03", ".f08", ".jl", ".R",   ".rs",  ".go",  ".m"};
+    return std::ranges::any_of(endings, [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+/// Closes a file at the end of a scope.
+struct OpenFile {
+    explicit OpenFile(const char* path) : descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+    ~OpenFile() {
+        if (descriptor >= 0) close(descriptor);
+    }
+    OpenFile(const OpenFile&) = delete;
+    OpenFile& operator=(const OpenFile&) = delete;
+
+    int descriptor;
+};
+
+struct Contents {
+    std::string text;
+    std::string why_not;  ///< empty: `text` is the file's
+    std::int64_t changed_ns = 0;
+};
+
+Contents contents_of(const std::string& path) {
+    Contents contents;
+    if (!is_source_file(path)) return {{}, "no source file by its name", 0};
+    const OpenFile file(path.c_str());
+    struct stat status {};
+    if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0) return {{}, std::strerror(errno), 0};
+    if (!S_ISREG(status.st_mode)) return {{}, "no regular file", 0};
+    if (status.st_size > max_file_size) return {{}, "larger than 4 MiB", 0};
+    contents.changed_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    contents.text.resize(static_cast<std::size_t>(status.st_size));
+    const ssize_t size = read(file.descriptor, contents.text.data(), contents.text.size());
+    if (size < 0) return {{}, std::strerror(errno), 0};
+    contents.text.resize(static_cast<std::size_t>(size));
+    if (system::with_valid_utf8(contents.text) != contents.text) return {{}, "not UTF-8", 0};
+    return contents;
+}
+
+std::string shown(std::string_view line) {
+    const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+    std::string text(line.substr(begin));
+    while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.pop_back();
+    return text.size() <= max_line ? text : system::with_valid_utf8(text.substr(0, max_line)) + "…";
+}
+
+Json lines_of(std::string_view text, const std::set<std::uint32_t>& wanted) {
+    Json lines = Json::object();
+    std::uint32_t number = 1;
+    for (const std::uint32_t line : wanted) {
+        for (; number < line && !text.empty(); ++number)
+            text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+        if (text.empty()) break;
+        lines[std::to_string(line)] = shown(text.substr(0, text.find('\n')));
+    }
+    return lines;
+}
+
+}  // namespace
+
+Json SourceLines::read(std::int64_t changed_after_ns) const {
+    Json files = Json::object();
+    for (const auto& [path, wanted] : wanted_) {
+        if (files.size() == max_files) break;
+        const Contents contents = contents_of(path);
+        Json& file = files[path] = Json::object();
+        if (!contents.why_not.empty()) {
+            file["why"] = contents.why_not;
+            continue;
+        }
+        file["lines"] = lines_of(contents.text, wanted);
+        if (contents.changed_ns > changed_after_ns) file["changed"] = 1;
+    }
+    return files;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,28 @@
+// Lines of source files, for the report's page.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "cli/output/json.hpp"
+
+namespace fp32shim::cli {
+
+/// Collects the lines that are wanted, then reads each file once. Recordings are anybody's, and a page is passed on:
+/// so only regular files with the name of a source file are read, of at most 4 MiB each, and 1000 in all.
+class SourceLines {
+  public:
+    void want(std::string_view file, std::uint32_t line) { wanted_[std::string(file)].insert(line); }
+    /// Returns an object: for each file an object `lines` (number: text), or `why` there are none.
+    /// `changed_after_ns`: time from which on a change of a file means that its lines may be others now; `changed` is
+    /// 1 then.
+    Json read(std::int64_t changed_after_ns) const;
+
+  private:
+    std::map<std::string, std::set<std::uint32_t>> wanted_;
+};
+
+}  // namespace fp32shim::cli

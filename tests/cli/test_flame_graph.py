@@ -1,0 +1,254 @@
+"""The call paths of fp32shim report --format html, in a browser: drawn, clicked, searched, walked by keys."""
+
+import os
+import pathlib
+import time
+
+import pytest
+
+import browser
+from command import fp32shim, make_recording
+
+UP, DOWN, LEFT, RIGHT, ESCAPE = "\ue013", "\ue015", "\ue012", "\ue014", "\ue00c"
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with browser.chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A source file, whose lines the page shows."""
+    file = tmp_path / "model.py"
+    file.write_text("".join(f"line_{number} = 'ärger <b>'\n" for number in range(1, 61)))
+    os.utime(file, (1, 1))
+    return file
+
+
+def call(function, size, applied, number, ticks, scope, stack):
+    reason = "as_requested" if applied == "tf32" else "cpu_mode_off"
+    return f"{function}:{size}:high:{applied}:{reason}:{number}:1:{ticks}:{scope}:{stack}"
+
+
+@pytest.fixture
+def recording(tmp_path, program):
+    top = f"main@{program}@9"
+    return make_recording(
+        tmp_path / "a.fp32rec", "calls",
+        call("cblas_sgemm", 64, "tf32", 60, 900000, "net/layers.0", f"{top};Model.forward@{program}@41;/usr/lib/libtorch.so+0x1c4"),
+        call("cblas_sgemm", 64, "fp32", 30, 900000, "net/layers.1", f"{top};Model.backward@{program}@60;/usr/lib/libtorch.so+0x1c4"),
+        call("sgemm_", 8, "fp32", 10, 900000, "", "/usr/lib/libphysics.so+0x31c4"))
+
+
+@pytest.fixture
+def open_page(driver, tmp_path):
+    pages = []
+
+    def open_report(*words):
+        file = tmp_path / "report.html"
+        result = fp32shim("report", "--format", "html", "--output", file, *words)
+        assert result.returncode == 0, result.stderr
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        pages.append(browser.Page(driver, file))
+        return pages[-1]
+
+    yield open_report
+    assert pages[-1].complaints() == []
+    assert [url for url in pages[-1].requests() if not url.startswith(("file:", "data:"))] == []
+
+
+def boxes(page):
+    """Text, left edge, width and row of each box with a text, from top to bottom and left to right."""
+    return page.run("""
+        return [...document.querySelectorAll('.box[role=treeitem]')]
+          .map(box => [box.textContent, parseFloat(box.style.left), parseFloat(box.style.width), parseFloat(box.style.top) / 20])
+          .sort((a, b) => a[3] - b[3] || a[1] - b[1])""")
+
+
+def box(page, words):
+    return next(one for one in page.all(".box[role=treeitem]") if one.text.startswith(words))
+
+
+def test_boxes_are_as_wide_as_their_share_of_host_time(open_page, recording):
+    page = open_page(recording)
+    found = {text: (width, row) for text, _, width, row in boxes(page)}
+    whole = found["all calls"][0]
+    shares = {text: width / whole for text, (width, _) in found.items()}
+    assert shares["main model.py:9"] == pytest.approx(0.9, abs=0.01)
+    assert shares["Model.forward model.py:41"] == pytest.approx(0.6, abs=0.01)
+    assert shares["libphysics.so+0x31c4"] == pytest.approx(0.1, abs=0.01)
+    assert [found[text][1] for text in ("all calls", "main model.py:9", "Model.forward model.py:41")] == [0, 1, 2]
+    assert page.text("#paths-legend").split("\n") == ["tf32 60.0 %", "fp32 40.0 %"]
+
+
+def test_the_width_can_be_calls(open_page, recording):
+    page = open_page("--sort", "flops", recording)
+    assert page.run("return document.getElementById('paths-width').value") == "work"
+    page.find("#paths-width option[value=calls]").click()
+    whole = boxes(page)[0][2]
+    assert {text: round(width / whole, 1) for text, _, width, _ in boxes(page)}["Model.backward model.py:60"] == 0.3
+
+
+def test_a_click_shows_only_these_calls_everywhere(open_page, recording):
+    page = open_page(recording)
+    assert len(page.column("Calls")) == 3
+    box(page, "Model.forward").click()
+    page.settle()
+    assert page.column("Calls") == ["60"] and page.column("Where") == ["model.py:41 Model.forward"]
+    assert "Only calls below main › Model.forward" in page.text("#selected")
+    assert page.text("#formats tbody").startswith("tf32 60 100.0 %")
+    assert page.run("return Chart.getChart('map-chart').data.datasets.flatMap(set => set.data).length") == 1
+    assert page.text("#shown").startswith("Showing 1 of 1 decision of this call path: 60 calls")
+    assert page.find("#timeline-all").is_displayed()
+    page.find("#selected button").click()
+    page.settle()
+    assert len(page.column("Calls")) == 3 and not page.find("#selected").is_displayed()
+
+
+def test_a_click_on_a_part_of_a_decision_shows_its_part_of_the_calls(open_page, tmp_path, program):
+    words = [call("sgemm_", 8, "tf32", number, 90000, "", f"f@{program}@{line};g@{program}@3;/usr/lib/a.so+0x4")
+             for line, number in ((1, 7), (2, 5))]
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", *words))
+    assert page.column("Calls") == ["12"]
+    box(page, "f model.py:2").click()
+    page.settle()
+    assert page.column("Calls") == ["5"]
+
+
+def test_a_search_marks_what_it_finds_and_says_its_share(open_page, recording):
+    page = open_page(recording)
+    page.find("#paths-search").send_keys("model.backward")
+    assert [one.text for one in page.all(".box.hit")] == ["Model.backward model.py:60"]
+    assert "1 place found: 30.0 % of all" in page.text("#paths-answer")
+    page.find("#paths-search").clear()
+    page.find("#paths-search").send_keys("model.py")  # main contains the others: no call counts twice
+    assert "3 places found: 90.0 % of all" in page.text("#paths-answer")
+    page.find("#paths-search").send_keys("nothing like it")
+    assert page.text("#paths-answer") == "Nothing found."
+
+
+def test_keys_walk_zoom_and_search(open_page, recording):
+    page = open_page(recording)
+    page.run("document.getElementById('paths-graph').focus()")
+
+    def current():
+        return page.run("const id = document.getElementById('paths-graph').getAttribute('aria-activedescendant');"
+                        "return document.getElementById(id).textContent")
+
+    for key, expected in ((DOWN, "main"), (DOWN, "Model.forward"), (RIGHT, "Model.backward"), (LEFT, "Model.forward"), (UP, "main")):
+        page.press(key)
+        assert current().startswith(expected)
+    page.press(DOWN)
+    page.press(browser.ENTER)
+    page.settle()
+    assert page.column("Calls") == ["60"]
+    page.press(ESCAPE)
+    page.settle()
+    assert len(page.column("Calls")) == 3
+    page.press("/")
+    assert page.run("return document.activeElement.id") == "paths-search"
+
+
+def test_a_box_says_file_line_and_source_text(open_page, recording, program):
+    page = open_page(recording)
+    page.run("document.getElementById('paths-graph').focus()")
+    page.press(DOWN)
+    page.press(DOWN)
+    text = page.text("#paths-tip")
+    assert f"{program}:41" in text and "line_41 = 'ärger <b>'" in text and "60.0 % of all" in text and "changed" not in text
+
+
+@pytest.mark.parametrize("content, expected", [
+    (b"\xff\xfe not text\n" * 60, "not UTF-8"),
+    (b"only one line\n", "no such line"),
+    (None, "No such file"),
+])
+def test_a_source_file_that_cannot_be_shown_is_named_as_such(open_page, recording, program, content, expected):
+    if content is None:
+        program.unlink()
+    else:
+        program.write_bytes(content)
+    page = open_page(recording)
+    page.run("document.getElementById('paths-graph').focus()")
+    page.press(DOWN)
+    assert expected in page.text("#paths-tip")
+
+
+def test_a_source_file_that_was_changed_later_is_shown_as_such(open_page, recording, program):
+    os.utime(program, (4e9, 4e9))
+    page = open_page(recording)
+    page.run("document.getElementById('paths-graph').focus()")
+    page.press(DOWN)
+    assert "line_9" in page.text("#paths-tip") and "changed after the first call" in page.text("#paths-tip")
+
+
+def test_only_source_files_are_read(recording, tmp_path, program):
+    secret = tmp_path / "id_rsa"
+    secret.write_text("secret words\n" * 60)
+    other = make_recording(tmp_path / "b.fp32rec", "summary", call("sgemm_", 8, "tf32", 1, 900, "", f"f@{secret}@1;/a.so+0x4"))
+    html = fp32shim("report", "--format", "html", other).stdout
+    assert "secret words" not in html and "no source file by its name" in html
+    program.unlink()
+    os.mkfifo(program)
+    assert "no regular file" in fp32shim("report", "--format", "html", recording).stdout
+
+
+def test_levels_can_be_scopes(open_page, recording):
+    page = open_page(recording)
+    page.find("#paths-of option[value=scopes]").click()
+    found = {text: row for text, _, _, row in boxes(page)}
+    assert found == {"all calls": 0, "net": 1, "(no scope)": 1, "layers": 2, "sgemm_": 2, "0": 3, "1": 3, "cblas_sgemm": 4}
+    box(page, "net").click()
+    page.settle()
+    assert sorted(page.column("Calls")) == ["30", "60"]
+
+
+def test_without_scopes_there_is_no_choice_of_levels(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:high:tf32:as_requested:3"))
+    assert not page.find("#paths-levels").is_displayed()
+    assert [text for text, *_ in boxes(page)] == ["all calls", "libcaller.so", "sgemm_"]
+
+
+def test_rows_can_be_grouped_by_where(open_page, recording):
+    page = open_page("--by", "where", recording)
+    assert page.column("Where") == ["model.py:41 Model.forward", "model.py:60 Model.backward", "–"]
+
+
+def test_names_of_frames_are_text(open_page, tmp_path):
+    hostile = "</script><img src=x onerror=document.title='owned'>"
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", call("sgemm_", 8, "tf32", 1, 900, "", f"{hostile}@/x.py@1")))
+    assert boxes(page)[1][0].startswith(hostile) and page.all("img") == []
+
+
+@pytest.mark.parametrize("scheme, width", [("light", 1440), ("dark", 1440), ("light", 400)])
+def test_boxes_have_colours_of_their_formats_and_a_narrow_page_has_room(open_page, recording, tmp_path, scheme, width):
+    page = open_page(recording)
+    page.use_scheme(scheme)
+    if width < 1000:
+        page.use_width(width)
+        time.sleep(0.3)
+        assert page.run("return document.documentElement.scrollWidth") == width
+    colours = page.run("return [...document.querySelectorAll('.box[role=treeitem]')].map(box => getComputedStyle(box).backgroundImage)")
+    assert len(set(colours)) >= 3 and all("linear-gradient" in colour for colour in colours)
+    page.screenshot(pathlib.Path(os.environ.get("FP32SHIM_SCREENSHOTS", tmp_path)) / f"flame-{scheme}-{width}.png")
+
+
+def test_a_hundred_thousand_call_paths_open_in_three_seconds(open_page, driver, tmp_path):
+    words = [call("sgemm_", "1-100000", "tf32", 1, 9000, "", "main@/app/train.py@9;layer_%@/app/model.py@41;/usr/lib/libtorch.so+0x1c4")]
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", "--rows", "200000", *words)
+    driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})  # the machine may do other things
+    try:
+        page = open_page(recording)
+        page.settle()
+        metrics = {one["name"]: one["value"] for one in driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]}
+    finally:
+        driver.execute_cdp_cmd("Performance.disable", {})
+    opened = page.run("const [timing] = performance.getEntriesByType('navigation'); return timing.loadEventEnd - timing.startTime")
+    print(f"opened in {opened:.0f} ms; {1000 * metrics['TaskDuration']:.0f} ms of the page's thread")
+    assert 0.05 < metrics["TaskDuration"] < 3, metrics
+    assert page.run("return document.querySelectorAll('.box').length") < 10000
+    page.find("#paths-search").send_keys("layer_77777")
+    assert "1 place found" in page.text("#paths-answer")
