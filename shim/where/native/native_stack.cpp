@@ -60,17 +60,35 @@ UnwindTables tables_of(const link_map* map) {
     return {};
 }
 
+/// Returns true if a signal handler returns there. Linux has no table for that on aarch64: unwinders go by its code.
+bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
+#if defined(__aarch64__)
+    constexpr std::uint32_t code[] = {0xd2801168, 0xd4000001};  // mov x8, #__NR_rt_sigreturn; svc #0
+    if (address % sizeof *code != 0 || !elf::is_readable(address) || !elf::is_readable(address + sizeof *code))
+        return false;
+    const auto* words = reinterpret_cast<const std::uint32_t*>(address);
+    return words[0] == code[0] && words[1] == code[1];
+#else
+    return false;
+#endif
+}
+
 [[gnu::noinline, gnu::cold]] Entry find_entry(std::uintptr_t instruction, std::uint64_t stamp) {
     const elf::Reading reading;
     Entry entry{instruction, stamp, Entry::no_object, {}};
     const LoadedObject* const object = object_containing(instruction);
-    if (object == nullptr) return entry;
+    if (is_signal_return(instruction + 1)) entry.rule.kind = FrameRule::Kind::signal;
+    if (object == nullptr) {
+        // Left out as the shim's own functions are: no file has it.
+        if (entry.rule.kind == FrameRule::Kind::signal) entry.object = Entry::own_object;
+        return entry;
+    }
     const std::uint64_t loads = object->loads.load(std::memory_order_relaxed);
     const bool is_own = object->map == elf::own_object();
     entry.object = is_own
                        ? Entry::own_object
                        : (reinterpret_cast<std::uintptr_t>(object) + loads * random_factors[0]) * random_factors[1];
-    entry.rule = find_frame_rule(tables_of(object->map), instruction);
+    if (entry.rule.kind != FrameRule::Kind::signal) entry.rule = find_frame_rule(tables_of(object->map), instruction);
     return entry;
 }
 

@@ -44,7 +44,7 @@ class UnwindCache {
         FrameRule rule;
 
         static constexpr std::uint64_t no_object = 0;
-        static constexpr std::uint64_t own_object = 1;  ///< the shim
+        static constexpr std::uint64_t own_object = 1;  ///< the shim, or what the kernel put there
     };
     /// The pages of a stack that are known to be readable.
     struct Pages {
