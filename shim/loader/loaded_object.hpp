@@ -80,8 +80,8 @@ extern std::atomic<const std::uint32_t*> loader_count;  ///< loader's count of o
     return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);
 }
 
-/// Returns a number that changes when objects are added or removed, by four memory reads; 0 if the loader's counters are
-/// unknown.
+/// Returns a number that changes when objects are added or removed, by four memory reads; 0 if the loader's counters
+/// are unknown.
 inline std::uint64_t objects_list_stamp() {
     const std::uint64_t adds = quick_objects_stamp();
     const std::uint32_t* loaded = loader_count.load(std::memory_order_acquire);
