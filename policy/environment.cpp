@@ -1,5 +1,6 @@
 // Reads the FP32_MATMUL_* variables.
 #include <algorithm>
+#include <charconv>
 #include <string>
 
 #include "policy/quantity.hpp"
@@ -110,11 +111,35 @@ std::string_view without_blanks(std::string_view text) {
 
 }  // namespace
 
+std::string add_where(std::string_view word, WhereSet& where) {
+    constexpr std::string_view counted = "native:";
+    constexpr unsigned fewest = 2;
+    if (word.size() > counted.size() && equal_ignoring_case(word.substr(0, counted.size()), counted)) {
+        unsigned count = 0;
+        const auto [end, error] = std::from_chars(word.data() + counted.size(), word.data() + word.size(), count);
+        if (error != std::errc() || end != word.data() + word.size() || count < fewest || count > most_native_frames)
+            return "found " + quoted(word) + "; allowed: native:" + std::to_string(fewest) +
+                   " to native:" + std::to_string(most_native_frames) + ", a number of callers";
+        where.bits |= static_cast<std::uint8_t>(Where::native);
+        where.native_frames = static_cast<std::uint8_t>(count);
+        return {};
+    }
+    const auto source = parse_word(where_words, word);
+    if (!source) {
+        auto allowed = texts_of(where_words);
+        allowed.push_back("native:N");
+        return not_one_of(word, allowed);
+    }
+    if (*source == Where::none) where = {};
+    where.bits |= static_cast<std::uint8_t>(*source);
+    return {};
+}
+
 std::string problem_of_where(std::string_view list, WhereSet& where) {
     for (std::string_view rest = list; !rest.empty();) {
         const std::size_t end = std::min(rest.find(','), rest.size());
         const std::string_view word = without_blanks(rest.substr(0, end));
-        if (!add_where(word, where)) return not_one_of(word, texts_of(where_words));
+        if (std::string problem = add_where(word, where); !problem.empty()) return problem;
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     return {};

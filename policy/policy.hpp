@@ -62,9 +62,13 @@ enum class Where : std::uint8_t {
     automatic = 31  ///< `auto`: all that the program has
 };
 
+/// Largest number of native callers that can be asked for.
+inline constexpr std::uint8_t most_native_frames = 64;
+
 /// A set of sources: the sum of their bits.
 struct WhereSet {
     std::uint8_t bits = 0;
+    std::uint8_t native_frames = 0;  ///< number of native callers to read, from 2 on; 0: the calling place only
 
     bool has(Where source) const { return (bits & static_cast<std::uint8_t>(source)) != 0; }
     bool operator==(const WhereSet&) const = default;
@@ -76,7 +80,8 @@ std::string_view to_string(OnError on_error);
 std::string_view to_string(LogLevel level);
 std::string_view to_string(OnFull on_full);
 std::string_view to_string(AuditAction action);
-/// Returns `auto`, or the names of the sources joined by commas; empty: there are none.
+/// Returns `auto`, or the names of the sources joined by commas; empty: there are none. A number of native callers
+/// follows as `native:8`.
 std::string to_string(WhereSet where);
 
 struct Policy {

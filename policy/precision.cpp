@@ -66,11 +66,13 @@ std::string_view to_string(Dtype dtype) { return name_of(dtype_words, dtype); }
 std::string_view to_string(OnError on_error) { return name_of(on_error_words, on_error); }
 std::string_view to_string(OnFull on_full) { return name_of(on_full_words, on_full); }
 std::string to_string(WhereSet where) {
-    if (where == WhereSet{static_cast<std::uint8_t>(Where::automatic)}) return "auto";
-    std::string text;
+    const bool is_all = where.bits == static_cast<std::uint8_t>(Where::automatic);
+    std::string text = is_all ? "auto" : "";
     for (const Word<Where>& word : where_words) {
-        if (!where.has(word.value) || word.value == Where::automatic) continue;
+        const bool is_counted = word.value == Where::native && where.native_frames != 0;
+        if (!where.has(word.value) || word.value == Where::automatic || (is_all && !is_counted)) continue;
         text.append(text.empty() ? 0 : 1, ',').append(word.text);
+        if (is_counted) text.append(":").append(std::to_string(where.native_frames));
     }
     return text;
 }

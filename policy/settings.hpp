@@ -48,6 +48,10 @@ struct FromEnvironment {
 FromEnvironment read_environment(const Environment& environment, std::vector<Diagnostic>& errors,
                                  std::vector<Diagnostic>& warnings);
 
+/// Adds the sources that a word names to `where`: one of where_words, or `native:8`; `none` takes all away. Returns
+/// an error message if it names none; empty: it does.
+std::string add_where(std::string_view word, WhereSet& where);
+
 /// Reads a list such as `python,nvtx` into `where`. Returns an error message for an unknown word; empty: there is
 /// none.
 std::string problem_of_where(std::string_view list, WhereSet& where);

@@ -89,15 +89,6 @@ constexpr auto parse_word(const auto& words, std::string_view text)
     return std::nullopt;
 }
 
-/// Adds the source that `text` names to `where`; `none` takes all away. Returns false if it names none.
-constexpr bool add_where(std::string_view text, WhereSet& where) {
-    const auto source = parse_word(where_words, text);
-    if (!source) return false;
-    where.bits =
-        *source == Where::none ? 0 : static_cast<std::uint8_t>(where.bits | static_cast<std::uint8_t>(*source));
-    return true;
-}
-
 /// Returns the name (the first text) of a value in the table `words`; empty: it has none.
 constexpr std::string_view name_of(const auto& words, auto value) {
     for (const auto& word : words) {

@@ -56,7 +56,13 @@ void NativePlaces::name_rows_of(record::RecordingReader& recording, bool with_ca
         policy::MatmulCall& call = row.decision.call;
         if (row.stack_is_cut || (!with_call_sites && !call.where.empty())) return;
         const auto frame = recording.frame(row.stack);
-        if (!frame || !frame->function.empty()) return;
+        if (!frame) return;
+        // A remark: the product was called by code that was made at run time.
+        if (with_where && call.where.empty() && frame->file.empty()) {
+            std::string& remark = known_[{frame->function, 0}].where;
+            call.where = remark = frame->function;
+        }
+        if (!frame->function.empty()) return;
         const Place& place = place_of(*frame, recording);
         if (with_where && call.where.empty()) call.where = place.where;
         if (with_call_sites) call.call_site = &place.call_site;

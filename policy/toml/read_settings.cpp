@@ -72,7 +72,12 @@ void read_log_mode(const Entry& entry, SettingsLayer& settings, Report& report) 
 void read_log_where(const Entry& entry, SettingsLayer& settings, Report& report) {
     WhereSet where;
     for (const Value* item : one_or_more(entry, report)) {
-        if (read_word(entry, *item, where_words, report)) add_where(*item->as<std::string>(), where);
+        const auto* word = item->as<std::string>();
+        if (word == nullptr) {
+            report_not_allowed(entry, *item, joined(texts_of(where_words)) + ", native:N", report);
+        } else if (const std::string problem = add_where(*word, where); !problem.empty()) {
+            report.error(item->at, entry.key + ": " + problem);
+        }
     }
     settings.log_where = where;
 }

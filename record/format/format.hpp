@@ -385,7 +385,8 @@ struct Header {
     std::int64_t facts_ns;           ///< ProcessFacts::start_ns: the time that replaces %t in a log's name
     std::uint8_t more_pins;          ///< high 8 bits of ProcessFacts::pins
     std::uint8_t where;              ///< sources of a call's place in its program: a policy::WhereSet
-    std::uint8_t reserved_line1[6];
+    std::uint8_t native_frames;      ///< most native callers of a call path; 0: the calling place only
+    std::uint8_t reserved_line1[5];
     // 128
     TextRange texts[text_count];
     std::uint8_t reserved2[48];

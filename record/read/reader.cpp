@@ -200,7 +200,7 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     facts_.start.cpu_mode = static_cast<policy::CpuMode>(header.cpu_mode);
     facts_.start.tf32_rounding = static_cast<policy::Tf32Rounding>(header.tf32_rounding);
     facts_.start.log_level = static_cast<policy::LogLevel>(header.level);
-    facts_.start.where = {header.where};
+    facts_.start.where = {header.where, header.native_frames};
     facts_.python = static_cast<PythonState>(header.python);
     facts_.opened_ns = clamped_time(header.start_realtime_ns);
     facts_.on_full = static_cast<policy::OnFull>(header.on_full);

@@ -183,6 +183,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
     header.level = static_cast<std::uint8_t>(start.log_level);
     header.where = start.where.bits;
+    header.native_frames = start.where.native_frames;
     header.on_full = static_cast<std::uint8_t>(settings_.on_full);
     header.pins = static_cast<std::uint8_t>(facts_.pins);
     header.more_pins = static_cast<std::uint8_t>(facts_.pins >> 8);

@@ -56,7 +56,7 @@ bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome) 
     ExpressCall call = express_call(site, frame);
     if (call.recording == nullptr) return false;
     const Settings& in_force = settings();
-    if (in_force.asks_python) {
+    if (in_force.asks_paths()) {
         call.key = where::with_place(call.key, where::place_key(in_force));
         if (!site.provider->calls_back.load(std::memory_order_relaxed) &&
             call.recording->count_untimed(*call.writer, call.key, call.with_event)) {

@@ -37,7 +37,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     record::Recording& recording = *context->recording;
     record::ThreadWriter& writer = *context->writer;
     std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
-    if (in_force.asks_python) key = where::with_place(key, where::place_key(in_force));
+    if (in_force.asks_paths()) key = where::with_place(key, where::place_key(in_force));
     if (!record::Recording::knows(writer, key)) return false;
     const bool is_timed = recording.times_next(writer, key);
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;

@@ -90,7 +90,7 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
         context->writer_change_count = key.change_count;
         context->writes_every_call = in_force.log_every_call;
     }
-    if (in_force.asks_python) key.value = where::with_place(key.value, where::place_key(in_force));
+    if (in_force.asks_paths()) key.value = where::with_place(key.value, where::place_key(in_force));
     where::CallPlace place;
     recording.count(
         *context->writer, key.value, time.begin, time.end, in_force.log_every_call,

@@ -184,10 +184,9 @@ bool notice_unloaded_objects() {
 }
 
 constinit std::atomic<const std::uint64_t*> loader_adds{nullptr};
+constinit std::atomic<const std::uint32_t*> loader_count{nullptr};
 
 namespace {
-
-constinit std::atomic<const std::uint32_t*> loader_count{nullptr};
 
 void search_loader_counts() {
     static constinit std::atomic<bool> was_searched{false};

@@ -72,10 +72,20 @@ std::uint64_t objects_stamp();
 extern std::atomic<const std::uint64_t*>
     loader_adds;  ///< loader's count of objects ever added; nullptr: not known, or not searched for yet
 
+extern std::atomic<const std::uint32_t*> loader_count;  ///< loader's count of objects in its list; nullptr: likewise
+
 /// Returns objects_stamp() by two memory reads, needing no elf::Reading; 0 if the loader's counter is unknown.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {
     const std::uint64_t* adds = loader_adds.load(std::memory_order_acquire);
     return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);
+}
+
+/// Returns a number that changes when objects are added or removed, by four memory reads; 0 if the loader's counters
+/// are unknown.
+inline std::uint64_t objects_list_stamp() {
+    const std::uint64_t adds = quick_objects_stamp();
+    const std::uint32_t* loaded = loader_count.load(std::memory_order_acquire);
+    return adds == 0 || loaded == nullptr ? 0 : adds << 24 ^ __atomic_load_n(loaded, __ATOMIC_ACQUIRE);
 }
 
 }  // namespace fp32shim

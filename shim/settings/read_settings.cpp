@@ -236,6 +236,7 @@ void read(Reading& reading) {
     settings->asks_python =
         !settings->forward_everything &&
         (settings->looks_at_where || (settings->logs() && settings->policy.log_where.has(policy::Where::python)));
+    if (settings->recording != nullptr) settings->native_frames = settings->policy.log_where.native_frames;
     if (!complaint.empty() && settings->log != nullptr) {
         auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
         settings->log->write(record::ErrorEvent{record::ErrorCode::bad_setting, complaint},

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <new>
 
+#include "shim/where/native/native_stack.hpp"
+
 namespace fp32shim {
 
 // Initial-exec: dynamic thread-local storage would enter the allocator on first use in each thread.
@@ -22,7 +24,8 @@ void unmap(void* context) {
     current_thread_context = nullptr;
     auto* ending = static_cast<ThreadContext*>(context);
     if (ending->writer != nullptr) ending->recording->detach(ending->writer);
-    if (ending->decisions != nullptr) munmap(ending->decisions, sizeof(KeptDecisions));
+    if (ending->decisions != nullptr) munmap(ending->decisions, sizeof *ending->decisions);
+    if (ending->unwinds != nullptr) munmap(ending->unwinds, sizeof *ending->unwinds);
     munmap(context, sizeof(ThreadContext));
 }
 
@@ -40,20 +43,26 @@ int thread_exit_key() {
     return known;
 }
 
-}  // namespace
-
-KeptDecisions* kept_decisions() {
+/// Returns a part of this thread's context that is made on first use; nullptr if there is no memory.
+template <class Part>
+Part* made_part(Part* ThreadContext::*member) {
     ThreadContext* const context = thread_context();
-    if (context == nullptr || context->decisions != nullptr) return context == nullptr ? nullptr : context->decisions;
-    void* pages = map_pages(sizeof(KeptDecisions));
+    if (context == nullptr || context->*member != nullptr) return context == nullptr ? nullptr : context->*member;
+    void* pages = map_pages(sizeof(Part));
     if (pages == nullptr) return nullptr;
-    KeptDecisions* first = nullptr;
-    if (__atomic_compare_exchange_n(&context->decisions, &first, static_cast<KeptDecisions*>(pages), false,
-                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        return static_cast<KeptDecisions*>(pages);  // zeros are an empty object
-    munmap(pages, sizeof(KeptDecisions));
+    Part* first = nullptr;
+    if (__atomic_compare_exchange_n(&(context->*member), &first, static_cast<Part*>(pages), false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+        return static_cast<Part*>(pages);  // zeros are an empty object
+    munmap(pages, sizeof(Part));
     return first;  // a signal handler multiplied since we looked
 }
+
+}  // namespace
+
+KeptDecisions* kept_decisions() { return made_part(&ThreadContext::decisions); }
+
+where::UnwindCache* unwind_cache() { return made_part(&ThreadContext::unwinds); }
 
 ThreadContext* thread_context() {
     if (current_thread_context != nullptr) return current_thread_context;

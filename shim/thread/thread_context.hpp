@@ -11,6 +11,10 @@
 
 namespace fp32shim {
 
+namespace where {
+class UnwindCache;
+}
+
 struct ThreadContext {
     record::Recording* recording = nullptr;  ///< the recording that `writer` belongs to
     record::ThreadWriter* writer = nullptr;
@@ -18,6 +22,7 @@ struct ThreadContext {
     bool writes_every_call = false;         ///< `recording` wants an event of every call
     KeptDecisions* decisions = nullptr;     ///< cached decisions, once a rule depends on sizes; see kept_decisions()
     Scopes scopes;                          ///< its key is on the same cache line as `writer`
+    where::UnwindCache* unwinds = nullptr;  ///< tables of native stacks, once these are asked for; see unwind_cache()
     std::array<char, record::log_buffer_size> log_buffer{};
 };
 
@@ -26,6 +31,9 @@ ThreadContext* thread_context();
 
 /// Returns the decisions that this thread keeps, made on first use; nullptr if there is no memory.
 KeptDecisions* kept_decisions();
+
+/// Returns what this thread knows of its native stack, made on first use; nullptr if there is no memory.
+where::UnwindCache* unwind_cache();
 
 /// The context of the running thread; nullptr: none was made yet.
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadContext* current_thread_context;

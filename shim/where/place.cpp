@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/loaded_object.hpp"
+#include "shim/thread/thread_context.hpp"
 #include "shim/where/python/interpreter.hpp"
 #include "system/inline_text.hpp"
 
@@ -12,13 +15,21 @@ namespace {
 constexpr std::string_view no_frames = "(thread without Python frames)";
 constexpr std::string_view shutting_down = "(Python is shutting down)";
 constexpr std::string_view outer_frames = "(outer frames left out)";
+constexpr std::string_view unknown_frames = "(outer frames not known)";
+constexpr std::string_view made_code = "(code made at run time)";
 
 }  // namespace
 
 std::uint64_t place_key(const Settings& in_force) {
-    if (!in_force.asks_python) return 0;
-    const Python* const reader = python();
-    return reader == nullptr ? 0 : reader->stack_key();
+    std::uint64_t key = 0;
+    if (in_force.asks_python) {
+        const Python* const reader = python();
+        if (reader != nullptr) key = reader->stack_key();
+    }
+    if (in_force.native_frames == 0 || (key != 0 && key != Python::key_of_no_frames)) return key;
+    NativeStack stack;
+    read_native_stack(in_force.native_frames, unwind_cache(), stack);
+    return stack.key;
 }
 
 void CallPlace::find(const Site& site, const Settings& in_force) {
@@ -31,6 +42,13 @@ void CallPlace::find(const Site& site, const Settings& in_force) {
     if (python_ != nullptr) {
         without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
         python_->read_stack(stack_);
+    }
+    if (stack_.count == 0 && in_force.native_frames != 0) {
+        // Rules see the same words as without native stacks.
+        if (python_ != nullptr && in_force.looks_at_where) put_where_into_words();
+        return read_native(in_force.native_frames);
+    }
+    if (python_ != nullptr) {
         size += std::max<std::size_t>(stack_.count, 1) + (stack_.is_cut ? 1 : 0);
         put_where_into_words();
     }
@@ -57,6 +75,7 @@ void CallPlace::put_where_into_words() {
 /// Calls `judge` with the lines of Python, outermost first, until it returns true.
 bool CallPlace::any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context) {
     const auto& self = static_cast<const CallPlace&>(lines);
+    if (self.read == read_native_frame) return self.python_ != nullptr && judge(context, self.without_frames_);
     char words[512];
     for (std::size_t place = 0; place < self.size; ++place) {
         record::StackFrame frame;
@@ -77,6 +96,35 @@ bool CallPlace::read_frame(const Stack& stack, std::size_t place, record::StackF
     frame = {};
     frame.file = path.empty() ? self.executable_ : path;
     frame.offset = static_cast<std::uint32_t>(self.site_->called_from.load(std::memory_order_relaxed) - caller.base);
+    return true;
+}
+
+/// Reads a stack of compiled functions, the first of which is the calling place.
+void CallPlace::read_native(std::size_t most) {
+    read_native_stack(most, unwind_cache(), native_);
+    read = read_native_frame;
+    size = native_.count + (native_.end == NativeStack::End::outermost ? 0 : 1);
+}
+
+/// Reads the frame at a place, outermost first: the reason why the stack has no further frame, if it is not whole,
+/// then places in programs and libraries.
+bool CallPlace::read_native_frame(const Stack& stack, std::size_t place, record::StackFrame& frame) {
+    const auto& self = static_cast<const CallPlace&>(stack);
+    const std::size_t from_innermost = self.size - 1 - place;
+    frame = {};
+    if (from_innermost == self.native_.count) {
+        frame.function = self.native_.end == NativeStack::End::cut         ? outer_frames
+                         : self.native_.end == NativeStack::End::made_code ? made_code
+                                                                           : unknown_frames;
+        return true;
+    }
+    const std::uintptr_t address = self.native_.addresses[from_innermost];
+    const elf::Reading reading;
+    const LoadedObject* const object = object_containing(address - 1);
+    if (object == nullptr) return false;
+    const std::string_view path = system::view(object->map->l_name);
+    frame.file = path.empty() ? self.executable_ : path;
+    frame.offset = static_cast<std::uint32_t>(address - object->base);
     return true;
 }
 

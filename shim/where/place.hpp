@@ -1,4 +1,5 @@
-// The place of a call in its program: the lines of Python that led to it, and the calling place in compiled code.
+// The place of a call in its program: the lines of Python that led to it, and the calling place in compiled code, or
+// a stack of compiled functions.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,13 @@
 #include "record/events.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/site.hpp"
+#include "shim/where/native/native_stack.hpp"
 #include "shim/where/python/frames.hpp"
 
 namespace fp32shim::where {
 
-/// Returns a key that calls share which come from the same lines of Python; 0 if these settings do not ask for lines.
-/// Thread-safe; takes no lock, needs no GIL.
+/// Returns a key that calls share which come from the same lines of Python or, where the thread runs none, from the
+/// same compiled functions; 0 if these settings ask for neither. Thread-safe; takes no lock, needs no GIL.
 std::uint64_t place_key(const Settings& in_force);
 
 /// Joins the key of a row with that of a place. A key of 0, none, stays.
@@ -28,7 +30,7 @@ class CallPlace : public record::Stack, public policy::CallLines {
     CallPlace(const CallPlace&) = delete;
     CallPlace& operator=(const CallPlace&) = delete;
 
-    /// Reads the place: lines of Python if these settings ask for them.
+    /// Reads the place: lines of Python if these settings ask for them; without any, compiled functions likewise.
     void find(const Site& site, const Settings& in_force);
     /// Returns the innermost line outside of installed packages and the standard library: `train.py:41
     /// Model.forward`; empty if it is not known.
@@ -37,7 +39,9 @@ class CallPlace : public record::Stack, public policy::CallLines {
   private:
     static bool any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context);
     static bool read_frame(const Stack& stack, std::size_t place, record::StackFrame& frame);
+    static bool read_native_frame(const Stack& stack, std::size_t place, record::StackFrame& frame);
     bool read_python_frame(std::size_t place, record::StackFrame& frame) const;
+    void read_native(std::size_t most);
     record::StackFrame frame_of(const PythonPlace& place) const;
     void put_where_into_words();
 
@@ -47,6 +51,7 @@ class CallPlace : public record::Stack, public policy::CallLines {
     std::string_view without_frames_;  ///< says why the stack is empty
     std::size_t where_size_ = 0;
     PythonStack stack_;
+    NativeStack native_;
     char where_[512];
     mutable char file_[1024];
     mutable char function_[512];

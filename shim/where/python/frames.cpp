@@ -184,7 +184,7 @@ std::uint64_t Python::stamp_of(const char* code) const {
 }
 
 std::uint64_t Python::stack_key() const {
-    std::uint64_t key = 1;
+    std::uint64_t key = key_of_no_frames;
     std::size_t count = 0;
     const char* frame = innermost_frame();
     if (frame == nullptr) return is_shutting_down() ? 2 : 1;

@@ -51,6 +51,7 @@ class Python {
     /// share it with a chance of 2^-64. Before 3.12 a function that took the memory of a deleted one counts as the
     /// same if both have a file of the same end, and tables of lines of the same size, begin and end. Never 0.
     std::uint64_t stack_key() const;
+    static constexpr std::uint64_t key_of_no_frames = 1;  ///< stack_key() of a thread that runs no Python function
 
     /// Returns true once the interpreter has begun to shut down. No stack is read from then on: all are empty.
     bool is_shutting_down() const { return is_shutting_down_() != 0; }

@@ -85,7 +85,11 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:3:12: max_size: found -1; allowed: bytes, at least 1 MiB, as a number or a string such as "
              "\"64MiB\", \"1GiB\""},
         Case{"LogWhere", "[log]\nwhere = [\"python\", \"lines\"]",
-             "p.toml:3:20: where: found \"lines\"; allowed: none, python, nvtx, itt, torch, native, auto"},
+             "p.toml:3:20: where: found \"lines\"; allowed: none, python, nvtx, itt, torch, native, auto, native:N"},
+        Case{"LogWhereWithATooLargeNumber", "[log]\nwhere = \"native:65\"",
+             "p.toml:3:9: where: found \"native:65\"; allowed: native:2 to native:64, a number of callers"},
+        Case{"LogWhereThatIsNoText", "[log]\nwhere = 8",
+             "p.toml:3:9: where: found 8; allowed: none, python, nvtx, itt, torch, native, auto, native:N"},
         Case{"LogOnFull", "[log]\non_full = \"stop\"",
              "p.toml:3:11: on_full: found \"stop\"; allowed: drop, overwrite"},
         Case{"LogModeForOthersToWrite", "[log]\nmode = \"0666\"",

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "policy/policy.hpp"
+#include "policy/settings.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::policy {
@@ -16,6 +17,28 @@ TEST(Precision, IsParsedByNameAndAlias) {
         {"bf16x9", Precision::bf16x9},
     };
     for (const auto& [text, precision] : cases) EXPECT_EQ(parse_precision(text), precision) << text;
+}
+
+TEST(Where, ListsAreReadAndWritten) {
+    const std::pair<std::string_view, std::string_view> cases[] = {
+        {"native", "native"},
+        {"native:8", "native:8"},
+        {"NATIVE:64, python", "python,native:64"},
+        {"native:2,native", "native:2"},
+        {"native:2,native:3", "native:3"},
+        {"auto", "auto"},
+        {"auto,native:16", "auto,native:16"},
+        {"native:8,none", ""},
+        {"native:8,none,native", "native"},
+        {"", ""},
+    };
+    for (const auto& [list, text] : cases) {
+        WhereSet where, again;
+        EXPECT_EQ(problem_of_where(list, where), "") << list;
+        EXPECT_EQ(to_string(where), text);
+        EXPECT_EQ(problem_of_where(to_string(where), again), "");
+        EXPECT_EQ(again, where) << list;
+    }
 }
 
 TEST(Precision, IgnoresCase) {

@@ -1,0 +1,300 @@
+#include "shim/where/native/native_stack.hpp"
+
+#include <ucontext.h>
+
+#include <bit>
+#include <csignal>
+#include <optional>
+
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/loaded_object.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+using Entry = UnwindCache::Entry;
+using Pages = UnwindCache::Pages;
+
+constexpr std::uint64_t random_factors[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95};
+constexpr std::uintptr_t page_size = 4096;  ///< or larger: each part of a larger page is asked about by itself
+
+/// The registers of a function at a call, by place, and the stack pointer behind them.
+struct Registers {
+    std::uintptr_t values[followed_count + 1];
+    std::uint8_t lost = 0;           ///< bits, by place: the value is not known
+    std::uintptr_t instruction = 0;  ///< the function's call, or the instruction that a signal interrupted
+    bool is_interrupted = true;      ///< the instruction has not been carried out
+
+    std::uintptr_t& stack_pointer() { return values[stack_pointer_place]; }
+};
+
+/// Returns a return address without the signature that aarch64 may keep in it.
+std::uintptr_t without_signature(std::uintptr_t address) {
+#if defined(__aarch64__)
+    // xpaclri, which older processors ignore.
+    __asm__("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(address) : : "x30");
+#endif
+    return address;
+}
+
+/// Returns the part of an object that can be read and contains an address.
+std::span<const std::uint8_t> readable_segment(const link_map* map, std::uintptr_t address) {
+    for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
+        const std::uintptr_t begin = map->l_addr + segment.p_vaddr;
+        if (segment.p_type == PT_LOAD && (segment.p_flags & PF_R) != 0 && address - begin < segment.p_filesz)
+            return {reinterpret_cast<const std::uint8_t*>(begin), segment.p_filesz};
+    }
+    return {};
+}
+
+UnwindTables tables_of(const link_map* map) {
+    for (const ElfW(Phdr) & part : elf::program_headers(map)) {
+        if (part.p_type != PT_GNU_EH_FRAME) continue;
+        const std::uintptr_t begin = map->l_addr + part.p_vaddr;
+        const auto segment = readable_segment(map, begin);
+        const std::uintptr_t distance = begin - reinterpret_cast<std::uintptr_t>(segment.data());
+        if (segment.empty() || part.p_memsz > segment.size() - distance) return {};
+        return {segment.subspan(distance, part.p_memsz), segment};
+    }
+    return {};
+}
+
+/// Returns true if a signal handler returns there. Linux has no table for that on aarch64: unwinders go by its code.
+bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
+#if defined(__aarch64__)
+    constexpr std::uint32_t code[] = {0xd2801168, 0xd4000001};  // mov x8, #__NR_rt_sigreturn; svc #0
+    if (address % sizeof *code != 0 || !elf::is_readable(address) || !elf::is_readable(address + sizeof *code))
+        return false;
+    const auto* words = reinterpret_cast<const std::uint32_t*>(address);
+    return words[0] == code[0] && words[1] == code[1];
+#else
+    return false;
+#endif
+}
+
+[[gnu::noinline, gnu::cold]] Entry find_entry(std::uintptr_t instruction, std::uint64_t stamp) {
+    const elf::Reading reading;
+    Entry entry{instruction, stamp, Entry::no_object, {}};
+    const LoadedObject* const object = object_containing(instruction);
+    if (is_signal_return(instruction + 1)) entry.rule.kind = FrameRule::Kind::signal;
+    if (object == nullptr) {
+        // Left out as the shim's own functions are: no file has it.
+        if (entry.rule.kind == FrameRule::Kind::signal) entry.object = Entry::own_object;
+        return entry;
+    }
+    const std::uint64_t loads = object->loads.load(std::memory_order_relaxed);
+    const bool is_own = object->map == elf::own_object();
+    entry.object = is_own
+                       ? Entry::own_object
+                       : (reinterpret_cast<std::uintptr_t>(object) + loads * random_factors[0]) * random_factors[1];
+    if (entry.rule.kind != FrameRule::Kind::signal) entry.rule = find_frame_rule(tables_of(object->map), instruction);
+    return entry;
+}
+
+/// The memory of a stack. Begins with the pages that the thread knows.
+class StackMemory {
+  public:
+    explicit StackMemory(Pages pages) : pages_(pages) {}
+
+    const Pages& pages() const { return pages_; }
+
+    /// Reads a word. Returns false if there is none, or the address is not one of a word.
+    bool read(std::uintptr_t address, std::uintptr_t& word) {
+        if (address % sizeof word != 0) return false;
+        if ((address < pages_.begin || address >= pages_.end) && !find(address)) return false;
+        word = *reinterpret_cast<const std::uintptr_t*>(address);
+        return true;
+    }
+    /// Copies an object, word by word. Returns false if it cannot be read.
+    template <class Object>
+    bool copy(std::uintptr_t address, Object& object) {
+        static_assert(sizeof(Object) % sizeof(std::uintptr_t) == 0);
+        auto* words = reinterpret_cast<std::uintptr_t*>(&object);
+        for (std::size_t i = 0; i < sizeof object / sizeof *words; ++i)
+            if (!read(address + i * sizeof *words, words[i])) return false;
+        return true;
+    }
+
+  private:
+    /// Asks for the page of an address and, if it lies less than a mebibyte above the known ones, for those between.
+    [[gnu::noinline, gnu::cold]] bool find(std::uintptr_t address) {
+        constexpr std::uintptr_t near = 1 << 20;
+        const std::uintptr_t page = address / page_size * page_size;
+        std::uintptr_t next = page;
+        if (page >= pages_.end && page - pages_.end < near && pages_.end != 0) next = pages_.end;
+        for (; next <= page; next += page_size) {
+            if (!elf::is_readable(next)) break;
+            if (next != pages_.end) pages_.begin = next;
+            pages_.end = next + page_size;
+        }
+        if (next > page) return true;
+        if (!elf::is_readable(page)) return false;
+        pages_ = {page, page + page_size};
+        return true;
+    }
+
+    Pages pages_;
+};
+
+/// Steps to the caller of a function. Returns false if its frame cannot be found.
+bool step_by_rule(const FrameRule& rule, StackMemory& memory, Registers& registers) {
+    const auto bit = [](std::size_t place) { return static_cast<std::uint8_t>(1U << place); };
+    if ((registers.lost & bit(rule.frame_register)) != 0) return false;
+    if (rule.from_register != 0 && (registers.lost & bit(rule.base_register)) != 0) return false;
+    const std::uintptr_t base = registers.values[rule.base_register];
+    std::uintptr_t frame =
+        registers.values[rule.frame_register] + static_cast<std::uintptr_t>(std::intptr_t{rule.frame_offset});
+    if (rule.frame_is_loaded && !memory.read(frame, frame)) return false;
+    // A frame lies above those that it called, and none is larger than this.
+    constexpr std::uintptr_t largest = std::uintptr_t{1} << 30;
+    const std::uintptr_t size = frame - registers.stack_pointer();
+    if (size > largest || frame % sizeof frame != 0 || (size == 0 && !registers.is_interrupted)) return false;
+    for (std::size_t place = 0; place < followed_count; ++place) {
+        if ((rule.saved & bit(place)) == 0) continue;
+        const std::uintptr_t from = (rule.from_register & bit(place)) != 0 ? base : frame;
+        const auto offset = static_cast<std::uintptr_t>(std::intptr_t{rule.offsets[place]});
+        if (!memory.read(from + offset, registers.values[place])) return false;
+    }
+    registers.lost = static_cast<std::uint8_t>((registers.lost & ~rule.saved) | rule.lost);
+    registers.stack_pointer() = frame;
+    registers.instruction = without_signature(registers.values[return_address_place]) - 1;
+    registers.is_interrupted = false;
+    return true;
+}
+
+/// Steps from the kernel's frame of a signal handler to the function that the signal interrupted.
+bool step_by_signal(StackMemory& memory, Registers& registers) {
+#if defined(__x86_64__)
+    constexpr std::size_t offset = offsetof(ucontext_t, uc_mcontext.gregs);
+    gregset_t saved;
+    if (!memory.copy(registers.stack_pointer() + offset, saved)) return false;
+    constexpr int numbers[] = {REG_RBP, REG_RBX, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP, REG_RSP};
+    static_assert(std::size(numbers) == followed_count + 1);
+    for (std::size_t place = 0; place <= followed_count; ++place)
+        registers.values[place] = static_cast<std::uintptr_t>(saved[numbers[place]]);
+    registers.instruction = registers.values[return_address_place];
+#else
+    constexpr std::size_t offset = sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext.regs);
+    struct {
+        std::uint64_t regs[31], sp, pc;
+    } words;
+    if (!memory.copy(registers.stack_pointer() + offset, words)) return false;
+    registers.values[0] = words.regs[29];
+    registers.values[1] = words.regs[30];
+    registers.stack_pointer() = words.sp;
+    registers.instruction = words.pc;
+#endif
+    registers.lost = 0;
+    registers.is_interrupted = true;
+    return true;
+}
+
+/// Reads the registers at this place of the calling function.
+[[gnu::always_inline]] inline void read_registers(Registers& registers) {
+    std::uintptr_t(&values)[followed_count + 1] = registers.values;
+#if defined(__x86_64__)
+    __asm__ volatile(
+        "movq %%rbp, 0(%1)\n\tmovq %%rbx, 8(%1)\n\tmovq %%r12, 16(%1)\n\tmovq %%r13, 24(%1)\n\t"
+        "movq %%r14, 32(%1)\n\tmovq %%r15, 40(%1)\n\tmovq %%rsp, 56(%1)\n\tleaq 0(%%rip), %0"
+        : "=&r"(registers.instruction)
+        : "r"(values)
+        : "memory");
+#else
+    __asm__ volatile("mov %0, sp\n\tstp x29, x30, [%1]\n\tstr %0, [%1, #16]\n\tadr %0, ."
+                     : "=&r"(registers.instruction)
+                     : "r"(values)
+                     : "memory");
+#endif
+}
+
+/// Steps to the caller. Returns the reason if there is none.
+std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory, Registers& registers) {
+    switch (rule.kind) {
+        case FrameRule::Kind::call:
+            if (!step_by_rule(rule, memory, registers)) return NativeStack::End::unknown;
+            break;
+        case FrameRule::Kind::signal:
+            if (!step_by_signal(memory, registers)) return NativeStack::End::unknown;
+            break;
+        case FrameRule::Kind::outermost:
+            return NativeStack::End::outermost;
+        case FrameRule::Kind::unknown:
+            return NativeStack::End::unknown;
+    }
+    // Some outermost functions have a rule, and 0 for a return address.
+    const std::uintptr_t returns_to = registers.instruction + (registers.is_interrupted ? 0 : 1);
+    if (returns_to == 0) return NativeStack::End::outermost;
+    return std::nullopt;
+}
+
+/// Reads the stack above these registers. Returns false, with the stack cut short, if a signal handler disturbed it.
+[[gnu::always_inline]] inline bool walk(std::size_t most, UnwindCache* cache, Registers registers,
+                                        NativeStack& stack) {
+    constexpr int most_own = 64;  // functions of the shim, and frames of the kernel's
+    const std::uint64_t stamp = objects_list_stamp();
+    StackMemory memory(cache == nullptr ? Pages{} : cache->pages);
+    Entry spare;
+    std::uint64_t key = 1;
+    stack.count = 0;
+    stack.end = NativeStack::End::unknown;
+    bool is_whole = true;
+    for (int own = 0; own < most_own;) {
+        const std::uintptr_t instruction = registers.instruction;
+        const Entry& entry =
+            cache == nullptr ? spare = find_entry(instruction, stamp) : cache->entry_of(instruction, stamp, spare);
+        const std::uint64_t object = entry.object;
+        if (object == Entry::no_object) {
+            stack.end = NativeStack::End::made_code;
+            break;
+        }
+        if (object == Entry::own_object) {
+            ++own;
+        } else if (stack.count == most) {
+            stack.end = NativeStack::End::cut;
+            break;
+        } else {
+            stack.addresses[stack.count++] = instruction + 1;
+            key = (std::rotl(key, 23) ^ instruction ^ object) * random_factors[1];
+        }
+        const auto end = step(entry.rule, memory, registers);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        is_whole = entry.instruction == instruction;
+        if (!is_whole) break;
+        if (end) {
+            stack.end = *end;
+            break;
+        }
+    }
+    if (cache != nullptr) cache->pages = memory.pages();
+    stack.key = (key ^ static_cast<std::uint64_t>(stack.end)) * random_factors[0];
+    return is_whole;
+}
+
+}  // namespace
+
+[[gnu::noinline, gnu::cold]] const Entry& UnwindCache::find(std::uintptr_t instruction, std::uint64_t stamp,
+                                                            Entry& spare) {
+    spare = find_entry(instruction, stamp);
+    if (is_storing_.load(std::memory_order_relaxed) || stamp == 0) return spare;
+    is_storing_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    Entry& kept = entries_[place_of(instruction)];
+    kept.instruction = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    kept = spare;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    is_storing_.store(false, std::memory_order_relaxed);
+    return spare;
+}
+
+[[gnu::noinline]] void read_native_stack(std::size_t most, UnwindCache* cache, NativeStack& stack) {
+    Registers registers{};
+    read_registers(registers);
+    constexpr int tries = 3;
+    for (int attempt = 0; attempt < tries && !walk(most, cache, registers, stack); ++attempt) {
+    }
+    stack.key = stack.key == 0 ? 1 : stack.key;
+}
+
+}  // namespace fp32shim::where

@@ -1,0 +1,467 @@
+#include "shim/where/native/unwind_rules.hpp"
+
+#include <climits>
+#include <cstring>
+
+namespace fp32shim::where {
+namespace {
+
+// Encodings of pointers (DW_EH_PE_…): the low four bits say the size, the next three what is added.
+constexpr std::uint8_t pointer_omitted = 0xff, pointer_size_mask = 0x0f, pointer_base_mask = 0xf0;
+constexpr std::uint8_t base_none = 0x00, base_here = 0x10;
+constexpr std::uint8_t sorted_table = 0x3b;  ///< pairs of four signed bytes, from the begin of .eh_frame_hdr
+
+/// Bytes of a table, read from front to back. Beyond the end, or after a wrong value, all further reads give 0.
+class Bytes {
+  public:
+    explicit Bytes(std::span<const std::uint8_t> bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+    bool is_good() const { return is_good_; }
+    bool is_at_end() const { return !is_good_ || at_ == end_; }
+    std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(at_); }
+    void refuse() { is_good_ = false; }
+
+    template <class Value>
+    Value read() {
+        Value value{};
+        if (const std::uint8_t* from = take(sizeof value)) std::memcpy(&value, from, sizeof value);
+        return value;
+    }
+    std::uint64_t uleb() {
+        std::uint64_t value = 0;
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+            const auto byte = read<std::uint8_t>();
+            value |= std::uint64_t{byte & 0x7fU} << shift;
+            if ((byte & 0x80) == 0) return value;
+        }
+        is_good_ = false;
+        return 0;
+    }
+    std::int64_t sleb() {
+        std::uint64_t value = 0;
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+            const auto byte = read<std::uint8_t>();
+            value |= std::uint64_t{byte & 0x7fU} << shift;
+            if ((byte & 0x80) != 0) continue;
+            if ((byte & 0x40) != 0 && shift + 7 < 64) value |= ~std::uint64_t{0} << (shift + 7);
+            return static_cast<std::int64_t>(value);
+        }
+        is_good_ = false;
+        return 0;
+    }
+    /// Returns the next `size` bytes as a part of their own, and passes over them.
+    Bytes part(std::uint64_t size) {
+        const std::uint8_t* from = take(size);
+        return Bytes(from == nullptr ? std::span<const std::uint8_t>{} : std::span(from, size));
+    }
+    std::uintptr_t pointer(std::uint8_t encoding) {
+        const std::uintptr_t here = address();
+        std::uint64_t value = 0;
+        switch (encoding & pointer_size_mask) {
+            case 0x0:
+            case 0x4:
+            case 0xc:
+                value = read<std::uint64_t>();
+                break;
+            case 0x2:
+                value = read<std::uint16_t>();
+                break;
+            case 0x3:
+                value = read<std::uint32_t>();
+                break;
+            case 0xa:
+                value = static_cast<std::uint64_t>(read<std::int16_t>());
+                break;
+            case 0xb:
+                value = static_cast<std::uint64_t>(read<std::int32_t>());
+                break;
+            default:
+                is_good_ = false;
+        }
+        if ((encoding & pointer_base_mask) == base_here) return value + here;
+        if ((encoding & pointer_base_mask) != base_none) is_good_ = false;
+        return value;
+    }
+
+  private:
+    const std::uint8_t* take(std::uint64_t size) {
+        if (!is_good_ || size > static_cast<std::uint64_t>(end_ - at_)) {
+            is_good_ = false;
+            return nullptr;
+        }
+        const std::uint8_t* from = at_;
+        at_ += size;
+        return from;
+    }
+
+    const std::uint8_t* at_;
+    const std::uint8_t* end_;
+    bool is_good_ = true;
+};
+
+/// Returns the bytes of a segment from an address on; none if it lies outside.
+Bytes from_address(std::span<const std::uint8_t> segment, std::uintptr_t address) {
+    const std::uintptr_t distance = address - reinterpret_cast<std::uintptr_t>(segment.data());
+    return Bytes(distance < segment.size() ? segment.subspan(distance) : std::span<const std::uint8_t>{});
+}
+
+/// Returns the entry of .eh_frame at an address, without its size.
+Bytes entry_at(std::span<const std::uint8_t> segment, std::uintptr_t address) {
+    constexpr std::uint32_t size_is_long = 0xffffffff;
+    Bytes bytes = from_address(segment, address);
+    const auto size = bytes.read<std::uint32_t>();
+    if (size == 0 || size == size_is_long) bytes.refuse();
+    return bytes.is_good() ? bytes.part(size) : Bytes({});
+}
+
+/// Returns the address of the entry for an instruction, by the table in .eh_frame_hdr; 0: there is none.
+std::uintptr_t find_entry(const UnwindTables& tables, std::uintptr_t instruction) {
+    struct Pair {
+        std::int32_t begin, entry;
+    };
+    Bytes header(tables.header);
+    const auto version = header.read<std::uint8_t>();
+    const auto frames_encoding = header.read<std::uint8_t>();
+    const auto count_encoding = header.read<std::uint8_t>();
+    const auto table_encoding = header.read<std::uint8_t>();
+    if (version != 1 || table_encoding != sorted_table) return 0;
+    if (frames_encoding != pointer_omitted) header.pointer(frames_encoding);
+    const std::uintptr_t count = header.pointer(count_encoding);
+    const auto base = reinterpret_cast<std::uintptr_t>(tables.header.data());
+    const std::size_t room = tables.header.size() - (header.address() - base);
+    if (!header.is_good() || count == 0 || count > room / sizeof(Pair)) return 0;
+    const auto* pairs = reinterpret_cast<const std::uint8_t*>(header.address());
+    const auto pair_at = [&](std::size_t place) {
+        Pair pair;
+        std::memcpy(&pair, pairs + place * sizeof pair, sizeof pair);
+        return pair;
+    };
+    const auto distance = static_cast<std::int64_t>(instruction - base);
+    std::size_t first = 0, beyond = count;  // the last pair that begins before `instruction` is in between
+    while (beyond - first > 1) {
+        const std::size_t middle = first + (beyond - first) / 2;
+        (pair_at(middle).begin <= distance ? first : beyond) = middle;
+    }
+    const Pair found = pair_at(first);
+    return found.begin <= distance ? base + static_cast<std::uintptr_t>(std::int64_t{found.entry}) : 0;
+}
+
+/// The part of the tables that many functions share (CIE).
+struct Common {
+    std::uint64_t code_step = 0;
+    std::int64_t data_step = 0;
+    std::uint8_t pointer_encoding = 0;
+    bool has_sizes = false;  ///< functions' entries begin with the size of data for exceptions
+    bool is_signal = false;
+    Bytes program{std::span<const std::uint8_t>{}};
+};
+
+/// Reads the letters of a CIE, and what each stands for. Returns false if one is not known.
+bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
+    if (*letters == 0) return true;
+    if (*letters++ != 'z') return false;
+    common.has_sizes = true;
+    Bytes data = bytes.part(bytes.uleb());
+    for (; *letters != 0; ++letters) {
+        switch (*letters) {
+            case 'R':
+                common.pointer_encoding = data.read<std::uint8_t>();
+                break;
+            case 'L':
+                data.read<std::uint8_t>();
+                break;
+            case 'P': {
+                constexpr std::uint8_t indirect = 0x80;
+                data.pointer(static_cast<std::uint8_t>(data.read<std::uint8_t>() & ~indirect));
+                break;
+            }
+            case 'S':
+                common.is_signal = true;
+                break;
+            case 'B':
+                break;  // aarch64: the other key signs return addresses
+            default:
+                return false;
+        }
+    }
+    return data.is_good();
+}
+
+bool read_common(std::span<const std::uint8_t> segment, std::uintptr_t address, Common& common) {
+    constexpr std::size_t most_letters = 8;
+    Bytes bytes = entry_at(segment, address);
+    if (bytes.read<std::uint32_t>() != 0) return false;
+    const auto version = bytes.read<std::uint8_t>();
+    if (version != 1 && version != 3) return false;
+    char letters[most_letters + 1] = {};
+    std::size_t count = 0;
+    while (const auto letter = bytes.read<char>()) {
+        if (count == most_letters) return false;
+        letters[count++] = letter;
+    }
+    common.code_step = bytes.uleb();
+    common.data_step = bytes.sleb();
+    const std::uint64_t return_address = version == 1 ? bytes.read<std::uint8_t>() : bytes.uleb();
+    if (!read_augmentation(letters, bytes, common)) return false;
+    common.program = bytes;
+    return bytes.is_good() && return_address == followed_registers[return_address_place];
+}
+
+/// A rule that is being worked out.
+struct State {
+    FrameRule rule;
+    bool is_outermost = false;
+};
+
+/// Carries out the instructions of the tables (DW_CFA_…) up to an address.
+class Interpreter {
+  public:
+    Interpreter(const Common& common, std::uint64_t distance) : common_(common), distance_(distance) {}
+
+    State state;
+
+    /// Runs a program until it is done, or has reached the address. Returns false if an instruction is not known.
+    bool run(Bytes program) {
+        while (!program.is_at_end() && !is_reached_) step(program);
+        return program.is_good() && is_known_;
+    }
+    /// Takes the state as the one that functions begin with.
+    void begin_function() { initial_ = state; }
+
+  private:
+    static constexpr std::size_t most_kept = 8;
+
+    static std::uint8_t place_of(std::uint64_t number) {
+        if (number == stack_pointer_number) return stack_pointer_place;
+        for (std::uint8_t place = 0; place < followed_count; ++place)
+            if (followed_registers[place] == number) return place;
+        return UINT8_MAX;
+    }
+    static bool is_followed(std::uint8_t place) { return place < followed_count; }
+    static std::uint8_t bit(std::uint8_t place) { return static_cast<std::uint8_t>(1U << place); }
+
+    std::int32_t offset(std::int64_t value) {
+        if (value < INT32_MIN || value > INT32_MAX) is_known_ = false;
+        return static_cast<std::int32_t>(value);
+    }
+    /// Multiplies with the step of offsets. Numbers of damaged tables wrap around.
+    std::int64_t times_step(std::uint64_t factor) const {
+        return static_cast<std::int64_t>(factor * static_cast<std::uint64_t>(common_.data_step));
+    }
+    void advance(std::uint64_t steps) {
+        location_ += steps * common_.code_step;
+        is_reached_ = location_ > distance_;
+    }
+    void forget(std::uint8_t place) {
+        const auto others = static_cast<std::uint8_t>(~bit(place));
+        state.rule.saved &= others;
+        state.rule.from_register &= others;
+        state.rule.lost &= others;
+        if (place == return_address_place) state.is_outermost = false;
+    }
+    void set_saved(std::uint64_t number, std::int64_t from_frame) {
+        const std::uint8_t place = place_of(number);
+        if (!is_followed(place)) return;
+        forget(place);
+        state.rule.saved |= bit(place);
+        state.rule.offsets[place] = offset(from_frame);
+    }
+    void set_lost(std::uint64_t number) {
+        const std::uint8_t place = place_of(number);
+        if (!is_followed(place)) return;
+        forget(place);
+        state.rule.lost |= bit(place);
+    }
+    void set_same(std::uint64_t number) {
+        if (const std::uint8_t place = place_of(number); is_followed(place)) forget(place);
+    }
+    void set_initial(std::uint64_t number) {
+        const std::uint8_t place = place_of(number);
+        if (!is_followed(place)) return;
+        forget(place);
+        state.rule.saved |= initial_.rule.saved & bit(place);
+        state.rule.lost |= initial_.rule.lost & bit(place);
+        state.rule.offsets[place] = initial_.rule.offsets[place];
+    }
+    void set_frame(std::uint64_t number, std::int64_t from_register) {
+        state.rule.frame_register = place_of(number);
+        state.rule.frame_is_loaded = false;
+        state.rule.frame_offset = offset(from_register);
+    }
+    /// Reads an expression `register plus offset`, also followed by a load from there. Returns the register's number.
+    std::uint64_t read_expression(Bytes bytes, std::int64_t& from_register, bool& is_loaded) {
+        constexpr std::uint8_t load = 0x06, first_register = 0x70, last_register = 0x8f;
+        const auto code = bytes.read<std::uint8_t>();
+        from_register = bytes.sleb();
+        is_loaded = !bytes.is_at_end();
+        if (code < first_register || code > last_register || (is_loaded && bytes.read<std::uint8_t>() != load) ||
+            !bytes.is_at_end() || !bytes.is_good())
+            return UINT64_MAX;
+        return code - first_register;
+    }
+    void set_frame_by_expression(Bytes& program) {
+        std::int64_t from_register = 0;
+        bool is_loaded = false;
+        const std::uint64_t number = read_expression(program.part(program.uleb()), from_register, is_loaded);
+        set_frame(number, from_register);
+        state.rule.frame_is_loaded = is_loaded;
+    }
+    void set_saved_by_expression(std::uint64_t number, Bytes& program) {
+        std::int64_t from_register = 0;
+        bool is_loaded = false;
+        const std::uint64_t base = read_expression(program.part(program.uleb()), from_register, is_loaded);
+        const std::uint8_t place = place_of(number), base_place = place_of(base);
+        if (!is_followed(place)) return;
+        forget(place);
+        // Functions that align the stack find all by one register.
+        const bool is_first = state.rule.from_register == 0;
+        if (is_loaded || base_place > stack_pointer_place || (!is_first && base_place != state.rule.base_register))
+            return set_lost(number);
+        set_saved(number, from_register);
+        state.rule.from_register |= bit(place);
+        state.rule.base_register = base_place;
+    }
+    void step(Bytes& program);
+    void step_extended(std::uint8_t code, Bytes& program);
+    void step_register(std::uint8_t code, std::uint64_t number, Bytes& program);
+
+    const Common& common_;
+    const std::uint64_t distance_;  ///< from the function's begin to the address
+    std::uint64_t location_ = 0;
+    bool is_reached_ = false;
+    bool is_known_ = true;
+    State initial_;
+    State kept_[most_kept];
+    std::size_t kept_count_ = 0;
+};
+
+void Interpreter::step(Bytes& program) {
+    constexpr std::uint8_t low_bits = 0x3f;
+    const auto code = program.read<std::uint8_t>();
+    const auto low = static_cast<std::uint8_t>(code & low_bits);
+    switch (code >> 6) {
+        case 1:
+            return advance(low);
+        case 2:
+            return set_saved(low, times_step(program.uleb()));
+        case 3:
+            return set_initial(low);
+        default:
+            return step_extended(low, program);
+    }
+}
+
+void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
+    switch (code) {
+        case 0x00:  // DW_CFA_nop
+        case 0x2d:  // DW_CFA_AARCH64_negate_ra_state: signatures are taken off anyway
+            return;
+        case 0x02:
+            return advance(program.read<std::uint8_t>());
+        case 0x03:
+            return advance(program.read<std::uint16_t>());
+        case 0x04:
+            return advance(program.read<std::uint32_t>());
+        case 0x0a:  // DW_CFA_remember_state
+            if (kept_count_ == most_kept) return program.refuse();
+            kept_[kept_count_++] = state;
+            return;
+        case 0x0b:  // DW_CFA_restore_state
+            if (kept_count_ == 0) return program.refuse();
+            state = kept_[--kept_count_];
+            return;
+        case 0x0d:  // DW_CFA_def_cfa_register
+            state.rule.frame_register = place_of(program.uleb());
+            return;
+        case 0x0e:  // DW_CFA_def_cfa_offset
+            state.rule.frame_offset = offset(static_cast<std::int64_t>(program.uleb()));
+            return;
+        case 0x0f:  // DW_CFA_def_cfa_expression
+            return set_frame_by_expression(program);
+        case 0x13:  // DW_CFA_def_cfa_offset_sf
+            state.rule.frame_offset = offset(times_step(static_cast<std::uint64_t>(program.sleb())));
+            return;
+        case 0x2e:  // DW_CFA_GNU_args_size
+            program.uleb();
+            return;
+        default:
+            return step_register(code, program.uleb(), program);
+    }
+}
+
+/// Carries out an instruction whose first operand is a register.
+void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& program) {
+    switch (code) {
+        case 0x05:  // DW_CFA_offset_extended
+            return set_saved(number, times_step(program.uleb()));
+        case 0x06:  // DW_CFA_restore_extended
+            return set_initial(number);
+        case 0x07:  // DW_CFA_undefined
+            set_lost(number);
+            if (place_of(number) == return_address_place) state.is_outermost = true;
+            return;
+        case 0x08:  // DW_CFA_same_value
+            return set_same(number);
+        case 0x0c:  // DW_CFA_def_cfa
+            return set_frame(number, static_cast<std::int64_t>(program.uleb()));
+        case 0x10:  // DW_CFA_expression
+            return set_saved_by_expression(number, program);
+        case 0x11:  // DW_CFA_offset_extended_sf
+            return set_saved(number, times_step(static_cast<std::uint64_t>(program.sleb())));
+        case 0x12:  // DW_CFA_def_cfa_sf
+            return set_frame(number, times_step(static_cast<std::uint64_t>(program.sleb())));
+        case 0x2f:  // DW_CFA_GNU_negative_offset_extended
+            return set_saved(number, times_step(0 - program.uleb()));
+        case 0x09:  // DW_CFA_register
+        case 0x14:  // DW_CFA_val_offset
+        case 0x15:  // DW_CFA_val_offset_sf
+            program.uleb();
+            return set_lost(number);
+        case 0x16:  // DW_CFA_val_expression
+            program.part(program.uleb());
+            return set_lost(number);
+        default:
+            return program.refuse();
+    }
+}
+
+/// Returns true if the rule can be followed.
+bool is_whole(const State& state) {
+    constexpr auto return_address = static_cast<std::uint8_t>(1U << return_address_place);
+    return state.rule.frame_register <= stack_pointer_place && (state.rule.lost & return_address) == 0;
+}
+
+}  // namespace
+
+FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction) {
+    const std::uintptr_t address = find_entry(tables, instruction);
+    if (address == 0) return {};
+    Bytes entry = entry_at(tables.segment, address);
+    const std::uintptr_t here = entry.address();
+    const auto to_common = entry.read<std::uint32_t>();
+    Common common;
+    if (to_common == 0 || !entry.is_good() || !read_common(tables.segment, here - to_common, common)) return {};
+    const std::uintptr_t begin = entry.pointer(common.pointer_encoding);
+    const std::uintptr_t size = entry.pointer(common.pointer_encoding & pointer_size_mask);
+    if (common.has_sizes) entry.part(entry.uleb());
+    if (!entry.is_good() || instruction - begin >= size) return {};
+    FrameRule rule;
+    if (common.is_signal) {
+        rule.kind = FrameRule::Kind::signal;
+        return rule;
+    }
+    Interpreter interpreter(common, instruction - begin);
+    if (!interpreter.run(common.program)) return {};
+    interpreter.begin_function();
+    if (!interpreter.run(entry)) return {};
+    if (interpreter.state.is_outermost) {
+        rule.kind = FrameRule::Kind::outermost;
+        return rule;
+    }
+    if (!is_whole(interpreter.state)) return {};
+    rule = interpreter.state.rule;
+    rule.kind = FrameRule::Kind::call;
+    return rule;
+}
+
+}  // namespace fp32shim::where

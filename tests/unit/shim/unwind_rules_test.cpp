@@ -1,0 +1,166 @@
+// Rules of frames are those that the compiler wrote, and damaged tables are read within their bounds: each test runs
+// on the tables of this program, or on a copy of them, under the address sanitizer too.
+#include "shim/where/native/unwind_rules.hpp"
+
+#include <gtest/gtest.h>
+#include <link.h>
+#include <unwind.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace fp32shim::where {
+namespace {
+
+/// The tables of this program, and the addresses that its functions begin at.
+struct OwnTables {
+    UnwindTables tables;
+    std::vector<std::uintptr_t> functions;
+};
+
+int take_tables(dl_phdr_info* info, std::size_t, void* result) {
+    auto& own = *static_cast<OwnTables*>(result);
+    std::uintptr_t begin = 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+        if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) begin = info->dlpi_phdr[i].p_vaddr;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& part = info->dlpi_phdr[i];
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(info->dlpi_addr + begin);
+        if (part.p_type == PT_GNU_EH_FRAME) own.tables.header = {bytes, part.p_memsz};
+        // Not from the segment's begin: the constants before the tables have guards of the sanitizer between them.
+        if (part.p_type == PT_LOAD && begin - part.p_vaddr < part.p_filesz)
+            own.tables.segment = {bytes, part.p_filesz - (begin - part.p_vaddr)};
+    }
+    return 1;  // the program is the first
+}
+
+OwnTables own_tables() {
+    OwnTables own;
+    dl_iterate_phdr(take_tables, &own);
+    std::uint32_t count = 0;
+    constexpr std::size_t head = 12;  // four encodings, the address of .eh_frame, the number of functions
+    std::memcpy(&count, own.tables.header.data() + head - sizeof count, sizeof count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        std::int32_t begin = 0;
+        std::memcpy(&begin, own.tables.header.data() + head + std::size_t{8} * i, sizeof begin);
+        own.functions.push_back(reinterpret_cast<std::uintptr_t>(own.tables.header.data()) +
+                                static_cast<std::uintptr_t>(std::intptr_t{begin}));
+    }
+    return own;
+}
+
+/// A copy of the tables in memory of its own, so that a read beyond them is found. Its addresses lie `moved` behind
+/// those of the original: tables hold distances only.
+struct Copy {
+    explicit Copy(const UnwindTables& original)
+        : bytes(original.segment.begin(), original.segment.end()),
+          moved(reinterpret_cast<std::uintptr_t>(bytes.data()) -
+                reinterpret_cast<std::uintptr_t>(original.segment.data())),
+          header_size(original.header.size()) {}
+
+    UnwindTables tables() const { return {std::span(bytes).first(header_size), bytes}; }
+
+    std::vector<std::uint8_t> bytes;
+    std::uintptr_t moved;
+    std::size_t header_size;
+};
+
+bool is_same(const FrameRule& a, const FrameRule& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+TEST(UnwindRules, FunctionsOfThisProgramHaveRules) {
+    const OwnTables own = own_tables();
+    ASSERT_GT(own.functions.size(), 100u);
+    std::size_t known = 0;
+    for (const std::uintptr_t function : own.functions) {
+        const FrameRule rule = find_frame_rule(own.tables, function);
+        if (rule.kind != FrameRule::Kind::call) continue;  // a part of one that was split off
+        ++known;
+#if defined(__x86_64__)
+        // Where a function begins, its caller's address is all that is on the stack.
+        constexpr std::int32_t smallest = 8;
+        if (rule.frame_register == stack_pointer_place && rule.frame_offset == smallest) {
+            EXPECT_EQ(rule.saved, 1U << return_address_place);
+        }
+#endif
+    }
+    EXPECT_GT(known, own.functions.size() / 2);
+}
+
+_Unwind_Reason_Code compare_frames(_Unwind_Context* context, void* result) {
+    auto& frames = *static_cast<std::vector<std::uintptr_t>*>(result);
+    frames.push_back(_Unwind_GetIP(context));
+    frames.push_back(_Unwind_GetCFA(context));
+    return _URC_NO_REASON;
+}
+
+TEST(UnwindRules, FramesAreAsLargeAsTheCompilersUnwinderSays) {
+    const OwnTables own = own_tables();
+    std::vector<std::uintptr_t> frames;
+    _Unwind_Backtrace(compare_frames, &frames);
+    std::size_t compared = 0;
+    for (std::size_t i = 0; i + 3 < frames.size(); i += 2) {
+        const FrameRule rule = find_frame_rule(own.tables, frames[i] - 1);
+        if (rule.kind != FrameRule::Kind::call || rule.frame_register != stack_pointer_place) continue;
+        // The compiler's "CFA" of a frame is the stack pointer in it.
+        EXPECT_EQ(frames[i + 1] + static_cast<std::uintptr_t>(std::intptr_t{rule.frame_offset}), frames[i + 3]);
+        ++compared;
+    }
+    EXPECT_GT(compared, 3u);
+}
+
+TEST(UnwindRules, AddressesOutsideOfFunctionsHaveNone) {
+    const OwnTables own = own_tables();
+    EXPECT_EQ(find_frame_rule(own.tables, own.functions.front() - 1).kind, FrameRule::Kind::unknown);
+    EXPECT_EQ(find_frame_rule(own.tables, 0).kind, FrameRule::Kind::unknown);
+    EXPECT_EQ(find_frame_rule(own.tables, UINTPTR_MAX).kind, FrameRule::Kind::unknown);
+    EXPECT_EQ(find_frame_rule({}, own.functions.front()).kind, FrameRule::Kind::unknown);
+}
+
+TEST(UnwindRules, ACopyOfTheTablesGivesTheSameRules) {
+    const OwnTables own = own_tables();
+    const Copy copy(own.tables);
+    for (const std::uintptr_t function : own.functions)
+        for (const std::uintptr_t distance : {0, 1, 7, 20, 100})
+            EXPECT_TRUE(is_same(find_frame_rule(copy.tables(), function + distance + copy.moved),
+                                find_frame_rule(own.tables, function + distance)));
+}
+
+TEST(UnwindRules, DamagedTablesAreReadWithinTheirBounds) {
+    const OwnTables own = own_tables();
+    std::mt19937 random(1);
+    std::size_t different = 0;
+    for (int round = 0; round < 60; ++round) {
+        Copy copy(own.tables);
+        const int changes = round % 3 == 0 ? 20 : round % 3 == 1 ? 2000 : 100000;
+        for (int i = 0; i < changes; ++i)
+            copy.bytes[random() % copy.bytes.size()] =
+                static_cast<std::uint8_t>(random() % 4 == 0 ? random() : random() % 2 * 255);
+        for (int i = 0; i < 2000; ++i) {
+            const std::uintptr_t function = own.functions[random() % own.functions.size()] + random() % 64;
+            const FrameRule rule = find_frame_rule(copy.tables(), function + copy.moved);
+            EXPECT_LE(rule.frame_register, stack_pointer_place);
+            EXPECT_LE(rule.base_register, stack_pointer_place);
+            different += is_same(rule, find_frame_rule(own.tables, function)) ? 0 : 1;
+        }
+    }
+    EXPECT_GT(different, 1000u);
+}
+
+TEST(UnwindRules, TruncatedTablesAreReadWithinTheirBounds) {
+    const OwnTables own = own_tables();
+    const Copy copy(own.tables);
+    for (std::size_t size = 0; size < copy.bytes.size(); size += 1 + copy.bytes.size() / 300) {
+        // Memory of just that size.
+        const std::vector<std::uint8_t> bytes(copy.bytes.begin(),
+                                              copy.bytes.begin() + static_cast<std::ptrdiff_t>(size));
+        const std::span<const std::uint8_t> all(bytes);
+        const UnwindTables tables{all.first(std::min(size, copy.header_size)), all};
+        const std::uintptr_t moved = reinterpret_cast<std::uintptr_t>(bytes.data()) -
+                                     reinterpret_cast<std::uintptr_t>(own.tables.header.data());
+        for (std::size_t i = 0; i < own.functions.size(); i += 17) find_frame_rule(tables, own.functions[i] + moved);
+    }
+}
+
+}  // namespace
+}  // namespace fp32shim::where
