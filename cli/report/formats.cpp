@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/output/moment.hpp"
+#include "cli/report/json_arrays.hpp"
 #include "cli/report/path_formats.hpp"
 #include "policy/words.hpp"
 #include "system/plain_text.hpp"
@@ -111,30 +112,6 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     for (const RowGroup& group : *groups) json["groups"].push_back(json_of(group_columns(), group));
     json["rows"] = nullptr;
     return json;
-}
-
-/// Writes an array as the member `name` of the report's object. `write_element` appends an entry's JSON to a text.
-/// Returns false once a write failed.
-template <class Entries, class WriteElement>
-bool write_array(std::string_view name, const Entries& entries, const WriteElement& write_element,
-                 ReportOutput& output) {
-    std::string text = fmt::format(",\n  \"{}\": [", name);
-    bool is_first = true;
-    for (const auto& entry : entries) {
-        text += std::exchange(is_first, false) ? "\n    " : ",\n    ";
-        write_element(text, entry);
-        if (!output.put(text)) return false;
-        text.clear();
-    }
-    return output.put(text + (is_first ? "]" : "\n  ]"));
-}
-
-/// Appends `json`, indented, each line but the first behind four blanks.
-void append_indented(std::string& text, const Json& json) {
-    for (const char c : dumped(json, 2)) {
-        text += c;
-        if (c == '\n') text += "    ";
-    }
 }
 
 }  // namespace

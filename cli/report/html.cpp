@@ -7,7 +7,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <random>
 #include <string_view>
 #include <utility>
 
@@ -17,16 +16,8 @@
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/page_paths.hpp"
 #include "cli/report/page_rows.hpp"
+#include "cli/report/page_text.hpp"
 #include "system/inline_text.hpp"
-
-// Defined in report/page/embedded.S.
-extern "C" {
-extern const char fp32shim_page_html[], fp32shim_page_html_end[];
-extern const char fp32shim_page_style[], fp32shim_page_style_end[];
-extern const char fp32shim_page_script[], fp32shim_page_script_end[];
-extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
-extern const char fp32shim_page_flame[], fp32shim_page_flame_end[];
-}
 
 namespace fp32shim::cli {
 namespace {
@@ -35,15 +26,6 @@ namespace {
 constexpr std::size_t max_processes = 200;
 constexpr std::size_t max_lines = 50;  ///< maximum number of lines of a warning, and of listed changes
 constexpr std::size_t max_values = 5;  ///< maximum number of values listed for a fact
-constexpr std::size_t max_text = 400;  ///< maximum length of a text, in bytes
-
-/// Truncates a text longer than `max_text` at the end of a character, and appends `…`.
-std::string cut(std::string_view text) {
-    if (text.size() <= max_text) return std::string(text);
-    std::size_t end = max_text;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    return std::string(text.substr(0, end)) + "…";
-}
 
 /// Returns `2026-11-21 08:42:00 UTC`.
 std::string moment_text(std::int64_t time_ns) {
@@ -328,6 +310,37 @@ Json timeline_json(const Timeline& timeline) {
             {"bins", std::move(bins)}};
 }
 
+/// Returns the tree of scopes: labels are split at `/`, and paths of modules at `.`.
+CallPaths scope_paths(const MergedCalls& calls) {
+    CallPaths paths;
+    for (std::size_t place = 0; place < calls.rows().size(); ++place) {
+        const MergedRow& row = calls.rows()[place];
+        std::string_view rest = row.scope;
+        PathFrame frame;
+        frame.function = rest.empty() ? "(no scope)" : "";
+        std::uint32_t node = rest.empty() ? paths.child(0, frame) : 0;
+        while (!rest.empty()) {
+            const std::size_t size = std::min(rest.find_first_of("/."), rest.size());
+            frame.function = rest.substr(0, size);
+            rest.remove_prefix(std::min(size + 1, rest.size()));
+            if (size > 0) node = paths.child(node, frame);
+        }
+        frame.function = row.is_overflow ? "(found no room)" : std::string_view(row.function);
+        paths.add(paths.child(node, frame), static_cast<std::uint32_t>(place), row.counters);
+    }
+    paths.finish();
+    return paths;
+}
+
+Json tree_json(const CallPaths& paths, const HtmlReport& report, const std::vector<std::int32_t>& places) {
+    const auto part_of = [&](std::size_t place) {
+        const std::uint32_t row = paths.calls()[place].row;
+        const MergedRow& decision = report.calls.rows()[row];
+        return PagePart{SharedText(format_of(decision)), decision.flops, places[row], 0};
+    };
+    return page_paths_json(paths, part_of, report.order, cut);
+}
+
 Json page_data(const HtmlReport& report) {
     const MergedCalls& calls = report.calls;
     Json json;
@@ -353,66 +366,16 @@ Json page_data(const HtmlReport& report) {
     json["timeline"] = timeline_json(report.timeline);
     PageRows rows = page_rows(calls, report.order, cut);
     json["decisions"] = std::move(rows.json);
-    const PagePlaces places{calls, rows.places};
-    json["paths"] = page_paths_json(report.paths, places, report.order, cut);
+    json["paths"] = tree_json(report.paths, report, rows.places);
     json["sources"] = page_sources_json(report.paths, calls.first_ns());
     const bool has_scopes =
         std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.scope.empty(); });
-    json["scopes"] = has_scopes ? page_paths_json(scope_paths(calls), places, report.order, cut) : Json();
+    json["scopes"] = has_scopes ? tree_json(scope_paths(calls), report, rows.places) : Json();
     return json;
-}
-
-/// Writes JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`. Its texts are made
-/// plain, since the page shows them unchanged.
-std::string json_for_script(Json json) {
-    make_plain(json);
-    const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-    json = {};  // frees its memory before there is a second text
-    std::string safe;
-    safe.reserve(text.size());
-    for (const char c : text) {
-        if (c == '<')
-            safe += "\\u003c";
-        else
-            safe += c;
-    }
-    return safe;
-}
-
-/// Returns the random word that lets the page's own scripts run: no writer of a recording can know it.
-std::string nonce() {
-    std::random_device random;
-    std::string text;
-    for (int i = 0; i < 4; ++i) text += fmt::format("{:08x}", random());
-    return text;
-}
-
-/// Replaces every `{{name}}` of `page` by its value. Nothing inside a value is replaced.
-std::string filled(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
-    std::string text;
-    while (true) {
-        const std::size_t begin = page.find("{{"), end = page.find("}}", begin);
-        if (end == std::string_view::npos) return text.append(page);
-        text.append(page.substr(0, begin)).append(values.at(page.substr(begin + 2, end - begin - 2)));
-        page.remove_prefix(end + 2);
-    }
-}
-
-std::string_view between(const char* begin, const char* end) {
-    return {begin, static_cast<std::size_t>(end - begin)};
 }
 
 }  // namespace
 
-std::string report_html(const HtmlReport& report) {
-    const std::string data = json_for_script(page_data(report)), once = nonce();
-    return filled(between(fp32shim_page_html, fp32shim_page_html_end),
-                  {{"style", between(fp32shim_page_style, fp32shim_page_style_end)},
-                   {"script", between(fp32shim_page_script, fp32shim_page_script_end)},
-                   {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
-                   {"flame", between(fp32shim_page_flame, fp32shim_page_flame_end)},
-                   {"data", data},
-                   {"nonce", once}});
-}
+std::string report_html(const HtmlReport& report) { return page_text(Page::report, page_data(report)); }
 
 }  // namespace fp32shim::cli

@@ -14,11 +14,10 @@ namespace {
 
 constexpr std::size_t max_sums = 150'000;  ///< bounds the page's size: a sum with its nodes has some 100 bytes
 
-/// Calls by one path of one listed decision, or of all others at one format.
+/// Calls by one path of one listed decision, or of all others at one format. Comparisons keep both sides apart.
 struct Sum {
     std::uint32_t node = 0;
-    std::int32_t row = -1;
-    SharedText format;
+    PagePart part;
     std::uint64_t calls = 0, host_ns = 0;
     double work = 0;
 
@@ -30,7 +29,9 @@ struct Sum {
 
 /// Sums up entries that agree in node, row and format.
 void sum_up(std::vector<Sum>& sums) {
-    const auto key = [](const Sum& sum) { return std::tuple(sum.node, sum.row, sum.format.id()); };
+    const auto key = [](const Sum& sum) {
+        return std::tuple(sum.node, sum.part.row, sum.part.side, sum.part.format.id());
+    };
     std::ranges::sort(sums, {}, key);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -45,22 +46,24 @@ void sum_up(std::vector<Sum>& sums) {
     sums.resize(kept);
 }
 
-std::vector<Sum> sums_of(const CallPaths& paths, const PagePlaces& places) {
+std::vector<Sum> sums_of(const CallPaths& paths, const PartOf& part_of) {
     std::vector<Sum> sums;
     std::size_t first = 0;  // of the node
-    for (const PathCalls& part : paths.calls()) {
-        const MergedRow& row = places.calls.rows()[part.row];
-        const std::int32_t place = places.of_row[part.row];
-        const SharedText format(format_of(row));
-        if (first < sums.size() && sums[first].node != part.node) first = sums.size();
-        const auto is_like = [&](const Sum& sum) { return sum.row == -1 && sum.format == format; };
+    for (std::size_t i = 0; i < paths.calls().size(); ++i) {
+        const PathCalls& calls = paths.calls()[i];
+        const PagePart part = part_of(i);
+        if (first < sums.size() && sums[first].node != calls.node) first = sums.size();
+        const auto is_like = [&](const Sum& sum) {
+            return sum.part.row == -1 && sum.part.format == part.format && sum.part.side == part.side;
+        };
         // Sums of decisions that are not listed stand before the others, so that they are found soon.
         const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(first);
-        auto sum = place >= 0 ? sums.end() : std::find_if(begin, sums.end(), is_like);
-        if (sum == sums.end()) sum = sums.insert(place >= 0 ? sums.end() : begin, {part.node, place, format});
-        sum->calls += part.counters.calls;
-        sum->host_ns += part.counters.total_ns;
-        sum->work += std::max(row.flops, 0.0) * static_cast<double>(part.counters.calls);
+        const bool is_listed = part.row >= 0;
+        auto sum = is_listed ? sums.end() : std::find_if(begin, sums.end(), is_like);
+        if (sum == sums.end()) sum = sums.insert(is_listed ? sums.end() : begin, {calls.node, part});
+        sum->calls += calls.counters.calls;
+        sum->host_ns += calls.counters.total_ns;
+        sum->work += std::max(part.flops, 0.0) * static_cast<double>(calls.counters.calls);
     }
     return sums;
 }
@@ -79,7 +82,7 @@ std::size_t fold(std::vector<Sum>& sums, const CallPaths& paths, RowOrder order)
     }
     const std::size_t folded = sums.size() - max_sums;
     for (std::size_t i = max_sums; i < sums.size(); ++i) {
-        sums[i].row = -1;
+        sums[i].part.row = -1;
         while (!is_kept[sums[i].node]) sums[i].node = paths.nodes()[sums[i].node].parent;
     }
     sum_up(sums);
@@ -137,16 +140,18 @@ Json column(const std::vector<Sum>& sums, const Value& value) {
 
 }  // namespace
 
-Json page_paths_json(const CallPaths& paths, const PagePlaces& places, RowOrder order,
+Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
                      std::string (*shorten)(std::string_view)) {
-    std::vector<Sum> sums = sums_of(paths, places);
+    std::vector<Sum> sums = sums_of(paths, part_of);
     Json json;
     json["folded"] = fold(sums, paths, order);
     Texts texts(shorten);
     add_nodes(json, sums, paths, texts);
     json["node"] = column(sums, [](const Sum& sum) { return sum.node; });
-    json["row"] = column(sums, [](const Sum& sum) { return sum.row; });
-    json["format"] = column(sums, [&](const Sum& sum) { return texts.place_of(sum.format); });
+    json["row"] = column(sums, [](const Sum& sum) { return sum.part.row; });
+    json["format"] = column(sums, [&](const Sum& sum) { return texts.place_of(sum.part.format); });
+    if (std::ranges::any_of(sums, [](const Sum& sum) { return sum.part.side != 0; }))
+        json["side"] = column(sums, [](const Sum& sum) { return sum.part.side; });
     json["calls"] = column(sums, [](const Sum& sum) { return sum.calls; });
     json["host_ns"] = column(sums, [](const Sum& sum) { return sum.host_ns; });
     json["work"] = column(sums, [](const Sum& sum) { return sum.work; });
@@ -159,27 +164,6 @@ Json page_sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {
     for (const PathNode& node : paths.nodes())
         if (node.line != 0 && !node.file.empty()) lines.want(node.file, node.line);
     return lines.read(changed_after_ns);
-}
-
-CallPaths scope_paths(const MergedCalls& calls) {
-    CallPaths paths;
-    for (std::size_t place = 0; place < calls.rows().size(); ++place) {
-        const MergedRow& row = calls.rows()[place];
-        std::string_view rest = row.scope;
-        PathFrame frame;
-        frame.function = rest.empty() ? "(no scope)" : "";
-        std::uint32_t node = rest.empty() ? paths.child(0, frame) : 0;
-        while (!rest.empty()) {
-            const std::size_t size = std::min(rest.find_first_of("/."), rest.size());
-            frame.function = rest.substr(0, size);
-            rest.remove_prefix(std::min(size + 1, rest.size()));
-            if (size > 0) node = paths.child(node, frame);
-        }
-        frame.function = row.is_overflow ? "(found no room)" : std::string_view(row.function);
-        paths.add(paths.child(node, frame), static_cast<std::uint32_t>(place), row.counters);
-    }
-    paths.finish();
-    return paths;
 }
 
 }  // namespace fp32shim::cli

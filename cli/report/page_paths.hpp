@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,23 +13,24 @@
 
 namespace fp32shim::cli {
 
-/// Decisions that the page lists.
-struct PagePlaces {
-    const MergedCalls& calls;
-    const std::vector<std::int32_t>& of_row;  ///< place in the page's list, by place in calls.rows(); -1: not listed
+/// Calls by one path, as the page shows them.
+struct PagePart {
+    SharedText format;      ///< format that they ran at
+    double flops = 0;       ///< floating-point operations of one call; negative: not known
+    std::int32_t row = -1;  ///< place in the page's list of decisions or groups; -1: not listed
+    int side = 0;           ///< of a comparison: 0 before, 1 after
 };
+/// Returns the part for an entry of CallPaths::calls(), by its place.
+using PartOf = std::function<PagePart(std::size_t place)>;
 
 /// Returns the data of a tree for flame.js. `texts`: names, to which the others refer by index. `parent`, `name`,
 /// `file` and `line`: of each node, the root first; a parent stands before its children. `node`, `row`, `format`,
-/// `calls`, `host_ns`, `work`: of each sum of calls. `folded`: number of sums that found no room and were added to a
-/// caller.
-Json page_paths_json(const CallPaths& paths, const PagePlaces& places, RowOrder order,
+/// `calls`, `host_ns`, `work`: of each sum of calls; `side` too, if one is 1. `folded`: number of sums that found no
+/// room and were added to a caller.
+Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
                      std::string (*shorten)(std::string_view));
 
 /// Returns the source lines of the nodes that have some, as SourceLines::read() does.
 Json page_sources_json(const CallPaths& paths, std::int64_t changed_after_ns);
-
-/// Returns the tree of scopes: labels are split at `/`, and paths of modules at `.`.
-CallPaths scope_paths(const MergedCalls& calls);
 
 }  // namespace fp32shim::cli

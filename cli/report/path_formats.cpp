@@ -22,13 +22,6 @@ double number_of(const PathShare& share, RowOrder weight) {
     return static_cast<double>(weight == RowOrder::calls ? share.share.calls : share.share.host_ns);
 }
 
-/// Returns a text without what separates the parts of a line: `;`, and characters that are not plain.
-std::string folded_text(std::string_view text) {
-    std::string plain = system::plain_text(system::with_valid_utf8(text));
-    std::replace(plain.begin(), plain.end(), ';', ',');
-    return plain;
-}
-
 /// Numbers the frames of speedscope: one for each node's frame, since nodes of different paths share frames. The
 /// function that multiplies has a frame for each format.
 class Frames {
@@ -117,6 +110,16 @@ std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& ca
     return shares;
 }
 
+std::string folded_line(const CallPaths& paths, std::uint32_t node) {
+    std::string line;
+    for (const std::uint32_t level : paths.path_of(node)) {
+        std::string plain = system::plain_text(system::with_valid_utf8(paths.nodes()[level].text()));
+        std::replace(plain.begin(), plain.end(), ';', ',');
+        line.append(line.empty() ? "" : ";").append(plain);
+    }
+    return line;
+}
+
 Json frame_json(const PathNode& node) {
     return {{"parent", node.parent == 0 ? Json() : Json(node.parent - 1)},
             {"file", text_or_null(node.file)},
@@ -133,9 +136,7 @@ Json path_json(const PathShare& share) {
 
 void write_folded(const CallPaths& paths, const MergedCalls& calls, RowOrder weight, ReportOutput& output) {
     for (const PathShare& share : path_shares(paths, calls)) {
-        std::string line;
-        for (const std::uint32_t node : paths.path_of(share.node))
-            line.append(line.empty() ? "" : ";").append(folded_text(paths.nodes()[node].text()));
+        const std::string line = folded_line(paths, share.node);
         if (!output.put(fmt::format("{} [{}] {:.0f}\n", line, share.format, number_of(share, weight)))) return;
     }
 }

@@ -23,6 +23,9 @@ struct PathShare {
 /// Returns the calls of each path and format, by rising node.
 std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& calls);
 
+/// Returns the frames of a path with `;` between them, in plain characters: `main (train.py:9);cblas_sgemm`.
+std::string folded_line(const CallPaths& paths, std::uint32_t node);
+
 /// Returns a frame in JSON: `parent`, `file`, `function`, `line` and `offset`. `node`: not the root.
 Json frame_json(const PathNode& node);
 /// Returns calls of one path in JSON: `frame`, `applied`, `calls`, `host_ns`, `timed_calls` and `flops_total`.

@@ -15,6 +15,9 @@
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/recordings.hpp"
+#include "cli/report/diff/comparison.hpp"
+#include "cli/report/diff/formats.hpp"
+#include "cli/report/diff/page.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/output_file.hpp"
@@ -29,6 +32,7 @@ struct ReportOptions {
     std::string format, output, sort = "time";
     std::vector<std::string> by;
     std::int64_t top = 10;
+    bool diff = false;  ///< compares two recordings, or two sets of them
     Filter filter;
 };
 
@@ -126,6 +130,7 @@ void add_events(record::RecordingReader& recording, const Filter& filter, const 
 }
 
 bool needs_paths(const ReportOptions& options) {
+    if (options.diff) return true;
     constexpr std::string_view formats[] = {"json", "html", "folded", "speedscope"};
     return grouping_of(options.by).by_call_site || std::ranges::find(formats, options.format) != std::end(formats);
 }
@@ -135,7 +140,8 @@ Contents read(const std::vector<std::string>& paths, const ReportOptions& option
     Contents contents{
         MergedCalls(&options.filter, MergedCalls::Objects::left_out), CallPaths(&native_places), {}, {}, {}};
     constexpr std::string_view without_events[] = {"prometheus", "folded", "speedscope"};
-    const bool needs_events = std::ranges::find(without_events, options.format) == std::end(without_events);
+    const bool needs_events =
+        !options.diff && std::ranges::find(without_events, options.format) == std::end(without_events);
     CallPaths* const call_paths = needs_paths(options) ? &contents.paths : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         native_places.name_rows_of(recording);
@@ -155,37 +161,99 @@ std::string_view why_not_grouped(std::string_view format) {
     return format == "folded" || format == "speedscope" ? "which has call paths" : "";
 }
 
-int report(ReportOptions& options) {
-    if (const std::string_view why = why_not_grouped(options.format); !why.empty() && !options.by.empty()) {
-        say("report",
-            fmt::format("--by: found together with --format {}, {}; leave one of them out", options.format, why));
-        return exit_code::usage;
+/// Returns an error message if options do not go together; empty if they do.
+std::string problem_of(const ReportOptions& options) {
+    if (const std::string_view why = why_not_grouped(options.format); !why.empty() && !options.by.empty())
+        return fmt::format("--by: found together with --format {}, {}; leave one of them out", options.format, why);
+    if (!options.diff) return {};
+    if (options.recordings.size() != 2)
+        return fmt::format(
+            "--diff: found {}; it takes two, before and after: files, folders with recordings, or globs "
+            "in quotes",
+            counted(options.recordings.size(), "recording"));
+    if (options.format == "prometheus" || options.format == "speedscope")
+        return fmt::format(
+            "--diff: found together with --format {}, which has no place for a second recording; allowed: "
+            "table, json, csv, html, folded",
+            options.format);
+    return {};
+}
+
+void say_folded(const MergedCalls& calls, const Filter& filter) {
+    if (!filter.looks_at_sizes()) return;
+    std::uint64_t folded = 0;
+    for (const MergedRow& row : calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
+    if (folded > 0) say("report", folded_text(folded));
+}
+
+void write(const Comparison& comparison, const std::vector<ReadingProblem>& problems, const ReportOptions& options,
+           ReportOutput& output) {
+    if (options.format == "html")
+        output.put(diff_html(comparison, problems, !options.filter.is_empty()));
+    else if (options.format == "json")
+        write_diff_json(comparison, output);
+    else if (options.format == "csv")
+        write_diff_csv(comparison, output);
+    else if (options.format == "folded")
+        write_diff_folded(comparison, output);
+    else
+        write_diff_table(comparison, static_cast<std::size_t>(options.top),
+                         options.output.empty() ? STDOUT_FILENO : -1,
+                         [&](std::string_view text) { output.put(text); });
+}
+
+/// Finds the recordings of each argument, or of all together; nullopt: an error was said.
+std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& options) {
+    std::vector<RecordingPaths> sides;
+    if (options.diff)
+        for (const std::string& argument : options.recordings) sides.push_back(find_recordings({argument}));
+    else
+        sides.push_back(find_recordings(options.recordings));
+    bool is_wrong = false;
+    for (const RecordingPaths& side : sides) is_wrong = say_errors("report", side) || is_wrong;
+    if (is_wrong) return std::nullopt;
+    for (const RecordingPaths& side : sides) {
+        for (const auto* files : {&side.paths, &side.copies}) {
+            if (const std::string problem = output_problem(options.output, *files); !problem.empty()) {
+                say("report", problem);
+                return std::nullopt;
+            }
+        }
     }
-    if (const std::string problem = options.filter.read(); !problem.empty()) {
+    return sides;
+}
+
+int report(ReportOptions& options) {
+    std::string problem = problem_of(options);
+    if (problem.empty()) problem = options.filter.read();
+    if (!problem.empty()) {
         say("report", problem);
         return exit_code::usage;
     }
-    const RecordingPaths found = find_recordings(options.recordings);
-    if (say_errors("report", found)) return exit_code::usage;
+    const auto sides = find_sides(options);
+    if (!sides) return exit_code::usage;
 
-    for (const auto* files : {&found.paths, &found.copies}) {
-        if (const std::string problem = output_problem(options.output, *files); !problem.empty()) {
-            say("report", problem);
-            return exit_code::usage;
-        }
+    std::vector<Contents> contents;
+    std::vector<ReadingProblem> problems;
+    for (const RecordingPaths& side : *sides) {
+        contents.push_back(read(side.paths, options));
+        problems.insert(problems.end(), contents.back().problems.begin(), contents.back().problems.end());
+        say_folded(contents.back().calls, options.filter);
     }
+    const bool is_damaged = say_problems("report", problems);
+    const auto is_empty = [](const Contents& side) { return side.calls.processes().empty(); };
+    if (std::ranges::any_of(contents, is_empty)) return exit_code::finding;
 
-    const Contents contents = read(found.paths, options);
-    const bool is_damaged = say_problems("report", contents.problems);
-    if (contents.calls.processes().empty()) return exit_code::finding;
-    if (options.filter.looks_at_sizes()) {
-        std::uint64_t folded = 0;
-        for (const MergedRow& row : contents.calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
-        if (folded > 0) say("report", folded_text(folded));
-    }
     ReportOutput output(options.output);
-    write(contents, options, output);
-    if (const std::string problem = output.finish(); !problem.empty()) {
+    if (options.diff) {
+        const Comparison comparison({contents[0].calls, contents[0].paths}, {contents[1].calls, contents[1].paths},
+                                    grouping_of(options.by), order_of(options.sort));
+        write(comparison, problems, options, output);
+    } else {
+        write(contents[0], options, output);
+    }
+    problem = output.finish();
+    if (!problem.empty()) {
         say("report", problem);
         return exit_code::usage;
     }
@@ -208,6 +276,7 @@ Action define_report(CLI::App& app) {
                 "Merge decisions that have this in common: of many sizes or call sites")
         ->delimiter(',');
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");
+    app.add_flag("--diff", options->diff, "Compare two recordings, before and after");
     options->filter.declare(app);
     return [options] { return report(*options); };
 }

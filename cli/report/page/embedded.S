@@ -1,4 +1,4 @@
-// Parts of the report's page, as bytes of the command: report/html.cpp joins them.
+// Parts of the reports' pages, as bytes of the command: report/page_text.cpp joins them.
 #if defined(__aarch64__) || defined(__x86_64__)
 
     .macro embed name, file
@@ -13,7 +13,10 @@ fp32shim_page_\name\()_end:
     .section .rodata
     embed html, FP32SHIM_PAGE_HTML
     embed style, FP32SHIM_PAGE_STYLE
+    embed words, FP32SHIM_PAGE_WORDS
     embed script, FP32SHIM_PAGE_SCRIPT
+    embed diff_html, FP32SHIM_PAGE_DIFF_HTML
+    embed diff_script, FP32SHIM_PAGE_DIFF_SCRIPT
     embed flame, FP32SHIM_PAGE_FLAME
     embed chart, FP32SHIM_PAGE_CHART
 

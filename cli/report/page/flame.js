@@ -1,9 +1,10 @@
 // Draws call paths as rows of boxes, the callers on top: a box is as wide as its share. Only what is wider than a pixel is
-// drawn, so a tree may have a million nodes.
+// drawn, so a tree may have a million nodes. A comparison has the calls before and after: a box is as wide as those of the
+// side that is chosen, and has the colour of more or less.
 "use strict";
-const flameGraph = ({tree, sources, texts, formats, onSelect}) => {
+const flameGraph = ({tree, sources, amount, isComparison = false, onSelect}) => {
   const $ = (id) => document.getElementById(id);
-  const {colour, amount, counted, percent, element, swatch} = texts;
+  const {colour, counted, percent, element, swatch, formats} = pageWords;
   const graph = $("paths-graph"), tip = $("paths-tip");
   const rowHeight = 20, leastWidth = 1.5;  // pixels
 
@@ -24,22 +25,26 @@ const flameGraph = ({tree, sources, texts, formats, onSelect}) => {
   for (let node = 1; node < size; ++node) depth[node] = depth[tree.parent[node]] + 1;
 
   // Sums over each node and all below it, in all and by format; a parent stands before its children.
+  const kinds = formats.length * (isComparison ? 2 : 1);  // formats before, then after
   let key = "host_ns", sums = null, byFormat = null;
   function sumUp() {
+    const sides = isComparison ? {before: [0], after: [1], both: [0, 1]}[$("paths-side").value] : [0];
     sums = new Float64Array(size);
-    byFormat = new Float64Array(size * formats.length);
+    byFormat = new Float64Array(size * kinds);
     for (let i = 0; i < tree.node.length; ++i) {
-      sums[tree.node[i]] += tree[key][i];
-      byFormat[tree.node[i] * formats.length + formatOf[i]] += tree[key][i];
+      const side = tree.side?.[i] ?? 0;
+      if (sides.includes(side)) sums[tree.node[i]] += tree[key][i];
+      byFormat[tree.node[i] * kinds + side * formats.length + formatOf[i]] += tree[key][i];
     }
     for (let node = size - 1; node > 0; --node) {
       const parent = tree.parent[node];
       sums[parent] += sums[node];
-      for (let i = 0; i < formats.length; ++i) byFormat[parent * formats.length + i] += byFormat[node * formats.length + i];
+      for (let i = 0; i < kinds; ++i) byFormat[parent * kinds + i] += byFormat[node * kinds + i];
     }
   }
-  const sharesOf = (node) => formats.map((format, i) => ({format, part: byFormat[node * formats.length + i]}))
+  const sharesOf = (node, side = 0) => formats.map((format, i) => ({format, part: byFormat[node * kinds + side * formats.length + i]}))
     .filter(({part}) => part > 0).sort((a, b) => b.part - a.part);
+  const sumOf = (node, side) => sharesOf(node, side).reduce((sum, {part}) => sum + part, 0);
 
   // --- Colours: those of the formats, mixed with the page's so that text can be read on them
 
@@ -51,15 +56,36 @@ const flameGraph = ({tree, sources, texts, formats, onSelect}) => {
       [format, `rgb(${parts(colour(format)).map((value, i) => Math.round(0.42 * value + 0.58 * page[i])).join(" ")})`]));
   }
   // Stripes as wide as the formats' shares.
-  function stripes(node, colourOf) {
+  function stripes(node, colourOf, side = 0) {
     let begin = 0;
-    const stops = sharesOf(node).map(({format, part}) => {
-      const end = begin + 100 * part / sums[node];
+    const all = isComparison ? sumOf(node, side) : sums[node];
+    const stops = sharesOf(node, side).map(({format, part}) => {
+      const end = begin + 100 * part / all;
       const stop = `${colourOf(format)} ${begin.toFixed(2)}% ${end.toFixed(2)}%`;
       begin = end;
       return stop;
     });
     return stops.length ? `linear-gradient(to right, ${stops.join(", ")})` : "none";
+  }
+  // Colour of a change: that of the panel for none, the stronger the more it is.
+  function changeColour(node) {
+    const before = sumOf(node, 0), after = sumOf(node, 1);
+    const share = before === after ? 0 : (after - before) / Math.max(before, after);
+    const page = parts(colour("none")), full = parts(colour(share > 0 ? "more" : "less"));
+    return `rgb(${page.map((value, i) => Math.round(value + 0.75 * Math.abs(share) * (full[i] - value))).join(" ")})`;
+  }
+  // A comparison has the formats before on the upper edge, those after on the lower.
+  function background(node) {
+    const edge = (side) => stripes(node, (format) => colour(format), side);
+    if (!isComparison) return `${edge(0)} bottom / 100% 3px no-repeat, ${stripes(node, (format) => fills[format])}`;
+    return `${edge(0)} top / 100% 3px no-repeat, ${edge(1)} bottom / 100% 3px no-repeat, ${changeColour(node)}`;
+  }
+
+  const amountOf = (node) => isComparison ? `${amount(key, sumOf(node, 0))} → ${amount(key, sumOf(node, 1))}` : amount(key, sums[node]);
+  function changeOf(node) {
+    const before = sumOf(node, 0), after = sumOf(node, 1);
+    if (before === 0 || after === 0) return before === after ? "" : before === 0 ? ", new" : ", gone";
+    return `, ${after < before ? "−" : "+"}${(100 * Math.abs(after - before) / before).toFixed(1)} %`;
   }
 
   // --- Boxes
@@ -91,13 +117,13 @@ const flameGraph = ({tree, sources, texts, formats, onSelect}) => {
   function box(node, left, width, row) {
     const words = node === 0 ? "all calls" : label(node);
     const result = element("div", {class: "box", id: `path-${node}`, role: "treeitem", "aria-level": String(depth[node] + 1),
-                                   "aria-label": `${words}: ${amount(key, sums[node])}, ${percent(sums[node], sums[0])}`});
+                                   "aria-label": `${words}: ${amountOf(node)}, ${percent(sums[node], sums[0])}`});
     if (width > 24) result.append(words);
     if (row < pathTo(zoomed).length - 1) result.classList.add("caller");
     if (matches) result.classList.add(matches.isHit(node) ? "hit" : matches.below[node] ? "path" : "miss");
     if (node === current) result.classList.add("current");
     Object.assign(result.style, {left: `${left}px`, width: `${Math.max(width - 1, 1)}px`, top: `${row * rowHeight}px`,
-                                 background: `${stripes(node, (format) => colour(format))} bottom / 100% 3px no-repeat, ${stripes(node, (format) => fills[format])}`});
+                                 background: background(node)});
     boxes.set(node, {element: result, left, width, row});
     return result;
   }
@@ -140,10 +166,11 @@ const flameGraph = ({tree, sources, texts, formats, onSelect}) => {
     showLegend();
   }
 
+  const formatShares = (node, side) => sharesOf(node, side).flatMap(({format, part}) =>
+    [element("span", {class: "format"}, swatch(format), `${format} ${percent(part, sumOf(node, side))}`), " "]);
   function showLegend() {
-    const shares = sharesOf(zoomed);
-    $("paths-legend").replaceChildren(...shares.flatMap(({format, part}) =>
-      [element("span", {class: "format"}, swatch(format), `${format} ${percent(part, sums[zoomed])}`), " "]));
+    $("paths-legend").replaceChildren(...isComparison
+      ? ["before: ", ...formatShares(zoomed, 0), "after: ", ...formatShares(zoomed, 1)] : formatShares(zoomed, 0));
   }
 
   // --- What is known of a box
@@ -161,9 +188,10 @@ const flameGraph = ({tree, sources, texts, formats, onSelect}) => {
     tip.replaceChildren(...[
       element("strong", {}, node === 0 ? "all calls" : name(node)),
       where && element("span", {class: "file"}, where), ...sourceLine(node),
-      element("span", {}, `${amount(key, sums[node])}, ${percent(sums[node], sums[0])} of all` +
+      element("span", {}, `${amountOf(node)}${isComparison ? changeOf(node) : ""}; ${percent(sums[node], sums[0])} of all` +
         (zoomed ? `, ${percent(sums[node], sums[zoomed])} of what is shown` : "")),
-      element("span", {}, ...sharesOf(node).flatMap(({format, part}) => [swatch(format), `${format} ${percent(part, sums[node])} `]))].filter(Boolean));
+      isComparison && element("span", {}, "before: ", ...formatShares(node, 0)),
+      element("span", {}, isComparison && "after: ", ...formatShares(node, isComparison ? 1 : 0))].filter(Boolean));
     tip.hidden = false;
     const area = graph.getBoundingClientRect(), section = $("paths").getBoundingClientRect();
     const top = area.top - section.top + (row + 1) * rowHeight - graph.scrollTop + 6;
@@ -187,13 +215,13 @@ const flameGraph = ({tree, sources, texts, formats, onSelect}) => {
 
   // --- Selection, which filters the rest of the page
 
-  // Calls of each listed decision, those of the others, and sums by format: of a node and all below it.
-  function selectionOf(node) {
+  // Calls of each listed decision, those of the others, and sums by format: of a node and all below it, and of one side.
+  function selectionOf(node, side = 0) {
     const isBelow = new Uint8Array(size);
     for (let i = node; i < size; ++i) isBelow[i] = i === node || (i > node && isBelow[tree.parent[i]]) ? 1 : 0;
     const rows = new Map(), other = {calls: 0, host_ns: 0, work: 0}, sorts = new Map();
     for (let i = 0; i < tree.node.length; ++i) {
-      if (!isBelow[tree.node[i]]) continue;
+      if (!isBelow[tree.node[i]] || (tree.side?.[i] ?? 0) !== side) continue;
       const place = tree.row[i], format = formats[formatOf[i]];
       if (place >= 0 && !rows.has(place)) rows.set(place, {calls: 0, host_ns: 0, work: 0});
       if (!sorts.has(format)) sorts.set(format, {format, calls: 0, host_ns: 0, work: 0});
@@ -207,7 +235,7 @@ const flameGraph = ({tree, sources, texts, formats, onSelect}) => {
     zoomed = current = node;
     hideTip();
     draw();
-    onSelect(node === 0 ? null : selectionOf(node));
+    onSelect(node === 0 ? null : selectionOf(node), node === 0 || !isComparison ? null : selectionOf(node, 1));
   }
 
   // --- Search
@@ -296,6 +324,7 @@ const flameGraph = ({tree, sources, texts, formats, onSelect}) => {
   const listeners = [[graph, "click", clicked], [graph, "mousemove", hovered], [graph, "mouseleave", hideTip], [graph, "keydown", pressed],
                      [graph, "blur", hideTip], [document, "keydown", slash], [$("paths-search"), "input", typed],
                      [$("paths-search"), "keydown", searchPressed], [$("paths-width"), "change", measured]];
+  if (isComparison) listeners.push([$("paths-side"), "change", measured]);
   for (const [target, event, listener] of listeners) target.addEventListener(event, listener);
 
   key = $("paths-width").value;

@@ -1,0 +1,90 @@
+// Two sets of recordings, compared: of two precisions, two versions of a program, two machines.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/recordings/call_paths.hpp"
+#include "cli/recordings/field_value.hpp"
+#include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/row_groups.hpp"
+
+namespace fp32shim::cli {
+
+/// Calls of one side of a comparison.
+struct ComparedCalls {
+    Share share;
+    double work = 0;                               ///< floating-point operations, as far as they are known
+    std::map<std::string, std::uint64_t> formats;  ///< calls by the format that they ran at
+
+    void add(const MergedRow& row, const record::RecordedCounters& counters);
+    /// Returns the number by which a comparison is ordered.
+    double weight(RowOrder order) const;
+    /// Returns the formats, that of most calls first: `tf32`, or `tf32 90%, fp32 10%`; empty without calls.
+    std::string formats_text() const;
+};
+
+/// Calls before and after that agree in the keys of a grouping. Keys that the grouping lacks are empty.
+struct ComparedGroup {
+    SharedText where, scope, call_site, caller, function, size, format;
+    ComparedCalls before, after;
+
+    /// Tells if both sides have calls, and they ran at other formats, or at others in part.
+    bool ran_otherwise() const;
+};
+using ComparedColumn = Column<ComparedGroup>;
+/// Returns the columns of a group for CSV and JSON. A value is null if it is unknown or the grouping lacks its key.
+std::span<const ComparedColumn> compared_columns();
+
+/// One side: its calls and their call paths. Both must outlive the comparison.
+struct ComparedSide {
+    const MergedCalls& calls;
+    const CallPaths& paths;
+};
+
+/// Joins the call paths and the groups of both sides. Where a file was changed in between, its lines are left out, so
+/// that a path finds its like: a file counts as changed if a function has calls at other lines on either side, unless
+/// the file is here and is older than the first recording. Offsets into programs and libraries are treated alike.
+class Comparison {
+  public:
+    /// An empty grouping means by function and scope, and by where, or without any where by call site.
+    Comparison(const ComparedSide& before, const ComparedSide& after, Grouping grouping, RowOrder order);
+
+    const ComparedSide& before() const { return sides_[0]; }
+    const ComparedSide& after() const { return sides_[1]; }
+    /// Returns the call paths of both sides in one tree. Its calls are those before, then those after of each path.
+    const CallPaths& paths() const { return paths_; }
+    /// Tells if calls of paths() are those after.
+    bool is_after(const PathCalls& part) const { return part.row >= sides_[0].calls.rows().size(); }
+    const MergedRow& row_of(const PathCalls& part) const;
+    /// Returns the place in groups() of calls of paths(), which has them at `place`.
+    std::size_t group_of(std::size_t place) const { return group_of_[place]; }
+    /// Returns the groups, the largest change first.
+    const std::vector<ComparedGroup>& groups() const { return groups_; }
+    const Grouping& grouping() const { return grouping_; }
+    RowOrder order() const { return order_; }
+    /// Returns the paths of the files whose lines are left out.
+    const std::set<std::string>& changed_files() const { return changed_files_; }
+
+  private:
+    void find_changed_files();
+    void join_paths();
+    PathFrame without_changed_place(PathFrame frame) const;
+    SharedText without_changed_place(SharedText where) const;
+    void group();
+    void sort_groups();
+
+    ComparedSide sides_[2];
+    Grouping grouping_;
+    RowOrder order_;
+    std::set<std::string> changed_files_, changed_names_;  ///< names: without folders, as where has them
+    CallPaths paths_;
+    std::vector<ComparedGroup> groups_;
+    std::vector<std::size_t> group_of_;
+};
+
+}  // namespace fp32shim::cli

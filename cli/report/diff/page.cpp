@@ -1,0 +1,109 @@
+#include "cli/report/diff/page.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "cli/output/moment.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/report/diff/formats.hpp"
+#include "cli/report/page_paths.hpp"
+#include "cli/report/page_text.hpp"
+#include "cli/report/timeline.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::size_t max_groups = 2000;  ///< bounds the page's size: a group has some 400 bytes
+
+Json formats_json(const std::map<std::string, std::uint64_t>& formats) {
+    std::vector<std::pair<std::string_view, std::uint64_t>> sorted(formats.begin(), formats.end());
+    std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& entry) { return entry.second; });
+    Json json = Json::array();
+    for (const auto& [format, calls] : sorted) json.push_back({{"format", format}, {"calls", calls}});
+    return json;
+}
+
+Json calls_json(const ComparedCalls& calls) {
+    return {{"calls", calls.share.calls},
+            {"host_ns", calls.share.host_ns},
+            {"estimated", calls.share.is_estimate},
+            {"work", calls.work},
+            {"formats", formats_json(calls.formats)}};
+}
+
+Json side_json(const ComparedSide& side) {
+    ComparedCalls all;
+    for (const MergedRow& row : side.calls.rows()) all.add(row, row.counters);
+    Json json = calls_json(all);
+    json["program"] = cut(command_of(side.calls));
+    json["when"] = side.calls.first_ns() == 0 ? "" : "from " + timestamp(side.calls.first_ns()).substr(0, 19) + "Z";
+    return json;
+}
+
+Json group_json(const ComparedGroup& group) {
+    Json json = {{"keys", Json::object()},
+                 {"before", calls_json(group.before)},
+                 {"after", calls_json(group.after)},
+                 {"otherwise", group.ran_otherwise()}};
+    for (const ComparedColumn& column : compared_columns()) {
+        const Json value = column.value(group).json();
+        if (value.is_string()) json["keys"][std::string(column.name)] = cut(value.get_ref<const std::string&>());
+    }
+    return json;
+}
+
+std::vector<std::string_view> keys_of(const Grouping& grouping) {
+    std::vector<std::string_view> keys;
+    const auto add = [&keys](bool is_asked, std::string_view name) {
+        if (is_asked) keys.push_back(name);
+    };
+    add(grouping.by_where, "where");
+    add(grouping.by_scope, "scope");
+    add(grouping.by_call_site, "call_site");
+    add(grouping.by_caller, "caller");
+    add(grouping.by_function, "function");
+    add(grouping.by_size_class, "max_dim");
+    add(grouping.by_precision, "ran_at");
+    return keys;
+}
+
+Json tree_json(const Comparison& comparison) {
+    const auto part_of = [&](std::size_t place) {
+        const PathCalls& calls = comparison.paths().calls()[place];
+        const MergedRow& row = comparison.row_of(calls);
+        const std::size_t group = comparison.group_of(place);
+        return PagePart{SharedText(format_of(row)), row.flops,
+                        group < max_groups ? static_cast<std::int32_t>(group) : -1,
+                        comparison.is_after(calls) ? 1 : 0};
+    };
+    return page_paths_json(comparison.paths(), part_of, comparison.order(), cut);
+}
+
+}  // namespace
+
+std::string diff_html(const Comparison& comparison, const std::vector<ReadingProblem>& problems, bool is_filtered) {
+    const std::vector<ComparedGroup>& groups = comparison.groups();
+    Json json;
+    json["version"] = FP32SHIM_VERSION;
+    json["filtered"] = is_filtered;
+    json["sort"] = comparison.order() == RowOrder::calls   ? "calls"
+                   : comparison.order() == RowOrder::flops ? "work"
+                                                           : "host_ns";
+    json["before"] = side_json(comparison.before());
+    json["after"] = side_json(comparison.after());
+    json["warnings"] = Json::array();
+    for (const ReadingProblem& problem : problems)
+        json["warnings"].push_back(cut(problem.path + ": " + problem.text));
+    json["changed_files"] = Json::array();
+    for (const std::string& file : comparison.changed_files()) json["changed_files"].push_back(cut(file));
+    json["keys"] = keys_of(comparison.grouping());
+    json["groups"] = Json::array();
+    for (std::size_t i = 0; i < std::min(groups.size(), max_groups); ++i)
+        json["groups"].push_back(group_json(groups[i]));
+    json["more"] = groups.size() - std::min(groups.size(), max_groups);
+    json["paths"] = tree_json(comparison);
+    json["sources"] = page_sources_json(comparison.paths(), comparison.after().calls.first_ns());
+    return page_text(Page::comparison, std::move(json));
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,90 @@
+#include "cli/report/page_text.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <random>
+#include <utility>
+
+// Defined in report/page/embedded.S.
+extern "C" {
+extern const char fp32shim_page_html[], fp32shim_page_html_end[];
+extern const char fp32shim_page_style[], fp32shim_page_style_end[];
+extern const char fp32shim_page_words[], fp32shim_page_words_end[];
+extern const char fp32shim_page_script[], fp32shim_page_script_end[];
+extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
+extern const char fp32shim_page_flame[], fp32shim_page_flame_end[];
+extern const char fp32shim_page_diff_html[], fp32shim_page_diff_html_end[];
+extern const char fp32shim_page_diff_script[], fp32shim_page_diff_script_end[];
+}
+
+namespace fp32shim::cli {
+namespace {
+
+/// Writes JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`. Its texts are made
+/// plain, since the page shows them unchanged.
+std::string json_for_script(Json json) {
+    make_plain(json);
+    const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+    json = {};  // frees its memory before there is a second text
+    std::string safe;
+    safe.reserve(text.size());
+    for (const char c : text) {
+        if (c == '<')
+            safe += "\\u003c";
+        else
+            safe += c;
+    }
+    return safe;
+}
+
+/// Returns the random word that lets the page's own scripts run: no writer of a recording can know it.
+std::string nonce() {
+    std::random_device random;
+    std::string text;
+    for (int i = 0; i < 4; ++i) text += fmt::format("{:08x}", random());
+    return text;
+}
+
+/// Replaces every `{{name}}` of `page` by its value. Nothing inside a value is replaced.
+std::string filled(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
+    std::string text;
+    while (true) {
+        const std::size_t begin = page.find("{{"), end = page.find("}}", begin);
+        if (end == std::string_view::npos) return text.append(page);
+        text.append(page.substr(0, begin)).append(values.at(page.substr(begin + 2, end - begin - 2)));
+        page.remove_prefix(end + 2);
+    }
+}
+
+std::string_view between(const char* begin, const char* end) {
+    return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+}  // namespace
+
+std::string cut(std::string_view text) {
+    constexpr std::size_t max_text = 400;  // bounds the page's size
+    if (text.size() <= max_text) return std::string(text);
+    std::size_t end = max_text;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    return std::string(text.substr(0, end)) + "…";
+}
+
+std::string page_text(Page page, Json data) {
+    const bool is_report = page == Page::report;
+    const std::string json = json_for_script(std::move(data)), once = nonce();
+    const std::string_view html = is_report ? between(fp32shim_page_html, fp32shim_page_html_end)
+                                            : between(fp32shim_page_diff_html, fp32shim_page_diff_html_end);
+    const std::string_view script = is_report ? between(fp32shim_page_script, fp32shim_page_script_end)
+                                              : between(fp32shim_page_diff_script, fp32shim_page_diff_script_end);
+    return filled(html, {{"style", between(fp32shim_page_style, fp32shim_page_style_end)},
+                         {"words", between(fp32shim_page_words, fp32shim_page_words_end)},
+                         {"script", script},
+                         {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
+                         {"flame", between(fp32shim_page_flame, fp32shim_page_flame_end)},
+                         {"data", json},
+                         {"nonce", once}});
+}
+
+}  // namespace fp32shim::cli
