@@ -13,8 +13,8 @@
 
 namespace fp32shim::cli {
 
-/// Numbers the frames of all recordings, equal paths once. Takes some 70 bytes for each distinct decision, and 30 for
-/// each frame.
+/// Numbers the frames of all recordings, equal paths once. Takes some 70 bytes for each distinct decision, and 100
+/// for each distinct frame, however many calls there are.
 class TracePaths {
   public:
     /// `places` must outlive this object.
