@@ -22,7 +22,8 @@ namespace fp32shim::cli {
 namespace {
 
 struct ExplainOptions {
-    std::string function, caller, scope, where, device, dtype, compute_capability;
+    std::string function, caller, scope, where, call_site, device, dtype, compute_capability;
+    std::vector<std::string> stack;
     std::string executable, command, host;
     std::int64_t m = -1, n = -1, k = -1, batch = 1;
     std::string policy, precision, floor, cpu;
@@ -66,6 +67,26 @@ std::string problem_of_call(const Function& function, const ExplainOptions& opti
     std::string wrong = problem("--device", options.device, policy::to_string(device_of(function)));
     if (!wrong.empty() || takes_any_dtype(function)) return wrong;
     return problem("--dtype", options.dtype, policy::to_string(function.product().dtype));
+}
+
+/// The lines of Python that were given, outermost first.
+struct GivenLines : policy::CallLines {
+    explicit GivenLines(const std::vector<std::string>& given) : lines(&given) {
+        any = [](const CallLines& all, bool (*judge)(void*, std::string_view), void* context) {
+            return std::ranges::any_of(*static_cast<const GivenLines&>(all).lines,
+                                       [&](const std::string& line) { return judge(context, line); });
+        };
+    }
+    const std::vector<std::string>* lines;
+};
+
+/// Returns a calling place as the shim would know it from its text.
+policy::CallSite call_site_in(std::string_view text) {
+    const std::size_t name = text.find('!');
+    std::size_t end = std::min(text.rfind("+0x"), text.size());
+    // The compiler's name of a split-off part follows a dot.
+    if (name != std::string_view::npos) end = std::min(end, text.find('.', name + 2));
+    return {text, text.substr(0, end)};
 }
 
 policy::MatmulCall call_of(const Function& function, const ExplainOptions& options) {
@@ -150,6 +171,12 @@ std::string verdict_text(const policy::RuleVerdict& verdict) {
 Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
 
 Json json_of(const policy::MatmulCall& call) {
+    Json lines = Json::array();
+    const auto append = [](void* list, std::string_view line) {
+        static_cast<Json*>(list)->push_back(text_or_null(line));
+        return false;
+    };
+    if (call.stack != nullptr) call.stack->any(*call.stack, append, &lines);
     return {{"function", call.function},
             {"dtype", policy::to_string(call.dtype)},
             {"device", policy::to_string(call.device)},
@@ -160,7 +187,9 @@ Json json_of(const policy::MatmulCall& call) {
             {"batch", call.batch},
             {"caller", text_or_null(call.caller)},
             {"scope", text_or_null(call.scope)},
-            {"where", text_or_null(call.where)}};
+            {"where", text_or_null(call.where)},
+            {"call_site", call.call_site == nullptr ? Json() : Json(call.call_site->text)},
+            {"stack", lines}};
 }
 
 Json json_of(const std::vector<policy::ConditionVerdict>& conditions) {
@@ -280,6 +309,10 @@ int explain(const ExplainOptions& options) {
 
     Explanation explanation;
     explanation.call = call_of(function, options);
+    const policy::CallSite call_site = call_site_in(options.call_site);
+    const GivenLines stack(options.stack);
+    if (!options.call_site.empty()) explanation.call.call_site = &call_site;
+    if (!options.stack.empty()) explanation.call.stack = &stack;
     explanation.policy = std::move(loaded.policy);
     explanation.decision = policy::decide(explanation.call, process, explanation.policy, {});
     if (explanation.decision.reason != policy::Reason::observed) {
@@ -315,6 +348,9 @@ Action define_explain(CLI::App& app) {
     add_size(app, "--batch", options->batch, "The batch count");
     text("--caller", options->caller, "NAME", "File name of the object that makes the call: libtorch_cuda.so");
     text("--where", options->where, "LINE", "The line of the program: 'train.py:41 Model.forward'");
+    text("--call-site", options->call_site, "PLACE", "The compiled place that calls: 'libphysics.so!solve+0x1c4'");
+    add_values(app, "--stack", options->stack, "A line of Python that led to the call: 'train.py:90 main'")
+        ->type_name("LINE");
     text("--scope", options->scope, "LABELS", "The thread's labels, outermost first, joined by /");
     add_word(app, "--device", options->device, policy::device_words, "Device; must be the function's own");
     add_word(app, "--dtype", options->dtype, policy::dtype_words,

@@ -51,6 +51,19 @@ bool any_scope(const std::vector<std::string>& globs, std::string_view path) {
     return false;
 }
 
+bool any_call_site(const std::vector<std::string>& globs, const CallSite* site) {
+    if (site == nullptr) return any_glob(globs, {});
+    return any_glob(globs, site->text) || any_glob(globs, site->function);
+}
+
+bool any_line(const std::vector<std::string>& globs, const CallLines* lines) {
+    if (globs.empty() || lines == nullptr) return any_glob(globs, {});
+    const auto judge = [](void* context, std::string_view line) {
+        return any_glob(*static_cast<const std::vector<std::string>*>(context), line);
+    };
+    return lines->any(*lines, judge, const_cast<std::vector<std::string>*>(&globs));
+}
+
 double smallest_dim(const MatmulCall& call) {
     double smallest = -1;
     for (const std::int64_t size : {call.m, call.n, call.k}) {
@@ -78,6 +91,12 @@ bool Conditions::looks_at_sizes() const {
 bool Policy::looks_at_where() const {
     return std::any_of(rules.begin(), rules.end(),
                        [](const Rule& rule) { return rule.when.looks_at_where() || rule.unless.looks_at_where(); });
+}
+
+bool Policy::looks_at_call_sites() const {
+    return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) {
+        return !rule.when.call_site.empty() || !rule.unless.call_site.empty();
+    });
 }
 
 bool Policy::looks_at_sizes() const {

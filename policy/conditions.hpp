@@ -34,6 +34,14 @@ inline bool any_range(const std::vector<Range>& ranges, double size) {
 /// condition on the scope `outer` also holds in scopes opened inside it.
 bool any_scope(const std::vector<std::string>& globs, std::string_view path);
 
+/// Returns true if `globs` is empty, or one of them matches the calling place with its offset
+/// (`libphysics.so!solve+0x1c4`) or without (`libphysics.so!solve`). A place that is not known is an empty text.
+bool any_call_site(const std::vector<std::string>& globs, const CallSite* site);
+
+/// Returns true if `globs` is empty, or one of them matches one of the lines. Lines that are not known are an empty
+/// text.
+bool any_line(const std::vector<std::string>& globs, const CallLines* lines);
+
 /// smallest_dim() and largest_dim() return the smallest and the largest of m, n and k; -1: all are unknown.
 double smallest_dim(const MatmulCall& call);
 double largest_dim(const MatmulCall& call);
@@ -69,8 +77,11 @@ bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process
            size("flops", c.flops, [&] { return flops_of(call); }) && glob("function", c.function, call.function) &&
            glob("caller", c.caller, call.caller) &&
            judge("scope", c.scope, call.scope, any_scope(c.scope, call.scope)) &&
-           glob("where", c.where, call.where) && glob("executable", c.executable, process.executable) &&
-           glob("host", c.host, process.host) && glob("command", c.command, process.command);
+           glob("where", c.where, call.where) &&
+           judge("call_site", c.call_site, call.call_site, any_call_site(c.call_site, call.call_site)) &&
+           judge("stack", c.stack, call.stack, any_line(c.stack, call.stack)) &&
+           glob("executable", c.executable, process.executable) && glob("host", c.host, process.host) &&
+           glob("command", c.command, process.command);
 }
 
 }  // namespace fp32shim::policy

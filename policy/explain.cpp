@@ -38,6 +38,19 @@ std::string found_text(double size, bool is_capability) {
 std::string found_text(std::string_view text, bool) {
     return text.empty() ? std::string(unknown_value) : quoted(text);
 }
+std::string found_text(const CallSite* site, bool) {
+    return site == nullptr ? std::string(unknown_value) : quoted(site->text);
+}
+std::string found_text(const CallLines* lines, bool) {
+    std::string text;
+    const auto append = [](void* context, std::string_view line) {
+        auto& all = *static_cast<std::string*>(context);
+        (all += all.empty() ? "" : " and ") += quoted(line);
+        return false;
+    };
+    if (lines != nullptr) lines->any(*lines, append, &text);
+    return text.empty() ? std::string(unknown_value) : text;
+}
 std::string found_text(Device device, bool) { return std::string(to_string(device)); }
 std::string found_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
 
@@ -53,6 +66,8 @@ std::vector<ConditionVerdict> explain(const Conditions& conditions, const Matmul
             }
             std::string present = found_text(found, is_capability);
             const bool has_none = (key == "scope" && call.scope.empty()) || (key == "where" && call.where.empty()) ||
+                                  (key == "call_site" && call.call_site == nullptr) ||
+                                  (key == "stack" && call.stack == nullptr) ||
                                   (is_capability && call.device == Device::cpu);
             if (has_none) present = "none";
             verdicts.push_back({key, std::move(asked), std::move(present), holds});

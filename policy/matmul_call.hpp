@@ -13,6 +13,18 @@ enum class Dtype : std::uint8_t { float32, complex64, float16, bfloat16, float8 
 std::string_view to_string(Device device);
 std::string_view to_string(Dtype dtype);
 
+/// Calling place of a product in a program or library, in words.
+struct CallSite {
+    std::string_view text;      ///< `libphysics.so!solve+0x1c4`; without a known function `libphysics.so+0x31c4`
+    std::string_view function;  ///< begin of `text` that names object and function: `libphysics.so!solve`
+};
+
+/// Lines of Python that led to a call, each put into words when it is asked for: `train.py:41 Model.forward`.
+struct CallLines {
+    /// Calls `judge(context, line)` with each line until it returns true. Returns true if it did.
+    bool (*any)(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context) = nullptr;
+};
+
 /// A product whose precision is to be decided. Sizes are those that the library receives, in elements: C is m×n, k is
 /// the summed dimension; -1: the function lacks it. Owns nothing: views must outlive the decision.
 struct MatmulCall {
@@ -32,6 +44,8 @@ struct MatmulCall {
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
     /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is not known.
     std::string_view where = {};
+    const CallSite* call_site = nullptr;  ///< nullptr: not known, or no rule asks for it
+    const CallLines* stack = nullptr;     ///< all lines that led to the call; nullptr: likewise
 };
 
 /// Returns false if a size is 0, so that there is nothing to multiply. Unknown sizes count as not 0.

@@ -22,8 +22,8 @@ struct Range {
 
 /// A rule's `when` or `unless` table. All keys must hold: a key holds if its list is empty or has a matching entry.
 struct Conditions {
-    std::vector<std::string> function, caller, executable, command, host, scope,
-        where;  ///< globs, one of which must match
+    std::vector<std::string> function, caller, executable, command, host, scope, where, call_site,
+        stack;  ///< globs, one of which must match
     std::vector<Device> device;
     std::vector<Dtype> dtype;
     std::vector<Range> compute_capability;  ///< in 10·major + minor
@@ -32,7 +32,8 @@ struct Conditions {
     bool empty() const;
     /// Returns true if a condition depends on a call's sizes: then decisions cannot be cached by call site alone.
     bool looks_at_sizes() const;
-    bool looks_at_where() const { return !where.empty(); }
+    /// Returns true if a condition depends on the lines of Python that led to a call.
+    bool looks_at_where() const { return !where.empty() || !stack.empty(); }
 
     bool operator==(const Conditions&) const = default;
 };
@@ -116,8 +117,10 @@ struct Policy {
     bool looks_at_sizes() const;
     /// Returns true if a rule depends on the scope of a call.
     bool looks_at_scopes() const;
-    /// Returns true if a rule depends on the line of the program that asked for the product.
+    /// Returns true if a rule depends on the lines of Python that led to a call.
     bool looks_at_where() const;
+    /// Returns true if a rule depends on the calling place in a program or library.
+    bool looks_at_call_sites() const;
 };
 
 }  // namespace fp32shim::policy

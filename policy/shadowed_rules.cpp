@@ -55,8 +55,9 @@ std::vector<Device> devices_of(const Conditions& conditions) {
 /// Returns true if `broad` holds for every call for which `narrow` holds.
 bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
     const auto same = [](const auto& one, const auto& other) { return one == other; };
-    for (const auto key : {&Conditions::function, &Conditions::caller, &Conditions::executable, &Conditions::command,
-                           &Conditions::host, &Conditions::scope, &Conditions::where})
+    for (const auto key :
+         {&Conditions::function, &Conditions::caller, &Conditions::executable, &Conditions::command,
+          &Conditions::host, &Conditions::scope, &Conditions::where, &Conditions::call_site, &Conditions::stack})
         if (!covers_globs(broad.*key, narrow.*key, budget)) return false;
     for (const auto key : {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k,
                            &Conditions::batch, &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops})

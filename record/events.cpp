@@ -2,6 +2,8 @@
 
 #include "policy/words.hpp"
 #include "record/lines/event_fields.hpp"
+#include "system/inline_text.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
@@ -22,6 +24,22 @@ constexpr policy::Word<ErrorCode> error_code_words[] = {
 
 std::string_view to_string(How how) { return policy::name_of(how_words, how); }
 std::string_view to_string(ErrorCode code) { return policy::name_of(error_code_words, code); }
+
+std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buffer) {
+    constexpr std::size_t longest_function = 160;  // `where` has room for 256 in all
+    std::string_view function = frame.function;
+    if (function.size() > longest_function) {
+        std::size_t end = longest_function;
+        while (end > 0 && (static_cast<unsigned char>(function[end]) & 0xC0U) == 0x80) --end;  // within a character
+        function = function.substr(0, end);
+    }
+    if (function.empty() && frame.line == 0) return {};
+    system::LineWriter text(buffer);
+    if (!frame.file.empty()) text.text(system::base_name(frame.file)).text(":").number(frame.line);
+    if (!frame.file.empty() && !function.empty()) text.text(" ");
+    text.text(function);
+    return text.view();
+}
 
 Moment this_moment() { return {system::raw::realtime_ns(), system::raw::getpid(), system::raw::gettid()}; }
 

@@ -74,6 +74,10 @@ struct StackFrame {
     std::uint32_t offset = 0;   ///< return address in a program or library, in bytes from its load address
 };
 
+/// Returns a line of Python in words, `train.py:41 Model.forward`; of a remark on a path, the remark. Long names of
+/// functions are cut. A place in compiled code has no such words: the result is empty. The result lies in `buffer`.
+std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buffer);
+
 /// Call path of a product, outermost frame first. Its frames are put into words when they are asked for, by `read`;
 /// their texts are valid until the next is asked for.
 struct Stack {

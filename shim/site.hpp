@@ -20,6 +20,9 @@ struct Library;
 }  // namespace cublas
 
 struct SiteRules;
+namespace policy {
+struct CallSite;
+}
 
 /// Index of an entry point: a row of the function table, or `function_count` + the number of one handed out by dlsym.
 using EntryIndex = std::int32_t;
@@ -66,7 +69,9 @@ struct Site {
     bool is_in_chain;                        ///< linked into its chain by `next`, see sites/known_sites.hpp
     CpuSite cpu;
     CublasSite cublas;
-    std::atomic<const SiteRules*> rules;      ///< rules that may match (site_rules.hpp); nullptr: not selected yet
+    std::atomic<const SiteRules*> rules;  ///< rules that may match (site_rules.hpp); nullptr: not selected yet
+    std::atomic<const policy::CallSite*>
+        call_site;                            ///< in words (where/native/call_site.hpp); nullptr: not asked for
     std::atomic<std::uintptr_t> called_from;  ///< `return_address`, also when the site is dead
     Site* next;                               ///< next site of the same chain, see sites/known_sites.hpp
 

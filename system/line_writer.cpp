@@ -83,6 +83,12 @@ LineWriter& LineWriter::number(std::int64_t value) {
     return text({digits, static_cast<std::size_t>(end - digits)});
 }
 
+LineWriter& LineWriter::hexadecimal(std::uint64_t value) {
+    char digits[16];
+    const std::to_chars_result end = std::to_chars(std::begin(digits), std::end(digits), value, 16);
+    return texts("0x", std::string_view(digits, static_cast<std::size_t>(end.ptr - digits)));
+}
+
 LineWriter& LineWriter::padded(std::int64_t value, int digits) {
     for (std::int64_t power = 10; digits > 1; --digits, power *= 10)
         if (value < power) text("0");

@@ -26,6 +26,8 @@ class LineWriter {
         return *this;
     }
     LineWriter& number(std::int64_t value);
+    /// Appends a number as `0x1c4`.
+    LineWriter& hexadecimal(std::uint64_t value);
     /// Appends a decimal number with at least `digits` digits, by leading zeros. Precondition: value >= 0.
     LineWriter& padded(std::int64_t value, int digits);
     /// Appends `2026-11-21T08:42:00.123456789Z` (RFC 3339, UTC). `time_ns`: nanoseconds since 1970, may be negative.

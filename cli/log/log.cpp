@@ -95,7 +95,7 @@ std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const
             problems.push_back({paths[i], opened.error});
             continue;
         }
-        native_places.name_rows_of(*opened.reader);
+        native_places.name_rows_of(*opened.reader, options.filter.looks_at_call_sites());
         sources.emplace_back(paths[i], std::move(opened.reader), options.filter, options.rows,
                              paths.size() > open_at_a_time);
     }
@@ -153,7 +153,7 @@ int log(LogOptions& options) {
     }
     if (options.filter.looks_at_sizes()) {
         std::uint64_t folded = 0;
-        for (const LogSource& source : sources) folded += source.folded_calls();
+        for (LogSource& source : sources) folded += source.folded_calls();
         if (folded > 0) say("log", folded_text(folded));
     }
     return say_problems("log", problems) ? exit_code::finding : exit_code::ok;

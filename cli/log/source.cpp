@@ -12,7 +12,7 @@ LogSource::LogSource(std::string path, std::unique_ptr<record::RecordingReader> 
     : path_(std::move(path)),
       recording_(std::move(recording)),
       facts_(recording_->facts()),
-      filter_(&filter),
+      filter_(filter, *recording_),
       has_calls_(!with_rows && facts_.start.log_level == policy::LogLevel::calls),
       is_one_of_many_(is_one_of_many) {
     if (is_one_of_many_) recording_->rest();
@@ -35,7 +35,7 @@ void LogSource::load_event() {
         const record::RecordedRow* row = recording_->row(next_event_->row);
         if (row == nullptr || row->is_overflow)
             ++unknown_events_;
-        else if (passes(*row))
+        else if (filter_.passes(*row))
             break;
     }
     if (is_one_of_many_) recording_->rest();
@@ -47,7 +47,7 @@ void LogSource::load_rows() {
     next_row_ = 0;
     for (const auto& entry : recording_->counters()) {
         const record::RecordedRow* row = recording_->row(entry.row);
-        if (row == nullptr || !passes(*row)) continue;
+        if (row == nullptr || !filter_.passes(*row)) continue;
         const auto before = calls_.find(entry.row);
         if (before == calls_.end() || before->second != entry.counters.calls) rows_.push_back(entry);
     }
@@ -75,11 +75,11 @@ bool LogSource::refresh() {
     return recording_->refresh();
 }
 
-std::uint64_t LogSource::folded_calls() const {
+std::uint64_t LogSource::folded_calls() {
     std::uint64_t calls = 0;
     for (const auto& entry : recording_->counters()) {
         const record::RecordedRow* row = recording_->row(entry.row);
-        if (row != nullptr && row->is_folded && passes(*row)) calls += entry.counters.calls;
+        if (row != nullptr && row->is_folded && filter_.passes(*row)) calls += entry.counters.calls;
     }
     return calls;
 }
@@ -95,7 +95,5 @@ std::string LogSource::missing_text() const {
     add(unknown_events_, "are of calls of which nothing else is known");
     return text.empty() ? text : text + "; fp32shim report counts those calls";
 }
-
-bool LogSource::passes(const record::RecordedRow& row) const { return filter_->passes(row, facts_.process); }
 
 }  // namespace fp32shim::cli

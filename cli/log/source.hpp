@@ -41,19 +41,18 @@ class LogSource {
     bool refresh();
 
     /// Counts the calls that pass the filter and have sizes that are rounded up.
-    std::uint64_t folded_calls() const;
+    std::uint64_t folded_calls();
     /// Returns one line about calls that the log lacks; empty if there are none.
     std::string missing_text() const;
 
   private:
     void load_event();
     void load_rows();
-    bool passes(const record::RecordedRow& row) const;
 
     std::string path_;
     std::unique_ptr<record::RecordingReader> recording_;
     record::RecordingFacts facts_;
-    const Filter* filter_;
+    RowFilter filter_;
     bool has_calls_;
     bool is_one_of_many_;
 

@@ -6,6 +6,7 @@
 
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
+#include "policy/conditions.hpp"
 #include "policy/load.hpp"
 #include "system/inline_text.hpp"
 
@@ -26,6 +27,8 @@ constexpr Key keys[] = {
     {"host", "GLOB", "Only processes on such a host"},
     {"scope", "GLOB", "Only calls within such labels"},
     {"where", "GLOB", "Only calls from such lines: 'train.py:41 *'"},
+    {"call_site", "GLOB", "Only calls from such compiled functions: 'libphysics.so!solve*'"},
+    {"stack", "GLOB", "Only calls that such a line of Python led to: 'train.py:* Trainer.*'"},
     {"device", "cpu|cuda", "Only products that ran there"},
     {"dtype", "float32|complex64", "Only products of operands of that type"},
     {"compute_capability", "RANGE", "Only on such GPUs: '>=8.0'"},
@@ -61,6 +64,16 @@ void widen(std::vector<policy::Range>& ranges, double factor) {
         if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);
     }
 }
+
+/// Lines of a call path that were judged before.
+struct JudgedLines : policy::CallLines {
+    JudgedLines() {
+        any = [](const CallLines& lines, bool (*)(void*, std::string_view), void*) {
+            return static_cast<const JudgedLines&>(lines).holds;
+        };
+    }
+    bool holds = false;
+};
 
 }  // namespace
 
@@ -101,11 +114,44 @@ std::string Filter::read() {
     return {};
 }
 
-bool Filter::passes(const record::RecordedRow& row, const record::ProcessFacts& process) const {
-    if (is_empty()) return true;
+bool RowFilter::passes(const record::RecordedRow& row) {
+    if (filter_->is_empty()) return true;
     if (row.is_overflow) return false;
-    return policy::matches(row.is_folded ? folded_rule_ : rule_, row.decision.call,
-                           {system::base_name(process.executable), process.command, process.host});
+    const policy::Rule& rule = row.is_folded ? filter_->folded_rule_ : filter_->rule_;
+    const record::ProcessFacts& process = recording_->facts().process;
+    policy::MatmulCall call = row.decision.call;
+    JudgedLines lines;
+    if (!rule.when.stack.empty()) {
+        const Lines found = lines_of(row.stack);
+        lines.holds = found == Lines::match;
+        if (found != Lines::none) call.stack = &lines;
+    }
+    return policy::matches(rule, call, {system::base_name(process.executable), process.command, process.host});
+}
+
+/// Judges a call path. Each frame is read once, since paths share their outer ones.
+RowFilter::Lines RowFilter::lines_of(record::format::StringId frame) {
+    std::vector<std::pair<record::format::StringId, std::string>> unknown;  // lines, innermost first
+    Lines found = Lines::none;
+    while (frame != 0) {
+        if (const auto known = known_.find(frame); known != known_.end()) {
+            found = known->second;
+            break;
+        }
+        const std::optional<record::RecordedFrame> read = recording_->frame(frame);
+        if (!read) break;
+        char words[512];
+        unknown.emplace_back(frame, record::line_in_words({read->file, read->function, read->line, 0}, words));
+        frame = read->parent;
+    }
+    const std::vector<std::string>& globs = filter_->rule_.when.stack;
+    for (auto next = unknown.rbegin(); next != unknown.rend(); ++next) {
+        const std::string& line = next->second;
+        if (found != Lines::match && !line.empty())
+            found = policy::any_glob(globs, line) ? Lines::match : Lines::no_match;
+        known_[next->first] = found;
+    }
+    return found;
 }
 
 std::string folded_text(std::uint64_t calls) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "policy/decide.hpp"
@@ -23,14 +24,35 @@ class Filter {
     std::string read();
 
     bool is_empty() const { return rule_.when.empty(); }
-    /// Returns true if the filter selects calls of this row, or may do so for a row whose sizes are rounded up.
-    bool passes(const record::RecordedRow& row, const record::ProcessFacts& process) const;
     bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
+    /// Returns true if rows need their `call_site` (NativePlaces::name_rows_of).
+    bool looks_at_call_sites() const { return !rule_.when.call_site.empty(); }
 
   private:
+    friend class RowFilter;
     std::map<std::string, std::vector<std::string>> values_;  ///< values that were given for each key
     policy::Rule rule_;
     policy::Rule folded_rule_;  ///< `rule_`, widened for rows with sizes that are rounded up
+};
+
+/// A filter for the rows of one recording. Both must outlive it. Takes some 50 bytes for each frame of a call path if
+/// the filter asks for lines of Python.
+class RowFilter {
+  public:
+    RowFilter(const Filter& filter, const record::RecordingReader& recording)
+        : filter_(&filter), recording_(&recording) {}
+
+    /// Returns true if the filter selects calls of this row, or may do so for a row whose sizes are rounded up.
+    bool passes(const record::RecordedRow& row);
+
+  private:
+    /// Lines of Python on a call path, as the filter sees them.
+    enum class Lines : std::uint8_t { none, no_match, match };
+    Lines lines_of(record::format::StringId frame);
+
+    const Filter* filter_;
+    const record::RecordingReader* recording_;
+    std::unordered_map<record::format::StringId, Lines> known_;  ///< of each frame with its callers
 };
 
 /// Warns in one line that `calls` calls passed a filter by size although their sizes are rounded up.

@@ -164,13 +164,15 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .missed_children = recording.missed_children()};
     if (objects_ == Objects::kept) process.objects = recording.objects();
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
+    std::optional<RowFilter> rows;
+    if (!takes_all) rows.emplace(*filter_, recording);
     // A file may hold equal rows, and its process counts once in a merged row.
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
     if (paths != nullptr) paths->start();
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* row = recording.row(id);
-        if (!takes_all && (row == nullptr || !filter_->passes(*row, process.facts.process))) continue;
+        if (!takes_all && (row == nullptr || !rows->passes(*row))) continue;
         const std::size_t place = place_for(row);
         add_counters(rows_[place].counters, counters);
         if (paths != nullptr) paths->add(recording, row, static_cast<std::uint32_t>(place), counters);

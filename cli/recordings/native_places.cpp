@@ -34,22 +34,32 @@ const SourcePlace& NativePlaces::at(const record::RecordedFrame& frame, const re
     return places_.at(object_at(frame.file, recording), frame.offset);
 }
 
-const std::string& NativePlaces::text_of(const record::RecordedFrame& frame,
-                                         const record::RecordingReader& recording) {
-    const auto [entry, is_new] = texts_.try_emplace({frame.file, frame.offset});
-    if (is_new) {
-        const SourcePlace& place = at(frame, recording);
-        entry->second = line_text(place);
-        if (entry->second.empty()) entry->second = call_site_text(frame.file, frame.offset, place);
-    }
-    return entry->second;
+const NativePlaces::Place& NativePlaces::place_of(const record::RecordedFrame& frame,
+                                                  const record::RecordingReader& recording) {
+    const auto [entry, is_new] = known_.try_emplace({frame.file, frame.offset});
+    Place& known = entry->second;
+    if (!is_new) return known;
+    const SourcePlace& place = at(frame, recording);
+    known.text = call_site_text(frame.file, frame.offset, place);
+    const std::size_t function = place.symbol.empty() ? 0 : 1 + place.symbol.size();
+    known.call_site = {known.text,
+                       std::string_view(known.text).substr(0, system::base_name(frame.file).size() + function)};
+    known.where = line_text(place);
+    if (known.where.empty()) known.where = known.text;
+    return known;
 }
 
-void NativePlaces::name_rows_of(record::RecordingReader& recording) {
-    if (!recording.facts().start.where.has(policy::Where::native)) return;
-    recording.name_places([this, &recording](const record::RecordedRow& row) {
-        const auto frame = row.stack_is_cut ? std::nullopt : recording.frame(row.stack);
-        return frame && frame->function.empty() ? text_of(*frame, recording) : std::string();
+void NativePlaces::name_rows_of(record::RecordingReader& recording, bool with_call_sites) {
+    const bool with_where = recording.facts().start.where.has(policy::Where::native);
+    if (!with_where && !with_call_sites) return;
+    recording.name_places([this, &recording, with_where, with_call_sites](record::RecordedRow& row) {
+        policy::MatmulCall& call = row.decision.call;
+        if (row.stack_is_cut || (!with_call_sites && !call.where.empty())) return;
+        const auto frame = recording.frame(row.stack);
+        if (!frame || !frame->function.empty()) return;
+        const Place& place = place_of(*frame, recording);
+        if (with_where && call.where.empty()) call.where = place.where;
+        if (with_call_sites) call.call_site = &place.call_site;
     });
 }
 

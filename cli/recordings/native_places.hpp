@@ -1,4 +1,5 @@
-// The place of a call in compiled code, for recordings that were asked for it (`where` has `native`).
+// The place of a call in compiled code: for recordings that were asked for it (`where` has `native`), and for
+// filters.
 #pragma once
 
 #include <map>
@@ -6,6 +7,7 @@
 #include <utility>
 
 #include "cli/source_places/source_places.hpp"
+#include "policy/matmul_call.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -15,17 +17,23 @@ namespace fp32shim::cli {
 class NativePlaces {
   public:
     /// Has the rows of a recording name their calling places, where it was asked for native ones and the row has no
-    /// line of Python. This object must outlive the reader.
-    void name_rows_of(record::RecordingReader& recording);
+    /// line of Python. `with_call_sites`: rows also have their `call_site`, as rules see it. This object must outlive
+    /// the reader.
+    void name_rows_of(record::RecordingReader& recording, bool with_call_sites);
 
     /// Returns the functions and the line of a frame in compiled code. The result lasts as long as this object.
     const SourcePlace& at(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
   private:
-    const std::string& text_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
+    struct Place {
+        std::string where;
+        std::string text;
+        policy::CallSite call_site;  ///< views of `text`
+    };
+    const Place& place_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
     SourcePlaces places_;
-    std::map<std::pair<std::string, std::uint32_t>, std::string> texts_;  ///< by object and offset
+    std::map<std::pair<std::string, std::uint32_t>, Place> known_;  ///< by object and offset
 };
 
 }  // namespace fp32shim::cli

@@ -108,11 +108,12 @@ struct Target {
 void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                 CallDurations& durations, Timeline* timeline) {
     std::vector<Target> targets;  // by row id, which has at most 20 bits
+    RowFilter rows(filter, recording);
     const auto target_of = [&](std::uint32_t id) {
         const record::RecordedRow* row = recording.row(id);
         Target target;
         target.is_known = true;
-        target.passes = filter.is_empty() || (row != nullptr && filter.passes(*row, recording.facts().process));
+        target.passes = filter.is_empty() || (row != nullptr && rows.passes(*row));
         if (!target.passes) return target;
         target.row = calls.place_of(row);
         if (timeline != nullptr)
@@ -144,7 +145,7 @@ Contents read(const std::vector<std::string>& paths, const ReportOptions& option
         !options.diff && std::ranges::find(without_events, options.format) == std::end(without_events);
     CallPaths* const call_paths = needs_paths(options) ? &contents.paths : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
-        native_places.name_rows_of(recording);
+        native_places.name_rows_of(recording, options.filter.looks_at_call_sites());
         contents.calls.add(path, recording, call_paths);
         if (!needs_events) return;
         add_events(recording, options.filter, contents.calls, contents.durations,

@@ -93,7 +93,7 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
 /// Reads the decisions of a process, as rows or in groups. `seconds`: time since the look before.
 void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRates& rates,
                 NativePlaces& places, Seen& seen) {
-    places.name_rows_of(recording);
+    places.name_rows_of(recording, false);
     MergedCalls calls(nullptr, MergedCalls::Objects::left_out);
     CallPaths paths(&places);
     calls.add(seen.recording, recording, grouping_by(options.by).by_call_site ? &paths : nullptr);

@@ -80,6 +80,8 @@ constexpr Key<Conditions> condition_keys[] = {
     {"host", globs_into<&Conditions::host>},
     {"scope", globs_into<&Conditions::scope>},
     {"where", globs_into<&Conditions::where>},
+    {"call_site", globs_into<&Conditions::call_site>},
+    {"stack", globs_into<&Conditions::stack>},
     {"device", read_devices},
     {"dtype", read_dtypes},
     {"compute_capability", ranges_into<&Conditions::compute_capability, Quantity::compute_capability>},

@@ -94,10 +94,7 @@ void RecordingDecisions::put_into_words(std::uint32_t id, const Published& publi
     row.decision = format::to_decision(content, [&](format::StringId text) {
         return std::string_view(words.texts[place++] = known_text(text, published.offset));
     });
-    if (name_place_ && row.decision.call.where.empty() && row.stack != 0) {
-        words.where = name_place_(row);
-        row.decision.call.where = words.where;
-    }
+    if (name_place_ && row.stack != 0) name_place_(row);
     words.is_used = true;
 }
 

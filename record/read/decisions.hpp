@@ -58,11 +58,11 @@ class RecordingDecisions {
     /// Returns a frame of a call path; nullopt: the file lacks it, which is noted as a problem.
     std::optional<RecordedFrame> frame(format::StringId id);
 
-    /// Has `name` say the `where` of rows that have none, from their call paths.
-    void name_places(std::function<std::string(const RecordedRow&)> name) { name_place_ = std::move(name); }
+    /// Has `name` add to rows what their call paths tell. Its texts must last.
+    void name_places(std::function<void(RecordedRow&)> name) { name_place_ = std::move(name); }
 
     /// Gives up what name_places() was given.
-    std::function<std::string(const RecordedRow&)> take_namer() { return std::move(name_place_); }
+    std::function<void(RecordedRow&)> take_namer() { return std::move(name_place_); }
 
     /// Frees cached texts and bytes of the file, which are read again when they are needed.
     void rest();
@@ -77,7 +77,6 @@ class RecordingDecisions {
         bool is_used = false;
         RecordedRow row;
         std::string texts[format::texts_of_a_row];  ///< texts that the string_views in `row` refer to
-        std::string where;                          ///< text of name_place_
     };
 
     struct CachedText {
@@ -92,7 +91,7 @@ class RecordingDecisions {
 
     const RecordingBytes& bytes_;
     ProblemList& problems_;
-    std::function<std::string(const RecordedRow&)> name_place_;
+    std::function<void(RecordedRow&)> name_place_;
     std::vector<SegmentPlace> rows_, strings_;  // by sequence
     bool has_looked_again_ = false;
     RecordingWindow row_window_, text_window_;

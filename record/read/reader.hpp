@@ -200,10 +200,9 @@ class RecordingReader {
     const RecordedRow* row(std::uint32_t id) const;
     /// Returns a frame of a row's call path (RecordedRow::stack, RecordedFrame::parent); nullopt: it is missing.
     std::optional<RecordedFrame> frame(format::StringId id) const { return decisions_->frame(id); }
-    /// Has `name` say the `where` of rows that have none, from their call paths. To be called before rows are read.
-    void name_places(std::function<std::string(const RecordedRow&)> name) {
-        decisions_->name_places(std::move(name));
-    }
+    /// Has `name` add to rows what their call paths tell. Its texts must outlive the reader. To be called before rows
+    /// are read.
+    void name_places(std::function<void(RecordedRow&)> name) { decisions_->name_places(std::move(name)); }
     /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
     std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may be missing, two rows may be equal,

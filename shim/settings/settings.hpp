@@ -27,11 +27,12 @@ struct Settings {
     record::Recording* recording = nullptr;  ///< nullptr: calls are not recorded
     bool log_to_stderr = false;
     bool log_every_call = false;
-    bool forward_everything = false;  ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
-    bool looks_at_sizes = false;      ///< some rule depends on the sizes of a call, or on its place in the program
-    bool looks_at_scopes = false;     ///< some rule depends on the scope of a call
-    bool looks_at_where = false;      ///< some rule depends on the line of Python that asked for the product
-    bool asks_python = false;         ///< the lines of Python that lead to a call are read
+    bool forward_everything = false;   ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
+    bool looks_at_sizes = false;       ///< some rule depends on the sizes of a call, or on its place in the program
+    bool looks_at_scopes = false;      ///< some rule depends on the scope of a call
+    bool looks_at_where = false;       ///< some rule depends on the lines of Python that led to a call
+    bool looks_at_call_sites = false;  ///< some rule depends on the calling place in a program or library
+    bool asks_python = false;          ///< the lines of Python that lead to a call are read
 
     bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
 };

@@ -102,6 +102,7 @@ void clear(Site& site) {
     site.cublas.library = nullptr;
     site.cublas.with_compute_type = nullptr;
     site.rules.store(nullptr, std::memory_order_relaxed);
+    site.call_site.store(nullptr, std::memory_order_relaxed);
     site.is_blas = false;
     site.forwards_while_bound.store(false, std::memory_order_relaxed);
 }

@@ -5,7 +5,6 @@
 
 #include "shim/where/python/interpreter.hpp"
 #include "system/inline_text.hpp"
-#include "system/line_writer.hpp"
 
 namespace fp32shim::where {
 namespace {
@@ -25,6 +24,7 @@ void CallPlace::find(const Site& site, const Settings& in_force) {
     site_ = &site;
     executable_ = in_force.facts.executable;
     read = read_frame;
+    any = any_line;
     size = site.caller != nullptr ? 1 : 0;
     if (in_force.asks_python) python_ = python();
     if (python_ != nullptr) {
@@ -44,14 +44,25 @@ void CallPlace::put_where_into_words() {
         chosen = place;
         break;
     }
-    system::LineWriter text(where_);
-    if (chosen) {
-        text.text(system::base_name(python_->file_of(*chosen, file_))).text(":").number(python_->line_of(*chosen));
-        text.text(" ").text(python_->function_of(*chosen, std::span(function_).first(160)));
-    } else {
-        text.text(no_frames);
+    record::StackFrame frame;
+    if (chosen)
+        frame = frame_of(*chosen);
+    else
+        frame.function = no_frames;
+    where_size_ = record::line_in_words(frame, where_).size();
+}
+
+/// Calls `judge` with the lines of Python, outermost first, until it returns true.
+bool CallPlace::any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context) {
+    const auto& self = static_cast<const CallPlace&>(lines);
+    char words[512];
+    for (std::size_t place = 0; place < self.size; ++place) {
+        record::StackFrame frame;
+        if (!read_frame(self, place, frame)) continue;
+        const std::string_view line = record::line_in_words(frame, words);
+        if (!line.empty() && judge(context, line)) return true;
     }
-    where_size_ = text.view().size();
+    return false;
 }
 
 /// Reads the frame at a place, outermost first: lines of Python, then the calling place in compiled code.
@@ -76,11 +87,15 @@ bool CallPlace::read_python_frame(std::size_t place, record::StackFrame& frame) 
     const std::size_t from_outermost = place - (stack_.is_cut ? 1 : 0);
     const std::optional<PythonPlace> found = python_->place_of(stack_.frames[stack_.count - 1 - from_outermost]);
     if (!found) return false;
-    frame = {.file = python_->file_of(*found, file_),
-             .function = python_->function_of(*found, function_),
-             .line = static_cast<std::uint32_t>(python_->line_of(*found)),
-             .offset = 0};
+    frame = frame_of(*found);
     return true;
+}
+
+record::StackFrame CallPlace::frame_of(const PythonPlace& place) const {
+    return {.file = python_->file_of(place, file_),
+            .function = python_->function_of(place, function_),
+            .line = static_cast<std::uint32_t>(python_->line_of(place)),
+            .offset = 0};
 }
 
 bool is_library_file(std::string_view file) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "policy/matmul_call.hpp"
 #include "record/events.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/site.hpp"
@@ -21,7 +22,7 @@ inline std::uint64_t with_place(std::uint64_t row_key, std::uint64_t place) {
 }
 
 /// The place of the call that this thread is making. Valid until the call returns.
-class CallPlace : public record::Stack {
+class CallPlace : public record::Stack, public policy::CallLines {
   public:
     CallPlace() = default;  ///< nothing is read
     CallPlace(const CallPlace&) = delete;
@@ -34,8 +35,10 @@ class CallPlace : public record::Stack {
     std::string_view where() const { return {where_, where_size_}; }
 
   private:
+    static bool any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context);
     static bool read_frame(const Stack& stack, std::size_t place, record::StackFrame& frame);
     bool read_python_frame(std::size_t place, record::StackFrame& frame) const;
+    record::StackFrame frame_of(const PythonPlace& place) const;
     void put_where_into_words();
 
     const Site* site_ = nullptr;

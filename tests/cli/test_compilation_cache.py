@@ -32,6 +32,13 @@ def test_each_policy_has_a_folder_of_its_own(tmp_path):
     assert len(set(folders)) == len(folders)
 
 
+def test_policies_that_differ_in_one_condition_only_have_folders_of_their_own(tmp_path):
+    conditions = ['scope = "a"', 'where = "a"', 'where = "b"', 'call_site = "a"', 'call_site = "b"', 'stack = "a"', 'stack = "b"']
+    folders = {cache("--policy", write(tmp_path / "p.toml", f'[[rule]]\nprecision = "high"\nwhen = {{ {condition} }}\n'))[0]
+               for condition in conditions}
+    assert len(folders) == len(conditions)
+
+
 def test_the_same_settings_have_the_same_folder_wherever_they_come_from(tmp_path):
     high = cache("--precision", "high")[0]
     assert cache("--precision", "tf32")[0] == cache("-q", FP32_MATMUL_PRECISION="high")[0] == high

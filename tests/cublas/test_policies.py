@@ -172,3 +172,10 @@ def test_what_a_library_takes_no_compute_type_for_is_raised_by_the_math_mode(set
 def test_a_process_that_is_switched_off_is_left_alone():
     result = run_client("products", precision="high", env={"FP32_MATMUL_DISABLE": "1", "CLIENT_LOG": ""})
     assert result.events == []
+
+
+@pytest.mark.parametrize("pattern, expect", [("products!*", "tf32"), ("products!nothing", "fp32"), ("libcublas*", "fp32")])
+def test_a_rule_can_name_the_function_that_calls_cublas(pattern, expect):
+    policy = f'schema = 1\ndefault = "highest"\n[[rule]]\nprecision = "high"\nwhen = {{ call_site = "{pattern}" }}\n'
+    result = run_client("products", policy=policy, exact=True, expect=expect, only=GEMM)
+    assert seen(result, "applied") == {(expect,)}

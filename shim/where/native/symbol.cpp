@@ -1,7 +1,6 @@
 #include "shim/where/native/symbol.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -9,6 +8,7 @@
 #include <cstddef>
 
 #include "shim/loader/elf/objects.hpp"
+#include "shim/memory/mapped_memory.hpp"
 #include "shim/where/native/function_name.hpp"
 #include "shim/where/native/symbol_choice.hpp"
 #include "system/inline_text.hpp"
@@ -28,24 +28,6 @@ class Deadline {
 
   private:
     std::int64_t end_;
-};
-
-/// Memory of the kernel's, given back with its scope: the stack of the program's thread may be small.
-class Scratch {
-  public:
-    Scratch()
-        : memory_(system::raw::syscall6(SYS_mmap, 0, scratch_size, PROT_READ | PROT_WRITE,
-                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
-    ~Scratch() {
-        if (is_there()) system::raw::syscall6(SYS_munmap, memory_, scratch_size);
-    }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    bool is_there() const { return memory_ > 0; }
-    char* bytes() const { return reinterpret_cast<char*>(memory_); }
-
-  private:
-    long memory_;
 };
 
 /// A file, read by pread: in a mapping, a file that another process truncates would be a SIGBUS.
@@ -127,11 +109,11 @@ Elf64_Sym find_exported(const elf::Object& object, std::uint64_t address, const 
 }
 
 /// Returns true if the file is the one that was loaded: its program headers and its build id are those in memory.
-bool is_file_of(const link_map* map, const File& file, const Elf64_Ehdr& header, const Scratch& scratch) {
+bool is_file_of(const link_map* map, const File& file, const Elf64_Ehdr& header, char* scratch) {
     const auto loaded = elf::program_headers(map);
     const std::size_t size = loaded.size() * sizeof(Elf64_Phdr);
     if (loaded.empty() || size > scratch_size || header.e_phnum != loaded.size() ||
-        file.read(header.e_phoff, scratch.bytes(), size) != size || !are_equal(scratch.bytes(), loaded.data(), size))
+        file.read(header.e_phoff, scratch, size) != size || !are_equal(scratch, loaded.data(), size))
         return false;
     const std::span<const std::uint8_t> id = elf::build_id(map);
     if (id.empty()) return true;
@@ -140,8 +122,8 @@ bool is_file_of(const link_map* map, const File& file, const Elf64_Ehdr& header,
         if (segment.p_type != PT_LOAD || address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz)
             continue;
         return id.size() <= scratch_size &&
-               file.read(segment.p_offset + (address - segment.p_vaddr), scratch.bytes(), id.size()) == id.size() &&
-               are_equal(scratch.bytes(), id.data(), id.size());
+               file.read(segment.p_offset + (address - segment.p_vaddr), scratch, id.size()) == id.size() &&
+               are_equal(scratch, id.data(), id.size());
     }
     return false;
 }
@@ -164,9 +146,10 @@ std::string_view find_in_file(const link_map* map, std::uint64_t address, const 
                               std::uint64_t& start, std::span<char> to) {
     const bool is_program = map == elf::first_object() && map->l_name[0] == '\0';
     const File file(is_program ? "/proc/self/exe" : map->l_name);
-    const Scratch scratch;
+    const MappedMemory memory(scratch_size);
+    char* const scratch = memory.bytes().data();
     Elf64_Ehdr header{};
-    if (!file.is_regular() || !scratch.is_there() || !file.read_all(0, header) ||
+    if (!file.is_regular() || memory.bytes().empty() || !file.read_all(0, header) ||
         !are_equal(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phentsize != sizeof(Elf64_Phdr) || !is_file_of(map, file, header, scratch))
         return {};
@@ -177,8 +160,8 @@ std::string_view find_in_file(const link_map* map, std::uint64_t address, const 
     constexpr std::size_t chunk = scratch_size / sizeof(Elf64_Sym) * sizeof(Elf64_Sym);
     for (std::uint64_t done = 0; done < table.sh_size && !deadline.is_over();) {
         const std::size_t wanted = std::min<std::uint64_t>(table.sh_size - done, chunk);
-        const std::size_t got = file.read(table.sh_offset + done, scratch.bytes(), wanted);
-        const auto* symbols = reinterpret_cast<const Elf64_Sym*>(scratch.bytes());
+        const std::size_t got = file.read(table.sh_offset + done, scratch, wanted);
+        const auto* symbols = reinterpret_cast<const Elf64_Sym*>(scratch);
         for (std::size_t i = 0; i < got / sizeof(Elf64_Sym); ++i) choice.consider(symbols[i]);
         if (got != wanted) return {};
         done += got;
@@ -187,7 +170,7 @@ std::string_view find_in_file(const link_map* map, std::uint64_t address, const 
     if (deadline.is_over() || found.st_name == 0 || found.st_name >= names.sh_size) return {};
     start = found.st_value;
     const std::size_t room = std::min<std::uint64_t>(names.sh_size - found.st_name, symbol_limit + 1);
-    return copied(scratch.bytes(), file.read(names.sh_offset + found.st_name, scratch.bytes(), room), to);
+    return copied(scratch, file.read(names.sh_offset + found.st_name, scratch, room), to);
 }
 
 }  // namespace
@@ -203,8 +186,10 @@ NamedAddress name_of_caller(const link_map* object, std::uintptr_t return_addres
     const std::string_view found = exported.st_name != 0
                                        ? copied(tables.strings + exported.st_name, symbol_limit + 1, symbol)
                                        : find_in_file(object, address, deadline, start, symbol);
-    if (found.empty()) return {};
-    return {function_name(found, buffer.subspan(symbol.size())), address + 1 - start};
+    if (found.empty()) return {.gave_up = deadline.is_over()};
+    return {.name = function_name(found, buffer.subspan(symbol.size())),
+            .clone = clone_suffix(found),
+            .offset = address + 1 - start};
 }
 
 }  // namespace fp32shim::where

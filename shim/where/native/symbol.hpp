@@ -16,12 +16,14 @@ namespace fp32shim::where {
 
 /// Name of the function that an address lies in.
 struct NamedAddress {
-    std::string_view name;     ///< as function_name() returns it; empty: not known
-    std::uint64_t offset = 0;  ///< bytes from the function's begin to the address
+    std::string_view name{};   ///< as function_name() returns it; empty: not known
+    std::string_view clone{};  ///< addition of the compiler's to the name (clone_suffix()), or empty
+    std::uint64_t offset = 0;  ///< bytes from the begin of the function, or of that part of it, to the address
+    bool gave_up = false;      ///< the name is not known because the search took too long
 };
 
-/// Names the function that returns to an address of a loaded object. The name lies in `buffer`, which has to have two
-/// times symbol_limit bytes for the longest. Costs from 1 µs to some milliseconds, by the number of the object's
+/// Names the function that returns to an address of a loaded object. The texts lie in `buffer`, which has to have two
+/// times symbol_limit + 1 bytes for the longest. Costs from 1 µs to some milliseconds, by the number of the object's
 /// functions; gives up after 100 ms. Async-signal-safe. Precondition: an elf::Reading is held.
 NamedAddress name_of_caller(const link_map* object, std::uintptr_t return_address, std::span<char> buffer);
 

@@ -162,6 +162,72 @@ TEST(Matches, FindsAnEmptyScopeOnlyOutsideOfScopes) {
     EXPECT_FALSE(matches(rule_when(R"(when = { scope = "?*" })"), call, process));
 }
 
+TEST(Matches, TriesACallSiteWithItsOffsetAndWithout) {
+    constexpr CallSite site{"libphysics.so!solve.cold+0x1c4", "libphysics.so!solve"};
+    MatmulCall call = gemm();
+    EXPECT_TRUE(matches(rule_when(R"(when = { call_site = "" })"), call, process));
+    call.call_site = &site;
+    for (const auto* glob : {"libphysics.so!solve", "*!solve", "libphysics.so!solve*", "*.cold+0x*", "*+0x1c4", "*",
+                             "libphysics.so!solve.cold+0x1c4"})
+        EXPECT_TRUE(matches(rule_when("when = { call_site = \"" + std::string(glob) + "\" }"), call, process))
+            << glob;
+    for (const auto* glob : {"", "solve", "libphysics.so", "libphysics.so!sol", "*!solve+0x1c4", "*+0x1c"})
+        EXPECT_FALSE(matches(rule_when("when = { call_site = \"" + std::string(glob) + "\" }"), call, process))
+            << glob;
+}
+
+/// Lines of Python that count how often they are asked for.
+struct Lines : CallLines {
+    explicit Lines(std::vector<std::string> all) : lines(std::move(all)) {
+        any = [](const CallLines& self, bool (*judge)(void*, std::string_view), void* context) {
+            const auto& mine = static_cast<const Lines&>(self);
+            ++mine.asked;
+            return std::any_of(mine.lines.begin(), mine.lines.end(),
+                               [&](const std::string& line) { return judge(context, line); });
+        };
+    }
+    std::vector<std::string> lines;
+    mutable int asked = 0;
+};
+
+TEST(Matches, FindsAnyLineOfAStack) {
+    const Lines lines({"main.py:9 <module>", "train.py:41 Trainer.step", "model.py:7 forward"});
+    MatmulCall call = gemm();
+    EXPECT_TRUE(matches(rule_when(R"(when = { stack = "" })"), call, process)) << "no line is known";
+    EXPECT_FALSE(matches(rule_when(R"(when = { stack = "?*" })"), call, process));
+    call.stack = &lines;
+    for (const auto* glob : {"main.py:*", "* Trainer.*", "model.py:7 forward", "*"})
+        EXPECT_TRUE(matches(rule_when("when = { stack = \"" + std::string(glob) + "\" }"), call, process)) << glob;
+    for (const auto* glob : {"", "train.py", "Trainer.step", "*<module>*forward"})
+        EXPECT_FALSE(matches(rule_when("when = { stack = \"" + std::string(glob) + "\" }"), call, process)) << glob;
+    EXPECT_TRUE(matches(rule_when(R"(when = { stack = ["nothing", "* forward"] })"), call, process));
+    EXPECT_FALSE(matches(rule_when("when = { m = 128 }\nunless = { stack = \"main.py:*\" }"), call, process));
+}
+
+TEST(Matches, ReadsTheStackOnlyWhereTheRestHolds) {
+    const Lines lines({"main.py:9 <module>"});
+    MatmulCall call = gemm();
+    call.stack = &lines;
+    EXPECT_FALSE(matches(rule_when(R"(when = { stack = "*", m = 127 })"), call, process));
+    EXPECT_TRUE(matches(rule_when("when = { m = 128 }"), call, process));
+    EXPECT_EQ(lines.asked, 0);
+}
+
+TEST(Policy, LooksAtPlacesWhereAnyRuleDoes) {
+    Policy policy;
+    policy.rules.push_back(rule_when(R"(when = { caller = "a" })"));
+    EXPECT_FALSE(policy.looks_at_where());
+    EXPECT_FALSE(policy.looks_at_call_sites());
+    policy.rules.push_back(rule_when("when = { caller = \"b\" }\nunless = { stack = \"\" }"));
+    EXPECT_TRUE(policy.looks_at_where());
+    EXPECT_FALSE(policy.looks_at_call_sites());
+    policy.rules.back() = rule_when(R"(when = { call_site = "*!solve" })");
+    EXPECT_FALSE(policy.looks_at_where());
+    EXPECT_TRUE(policy.looks_at_call_sites());
+    policy.rules.back() = rule_when("when = { caller = \"b\" }\nunless = { call_site = \"\" }");
+    EXPECT_TRUE(policy.looks_at_call_sites());
+}
+
 TEST(Conditions, KnowWhetherTheyLookAtSizes) {
     for (const auto* key : {"m", "n", "k", "batch", "min_dim", "max_dim", "flops"}) {
         const Rule rule = rule_when("when = { " + std::string(key) + " = 1 }");

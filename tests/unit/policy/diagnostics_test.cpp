@@ -122,11 +122,13 @@ INSTANTIATE_TEST_SUITE_P(
              "you mean \"when\"?"},
         Case{"UnknownCondition", rule + "when = { max_dims = 1 }",
              "p.toml:4:10: unknown key \"max_dims\" in when; allowed: function, caller, executable, command, host, "
-             "scope, where, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, flops; did you mean "
+             "scope, where, call_site, stack, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, "
+             "flops; did you mean "
              "\"max_dim\"?"},
         Case{"UnknownUnlessCondition", rule + "when = { m = 1 }\nunless = { size = 1 }",
              "p.toml:5:12: unknown key \"size\" in unless; allowed: function, caller, executable, command, host, "
-             "scope, where, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, flops"},
+             "scope, where, call_site, stack, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, "
+             "flops"},
         Case{
             "RulePrecision", "[[rule]]\nprecision = \"tf23\"",
             "p.toml:3:13: precision: found \"tf23\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
@@ -148,6 +150,10 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:4:25: caller: found true; allowed: a glob such as \"libtorch_*\", or a list of them"},
         Case{"UnclosedSet", rule + "when = { caller = \"lib[ab\" }",
              "p.toml:4:19: caller: found \"lib[ab\", where a [ has no ]"},
+        Case{"GlobOfCallSite", rule + "when = { call_site = \"lib!f[0\" }",
+             "p.toml:4:22: call_site: found \"lib!f[0\", where a [ has no ]"},
+        Case{"GlobOfStack", rule + "when = { stack = [\"a\", 3] }",
+             "p.toml:4:24: stack: found 3; allowed: a glob such as \"libtorch_*\", or a list of them"},
         Case{"EmptyList", rule + "when = { caller = [] }",
              "p.toml:4:19: caller: found an empty list; leave the key out instead"},
         Case{"UnknownDevice", rule + "when = { device = \"gpu\" }",

@@ -70,6 +70,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Text{R"(scope = "attention")", R"("attention")", R"("train/attention")"},        //
                     Text{R"(host = "node*")", R"("node*")", R"("node17.cluster")"}));
 
+TEST(ExplainRule, ShowsTheCallSiteAndAllLinesOfTheStack) {
+    const auto found_for = [](const MatmulCall& call, const std::string& condition) {
+        const auto verdict = explain_rule(rule_of("when = { " + condition + " }"), call, process);
+        return verdict.when.empty() ? std::string() : verdict.when.front().found;
+    };
+    struct TwoLines : CallLines {
+        TwoLines() {
+            any = [](const CallLines&, bool (*judge)(void*, std::string_view), void* context) {
+                return judge(context, "main.py:1 <module>") || judge(context, "a.py:2 f");
+            };
+        }
+    };
+    const TwoLines lines;
+    constexpr CallSite site{"libphysics.so!solve+0x1c4", "libphysics.so!solve"};
+    MatmulCall call = gemm();
+    EXPECT_EQ(found_for(call, R"(call_site = "*!f")"), "none");
+    EXPECT_EQ(found_for(call, R"(stack = "*!f")"), "none");
+    call.call_site = &site;
+    call.stack = &lines;
+    EXPECT_EQ(found_for(call, R"(call_site = "*!f")"), R"("libphysics.so!solve+0x1c4")");
+    EXPECT_EQ(found_for(call, R"(stack = "* f")"), R"("main.py:1 <module>" and "a.py:2 f")");
+}
+
 TEST(ExplainRule, CallsASizeUnknownThatTheFunctionDoesNotHave) {
     MatmulCall call = gemm();
     call.k = -1;

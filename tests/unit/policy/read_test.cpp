@@ -45,7 +45,7 @@ action = "pin"
 name = "preconditioners stay exact"
 precision = "highest"
 when = { max_dim = "<=128", caller = "libtorch_*", device = "cuda" }
-unless = { scope = "inference.*" }
+unless = { scope = "inference.*", call_site = "libphysics.so!*", stack = ["* main", "* run"] }
 
 [[rule]]
 precision = "bf16x9"
@@ -117,6 +117,8 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(first.when.caller, std::vector<std::string>{"libtorch_*"});
     EXPECT_EQ(first.when.device, std::vector{Device::cuda});
     EXPECT_EQ(first.unless.scope, std::vector<std::string>{"inference.*"});
+    EXPECT_EQ(first.unless.call_site, std::vector<std::string>{"libphysics.so!*"});
+    EXPECT_EQ(first.unless.stack, (std::vector<std::string>{"* main", "* run"}));
 
     const Rule& second = policy.rules[1];
     constexpr double infinity = std::numeric_limits<double>::infinity();

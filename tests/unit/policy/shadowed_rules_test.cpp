@@ -60,6 +60,11 @@ TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
         {"when = { caller = \"lib*\" }\nunless = { m = \">=100\" }", R"(when = { caller = "libfoo", m = "<=100" })",
          false},
         {R"(when = { scope = "layer*" })", R"(when = { scope = "layer1" })", true},
+        {R"(when = { call_site = "lib*" })", R"(when = { call_site = "libfoo.so!*" })", true},
+        {R"(when = { call_site = "libfoo.so!*" })", R"(when = { caller = "libfoo.so" })", false},
+        {R"(when = { stack = "* train" })", R"(when = { stack = "a.py:* train" })", true},
+        {R"(when = { stack = "a.py:* train" })", R"(when = { stack = "* train" })", false},
+        {R"(when = { stack = "* train" })", R"(when = { where = "* train" })", false},
         // Without conditions it is the last rule, which nothing but a rule for all could shadow.
         {R"(when = { caller = "*" })", "", false},
     };

@@ -111,6 +111,11 @@ TEST(PolicySiteRules, WhatTheSiteDoesNotSayMayBeAnything) {
     EXPECT_FALSE(may_match(rule, site, process)) << "every call is excepted";
     rule.unless.n = {{1, 2}};
     EXPECT_TRUE(may_match(rule, site, process));
+    rule.unless = {};
+    rule.when.call_site = rule.when.stack = {"nobody"};
+    EXPECT_TRUE(may_match(rule, site, process));
+    rule.unless.call_site = {"*"};
+    EXPECT_TRUE(may_match(rule, site, process));
     rule.when.caller = {"libbar.so"};
     EXPECT_FALSE(may_match(rule, site, process));
 }

@@ -336,5 +336,22 @@ TEST(Moments, AreOfThisProcessAndRunForward) {
     EXPECT_LE(first.time_ns, second.time_ns);
 }
 
+TEST(LineInWords, HasTheFileTheLineAndTheFunction) {
+    char buffer[512];
+    EXPECT_EQ(line_in_words({"/home/me/train.py", "Model.forward", 41, 0}, buffer), "train.py:41 Model.forward");
+    EXPECT_EQ(line_in_words({"<string>", "<module>", 0, 0}, buffer), "<string>:0 <module>");
+    EXPECT_EQ(line_in_words({"train.py", "", 41, 0}, buffer), "train.py:41");
+    EXPECT_EQ(line_in_words({"", "(outer frames left out)", 0, 0}, buffer), "(outer frames left out)");
+    EXPECT_EQ(line_in_words({"/usr/lib/libphysics.so", "", 0, 0x1c4}, buffer), "") << "a place in compiled code";
+}
+
+TEST(LineInWords, CutsALongNameBetweenTwoCharacters) {
+    char buffer[512];
+    std::string name;
+    for (int i = 0; i < 100; ++i) name += "\xC3\xA9";  // é
+    EXPECT_EQ(line_in_words({"a.py", name, 1, 0}, buffer), "a.py:1 " + name.substr(0, 160));
+    EXPECT_EQ(line_in_words({"a.py", "x" + name, 1, 0}, buffer), "a.py:1 x" + name.substr(0, 158));
+}
+
 }  // namespace
 }  // namespace fp32shim::record

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <limits>
+#include <span>
 #include <string>
 
 namespace fp32shim::record {
@@ -114,6 +115,14 @@ TEST(Time, FollowsKnownDates) {
 }
 
 TEST(Time, HasACompactFormForFileNames) { EXPECT_EQ(compact(1'795'250'520), "20261121T084200Z"); }
+
+TEST(Hexadecimal, HasAPrefixAndNoZerosInFront) {
+    std::array<char, 18> buffer;
+    EXPECT_EQ(LineWriter(buffer).hexadecimal(0x1c4).view(), "0x1c4");
+    EXPECT_EQ(LineWriter(buffer).hexadecimal(0).view(), "0x0");
+    EXPECT_EQ(LineWriter(buffer).hexadecimal(std::numeric_limits<std::uint64_t>::max()).view(), "0xffffffffffffffff");
+    EXPECT_TRUE(LineWriter(std::span(buffer).first(4)).hexadecimal(0x1c4).overflowed());
+}
 
 }  // namespace
 }  // namespace fp32shim::record

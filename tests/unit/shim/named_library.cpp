@@ -10,5 +10,7 @@ std::uintptr_t address() { return reinterpret_cast<std::uintptr_t>(&hidden); }
 
 extern "C" {
 [[gnu::visibility("default")]] void named_exported() { asm volatile("" ::"r"(FORM)); }
+[[gnu::visibility("default")]] void named_part() asm("named_part.part.0");
+void named_part() { asm volatile("" ::"r"(FORM)); }
 [[gnu::visibility("default")]] std::uintptr_t address_of_hidden() { return physics::address(); }
 }

@@ -53,6 +53,20 @@ TEST(NameOfCaller, IsThatOfAnExportedFunctionAlsoInAStrippedFile) {
     }
 }
 
+TEST(NameOfCaller, LeavesTheNameOfAPartAside) {
+    const Library library(folder() + "/libnamed.so");
+    const auto part = reinterpret_cast<std::uintptr_t>(dlsym(library.handle, "named_part.part.0"));
+    ASSERT_NE(part, 0U) << dlerror();
+    char buffer[2 * symbol_limit + 2];
+    const elf::Reading reading;
+    const NamedAddress found = name_of_caller(library.object(), part + 1, buffer);
+    EXPECT_EQ(found.name, "named_part");
+    EXPECT_EQ(found.clone, ".part.0");
+    EXPECT_EQ(found.offset, 1U);
+    EXPECT_FALSE(found.gave_up);
+    EXPECT_EQ(name_of_caller(library.object(), library.exported() + 1, buffer).clone, "");
+}
+
 TEST(NameOfCaller, IsReadInTheFileWhereTheFunctionIsNotExported) {
     for (const char* form : {"/libnamed.so", "/libnamed_without_id.so"}) {
         const Library library(folder() + form);

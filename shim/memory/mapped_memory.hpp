@@ -1,0 +1,35 @@
+// Memory of the kernel's for the time of one function: the stack of a program's thread may be small.
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cstddef>
+#include <span>
+
+#include "system/raw_syscall.hpp"
+
+namespace fp32shim {
+
+/// Memory that is given back with its scope. Sets no errno. Async-signal-safe.
+class MappedMemory {
+  public:
+    explicit MappedMemory(std::size_t size)
+        : begin_(system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
+          size_(begin_ > 0 ? size : 0) {}
+    ~MappedMemory() {
+        if (size_ > 0) system::raw::syscall6(SYS_munmap, begin_, static_cast<long>(size_));
+    }
+    MappedMemory(const MappedMemory&) = delete;
+    MappedMemory& operator=(const MappedMemory&) = delete;
+
+    /// Returns the bytes, zeros at first; empty if the kernel had none.
+    std::span<char> bytes() const { return {reinterpret_cast<char*>(begin_), size_}; }
+
+  private:
+    long begin_;
+    std::size_t size_;
+};
+
+}  // namespace fp32shim

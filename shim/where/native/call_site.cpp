@@ -1,0 +1,89 @@
+#include "shim/where/native/call_site.hpp"
+
+#include "shim/loader/elf/readers.hpp"
+#include "shim/memory/arena.hpp"
+#include "shim/memory/mapped_memory.hpp"
+#include "shim/where/native/function_name.hpp"
+#include "shim/where/native/symbol.hpp"
+#include "system/hash.hpp"
+#include "system/inline_text.hpp"
+#include "system/line_writer.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+/// A calling place that sites share: a plugin that is loaded again and again needs no more memory. Never freed.
+struct KnownPlace : policy::CallSite {
+    std::uint64_t hash;
+    const KnownPlace* next;
+};
+
+constinit std::atomic<const KnownPlace*> buckets[256]{};
+
+const KnownPlace* find(const KnownPlace* place, std::uint64_t hash, std::string_view text) {
+    while (place != nullptr && (place->hash != hash || !system::equal(place->text, text))) place = place->next;
+    return place;
+}
+
+/// Returns the lasting record of a place. `function`: bytes of `text` that name object and function.
+const policy::CallSite* interned(std::string_view text, std::size_t function) {
+    const std::uint64_t hash = system::Hash().add(text).value();
+    std::atomic<const KnownPlace*>& bucket = buckets[hash % std::size(buckets)];
+    const KnownPlace* head = bucket.load(std::memory_order_acquire);
+    if (const KnownPlace* known = find(head, hash, text)) return known;
+    const std::string_view copy = arena_copy(text);
+    auto* fresh = arena_new<KnownPlace>(policy::CallSite{copy, copy.substr(0, function)}, hash, head);
+    // A place that two threads add at once is there twice, and does no harm.
+    while (!bucket.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    return fresh;
+}
+
+void say_that_it_takes_too_long(const LoadedObject& caller) {
+    static constinit system::OncePerProcess said;
+    if (!said.first()) return;
+    char buffer[256];
+    system::LineWriter line(buffer);
+    line.text("rules by call_site: the functions of ").escaped(caller.name, 100);
+    line.text(" could not be looked up in time; rules see its offsets only");
+    system::stderr_line(line.view());
+}
+
+/// Puts the place into words. Precondition: the caller is an object.
+const policy::CallSite* named(const Site& site) {
+    const LoadedObject& caller = *site.caller;
+    const std::uintptr_t return_address = site.called_from.load(std::memory_order_relaxed);
+    constexpr std::size_t names_size = 2 * (symbol_limit + 1), text_size = symbol_limit + 512;
+    const MappedMemory memory(names_size + text_size);
+    NamedAddress found;
+    if (!memory.bytes().empty()) {
+        const elf::Reading reading;
+        if (caller.loaded.load(std::memory_order_acquire))
+            found = name_of_caller(caller.map, return_address, memory.bytes().first(names_size));
+    }
+    if (found.gave_up) say_that_it_takes_too_long(caller);
+    char few[512];
+    const bool has_name = !found.name.empty();
+    system::LineWriter text(has_name ? memory.bytes().subspan(names_size) : std::span<char>(few));
+    text.text(caller.name);
+    if (has_name) text.texts("!", found.name);
+    const std::size_t function = text.size();
+    text.texts(has_name ? found.clone : std::string_view(), "+");
+    text.hexadecimal(has_name ? found.offset : return_address - caller.base);
+    return interned(text.view(), function);
+}
+
+}  // namespace
+
+const policy::CallSite* call_site_of(Site& site) {
+    if (site.caller == nullptr) return nullptr;
+    const policy::CallSite* known = site.call_site.load(std::memory_order_acquire);
+    if (known == nullptr) {
+        known = named(site);
+        site.call_site.store(known, std::memory_order_release);
+    }
+    return known;
+}
+
+}  // namespace fp32shim::where
