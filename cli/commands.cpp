@@ -59,7 +59,7 @@ constexpr Command table[] = {
     {.name = "top",
      .summary = "Watch the processes that record now",
      .examples = R"(  fp32shim top
-  fp32shim top 4711                         one process, with its call sites
+  fp32shim top 4711                         where the time of one process goes
   fp32shim top --interval 0.5 --sort calls)",
      .define = define_top},
     {.name = "ps",

@@ -43,7 +43,7 @@ struct Command {
 
 std::span<const Command> commands();
 
-// Each is defined in the file or folder of its name, except ps (top.cpp) and set and reload (set_and_reload.cpp).
+// Each is defined in the file or folder of its name, except ps (top) and set and reload (set_and_reload.cpp).
 Action define_run(CLI::App& app);
 Action define_doctor(CLI::App& app);
 Action define_explain(CLI::App& app);

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/log/source.hpp"
+#include "cli/log/trace_paths.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/field_value.hpp"
@@ -30,6 +32,7 @@ using record::RecordedCounters;
 using record::RecordedEvent;
 using record::RecordedRow;
 using record::RecordingFacts;
+using record::RecordingReader;
 
 bool put(std::string_view text) {
     print(text);
@@ -116,18 +119,18 @@ std::string with_place(std::string_view what, const record::ProcessFacts& proces
 
 class TableWriter : public LogWriter {
   public:
-    void begin(std::span<const RecordingFacts* const> recordings) override {
+    void begin(std::span<const LogSource> recordings) override {
         std::set<std::string> hosts;
-        for (const RecordingFacts* facts : recordings) {
-            hosts.insert(facts->process.host);
-            const std::string process = with_place(fmt::format("process {}", facts->process.pid), facts->process);
-            put(coloured(fmt::format("{}: {}", printable(process), printable(facts->process.command)), Colour::bold) +
-                "\n");
+        for (const LogSource& recording : recordings) {
+            const record::ProcessFacts& process = recording.facts().process;
+            hosts.insert(process.host);
+            const std::string name = with_place(fmt::format("process {}", process.pid), process);
+            put(coloured(fmt::format("{}: {}", printable(name), printable(process.command)), Colour::bold) + "\n");
         }
         names_processes_ = recordings.size() > 1;
         names_hosts_ = hosts.size() > 1;
-        for (const RecordingFacts* facts : recordings)
-            process_width_ = std::max(process_width_, process_text(*facts).size());
+        for (const LogSource& recording : recordings)
+            process_width_ = std::max(process_width_, process_text(recording.facts()).size());
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
         return put(fmt::format("{} {:>{}}{:>8} {:>10}  {}\n", time_of_day(event.end_ns), process_text(facts),
@@ -161,10 +164,11 @@ class JsonWriter : public LogWriter {
   public:
     explicit JsonWriter(bool is_array) : is_array_(is_array) {}
 
-    void begin(std::span<const RecordingFacts* const> recordings) override {
-        for (const RecordingFacts* facts : recordings) {
-            put_object(line(record::format_start(
-                facts->start, facts->process, {facts->opened_ns, facts->process.pid, facts->process.pid}, buffer_)));
+    void begin(std::span<const LogSource> recordings) override {
+        for (const LogSource& recording : recordings) {
+            const RecordingFacts& facts = recording.facts();
+            put_object(line(record::format_start(facts.start, facts.process,
+                                                 {facts.opened_ns, facts.process.pid, facts.process.pid}, buffer_)));
         }
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
@@ -216,7 +220,7 @@ class JsonWriter : public LogWriter {
 /// Writes events of docs/log-format.md, but not `start`, as CSV. Columns: keys of `row`; for a call, some are empty.
 class CsvWriter : public LogWriter {
   public:
-    void begin(std::span<const RecordingFacts* const>) override {
+    void begin(std::span<const LogSource>) override {
         std::string names;
         visit_common_fields("", {}, 0, 0, [&](std::string_view key, const FieldValue&) { names.append(key) += ','; });
         put(names + csv_names(row_columns()) + "\r\n");
@@ -255,15 +259,19 @@ class CsvWriter : public LogWriter {
 /// complete events, in microseconds from the first recording on, since a double cannot hold nanoseconds since 1970.
 class ChromeWriter : public LogWriter {
   public:
-    void begin(std::span<const RecordingFacts* const> recordings) override {
+    explicit ChromeWriter(NativePlaces& places) : paths_(places) {}
+
+    void begin(std::span<const LogSource> recordings) override {
         number_processes(recordings);
-        for (const RecordingFacts* facts : recordings) {
-            zero_ns_ = std::min(zero_ns_, facts->opened_ns);
-            std::string name(system::base_name(facts->process.executable));
-            if (numbers_[facts] != facts->process.pid) name += fmt::format(", process {}", facts->process.pid);
+        for (const LogSource& recording : recordings) {
+            const RecordingFacts& facts = recording.facts();
+            const std::int64_t number = tracks_[&facts].number;
+            zero_ns_ = std::min(zero_ns_, facts.opened_ns);
+            std::string name(system::base_name(facts.process.executable));
+            if (number != facts.process.pid) name += fmt::format(", process {}", facts.process.pid);
             begin_entry();
-            line_ += fmt::format(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":)", numbers_[facts]);
-            append_json_text(line_, with_place(name, facts->process));
+            line_ += fmt::format(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":)", number);
+            append_json_text(line_, with_place(name, facts.process));
             put(line_ += "}}");
         }
     }
@@ -283,41 +291,53 @@ class ChromeWriter : public LogWriter {
         return complete(facts, row, first.begin_ns(), counters.last_ns, row.id, counts,
                         "from the first such call to the last; single calls were not recorded");
     }
-    void end() override { put(has_entries_ ? "\n]}\n" : "{\"traceEvents\": []}\n"); }
+    void end() override {
+        put(has_entries_ ? "\n]" : "{\"traceEvents\": []");
+        paths_.write_frames(put);
+        put("}\n");
+    }
 
   private:
     /// Numbers the processes, since viewers tell them apart by number alone. The number is the process id; a further
     /// process with the same id, of another machine or time, gets a number above the highest id. Recordings of one
     /// process share its number.
-    void number_processes(std::span<const RecordingFacts* const> recordings) {
+    void number_processes(std::span<const LogSource> recordings) {
         std::int64_t last = 0;
-        for (const RecordingFacts* facts : recordings) last = std::max<std::int64_t>(last, facts->process.pid);
+        for (const LogSource& recording : recordings)
+            last = std::max<std::int64_t>(last, recording.facts().process.pid);
         std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one recording of each process, by id
-        for (const RecordingFacts* facts : recordings) {
-            auto& processes = of_id[facts->process.pid];
+        for (const LogSource& recording : recordings) {
+            const RecordingFacts& facts = recording.facts();
+            Track& track = tracks_[&facts];
+            track.recording = &recording.recording();
+            auto& processes = of_id[facts.process.pid];
             const auto known = std::find_if(processes.begin(), processes.end(), [&](const RecordingFacts* other) {
-                return other->identity == facts->identity && other->process.host == facts->process.host;
+                return other->identity == facts.identity && other->process.host == facts.process.host;
             });
             if (known != processes.end()) {
-                numbers_[facts] = numbers_[*known];
+                track.number = tracks_[*known].number;
                 continue;
             }
-            numbers_[facts] = processes.empty() ? facts->process.pid : ++last;
-            processes.push_back(facts);
+            track.number = processes.empty() ? facts.process.pid : ++last;
+            processes.push_back(&facts);
         }
     }
     void begin_entry() { line_ = std::exchange(has_entries_, true) ? ",\n" : "{\"traceEvents\": [\n"; }
 
-    static void append_head(std::string& text, const MergedRow& row) {
+    void append_head(std::string& text, const RecordedRow& recorded, const RecordingReader& recording) {
+        const MergedRow row = to_merged_row(recorded);
         text += "{\"name\":";
         append_json_text(text, row.function + " " + row.size_text());
         text += ",\"cat\":";
         append_json_text(text, row.ran_at());
+        if (const std::uint32_t frame = paths_.frame_of(recording, recorded); frame != 0)
+            text += fmt::format(",\"sf\":{}", frame);
         text += ",\"ph\":\"X\",\"ts\":";
     }
-    static void append_arguments(std::string& text, const MergedRow& row) {
-        constexpr std::string_view arguments[] = {"caller", "provider", "scope",   "requested",
+    void append_arguments(std::string& text, const RecordedRow& recorded, const RecordingReader& recording) {
+        constexpr std::string_view arguments[] = {"caller", "provider", "scope",   "where", "requested",
                                                   "source", "rule",     "applied", "reason"};
+        const MergedRow row = to_merged_row(recorded);
         const auto columns = decision_columns();
         std::string_view separator = ",\"args\":{";
         for (const std::string_view name : arguments) {
@@ -326,6 +346,8 @@ class ChromeWriter : public LogWriter {
                 ->value(row)
                 .append_json(text);
         }
+        // Perfetto shows arguments, and does not read `sf`.
+        paths_.append_stack(text += ",\"stack\":", paths_.frame_of(recording, recorded));
     }
     /// Appends nanoseconds as microseconds, in the shortest JSON number with a point.
     static void append_microseconds(std::string& text, std::int64_t nanoseconds) {
@@ -338,13 +360,14 @@ class ChromeWriter : public LogWriter {
     /// the duration, empty if there is none. Returns false once stdout cannot be written.
     bool complete(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
                   std::int64_t thread, std::string_view more, std::string_view about_duration) {
+        const Track& track = tracks_.find(&facts)->second;
         begin_entry();
-        line_ += heads_.of(facts, row, [&](std::string& text) { append_head(text, to_merged_row(row)); });
+        line_ += heads_.of(facts, row, [&](std::string& text) { append_head(text, row, *track.recording); });
         append_microseconds(line_, std::max(begin_ns, zero_ns_) - zero_ns_);
         line_ += ",\"dur\":";
         append_microseconds(line_, std::max<std::int64_t>(end_ns - begin_ns, 1));
-        fmt::format_to(std::back_inserter(line_), ",\"pid\":{},\"tid\":{}", numbers_[&facts], thread);
-        line_ += arguments_.of(facts, row, [&](std::string& text) { append_arguments(text, to_merged_row(row)); });
+        fmt::format_to(std::back_inserter(line_), ",\"pid\":{},\"tid\":{}", track.number, thread);
+        line_ += arguments_.of(facts, row, [&](std::string& text) { append_arguments(text, row, *track.recording); });
         line_ += more;
         if (end_ns - begin_ns < 1) about_duration = "not known: drawn as 1 ns, so that it is seen";
         if (!about_duration.empty()) {
@@ -357,16 +380,21 @@ class ChromeWriter : public LogWriter {
     PerRow heads_, arguments_;  ///< cached JSON of a row: beginning of a span, and its arguments
     std::string line_;
     bool has_entries_ = false;
-    std::unordered_map<const RecordingFacts*, std::int64_t> numbers_;  ///< process number for each recording
+    struct Track {
+        std::int64_t number = 0;  ///< of the process
+        const RecordingReader* recording = nullptr;
+    };
+    std::unordered_map<const RecordingFacts*, Track> tracks_;  ///< by recording
+    TracePaths paths_;
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace
 
-std::unique_ptr<LogWriter> make_log_writer(std::string_view format) {
+std::unique_ptr<LogWriter> make_log_writer(std::string_view format, NativePlaces& places) {
     if (format == "json" || format == "jsonl") return std::make_unique<JsonWriter>(format == "json");
     if (format == "csv") return std::make_unique<CsvWriter>();
-    if (format == "chrome") return std::make_unique<ChromeWriter>();
+    if (format == "chrome") return std::make_unique<ChromeWriter>(places);
     return std::make_unique<TableWriter>();
 }
 

@@ -9,13 +9,16 @@
 
 namespace fp32shim::cli {
 
+class LogSource;
+class NativePlaces;
+
 /// Writes a log to stdout in one format. event() and row() return false once stdout cannot be written. Their `facts`
-/// must be an object that begin() was given, the same one for all entries of a recording.
+/// must be those of a recording that begin() was given.
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
-    /// Receives the facts of all recordings, before the first entry.
-    virtual void begin(std::span<const record::RecordingFacts* const> recordings) = 0;
+    /// Receives all recordings, before the first entry. They must stay where they are.
+    virtual void begin(std::span<const LogSource> recordings) = 0;
     /// Writes one call. Returns false once stdout cannot be written.
     virtual bool event(const record::RecordingFacts& facts, const record::RecordedRow& row,
                        const record::RecordedEvent& event) = 0;
@@ -30,7 +33,7 @@ class LogWriter {
 };
 
 /// Returns the writer of `table`, `jsonl` (events of docs/log-format.md), `json` (one array of them), `csv`, or
-/// `chrome` (the trace format that Perfetto and chrome://tracing open).
-std::unique_ptr<LogWriter> make_log_writer(std::string_view format);
+/// `chrome` (the trace format that Perfetto and chrome://tracing open). `places` must outlive the result.
+std::unique_ptr<LogWriter> make_log_writer(std::string_view format, NativePlaces& places);
 
 }  // namespace fp32shim::cli

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -36,6 +37,13 @@ struct LogOptions {
 /// Pauses of `log --follow` between two readings of a recording: the first to show calls, the second decisions.
 constexpr auto calls_again_after = std::chrono::milliseconds(200);
 constexpr auto counts_again_after = std::chrono::milliseconds(1000);
+
+/// Enlarges the buffer of stdout. An entry may have a thousand bytes, and the usual buffer four thousand. To be
+/// called before anything is written there.
+void enlarge_output_buffer() {
+    static std::array<char, 1 << 16> buffer;
+    if (isatty(STDOUT_FILENO) != 1) std::setvbuf(stdout, buffer.data(), _IOFBF, buffer.size());
+}
 
 bool output_is_open() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
@@ -125,11 +133,9 @@ int log(LogOptions& options) {
     std::vector<LogSource> sources = open_sources(found.paths, options, native_places, problems);
     say_where_calls_are_not_recorded(sources, options);
 
-    const std::unique_ptr<LogWriter> writer = make_log_writer(options.format);
-    std::vector<const record::RecordingFacts*> facts;
-    facts.reserve(sources.size());
-    for (const LogSource& source : sources) facts.push_back(&source.facts());
-    writer->begin(facts);
+    enlarge_output_buffer();
+    const std::unique_ptr<LogWriter> writer = make_log_writer(options.format, native_places);
+    writer->begin(sources);
     if (!options.follow)
         write_merged(sources, *writer);
     else if (!sources.empty())

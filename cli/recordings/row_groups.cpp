@@ -127,6 +127,20 @@ const auto columns = joined<RowGroup>({own_columns, counter_columns<RowGroup>});
 
 }  // namespace
 
+std::vector<std::string_view> all_grouping_words() {
+    std::vector<std::string_view> words;
+    for (const GroupingWord& known : grouping_words) words.push_back(known.word);
+    return words;
+}
+
+Grouping grouping_by(const std::vector<std::string>& words) {
+    Grouping grouping;
+    for (const std::string& word : words) {
+        for (const GroupingWord& known : grouping_words) grouping.*known.key |= word == known.word;
+    }
+    return grouping;
+}
+
 std::string SizeClass::text() const {
     if (!is_known()) return "?";
     return lowest == highest ? fmt::format("{}", highest) : fmt::format("{}-{}", lowest, highest);

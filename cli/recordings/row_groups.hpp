@@ -34,6 +34,10 @@ inline constexpr GroupingWord grouping_words[] = {
     {"size", &Grouping::by_size_class},     {"size-class", &Grouping::by_size_class},
     {"precision", &Grouping::by_precision},
 };
+/// Returns the words of all groupings.
+std::vector<std::string_view> all_grouping_words();
+/// Returns the grouping by all keys that some words name.
+Grouping grouping_by(const std::vector<std::string>& words);
 
 /// Class of sizes by the largest of m, n and k: above one power of two, up to the next.
 struct SizeClass {

@@ -149,7 +149,8 @@ def printed(command, tmp_path):
         return fp32shim("verify", "--format", "json", "--at-least", "fp32", tmp_path)
     process = live_recording(tmp_path / "live.fp32rec", "summary", TF32)
     try:
-        return fp32shim(command, "--format", "json", process.pid, *(["--count", "1"] if command == "top" else []))
+        how = ["--count", "1", "--by", "where"] if command == "top" else []  # the one has groups, the other rows
+        return fp32shim(command, "--format", "json", process.pid, *how)
     finally:
         process.kill()
         process.communicate()
@@ -162,7 +163,7 @@ def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title,
     result = printed(command, tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr
     described = {key.removesuffix("[]") for key in documented("cli/formats.md", title)}
-    described_elsewhere = {"processes[].rows", "violations", "processor.features", "program.processes[].calls[].library"}
+    described_elsewhere = {"processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library"}
     keys = keys_of(result.json, whole=described_elsewhere)
     # The line of an array or object may be those of what is in it.
     parents = {key for key in keys if any(other.startswith((key + ".", key + "[]")) for other in described)}

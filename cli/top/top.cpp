@@ -14,8 +14,11 @@
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/row_groups.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/run/settings_in_force.hpp"
+#include "cli/top/live_groups.hpp"
 #include "record/read/control.hpp"
 #include "record/read/processes.hpp"
 
@@ -25,6 +28,7 @@ namespace {
 struct TopOptions {
     std::int32_t pid = 0;  ///< 0: all processes
     std::string format, sort = "rate";
+    std::vector<std::string> by;  ///< words of grouping_words
     double seconds = 2;
     std::int64_t rounds = 0;  ///< number of updates; 0: until interrupted
 };
@@ -40,7 +44,8 @@ struct Seen {
     std::uint64_t fp32_calls = 0;   ///< calls that ran at FP32 or BF16x9
     std::uint64_t lower_calls = 0;  ///< calls that ran at TF32, BF16 or FP16
     SettingsInForce settings;       ///< settings now; `facts` has those at the start
-    std::vector<MergedRow> rows;    ///< sorted by host time
+    std::vector<MergedRow> rows;    ///< sorted by host time; empty if there are groups
+    std::optional<std::vector<LiveGroup>> groups;
 };
 
 /// Counters of a process at the previous update, from which its calls per second are computed.
@@ -48,7 +53,17 @@ struct Before {
     std::string recording;
     std::uint64_t calls = 0;
     std::int64_t time_ns = 0;
+    GroupRates groups;
 };
+
+/// Memory from update to update.
+struct Memory {
+    std::map<std::int32_t, Before> before;  ///< by process id
+    NativePlaces places;
+};
+
+/// Rows of the longest table of one process.
+constexpr std::size_t most_rows = 20;
 
 /// Sums up the counters by format, without reading the texts of rows.
 void count_calls(const record::RecordingReader& recording, Seen& seen) {
@@ -66,9 +81,33 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     seen.is_estimate = total.is_estimate;
 }
 
-/// Reads a process's state, with its decisions if `with_rows`; nullopt if it has ended. Updates `before`.
-std::optional<Seen> look_at(const record::LiveRecording& live, bool with_rows,
-                            std::map<std::int32_t, Before>& before) {
+/// Returns the grouping that was asked for. For people, one process is shown by place if it knows places.
+Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
+    Grouping grouping = grouping_by(options.by);
+    if (grouping.is_empty() && options.format != "json")
+        grouping.by_where =
+            std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.where.empty(); });
+    return grouping;
+}
+
+/// Reads the decisions of a process, as rows or in groups. `seconds`: time since the look before.
+void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRates& rates,
+                NativePlaces& places, Seen& seen) {
+    places.name_rows_of(recording, false);
+    MergedCalls calls(nullptr, MergedCalls::Objects::left_out);
+    CallPaths paths(&places);
+    calls.add(seen.recording, recording, grouping_by(options.by).by_call_site ? &paths : nullptr);
+    paths.finish();
+    if (const Grouping grouping = grouping_of(calls, options); !grouping.is_empty()) {
+        seen.groups = rates.look(grouped(calls, CallDurations(), paths, grouping, RowOrder::time), seconds);
+    } else {
+        for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) seen.rows.push_back(*row);
+    }
+}
+
+/// Reads a process's state, with its decisions if `with_calls`; nullopt if it has ended.
+std::optional<Seen> look_at(const record::LiveRecording& live, const TopOptions& options, bool with_calls,
+                            Memory& memory) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return std::nullopt;  // the process has ended meanwhile
     Seen seen;
@@ -80,20 +119,15 @@ std::optional<Seen> look_at(const record::LiveRecording& live, bool with_rows,
     count_calls(*opened.reader, seen);
     seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
-    const auto last = before.find(live.pid);
+    Before& since = memory.before[live.pid];
     // After a reload a process may record into another file.
-    const bool is_known = last != before.end() && last->second.recording == seen.recording;
-    const Before since = is_known ? last->second : Before{seen.recording, 0, seen.facts.opened_ns};
-    if (now > since.time_ns && seen.calls >= since.calls) {
-        seen.calls_per_second =
-            static_cast<double>(seen.calls - since.calls) / (static_cast<double>(now - since.time_ns) / 1e9);
-    }
-    before[live.pid] = {seen.recording, seen.calls, now};
-    if (with_rows) {
-        MergedCalls calls(nullptr, MergedCalls::Objects::left_out);
-        calls.add(live.name, *opened.reader);
-        for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) seen.rows.push_back(*row);
-    }
+    if (since.recording != seen.recording) since = {seen.recording, 0, seen.facts.opened_ns, {}};
+    const double seconds = static_cast<double>(now - since.time_ns) / 1e9;
+    if (seconds > 0 && seen.calls >= since.calls)
+        seen.calls_per_second = static_cast<double>(seen.calls - since.calls) / seconds;
+    since.calls = seen.calls;
+    since.time_ns = now;
+    if (with_calls) read_calls(*opened.reader, options, seconds, since.groups, memory.places, seen);
     return seen;
 }
 
@@ -148,13 +182,16 @@ std::string process_table(const std::vector<Seen>& all) {
 
 std::string text_of(const std::vector<Seen>& all, const TopOptions& options) {
     if (all.empty()) return "no process of this user records now\n";
-    std::string text = process_table(all);
-    if (options.pid != 0) {
-        std::vector<const MergedRow*> rows;
-        for (const MergedRow& row : all.front().rows) rows.push_back(&row);
-        text += "\n" + call_site_table(rows, 20).text();
+    const std::string processes = process_table(all) + "\n";
+    std::vector<const std::vector<LiveGroup>*> groups;
+    for (const Seen& seen : all) {
+        if (seen.groups) groups.push_back(&*seen.groups);
     }
-    return text;
+    if (!groups.empty()) return processes + live_table(summed_up(groups), most_rows);
+    if (options.pid == 0) return process_table(all);
+    std::vector<const MergedRow*> rows;
+    for (const MergedRow& row : all.front().rows) rows.push_back(&row);
+    return processes + call_site_table(rows, most_rows).text();
 }
 
 Json json_of(const std::vector<Seen>& all) {
@@ -162,6 +199,10 @@ Json json_of(const std::vector<Seen>& all) {
     for (const Seen& seen : all) {
         Json rows = Json::array();
         for (const MergedRow& row : seen.rows) rows.push_back(cli::json_of(row));
+        Json groups = seen.groups ? Json::array() : Json();
+        if (seen.groups) {
+            for (const LiveGroup& group : *seen.groups) groups.push_back(cli::json_of(group));
+        }
         processes.push_back({{"pid", seen.pid},
                              {"recording", seen.recording},
                              {"host", text_or_null(seen.facts.process.host)},
@@ -176,17 +217,18 @@ Json json_of(const std::vector<Seen>& all) {
                              {"calls_per_second", seen.calls_per_second},
                              {"fp32_calls", seen.fp32_calls},
                              {"lower_calls", seen.lower_calls},
-                             {"rows", rows}});
+                             {"rows", rows},
+                             {"groups", groups}});
     }
     return {{"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}};
 }
 
 /// Reads the state of all processes that record, or of `options.pid`; sets `error` if that one has no recording.
-std::vector<Seen> look(const TopOptions& options, std::map<std::int32_t, Before>& before, std::string& error) {
+std::vector<Seen> look(const TopOptions& options, Memory& memory, std::string& error) {
     std::vector<Seen> all;
-    const bool with_rows = options.pid != 0 || options.format == "json";
+    const bool with_calls = options.pid != 0 || options.format == "json" || !options.by.empty();
     const auto look_at_one = [&](const record::LiveRecording& recording) {
-        if (auto seen = look_at(recording, with_rows, before)) all.push_back(std::move(*seen));
+        if (auto seen = look_at(recording, options, with_calls, memory)) all.push_back(std::move(*seen));
     };
     if (options.pid == 0) {
         record::visit_live_recordings(look_at_one);
@@ -222,9 +264,9 @@ bool waited_for_quit(double seconds, bool is_terminal) {
 }
 
 int ps(const TopOptions& options) {
-    std::map<std::int32_t, Before> before;
+    Memory memory;
     std::string error;
-    const std::vector<Seen> all = look(options, before, error);
+    const std::vector<Seen> all = look(options, memory, error);
     if (!error.empty()) {
         say("ps", error);
         return exit_code::usage;
@@ -235,11 +277,11 @@ int ps(const TopOptions& options) {
 
 int top(const TopOptions& options) {
     const bool is_terminal = options.format != "json" && is_full_terminal(STDOUT_FILENO);
-    std::map<std::int32_t, Before> before;
+    Memory memory;
     for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
         if (round > 0 && waited_for_quit(options.seconds, is_terminal)) break;
         std::string error;
-        const std::vector<Seen> all = look(options, before, error);
+        const std::vector<Seen> all = look(options, memory, error);
         if (!error.empty()) {
             say("top", error);
             return round == 0 ? exit_code::usage : exit_code::ok;  // the process has ended since
@@ -259,8 +301,11 @@ int top(const TopOptions& options) {
 }
 
 void add_common(CLI::App& app, TopOptions& options) {
-    add_process_id(app, options.pid, "Show this process only, with its call sites");
+    add_process_id(app, options.pid, "Show this process only, and where its time goes");
     add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"}, "Order of the processes; default rate");
+    add_choices(app, "--by", options.by, all_grouping_words(),
+                "Show where the time goes, of all processes or of PID; default for a PID: where")
+        ->delimiter(',');
     add_format(app, options.format, {"table", "json"});
 }
 

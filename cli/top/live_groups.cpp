@@ -1,0 +1,121 @@
+#include "cli/top/live_groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "cli/output/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+GroupKey key_of(const RowGroup& group) {
+    return {group.function.id(), group.where.id(),    group.scope.id(),         group.call_site.id(),
+            group.caller.id(),   group.sizes.highest, group.requested.id(),     group.applied.id(),
+            group.actual.id(),   group.reason.id(),   group.is_overflow ? 1 : 0};
+}
+
+/// Returns a share of the time that has passed as text; several threads have more than 100%.
+std::string now_text(double share) {
+    if (share <= 0) return "0%";
+    if (share < 0.001) return "<0.1%";
+    return fmt::format("{:.{}f}%", 100 * share, share < 0.1 ? 1 : 0);
+}
+
+/// Key of a grouping as a column, which is shown if some group has a text in it.
+struct KeyColumn {
+    Table::Column head;
+    std::string (*text)(const LiveGroup&);
+};
+
+const KeyColumn keys[] = {
+    {{"function"},
+     [](const LiveGroup& group) { return group.is_overflow ? "(found no room)" : std::string(group.function); }},
+    {{"where", false, 16}, [](const LiveGroup& group) { return std::string(group.where); }},
+    {{"scope", false, 12}, [](const LiveGroup& group) { return std::string(group.scope); }},
+    {{"call site", false, 16}, [](const LiveGroup& group) { return std::string(group.call_site); }},
+    {{"caller", false, 16}, [](const LiveGroup& group) { return std::string(group.caller); }},
+    {{"max of m,n,k"}, [](const LiveGroup& group) { return group.sizes.is_known() ? group.sizes.text() : ""; }},
+};
+
+}  // namespace
+
+std::vector<LiveGroup> GroupRates::look(const std::vector<RowGroup>& groups, double seconds) {
+    std::map<GroupKey, Counts> now;
+    std::vector<LiveGroup> live;
+    live.reserve(groups.size());
+    for (const RowGroup& group : groups) {
+        LiveGroup& entry = live.emplace_back();
+        static_cast<RowGroup&>(entry) = group;
+        const GroupKey key = key_of(group);
+        const auto known = before_.find(key);
+        const Counts before = known == before_.end() ? Counts() : known->second;
+        now[key] = {group.counters.calls, group.counters.total_ns};
+        // A time that is an estimate can become less.
+        const auto gain = [](std::uint64_t later, std::uint64_t earlier) {
+            return later > earlier ? static_cast<double>(later - earlier) : 0.0;
+        };
+        if (seconds <= 0) continue;
+        entry.calls_per_second = gain(group.counters.calls, before.calls) / seconds;
+        entry.host_share = gain(group.counters.total_ns, before.host_ns) / seconds / 1e9;
+    }
+    before_ = std::move(now);
+    return live;
+}
+
+std::vector<LiveGroup> summed_up(const std::vector<const std::vector<LiveGroup>*>& processes) {
+    std::vector<LiveGroup> sums;
+    std::map<GroupKey, std::size_t> places;
+    for (const std::vector<LiveGroup>* groups : processes) {
+        for (const LiveGroup& group : *groups) {
+            const auto [place, is_new] = places.emplace(key_of(group), sums.size());
+            if (is_new) {
+                sums.push_back(group);
+                continue;
+            }
+            LiveGroup& sum = sums[place->second];
+            add_counters(sum.counters, group.counters);
+            sum.calls_per_second += group.calls_per_second;
+            sum.host_share += group.host_share;
+        }
+    }
+    std::ranges::stable_sort(sums, [](const LiveGroup& a, const LiveGroup& b) {
+        return std::tuple(a.host_share, a.counters.total_ns) > std::tuple(b.host_share, b.counters.total_ns);
+    });
+    return sums;
+}
+
+std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) {
+    std::vector<const KeyColumn*> shown;
+    std::vector<Table::Column> heads = {{"now", true}, {"calls/s", true}, {"calls", true}, {"host time", true}};
+    for (const KeyColumn& key : keys) {
+        if (std::ranges::all_of(groups, [&](const LiveGroup& group) { return key.text(group).empty(); })) continue;
+        shown.push_back(&key);
+        heads.push_back(key.head);
+    }
+    heads.insert(heads.end(), {{"asked for"}, {"ran at"}, {"reason"}});
+    Table table(heads);
+    for (std::size_t place = 0; place < std::min(limit, groups.size()); ++place) {
+        const LiveGroup& group = groups[place];
+        std::vector<std::string> cells = {
+            now_text(group.host_share), count_text(static_cast<std::uint64_t>(group.calls_per_second)),
+            count_text(group.counters.calls),
+            duration_text(static_cast<double>(group.counters.total_ns), group.has_estimated_time())};
+        for (const KeyColumn* key : shown) cells.push_back(key->text(group));
+        cells.insert(cells.end(),
+                     {group.requested, group.is_overflow ? "unknown" : std::string(group.ran_at()), group.reason});
+        table.add(std::move(cells));
+    }
+    if (groups.size() <= limit) return table.text();
+    return table.text() + counted(groups.size() - limit, "group") + " more\n";
+}
+
+Json json_of(const LiveGroup& group) {
+    Json json = json_of(group_columns(), static_cast<const RowGroup&>(group));
+    json["calls_per_second"] = group.calls_per_second;
+    json["host_share"] = group.host_share;
+    return json;
+}
+
+}  // namespace fp32shim::cli
