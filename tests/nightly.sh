@@ -8,7 +8,7 @@
 #   products   ten million random products against the same calls without the shim
 #   races      first products of eight threads at once, 1,000 times
 #   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each
-#   where      100,000 random call trees on each Python that is found (pyenv's too), a million call paths
+#   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   fuzz       the reader of recordings, by libFuzzer, for ten minutes
 #   clang      everything built by clang, the command too
 #   lint       clang-tidy with its analyzer, on the command too
@@ -44,7 +44,7 @@ where() {
         [[ -x $found ]] && "$found" -c 'import ctypes, sys; sys.exit(not (3, 9) <= sys.version_info < (3, 15))' || continue
         printf '%s: ' "$("$found" -c 'import sys; print(sys.version.replace("\n", ""))')"
         "$found" tests/preload/clients/scripts/python_stacks.py build/tests/clients/libpython_stack.so \
-            "$seed" "${FP32SHIM_RANDOM_TREES:-100000}" || failed=1
+            "$seed" "${FP32SHIM_RANDOM_TREES:-10000}" || failed=1
     done
     FP32SHIM_PATHS=1048576 long_test preload/test_where_bad_input.py || failed=1
     return "$failed"

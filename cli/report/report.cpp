@@ -41,20 +41,6 @@ RowOrder order_of(const std::string& word) {
     return word == "flops" ? RowOrder::flops : RowOrder::time;
 }
 
-Grouping grouping_of(const std::vector<std::string>& words) {
-    Grouping grouping;
-    for (const std::string& word : words) {
-        for (const GroupingWord& known : grouping_words) grouping.*known.key |= word == known.word;
-    }
-    return grouping;
-}
-
-std::vector<std::string_view> words_of_groupings() {
-    std::vector<std::string_view> words;
-    for (const GroupingWord& known : grouping_words) words.push_back(known.word);
-    return words;
-}
-
 struct Contents {
     MergedCalls calls;
     CallPaths paths;  ///< empty if the format does not show them
@@ -65,7 +51,7 @@ struct Contents {
 
 void write(const Contents& contents, const ReportOptions& options, ReportOutput& output) {
     const RowOrder order = order_of(options.sort);
-    const Grouping grouping = grouping_of(options.by);
+    const Grouping grouping = grouping_by(options.by);
     if (options.format == "html") {
         output.put(report_html({contents.calls, contents.paths, contents.timeline, contents.problems, order, grouping,
                                 !options.filter.is_empty()}));
@@ -133,7 +119,7 @@ void add_events(record::RecordingReader& recording, const Filter& filter, const 
 bool needs_paths(const ReportOptions& options) {
     if (options.diff) return true;
     constexpr std::string_view formats[] = {"json", "html", "folded", "speedscope"};
-    return grouping_of(options.by).by_call_site || std::ranges::find(formats, options.format) != std::end(formats);
+    return grouping_by(options.by).by_call_site || std::ranges::find(formats, options.format) != std::end(formats);
 }
 
 Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {
@@ -248,7 +234,7 @@ int report(ReportOptions& options) {
     ReportOutput output(options.output);
     if (options.diff) {
         const Comparison comparison({contents[0].calls, contents[0].paths}, {contents[1].calls, contents[1].paths},
-                                    grouping_of(options.by), order_of(options.sort));
+                                    grouping_by(options.by), order_of(options.sort));
         write(comparison, problems, options, output);
     } else {
         write(contents[0], options, output);
@@ -273,7 +259,7 @@ Action define_report(CLI::App& app) {
              "Write to this file instead of stdout, whole or not at all");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
                "Order of a table or page, and width of call paths; time where not given");
-    add_choices(app, "--by", options->by, words_of_groupings(),
+    add_choices(app, "--by", options->by, all_grouping_words(),
                 "Merge decisions that have this in common: of many sizes or call sites")
         ->delimiter(',');
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");

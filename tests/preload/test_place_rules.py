@@ -164,8 +164,9 @@ def test_lines_of_an_outer_function_are_told_apart():
     assert stacks(f'stack = "<string>:{first + 1} train"') == {3}
 
 
-def test_a_rule_by_stack_holds_where_lines_are_logged_too():
-    assert stacks('stack = "* train"', env={"FP32_MATMUL_WHERE": "python"}) == {2, 3}
+@pytest.mark.parametrize("where", ["python", "python,native:8", "native:8"])
+def test_a_rule_by_stack_holds_whatever_is_logged(where):
+    assert stacks('stack = "* train"', env={"FP32_MATMUL_WHERE": where}) == {2, 3}
 
 
 def test_a_program_without_python_has_no_lines():
@@ -173,11 +174,12 @@ def test_a_program_without_python_has_no_lines():
     assert call_sites("first", 'stack = ""') == {2, 3, 4, 5}
 
 
-def test_a_thread_without_frames_says_so():
+@pytest.mark.parametrize("where", ["python", "python,native:8"])
+def test_a_thread_without_frames_says_so(where):
     library = client("libthread_product.so")
     code = f"import ctypes; assert ctypes.CDLL({str(library)!r}).multiply_on_a_thread() == 0"
     for pattern, applied in (("(thread without Python frames)", "tf32"), ("* <module>", "fp32")):
-        result = run(SYSTEM_PYTHON, "-c", code, policy=rules(f'stack = "{pattern}"'), env={"FP32_MATMUL_WHERE": "python"})
+        result = run(SYSTEM_PYTHON, "-c", code, policy=rules(f'stack = "{pattern}"'), env={"FP32_MATMUL_WHERE": where})
         assert [decision["applied"] for decision in result.decisions] == [applied]
 
 

@@ -43,6 +43,9 @@ def test_names_of_all_characters_are_kept_and_bounded(tmp_path):
     logged = run("odd_names.py", env=PYTHON)
     assert logged.stdout == ran.stdout == run("odd_names.py", preload=False).stdout
     for place, name in zip(places(logged), own, strict=True):
+        if name == ":1 ":  # neither file nor function has a name
+            assert place is None
+            continue
         assert len(place.encode()) <= 512
         if len(name) > 500:
             assert re.fullmatch("(long|文)*(l|lo|lon)?…:1 (long|文)*(l|lo|lon)?…", place)

@@ -3,8 +3,9 @@
 // loader's lock.
 //
 // Nothing here allocates, waits or calls the loader. Memory is read only where it is a part of the stack: a page is
-// asked for once, by a system call, and then known. So a wrong table gives a wrong or a short stack, never a crash.
-// What a table says of an address is kept for the thread; objects that are loaded or unloaded end that.
+// asked for once, by a system call, and then known. So a wrong table gives a wrong or a short stack; only one that
+// leads into a coroutine's stack, freed after it was asked for, could crash. What a table says of an address is kept
+// for the thread; objects that are loaded or unloaded end that.
 #pragma once
 
 #include <array>
