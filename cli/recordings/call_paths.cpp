@@ -66,9 +66,14 @@ void CallPaths::add(const record::RecordingReader& recording, const record::Reco
     product.function = "(found no room)";
     if (row != nullptr && !row->is_overflow) {
         product.function = row->decision.call.function;
-        if (row->stack != 0)
+        if (row->stack != 0) {
             node = node_of(recording, row->stack);
-        else if (!row->decision.call.caller.empty())
+            if (row->stack_is_cut) {
+                PathFrame remark;
+                remark.function = "(inner frames left out)";
+                node = child(node, remark);
+            }
+        } else if (!row->decision.call.caller.empty())
             node = child(0, caller_frame(*row));
     }
     add(child(node, product), place, counters);

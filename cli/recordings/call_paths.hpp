@@ -53,7 +53,7 @@ class CallPaths {
     /// Adds the calls of a row. `place`: that of the merged row. The innermost level becomes the row's function.
     void add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t place,
              const record::RecordedCounters& counters);
-    /// Adds calls at a node: that of a path which child() made level by level from the root, 0.
+    /// Adds calls at a node that child() returned. The root is node 0.
     void add(std::uint32_t node, std::uint32_t row, const record::RecordedCounters& counters);
     /// Returns the node of a frame below another, which is added if it is new.
     std::uint32_t child(std::uint32_t parent, const PathFrame& frame);

@@ -35,8 +35,8 @@ class Filter {
     policy::Rule folded_rule_;  ///< `rule_`, widened for rows with sizes that are rounded up
 };
 
-/// A filter for the rows of one recording. Both must outlive it. Takes some 50 bytes for each frame of a call path if
-/// the filter asks for lines of Python.
+/// Filters the rows of one recording. Filter and recording must outlive this object. Takes some 50 bytes for each
+/// frame of a call path if the filter asks for lines of Python.
 class RowFilter {
   public:
     RowFilter(const Filter& filter, const record::RecordingReader& recording)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "system/inline_text.hpp"
 
@@ -36,9 +37,17 @@ const SourcePlace& NativePlaces::at(const record::RecordedFrame& frame, const re
 
 const NativePlaces::Place& NativePlaces::place_of(const record::RecordedFrame& frame,
                                                   const record::RecordingReader& recording) {
-    const auto [entry, is_new] = known_.try_emplace({frame.file, frame.offset});
+    const bool is_native = frame.function.empty();
+    const std::vector<std::uint8_t> build =
+        is_native ? object_at(frame.file, recording).build_id : std::vector<std::uint8_t>();
+    const auto [entry, is_new] = known_.try_emplace({is_native ? frame.file : frame.function, build, frame.offset});
     Place& known = entry->second;
     if (!is_new) return known;
+    if (!is_native) {
+        // A remark: the product was called by code that was made at run time.
+        if (frame.file.empty()) known.where = frame.function;
+        return known;
+    }
     const SourcePlace& place = at(frame, recording);
     known.text = call_site_text(frame.file, frame.offset, place);
     const std::size_t function = place.symbol.empty() ? 0 : 1 + place.symbol.size();
@@ -52,21 +61,21 @@ const NativePlaces::Place& NativePlaces::place_of(const record::RecordedFrame& f
 void NativePlaces::name_rows_of(record::RecordingReader& recording, bool with_call_sites) {
     const bool with_where = recording.facts().start.where.has(policy::Where::native);
     if (!with_where && !with_call_sites) return;
-    recording.name_places([this, &recording, with_where, with_call_sites](record::RecordedRow& row) {
-        policy::MatmulCall& call = row.decision.call;
-        if (row.stack_is_cut || (!with_call_sites && !call.where.empty())) return;
-        const auto frame = recording.frame(row.stack);
-        if (!frame) return;
-        // A remark: the product was called by code that was made at run time.
-        if (with_where && call.where.empty() && frame->file.empty()) {
-            std::string& remark = known_[{frame->function, 0}].where;
-            call.where = remark = frame->function;
-        }
-        if (!frame->function.empty()) return;
-        const Place& place = place_of(*frame, recording);
-        if (with_where && call.where.empty()) call.where = place.where;
-        if (with_call_sites) call.call_site = &place.call_site;
-    });
+    std::unordered_map<record::format::StringId, const Place*> of_stacks;
+    recording.name_places(
+        [this, &recording, with_where, with_call_sites, of_stacks](record::RecordedRow& row) mutable {
+            policy::MatmulCall& call = row.decision.call;
+            if (row.stack_is_cut || (!with_call_sites && !call.where.empty())) return;
+            const auto [entry, is_new] = of_stacks.try_emplace(row.stack);
+            if (is_new) {
+                const auto frame = recording.frame(row.stack);
+                if (frame) entry->second = &place_of(*frame, recording);
+            }
+            const Place* const place = entry->second;
+            if (place == nullptr) return;
+            if (with_where && call.where.empty()) call.where = place->where;
+            if (with_call_sites && !place->call_site.text.empty()) call.call_site = &place->call_site;
+        });
 }
 
 }  // namespace fp32shim::cli

@@ -4,7 +4,8 @@
 
 #include <map>
 #include <string>
-#include <utility>
+#include <tuple>
+#include <vector>
 
 #include "cli/source_places/source_places.hpp"
 #include "policy/matmul_call.hpp"
@@ -33,7 +34,8 @@ class NativePlaces {
     const Place& place_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
     SourcePlaces places_;
-    std::map<std::pair<std::string, std::uint32_t>, Place> known_;  ///< by object and offset
+    /// By path and build of the object, and offset.
+    std::map<std::tuple<std::string, std::vector<std::uint8_t>, std::uint32_t>, Place> known_;
 };
 
 }  // namespace fp32shim::cli

@@ -310,7 +310,7 @@ Json timeline_json(const Timeline& timeline) {
             {"bins", std::move(bins)}};
 }
 
-/// Returns the tree of scopes: labels are split at `/`, and paths of modules at `.`.
+/// Returns the tree of scopes: labels are split at `/` and `.`, as module paths are.
 CallPaths scope_paths(const MergedCalls& calls) {
     CallPaths paths;
     for (std::size_t place = 0; place < calls.rows().size(); ++place) {
@@ -347,11 +347,9 @@ Json page_data(const HtmlReport& report) {
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = report.is_filtered;
     json["sort"] = report.order == RowOrder::calls ? "calls" : report.order == RowOrder::flops ? "work" : "host_ns";
-    json["by"] = {{"where", report.grouping.by_where},
-                  {"scope", report.grouping.by_scope},
-                  {"caller", report.grouping.by_caller},
-                  {"function", report.grouping.by_function},
-                  {"size", report.grouping.by_size_class}};
+    json["by"] = {{"where", report.grouping.by_where},     {"scope", report.grouping.by_scope},
+                  {"caller", report.grouping.by_caller},   {"function", report.grouping.by_function},
+                  {"size", report.grouping.by_size_class}, {"precision", report.grouping.by_precision}};
     json["totals"] = totals_json(calls);
     json["period"] = duration_json(calls);
     json["formats"] = formats_json(calls);

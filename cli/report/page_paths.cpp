@@ -68,8 +68,8 @@ std::vector<Sum> sums_of(const CallPaths& paths, const PartOf& part_of) {
     return sums;
 }
 
-/// Keeps the largest sums; adds each other one to the nearest node of its path that a kept one has too. Returns how
-/// many were added so.
+/// Keeps the largest sums, and adds every other one to the nearest node of its path that a kept sum has. Returns the
+/// number of sums that were added to others.
 std::size_t fold(std::vector<Sum>& sums, const CallPaths& paths, RowOrder order) {
     if (sums.size() <= max_sums) return 0;
     const auto is_larger = [order](const Sum& a, const Sum& b) { return a.weight(order) > b.weight(order); };
@@ -143,6 +143,7 @@ Json column(const std::vector<Sum>& sums, const Value& value) {
 Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
                      std::string (*shorten)(std::string_view)) {
     std::vector<Sum> sums = sums_of(paths, part_of);
+    sum_up(sums);  // many decisions of one path may be in one group of a comparison
     Json json;
     json["folded"] = fold(sums, paths, order);
     Texts texts(shorten);

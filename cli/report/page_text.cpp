@@ -6,6 +6,8 @@
 #include <random>
 #include <utility>
 
+#include "system/limited_text.hpp"
+
 // Defined in report/page/embedded.S.
 extern "C" {
 extern const char fp32shim_page_html[], fp32shim_page_html_end[];
@@ -64,11 +66,8 @@ std::string_view between(const char* begin, const char* end) {
 }  // namespace
 
 std::string cut(std::string_view text) {
-    constexpr std::size_t max_text = 400;  // bounds the page's size
-    if (text.size() <= max_text) return std::string(text);
-    std::size_t end = max_text;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    return std::string(text.substr(0, end)) + "…";
+    char buffer[400];  // bounds the page's size
+    return std::string(system::limited(text, buffer));
 }
 
 std::string page_text(Page page, Json data) {

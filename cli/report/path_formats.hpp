@@ -26,7 +26,7 @@ std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& ca
 /// Returns the frames of a path with `;` between them, in plain characters: `main (train.py:9);cblas_sgemm`.
 std::string folded_line(const CallPaths& paths, std::uint32_t node);
 
-/// Returns a frame in JSON: `parent`, `file`, `function`, `line` and `offset`. `node`: not the root.
+/// Returns a frame in JSON: `parent`, `file`, `function`, `line`, `offset` and `call_site`. `node`: not the root.
 Json frame_json(const PathNode& node);
 /// Returns calls of one path in JSON: `frame`, `applied`, `calls`, `host_ns`, `timed_calls` and `flops_total`.
 Json path_json(const PathShare& share);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "system/limited_text.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
@@ -45,7 +46,7 @@ struct Contents {
 
 Contents contents_of(const std::string& path) {
     Contents contents;
-    if (!is_source_file(path)) return {{}, "no source file by its name", 0};
+    if (!is_source_file(path)) return {{}, "its name is not that of a source file", 0};
     const OpenFile file(path.c_str());
     struct stat status {};
     if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0) return {{}, std::strerror(errno), 0};
@@ -64,7 +65,8 @@ std::string shown(std::string_view line) {
     const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
     std::string text(line.substr(begin));
     while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.pop_back();
-    return text.size() <= max_line ? text : system::with_valid_utf8(text.substr(0, max_line)) + "…";
+    char buffer[max_line];
+    return std::string(system::limited(text, buffer));
 }
 
 Json lines_of(std::string_view text, const std::set<std::uint32_t>& wanted) {

@@ -16,9 +16,8 @@ namespace fp32shim::cli {
 class SourceLines {
   public:
     void want(std::string_view file, std::uint32_t line) { wanted_[std::string(file)].insert(line); }
-    /// Returns an object: for each file an object `lines` (number: text), or `why` there are none.
-    /// `changed_after_ns`: time from which on a change of a file means that its lines may be others now; `changed` is
-    /// 1 then.
+    /// Returns an object with an entry for each file: `lines` (text by number), or `why`, the reason why there are
+    /// none. `changed` is 1 if the file was changed after `changed_after_ns`, so that its lines may be others now.
     Json read(std::int64_t changed_after_ns) const;
 
   private:

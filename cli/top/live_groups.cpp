@@ -60,6 +60,7 @@ std::vector<LiveGroup> GroupRates::look(const std::vector<RowGroup>& groups, dou
         entry.calls_per_second = gain(group.counters.calls, before.calls) / seconds;
         entry.host_share = gain(group.counters.total_ns, before.host_ns) / seconds / 1e9;
     }
+    has_looked_ = true;
     before_ = std::move(now);
     return live;
 }

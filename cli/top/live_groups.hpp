@@ -25,10 +25,14 @@ using GroupKey = std::array<std::int64_t, 11>;
 /// Rates of the groups of one recording from look to look.
 class GroupRates {
   public:
-    /// Returns the groups with their rates. `seconds`: time since the look before.
+    /// Returns the groups with their rates. `seconds`: time since the look before; at the first look, since the
+    /// recording began.
     std::vector<LiveGroup> look(const std::vector<RowGroup>& groups, double seconds);
+    /// Returns true until the first look.
+    bool is_new() const { return !has_looked_; }
 
   private:
+    bool has_looked_ = false;
     struct Counts {
         std::uint64_t calls = 0, host_ns = 0;
     };

@@ -99,6 +99,8 @@ void read_calls(record::RecordingReader& recording, const TopOptions& options, d
     calls.add(seen.recording, recording, grouping_by(options.by).by_call_site ? &paths : nullptr);
     paths.finish();
     if (const Grouping grouping = grouping_of(calls, options); !grouping.is_empty()) {
+        // A process may be grouped only once it has places: groups then begin with all its calls.
+        if (rates.is_new()) seconds = static_cast<double>(now_ns() - recording.facts().opened_ns) / 1e9;
         seen.groups = rates.look(grouped(calls, CallDurations(), paths, grouping, RowOrder::time), seconds);
     } else {
         for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) seen.rows.push_back(*row);
@@ -237,6 +239,8 @@ std::vector<Seen> look(const TopOptions& options, Memory& memory, std::string& e
     } else {
         error = found.error;
     }
+    std::erase_if(memory.before,
+                  [&](const auto& known) { return std::ranges::find(all, known.first, &Seen::pid) == all.end(); });
     sort_by(options.sort, all);
     return all;
 }

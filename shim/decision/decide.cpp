@@ -24,14 +24,14 @@ policy::Decision decide_by_call(Site& site, const Settings& in_force, policy::Ma
                                 std::uint32_t change_count) {
     const auto rules = rules_of(site, in_force, call).rules;
     const auto decide = [&] {
-        if (in_force.looks_at_call_sites) call.call_site = where::call_site_of(site);
+        if (in_force.looks_at_call_sites && !rules.empty()) call.call_site = where::call_site_of(site, in_force);
         if (!in_force.looks_at_where)
             return policy::decide(call, in_force.process, in_force.policy, overrides(), rules);
         where::CallPlace place;
         place.find(site, in_force);
         policy::MatmulCall placed = call;
-        placed.where = place.where();
-        placed.stack = placed.where.empty() ? nullptr : &place;
+        placed.where = place.where_for_rules();
+        placed.stack = place.asks_python() ? &place : nullptr;
         return policy::decide(placed, in_force.process, in_force.policy, overrides(), rules);
     };
     if (rules.empty()) return decide();
@@ -57,7 +57,7 @@ policy::Decision decide_call(Site& site, const Settings& in_force, policy::Matmu
     const std::uint32_t change_count = settings_change_count();
     if (const ThreadContext* context = existing_thread_context()) call.scope = context->scopes.label();
     if (in_force.looks_at_sizes || scopes_decide(in_force)) return decide_by_call(site, in_force, call, change_count);
-    if (in_force.looks_at_call_sites) call.call_site = where::call_site_of(site);
+    if (in_force.looks_at_call_sites) call.call_site = where::call_site_of(site, in_force);
     return policy::decide(call, in_force.process, in_force.policy, overrides());
 }
 

@@ -7,8 +7,8 @@
 
 namespace fp32shim {
 
-/// Decides the precision of a call, and sets call.scope to the thread's scope, call.call_site if rules ask for it. If
-/// rules that may match depend on sizes, the thread keeps the decision for calls of equal sizes. Thread-safe.
+/// Decides the precision of a call, and sets call.scope to the thread's scope. If rules that may match depend on
+/// sizes or places, the thread keeps the decision for equal calls. Thread-safe.
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call);
 
 /// Returns the strictest floor (least precision) in force for this thread: of file, environment, API and scopes.

@@ -72,7 +72,7 @@ std::uint64_t objects_stamp();
 extern std::atomic<const std::uint64_t*>
     loader_adds;  ///< loader's count of objects ever added; nullptr: not known, or not searched for yet
 
-extern std::atomic<const std::uint32_t*> loader_count;  ///< loader's count of objects in its list; nullptr: likewise
+extern std::atomic<const std::uint32_t*> loader_count;  ///< loader's count of objects in its list; nullptr: as above
 
 /// Returns objects_stamp() by two memory reads, needing no elf::Reading; 0 if the loader's counter is unknown.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {

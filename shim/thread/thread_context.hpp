@@ -32,7 +32,7 @@ ThreadContext* thread_context();
 /// Returns the decisions that this thread keeps, made on first use; nullptr if there is no memory.
 KeptDecisions* kept_decisions();
 
-/// Returns what this thread knows of its native stack, made on first use; nullptr if there is no memory.
+/// Returns this thread's cache for native stacks, made on first use; nullptr if there is no memory.
 where::UnwindCache* unwind_cache();
 
 /// The context of the running thread; nullptr: none was made yet.

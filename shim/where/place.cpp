@@ -26,7 +26,7 @@ std::uint64_t place_key(const Settings& in_force) {
         const Python* const reader = python();
         if (reader != nullptr) key = reader->stack_key();
     }
-    if (in_force.native_frames == 0 || (key != 0 && key != Python::key_of_no_frames)) return key;
+    if (in_force.native_frames == 0 || key > Python::key_at_shut_down) return key;
     NativeStack stack;
     read_native_stack(in_force.native_frames, unwind_cache(), stack);
     return stack.key;
@@ -43,11 +43,7 @@ void CallPlace::find(const Site& site, const Settings& in_force) {
         without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
         python_->read_stack(stack_);
     }
-    if (stack_.count == 0 && in_force.native_frames != 0) {
-        // Rules see the same words as without native stacks.
-        if (python_ != nullptr && in_force.looks_at_where) put_where_into_words();
-        return read_native(in_force.native_frames);
-    }
+    if (stack_.count == 0 && in_force.native_frames != 0) return read_native(in_force.native_frames);
     if (python_ != nullptr) {
         size += std::max<std::size_t>(stack_.count, 1) + (stack_.is_cut ? 1 : 0);
         put_where_into_words();
@@ -91,11 +87,7 @@ bool CallPlace::read_frame(const Stack& stack, std::size_t place, record::StackF
     const auto& self = static_cast<const CallPlace&>(stack);
     const bool has_caller = self.site_->caller != nullptr;
     if (!has_caller || place + 1 < self.size) return self.read_python_frame(place, frame);
-    const LoadedObject& caller = *self.site_->caller;
-    const std::string_view path = system::view(caller.map->l_name);
-    frame = {};
-    frame.file = path.empty() ? self.executable_ : path;
-    frame.offset = static_cast<std::uint32_t>(self.site_->called_from.load(std::memory_order_relaxed) - caller.base);
+    frame = self.frame_in(*self.site_->caller, self.site_->called_from.load(std::memory_order_relaxed));
     return true;
 }
 
@@ -122,10 +114,16 @@ bool CallPlace::read_native_frame(const Stack& stack, std::size_t place, record:
     const elf::Reading reading;
     const LoadedObject* const object = object_containing(address - 1);
     if (object == nullptr) return false;
-    const std::string_view path = system::view(object->map->l_name);
-    frame.file = path.empty() ? self.executable_ : path;
-    frame.offset = static_cast<std::uint32_t>(address - object->base);
+    frame = self.frame_in(*object, address);
     return true;
+}
+
+record::StackFrame CallPlace::frame_in(const LoadedObject& object, std::uintptr_t address) const {
+    const std::string_view path = system::view(object.map->l_name);
+    return {.file = path.empty() ? executable_ : path,
+            .function = {},
+            .line = 0,
+            .offset = static_cast<std::uint32_t>(address - object.base)};
 }
 
 bool CallPlace::read_python_frame(std::size_t place, record::StackFrame& frame) const {

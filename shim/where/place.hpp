@@ -30,11 +30,17 @@ class CallPlace : public record::Stack, public policy::CallLines {
     CallPlace(const CallPlace&) = delete;
     CallPlace& operator=(const CallPlace&) = delete;
 
-    /// Reads the place: lines of Python if these settings ask for them; without any, compiled functions likewise.
+    /// Reads the place: the lines of Python if these settings ask for them; if there are none, the compiled functions
+    /// if these settings ask for those.
     void find(const Site& site, const Settings& in_force);
     /// Returns the innermost line outside of installed packages and the standard library: `train.py:41
     /// Model.forward`; empty if it is not known.
     std::string_view where() const { return {where_, where_size_}; }
+    /// Returns the words that rules compare with `where`: where(), or the reason why there is no line of Python.
+    /// Rules do not see native stacks.
+    std::string_view where_for_rules() const { return stack_.count == 0 ? without_frames_ : where(); }
+    /// Returns true if lines of Python were asked for, and Python is known.
+    bool asks_python() const { return python_ != nullptr; }
 
   private:
     static bool any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context);
@@ -43,6 +49,7 @@ class CallPlace : public record::Stack, public policy::CallLines {
     bool read_python_frame(std::size_t place, record::StackFrame& frame) const;
     void read_native(std::size_t most);
     record::StackFrame frame_of(const PythonPlace& place) const;
+    record::StackFrame frame_in(const LoadedObject& object, std::uintptr_t address) const;
     void put_where_into_words();
 
     const Site* site_ = nullptr;

@@ -98,6 +98,7 @@ def test_a_click_shows_only_these_calls_everywhere(open_page, recording):
     box(page, "Model.forward").click()
     page.settle()
     assert page.column("Calls") == ["60"] and page.column("Where") == ["model.py:41 Model.forward"]
+    assert page.column("Share") == ["100.0 %"]
     assert "Only calls below main › Model.forward" in page.text("#selected")
     assert page.text("#formats tbody").startswith("tf32 60 100.0 %")
     assert page.run("return Chart.getChart('map-chart').data.datasets.flatMap(set => set.data).length") == 1
@@ -126,6 +127,7 @@ def test_a_search_marks_what_it_finds_and_says_its_share(open_page, recording):
     page.find("#paths-search").clear()
     page.find("#paths-search").send_keys("model.py")  # main contains the others: no call counts twice
     assert "3 places found: 90.0 % of all" in page.text("#paths-answer")
+    page.find("#paths-search").clear()
     page.find("#paths-search").send_keys("nothing like it")
     assert page.text("#paths-answer") == "Nothing found."
 
@@ -190,7 +192,7 @@ def test_only_source_files_are_read(recording, tmp_path, program):
     secret.write_text("secret words\n" * 60)
     other = make_recording(tmp_path / "b.fp32rec", "summary", call("sgemm_", 8, "tf32", 1, 900, "", f"f@{secret}@1;/a.so+0x4"))
     html = fp32shim("report", "--format", "html", other).stdout
-    assert "secret words" not in html and "no source file by its name" in html
+    assert "secret words" not in html and "its name is not that of a source file" in html
     program.unlink()
     os.mkfifo(program)
     assert "no regular file" in fp32shim("report", "--format", "html", recording).stdout

@@ -79,7 +79,7 @@ def test_every_stack_is_the_one_that_backtrace_has(tmp_path, program):
 def test_results_and_output_are_as_without_stacks(tmp_path):
     plain = run("native_stacks", "kinds", client("librelay_one.so"), preload=False)
     ran, _ = recorded(tmp_path, "native_stacks", "kinds", client("librelay_one.so"))
-    # The thread's stack and the libraries lie elsewhere in each run; offsets do not.
+    # Offsets are the same in each run, whatever the addresses are.
     assert ran.stdout == plain.stdout and ran.stderr == plain.stderr
 
 
@@ -92,8 +92,8 @@ def test_no_more_callers_are_recorded_than_were_asked_for(tmp_path, most):
 
 
 def test_a_whole_stack_has_no_remark(tmp_path):
-    _, paths = recorded(tmp_path, "native_stacks", "deep", 3)
-    assert [len(path["frames"]) for path in paths] == [8]
+    ran, paths = recorded(tmp_path, "native_stacks", "deep", 3)
+    assert len(paths) == 1 and {tuple(callers(path)) for path in paths} == said(ran)[1]
     assert all(frame["file"] for frame in paths[0]["frames"])
 
 
@@ -180,7 +180,7 @@ def test_an_object_without_tables_ends_the_stack(tmp_path):
     assert len(found) == 3 and str(library) in found[1] and found[2] == NOT_KNOWN
 
 
-def test_report_and_log_name_the_innermost_place(tmp_path):
+def test_debug_information_names_the_lines_of_every_caller(tmp_path):
     recorded(tmp_path, "native_stacks", "deep", 3, where="native:8")
     paths = paths_of(tmp_path / "run.fp32rec", "levels")
     source = (pathlib.Path(__file__).parent / "clients/native_stacks.cpp").read_text().splitlines()

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cli/output/terminal.hpp"
 #include "cli/report/timeline.hpp"
 #include "system/inline_text.hpp"
 
@@ -92,8 +93,7 @@ std::string ComparedCalls::formats_text() const {
     std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& entry) { return entry.second; });
     std::string text;
     for (const auto& [format, calls] : sorted)
-        text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", format,
-                            100.0 * static_cast<double>(calls) / static_cast<double>(share.calls));
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format, share_text(calls, share.calls));
     return text;
 }
 
@@ -190,7 +190,8 @@ void Comparison::group() {
         if (grouping_.by_call_site) group.call_site = paths_.call_site_of(part.node);
         if (grouping_.by_caller) group.caller = row.caller;
         if (grouping_.by_function) group.function = row.function;
-        if (grouping_.by_size_class) group.size = size_class_of(row).text();
+        if (const SizeClass sizes = size_class_of(row); grouping_.by_size_class && sizes.is_known())
+            group.size = sizes.text();
         if (grouping_.by_precision) group.format = format_of(row);
         const auto [place, is_new] = places.emplace(key_of(group), groups_.size());
         if (is_new) groups_.push_back(group);

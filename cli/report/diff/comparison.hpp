@@ -33,7 +33,7 @@ struct ComparedGroup {
     SharedText where, scope, call_site, caller, function, size, format;
     ComparedCalls before, after;
 
-    /// Tells if both sides have calls, and they ran at other formats, or at others in part.
+    /// Returns true if both sides have calls, and their formats or the formats' shares differ.
     bool ran_otherwise() const;
 };
 using ComparedColumn = Column<ComparedGroup>;
@@ -47,8 +47,9 @@ struct ComparedSide {
 };
 
 /// Joins the call paths and the groups of both sides. Where a file was changed in between, its lines are left out, so
-/// that a path finds its like: a file counts as changed if a function has calls at other lines on either side, unless
-/// the file is here and is older than the first recording. Offsets into programs and libraries are treated alike.
+/// that equal paths still match: a file counts as changed if a function has calls at other lines on either side,
+/// unless the file is here and is older than the first recording. Offsets into programs and libraries are treated
+/// alike.
 class Comparison {
   public:
     /// An empty grouping means by function and scope, and by where, or without any where by call site.
@@ -56,12 +57,13 @@ class Comparison {
 
     const ComparedSide& before() const { return sides_[0]; }
     const ComparedSide& after() const { return sides_[1]; }
-    /// Returns the call paths of both sides in one tree. Its calls are those before, then those after of each path.
+    /// Returns the call paths of both sides in one tree. Of each path, calls() has the calls before, then those
+    /// after.
     const CallPaths& paths() const { return paths_; }
-    /// Tells if calls of paths() are those after.
+    /// Returns true if an entry of paths().calls() belongs to the side after.
     bool is_after(const PathCalls& part) const { return part.row >= sides_[0].calls.rows().size(); }
     const MergedRow& row_of(const PathCalls& part) const;
-    /// Returns the place in groups() of calls of paths(), which has them at `place`.
+    /// Returns the index in groups() of the group that has the entry `place` of paths().calls().
     std::size_t group_of(std::size_t place) const { return group_of_[place]; }
     /// Returns the groups, the largest change first.
     const std::vector<ComparedGroup>& groups() const { return groups_; }

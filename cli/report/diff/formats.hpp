@@ -10,7 +10,8 @@
 
 namespace fp32shim::cli {
 
-/// Returns the commands of a side's processes: `python3 train.py`. They are a recording's: not printable() yet.
+/// Returns the commands of a side's processes: `python3 train.py`. The texts come from recordings, and are not
+/// printable() yet.
 std::string command_of(const MergedCalls& calls);
 
 /// Writes for people: both sides, then the groups that changed most. `limit`: longest list, in rows; 0: all.

@@ -53,7 +53,7 @@
   const ran = (group, side) => group[side].formats.length ? formatCells(group[side].formats, total(group[side].formats, "calls")) : ["–"];
   const titles = {where: "Where", scope: "Scope", call_site: "Call site", caller: "Caller", function: "Function", max_dim: "Largest of m, n, k", ran_at: "Ran at"};
   const numbers = (title, key, text) => sides.map((side) => ({title: `${title} ${side}`, number: true, value: (group) => group[side][key],
-    cell: (group) => [group[side].calls ? text(group[side][key]) : "–"]}));
+    cell: (group) => [group[side].calls ? (key === "host_ns" && group[side].estimated ? "≈ " : "") + text(group[side][key]) : "–"]}));
   const columns = [
     ...data.keys.map((key) => ({title: titles[key], value: (group) => group.keys[key] ?? "", cell: (group) => [breakable(group.keys[key] ?? "–")]})),
     {title: "Before", value: (group) => group.before.formats[0]?.format ?? "", cell: (group) => ran(group, "before")},
@@ -89,11 +89,19 @@
     $("selected").hidden = before === null;
     shown = groups;
     if (before !== null) {
-      $("selected").querySelector("span").textContent = `Only calls below ${before.name}`;
-      const none = {calls: 0, host_ns: 0, work: 0};
-      const part = (selection, place, side) => ({...selection.rows.get(place) ?? none, formats: selection.rows.has(place) ? groups[place][side].formats : []});
-      shown = [...new Set([...before.rows.keys(), ...after.rows.keys()])].map((place) =>
-        ({...groups[place], before: part(before, place, "before"), after: part(after, place, "after")}));
+      const left = before.other.calls + after.other.calls;
+      $("selected").querySelector("span").textContent = `Only calls below ${before.name}` +
+        (left ? `; ${counted(left, "call")} of them belong to groups that are not listed` : "");
+      const shares = ({formats, calls}) => formats.map(({format, calls: some}) => `${format} ${percent(some, calls)}`).join();
+      const part = (selection, place, side) => {
+        const {ran, ...sums} = selection.rows.get(place) ?? {calls: 0, host_ns: 0, work: 0, ran: new Map()};
+        return {...sums, estimated: groups[place][side].estimated,
+                formats: [...ran].map(([format, calls]) => ({format, calls})).sort((a, b) => b.calls - a.calls)};
+      };
+      shown = [...new Set([...before.rows.keys(), ...after.rows.keys()])].map((place) => {
+        const one = part(before, place, "before"), other = part(after, place, "after");
+        return {...groups[place], before: one, after: other, otherwise: one.calls > 0 && other.calls > 0 && shares(one) !== shares(other)};
+      });
     }
     showGroups();
   }
@@ -108,6 +116,7 @@
   $("paths").hidden = data.before.calls + data.after.calls === 0;
   if ($("paths").hidden) return;
   $("paths-width").value = data.sort;
+  if (data.paths.folded) $("paths-note").append(` ${counted(data.paths.folded, "further sum")} of calls found no room and count at a caller.`);
   const graph = flameGraph({tree: data.paths, sources: data.sources, isComparison: true, amount: (key, value) => measures[key](value), onSelect: showSelection});
   $("selected").querySelector("button").addEventListener("click", () => graph.showAll());
   graph.redraw();

@@ -9,7 +9,7 @@ const flameGraph = ({tree, sources, amount, isComparison = false, onSelect}) => 
   const rowHeight = 20, leastWidth = 1.5;  // pixels
 
   const size = tree.parent.length;
-  const formatOf = tree.format.map((place) => Math.max(formats.indexOf(tree.texts[place]), 0));
+  const formatOf = tree.format.map((place) => formats.indexOf(formats.includes(tree.texts[place]) ? tree.texts[place] : "unknown"));
   const name = (node) => node === 0 ? "all" : tree.texts[tree.name[node]];
   const file = (node) => tree.texts[tree.file[node]];
   const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
@@ -223,12 +223,14 @@ const flameGraph = ({tree, sources, amount, isComparison = false, onSelect}) => 
     for (let i = 0; i < tree.node.length; ++i) {
       if (!isBelow[tree.node[i]] || (tree.side?.[i] ?? 0) !== side) continue;
       const place = tree.row[i], format = formats[formatOf[i]];
-      if (place >= 0 && !rows.has(place)) rows.set(place, {calls: 0, host_ns: 0, work: 0});
+      if (place >= 0 && !rows.has(place)) rows.set(place, {calls: 0, host_ns: 0, work: 0, ran: new Map()});
+      if (place >= 0) rows.get(place).ran.set(format, (rows.get(place).ran.get(format) ?? 0) + tree.calls[i]);
       if (!sorts.has(format)) sorts.set(format, {format, calls: 0, host_ns: 0, work: 0});
       for (const sum of [place >= 0 ? rows.get(place) : other, sorts.get(format)])
         for (const one of ["calls", "host_ns", "work"]) sum[one] += tree[one][i];
     }
-    return {name: pathTo(node).slice(1).map(name).join(" › "), rows, other,
+    const names = pathTo(node).slice(1).map(name);
+    return {name: (names.length > 4 ? "… › " : "") + names.slice(-4).join(" › "), rows, other,
             formats: formats.map((format) => sorts.get(format)).filter(Boolean)};
   }
   function select(node) {

@@ -232,7 +232,7 @@
                     "requested", "source", "rule", "applied", "actual", "how", "reason", "detail", "format"];
   const entries = [...listed, ...summed].map((row) => ({row, element: null,
     text: searched.map((key) => row[key] ?? "").concat(row.isGroup ? "" : `${size(row)}\n${route(row)}`).join("\n").toLowerCase()}));
-  // What the page shows of: all calls, or those of a call path.
+  // Calls that the page shows: all, or those below a box of the graph.
   let view = {name: "", entries, formats: data.formats, totals: data.totals};
   const chunk = 1000;  // rows that are drawn at once
   let chosen = entries;
@@ -363,7 +363,10 @@
     for (const key of ["where", "scope", "caller"]) {
       if (!listed.some((row) => row[key])) $("filter-by").querySelector(`[value=${key}]`).remove();
     }
-    $("filter-by").value = [data.by.where && "where", data.by.scope && "scope", data.by.caller && "caller", data.by.function && "function", data.by.size && "size"].filter(Boolean).join(" ");
+    const by = ["where", "scope", "caller", "function", "size", "precision"].filter((word) => data.by[word]);
+    if (![...$("filter-by").options].some((option) => option.value === by.join(" ")))
+      $("filter-by").append(element("option", {value: by.join(" ")}, `by ${by.join(", ")}`));
+    $("filter-by").value = by.join(" ");
     for (const option of $("filter-by").options) option.defaultSelected = option.selected;
     for (const event of ["input", "change"]) {
       $("filters").addEventListener(event, (change) => {
@@ -400,6 +403,7 @@
 
   // Shows the calls of a call path only; null: all calls.
   function showSelection(selection) {
+    for (const entry of entries) entry.element = null;  // shares are of what is shown
     $("selected").hidden = selection === null;
     if (selection === null) {
       view = {name: "", entries, formats: data.formats, totals: data.totals};
@@ -407,7 +411,8 @@
       $("selected").querySelector("span").textContent = `Only calls below ${selection.name}`;
       const sum = (key) => selection.formats.reduce((total, row) => total + row[key], 0);
       const parts = [...selection.rows].map(([place, part]) => partOf(entries[place], part));
-      view = {...selection, entries: parts, totals: {calls: sum("calls"), host_ns: sum("host_ns"), work: sum("work"), decisions: parts.length}};
+      const isEstimate = (format) => data.formats.find((row) => row.format === format)?.estimated;
+      view = {...selection, formats: selection.formats.map((row) => ({...row, estimated: isEstimate(row.format)})), entries: parts, totals: {calls: sum("calls"), host_ns: sum("host_ns"), work: sum("work"), decisions: parts.length}};
     }
     showFormats();
     filterRows();
@@ -428,7 +433,7 @@
     graph = flameGraph({tree, sources: data.sources, amount: (key, value) => measures[key](value), onSelect: showSelection});
     const notes = [kind === "paths"
       ? "Callers are on top; the last box is the function that multiplies. A click shows only the calls below a box, here and in the rest of the page."
-      : "Scopes by their labels, split at / and at the points of module paths."];
+      : "Scopes by their labels, split at / and at every point."];
     if (tree.folded) notes.push(`${counted(tree.folded, "further sum")} of calls found no room and count at a caller.`);
     if (kind === "paths" && !tree.line.some((line) => line > 0)) notes.push("Lines of Python need a recording with fp32shim run --where python.");
     $("paths-note").textContent = notes.join(" ") + " Keys: arrows, Enter, Escape, / to find.";

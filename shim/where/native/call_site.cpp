@@ -50,23 +50,31 @@ void say_that_it_takes_too_long(const LoadedObject& caller) {
     system::stderr_line(line.view());
 }
 
+/// Returns an object's name as recordings have it: of the program, that of the file behind symbolic links.
+std::string_view recorded_name(const LoadedObject& object, std::string_view executable) {
+    return object.map->l_name[0] == '\0' && !executable.empty() ? system::base_name(executable) : object.name;
+}
+
 /// Puts the place into words. Precondition: the caller is an object.
-const policy::CallSite* named(const Site& site) {
+const policy::CallSite* named(const Site& site, std::string_view executable) {
     const LoadedObject& caller = *site.caller;
     const std::uintptr_t return_address = site.called_from.load(std::memory_order_relaxed);
+    std::string_view name = caller.name;
     constexpr std::size_t names_size = 2 * (symbol_limit + 1), text_size = symbol_limit + 512;
     const MappedMemory memory(names_size + text_size);
     NamedAddress found;
     if (!memory.bytes().empty()) {
         const elf::Reading reading;
-        if (caller.loaded.load(std::memory_order_acquire))
+        if (caller.loaded.load(std::memory_order_acquire)) {
+            name = recorded_name(caller, executable);
             found = name_of_caller(caller.map, return_address, memory.bytes().first(names_size));
+        }
     }
     if (found.gave_up) say_that_it_takes_too_long(caller);
     char few[512];
     const bool has_name = !found.name.empty();
     system::LineWriter text(has_name ? memory.bytes().subspan(names_size) : std::span<char>(few));
-    text.text(caller.name);
+    text.text(name);
     if (has_name) text.texts("!", found.name);
     const std::size_t function = text.size();
     text.texts(has_name ? found.clone : std::string_view(), "+");
@@ -76,11 +84,11 @@ const policy::CallSite* named(const Site& site) {
 
 }  // namespace
 
-const policy::CallSite* call_site_of(Site& site) {
+const policy::CallSite* call_site_of(Site& site, const Settings& in_force) {
     if (site.caller == nullptr) return nullptr;
     const policy::CallSite* known = site.call_site.load(std::memory_order_acquire);
     if (known == nullptr) {
-        known = named(site);
+        known = named(site, in_force.facts.executable);
         site.call_site.store(known, std::memory_order_release);
     }
     return known;

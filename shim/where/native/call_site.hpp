@@ -2,6 +2,7 @@
 #pragma once
 
 #include "policy/matmul_call.hpp"
+#include "shim/settings/settings.hpp"
 #include "shim/site.hpp"
 
 namespace fp32shim::where {
@@ -9,6 +10,6 @@ namespace fp32shim::where {
 /// Returns the calling place of a site's calls; nullptr for code outside every object. The site's first question
 /// costs as much as name_of_caller(), later ones a load. Where no name is found, the place is object and offset, as
 /// `report` shows it. Thread-safe, lock-free, async-signal-safe.
-const policy::CallSite* call_site_of(Site& site);
+const policy::CallSite* call_site_of(Site& site, const Settings& in_force);
 
 }  // namespace fp32shim::where

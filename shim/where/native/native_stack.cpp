@@ -60,7 +60,8 @@ UnwindTables tables_of(const link_map* map) {
     return {};
 }
 
-/// Returns true if a signal handler returns there. Linux has no table for that on aarch64: unwinders go by its code.
+/// Returns true for the address of the kernel's code that ends a signal handler. On aarch64 it has no table:
+/// unwinders recognise its instructions.
 bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
 #if defined(__aarch64__)
     constexpr std::uint32_t code[] = {0xd2801168, 0xd4000001};  // mov x8, #__NR_rt_sigreturn; svc #0
@@ -190,7 +191,7 @@ bool step_by_signal(StackMemory& memory, Registers& registers) {
     return true;
 }
 
-/// Reads the registers at this place of the calling function.
+/// Reads the registers, and the address, of the function that this is inlined into.
 [[gnu::always_inline]] inline void read_registers(Registers& registers) {
     std::uintptr_t(&values)[followed_count + 1] = registers.values;
 #if defined(__x86_64__)

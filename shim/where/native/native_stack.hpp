@@ -3,9 +3,9 @@
 // loader's lock.
 //
 // Nothing here allocates, waits or calls the loader. Memory is read only where it is a part of the stack: a page is
-// asked for once, by a system call, and then known. So a wrong table gives a wrong or a short stack; only one that
-// leads into a coroutine's stack, freed after it was asked for, could crash. What a table says of an address is kept
-// for the thread; objects that are loaded or unloaded end that.
+// asked for by a system call, and known until the walk leaves its run of pages. So a wrong table gives a wrong or a
+// short stack; only one that leads into a coroutine's stack, freed after it was asked for, could crash. What a table
+// says of an address is kept for the thread; objects that are loaded or unloaded end that.
 #pragma once
 
 #include <array>
@@ -31,17 +31,19 @@ struct NativeStack {
     std::uintptr_t addresses[policy::most_native_frames];  ///< return addresses; of an interrupted function, 1 beyond
     std::size_t count = 0;
     End end = End::unknown;
-    std::uint64_t key = 0;  ///< equal for stacks of equal addresses in the same objects, loaded once; never 0
+    std::uint64_t key = 0;  ///< equal for stacks of equal addresses, if no object was loaded again; never 0
 };
 
-/// What a thread knows of addresses and of its stack. All zeros is an empty object.
+/// Rules of addresses that a thread has met, and the pages of its stack that it may read. All zeros is an empty
+/// object.
 class UnwindCache {
   public:
     /// Rule of an address, and the object that it lies in.
     struct alignas(64) Entry {
         std::uintptr_t instruction;  ///< 0: the entry is free
         std::uint64_t stamp;         ///< objects_list_stamp() when the rule was found
-        std::uint64_t object;  ///< number that tells objects apart, also one in another's place; or one of these
+        std::uint64_t
+            object;  ///< number that differs between objects, also if loaded at one address; or one of these
         FrameRule rule;
 
         static constexpr std::uint64_t no_object = 0;

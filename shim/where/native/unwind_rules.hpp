@@ -22,7 +22,7 @@ inline constexpr std::uint8_t stack_pointer_number = 31;
 #endif
 inline constexpr std::size_t followed_count = std::size(followed_registers);
 inline constexpr std::size_t return_address_place = followed_count - 1;  ///< in `followed_registers`
-inline constexpr std::uint8_t stack_pointer_place = followed_count;  ///< where a place may also be the stack pointer
+inline constexpr std::uint8_t stack_pointer_place = followed_count;      ///< place that stands for the stack pointer
 
 /// Rule of one address. The frame's address (CFA) is the stack pointer of the caller.
 struct FrameRule {
@@ -34,14 +34,18 @@ struct FrameRule {
     };
     Kind kind = Kind::unknown;
     std::uint8_t frame_register =
-        stack_pointer_place;                           ///< place of the register that the frame's address is found by
-    std::uint8_t base_register = stack_pointer_place;  ///< place of the register that `from_register` speaks of
-    bool frame_is_loaded = false;    ///< the frame's address is in memory, at that register plus `frame_offset`
-    std::uint8_t saved = 0;          ///< bits, by place: the caller's value is in memory; else it is unchanged
-    std::uint8_t from_register = 0;  ///< bits: that memory is at `base_register` plus offset, else at the frame's
-    std::uint8_t lost = 0;           ///< bits: the caller's value is not known
-    std::int32_t frame_offset = 0;   ///< bytes from the frame register
+        stack_pointer_place;  ///< place of the register that the frame's address is found by
+    std::uint8_t base_register =
+        stack_pointer_place;       ///< place of the register by which `from_register` finds values
+    bool frame_is_loaded = false;  ///< the frame's address is in memory, at that register plus `frame_offset`
+    std::uint8_t saved = 0;        ///< bits, by place: the caller's value is in memory; else it is unchanged
+    std::uint8_t from_register =
+        0;                  ///< bits, by place: that memory is at `base_register` plus offset, not at the frame's
+    std::uint8_t lost = 0;  ///< bits: the caller's value is not known
+    std::int32_t frame_offset = 0;  ///< bytes from the frame register
     std::int32_t offsets[followed_count] = {};
+
+    bool operator==(const FrameRule&) const = default;
 };
 
 /// The tables of one object. `header`: .eh_frame_hdr; `segment`: the readable part of the object around it.

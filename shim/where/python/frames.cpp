@@ -187,13 +187,13 @@ std::uint64_t Python::stack_key() const {
     std::uint64_t key = key_of_no_frames;
     std::size_t count = 0;
     const char* frame = innermost_frame();
-    if (frame == nullptr) return is_shutting_down() ? 2 : 1;
+    if (frame == nullptr) return is_shutting_down() ? key_at_shut_down : key_of_no_frames;
     const bool has_copies = layout_.code_bytecode_copies >= 0;
     for (; may_be_frame(frame) && count < PythonStack::capacity; ++count) {
         const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
         auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
         const bool is_function = !is_of_interpreter(frame);
-        // Copies of the bytecode come and go, and another one may begin at an address that was within one.
+        // The bytecode of one copy may lie later where another's was, so its address is no key: the offset in it is.
         if (has_copies && is_function)
             instruction = static_cast<std::uint64_t>(
                 offset_of(frame, reinterpret_cast<const char*>(code)).value_or(unknown_offset));
@@ -201,7 +201,7 @@ std::uint64_t Python::stack_key() const {
         if (is_function) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
         frame = pointer(frame, layout_.frame_previous);
     }
-    return key == 0 ? 1 : key;
+    return key > key_at_shut_down ? key : key + key_at_shut_down + 1;
 }
 
 /// Returns true for a frame of the interpreter's own, which runs no function.
@@ -224,6 +224,7 @@ Python::Examined Python::examine(bool (*is_readable)(const char* begin, std::siz
     constexpr std::size_t object_size = 240;  // at least all fields that are read
     constexpr std::size_t frame_size = 112, text_size = 56;
     constexpr std::size_t most = 64;
+    if (is_shutting_down()) return Examined::no_frames;
     const auto* thread = static_cast<const char*>(this_thread_());
     if (thread == nullptr) return Examined::no_frames;
     if (!is_readable(thread + layout_.thread_frame, sizeof(void*))) return Examined::unlike;

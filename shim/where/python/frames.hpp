@@ -52,6 +52,7 @@ class Python {
     /// same if both have a file of the same end, and tables of lines of the same size, begin and end. Never 0.
     std::uint64_t stack_key() const;
     static constexpr std::uint64_t key_of_no_frames = 1;  ///< stack_key() of a thread that runs no Python function
+    static constexpr std::uint64_t key_at_shut_down = 2;  ///< stack_key() once the interpreter has begun to shut down
 
     /// Returns true once the interpreter has begun to shut down. No stack is read from then on: all are empty.
     bool is_shutting_down() const { return is_shutting_down_() != 0; }

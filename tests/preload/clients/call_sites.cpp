@@ -1,9 +1,8 @@
 // Calls of a library's products:
 //
-//   call_sites threads COUNT LIBRARY       by that many threads, which begin at once
-//   call_sites reload ROUNDS LIBRARY...    the libraries are loaded, called and unloaded in turn. Prints the number
-//   of
-//                                          addresses that they had in all, and by how many KiB the process grew.
+//   call_sites threads COUNT LIBRARY       COUNT threads call the library's products, all beginning at once
+//   call_sites reload ROUNDS LIBRARY...    loads, calls and unloads the libraries in turn. Prints the number of their
+//                                          addresses, and the growth of the process in KiB
 
 #include <dlfcn.h>
 
@@ -27,7 +26,7 @@ Function* products_of(void* library) {
     return reinterpret_cast<Function*>(dlsym(library, "multiply_all"));
 }
 
-/// Returns the process's private memory.
+/// Returns the process's private memory in KiB; -1: not known.
 long anonymous_kib() {
     std::FILE* file = std::fopen("/proc/self/status", "r");
     char line[256];

@@ -66,8 +66,6 @@ struct Copy {
     std::size_t header_size;
 };
 
-bool is_same(const FrameRule& a, const FrameRule& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
-
 TEST(UnwindRules, FunctionsOfThisProgramHaveRules) {
     const OwnTables own = own_tables();
     ASSERT_GT(own.functions.size(), 100u);
@@ -122,8 +120,8 @@ TEST(UnwindRules, ACopyOfTheTablesGivesTheSameRules) {
     const Copy copy(own.tables);
     for (const std::uintptr_t function : own.functions)
         for (const std::uintptr_t distance : {0, 1, 7, 20, 100})
-            EXPECT_TRUE(is_same(find_frame_rule(copy.tables(), function + distance + copy.moved),
-                                find_frame_rule(own.tables, function + distance)));
+            EXPECT_TRUE((find_frame_rule(copy.tables(), function + distance + copy.moved) ==
+                         find_frame_rule(own.tables, function + distance)));
 }
 
 TEST(UnwindRules, DamagedTablesAreReadWithinTheirBounds) {
@@ -141,7 +139,7 @@ TEST(UnwindRules, DamagedTablesAreReadWithinTheirBounds) {
             const FrameRule rule = find_frame_rule(copy.tables(), function + copy.moved);
             EXPECT_LE(rule.frame_register, stack_pointer_place);
             EXPECT_LE(rule.base_register, stack_pointer_place);
-            different += is_same(rule, find_frame_rule(own.tables, function)) ? 0 : 1;
+            different += rule == find_frame_rule(own.tables, function) ? 0 : 1;
         }
     }
     EXPECT_GT(different, 1000u);
