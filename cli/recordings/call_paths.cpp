@@ -22,7 +22,7 @@ PathFrame caller_frame(const record::RecordedRow& row) {
     return frame;
 }
 
-/// Tells if a frame is that of the start-up file, by which modules of PyTorch become scopes.
+/// Returns true for a frame of the start-up file, by which modules of PyTorch become scopes.
 bool is_own_frame(const record::RecordedFrame& frame) { return frame.file.ends_with("/fp32shim_torch.py"); }
 
 /// Returns the functions of a place of which a line is known, innermost first.

@@ -81,8 +81,16 @@ def on_a_terminal(words, *, width=None, **variables):
     return seen.decode()
 
 
+def calls_from(stack, function, size, applied, number, ticks=9000, scope=""):
+    """Calls of one decision by one call path, for make_recording(): a stack is FUNCTION@FILE@LINE or OBJECT+OFFSET for each
+    level, outermost first, with `;` between them. They asked for TF32."""
+    reason = "as_requested" if applied == "tf32" else "cpu_mode_off"
+    return f"{function}:{size}:high:{applied}:{reason}:{number}:1:{ticks}:{scope}:{stack}"
+
+
 def make_recording(path, level, *calls, program=None):
-    """Writes a recording; `calls` are FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS]. Returns its path.
+    """Writes a recording; `calls` are FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS[:SCOPE[:STACK]]]], as
+    calls_from() returns them. Returns its path.
     `program`: a link to the client, by whose name it is run."""
     program = program or shim.client("make_recording")
     done = subprocess.run([str(program), str(path), level, *calls], text=True, capture_output=True, check=True,

@@ -5,23 +5,19 @@ import re
 
 import pytest
 
-from command import fp32shim, make_recording
+from command import calls_from, fp32shim, make_recording
 
 FORWARD = "main@/app/train.py@9;Model.forward@/app/model.py@41;/usr/lib/libtorch.so+0x1c4"
 BACKWARD = "main@/app/train.py@12;backward@/app/model.py@60;/usr/lib/libtorch.so+0x1c4"
 NATIVE = "/usr/lib/libphysics.so+0x31c4"
 
 
-def calls(function, size, applied, number, ticks, stack, scope=""):
-    return f"{function}:{size}:high:{applied}:{'as_requested' if applied == 'tf32' else 'cpu_mode_off'}:{number}:1:{ticks}:{scope}:{stack}"
-
-
 @pytest.fixture
 def recordings(tmp_path):
     """Two, of which the second has a path of the first."""
-    make_recording(tmp_path / "a.fp32rec", "calls", calls("cblas_sgemm", 64, "tf32", 30, 9000, FORWARD, "net/layers.0"),
-                   calls("cblas_sgemm", 64, "fp32", 10, 9000, BACKWARD), calls("sgemm_", 8, "fp32", 5, 3000, NATIVE))
-    make_recording(tmp_path / "b.fp32rec", "summary", calls("cblas_sgemm", 64, "tf32", 12, 9000, FORWARD, "net/layers.0"))
+    make_recording(tmp_path / "a.fp32rec", "calls", calls_from(FORWARD, "cblas_sgemm", 64, "tf32", 30, 9000, scope="net/layers.0"),
+                   calls_from(BACKWARD, "cblas_sgemm", 64, "fp32", 10, 9000), calls_from(NATIVE, "sgemm_", 8, "fp32", 5, 3000))
+    make_recording(tmp_path / "b.fp32rec", "summary", calls_from(FORWARD, "cblas_sgemm", 64, "tf32", 12, 9000, scope="net/layers.0"))
     return tmp_path
 
 
@@ -85,8 +81,8 @@ def test_rows_are_grouped_by_what_is_asked_for(recordings, words, key, expected)
 
 
 def test_groups_by_call_site_count_each_decision_once(tmp_path):
-    recording = make_recording(tmp_path / "a.fp32rec", "summary", calls("sgemm_", 8, "tf32", 2, 900, FORWARD),
-                               calls("sgemm_", 8, "tf32", 3, 900, FORWARD.replace("@9", "@10")))
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", calls_from(FORWARD, "sgemm_", 8, "tf32", 2, 900),
+                               calls_from(FORWARD.replace("@9", "@10"), "sgemm_", 8, "tf32", 3, 900))
     assert len(fp32shim("report", "--format", "json", recording).json["rows"]) == 1
     [group] = fp32shim("report", "--format", "json", "--by", "call_site,function", recording).json["groups"]
     assert (group["calls"], group["decisions"], group["function"]) == (5, 1, "sgemm_")

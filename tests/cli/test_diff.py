@@ -7,11 +7,7 @@ import os
 import pytest
 
 import browser
-from command import fp32shim, make_recording
-
-
-def calls(function, size, applied, number, ticks, stack, scope=""):
-    return f"{function}:{size}:high:{applied}:{'as_requested' if applied == 'tf32' else 'cpu_mode_off'}:{number}:1:{ticks}:{scope}:{stack}"
+from command import calls_from, fp32shim, make_recording
 
 
 @pytest.fixture
@@ -34,9 +30,9 @@ def sides(tmp_path, program):
     """Before: all at FP32. After: forward at TF32 and twice as often; a new function; backward is gone."""
     forward, backward = stacks(program)
     before = make_recording(tmp_path / "before.fp32rec", "summary",
-                            calls("cblas_sgemm", 64, "fp32", 10, 900_000, forward), calls("cblas_sgemm", 64, "fp32", 6, 900_000, backward))
+                            calls_from(forward, "cblas_sgemm", 64, "fp32", 10, 900_000), calls_from(backward, "cblas_sgemm", 64, "fp32", 6, 900_000))
     after = make_recording(tmp_path / "after.fp32rec", "summary",
-                           calls("cblas_sgemm", 64, "tf32", 20, 900_000, forward), calls("sgemm_", 8, "fp32", 3, 900_000, forward))
+                           calls_from(forward, "cblas_sgemm", 64, "tf32", 20, 900_000), calls_from(forward, "sgemm_", 8, "fp32", 3, 900_000))
     return before, after
 
 
@@ -83,8 +79,8 @@ def test_equal_recordings_have_no_changes(sides):
 
 def moved(tmp_path, program, **lines):
     forward, backward = stacks(program, **lines)
-    return make_recording(tmp_path / "moved.fp32rec", "summary", calls("cblas_sgemm", 64, "fp32", 10, 900_000, forward),
-                          calls("cblas_sgemm", 64, "fp32", 6, 900_000, backward))
+    return make_recording(tmp_path / "moved.fp32rec", "summary", calls_from(forward, "cblas_sgemm", 64, "fp32", 10, 900_000),
+                          calls_from(backward, "cblas_sgemm", 64, "fp32", 6, 900_000))
 
 
 def test_paths_in_a_changed_file_are_compared_without_lines(tmp_path, sides, program):
@@ -182,3 +178,19 @@ def test_the_page_shows_boxes_and_groups_of_both_sides(driver, tmp_path, sides):
     assert "1 place found: 37.5 % of all" in page.text("#paths-answer")
     assert page.complaints() == []
     assert [url for url in page.requests() if not url.startswith(("file:", "data:"))] == []
+
+
+def test_a_click_shows_the_precisions_below_the_box_only(driver, tmp_path, program):
+    forward, backward = stacks(program)
+    before = make_recording(tmp_path / "before.fp32rec", "summary", calls_from(forward, "sgemm_", 64, "fp32", 9),
+                            calls_from(backward, "sgemm_", 64, "fp32", 1))
+    after = make_recording(tmp_path / "after.fp32rec", "summary", calls_from(forward, "sgemm_", 64, "tf32", 9),
+                           calls_from(backward, "sgemm_", 64, "fp32", 1))
+    file = tmp_path / "diff.html"
+    assert fp32shim("report", "--diff", "--by", "function", "--format", "html", "--output", file, before, after).returncode == 0
+    page = browser.Page(driver, file)
+    page.settle()
+    assert page.column("After") == ["tf32 90.0 %"] and "1 ran at another precision" in page.text("#shown")
+    next(one for one in page.all(".box[role=treeitem]") if one.text.startswith("Model.backward")).click()
+    page.settle()
+    assert page.column("After") == ["fp32"] and "0 ran at another precision" in page.text("#shown")

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import browser
-from command import fp32shim, make_recording
+from command import calls_from, fp32shim, make_recording
 
 UP, DOWN, LEFT, RIGHT, ESCAPE = "\ue013", "\ue015", "\ue012", "\ue014", "\ue00c"
 
@@ -27,19 +27,14 @@ def program(tmp_path):
     return file
 
 
-def call(function, size, applied, number, ticks, scope, stack):
-    reason = "as_requested" if applied == "tf32" else "cpu_mode_off"
-    return f"{function}:{size}:high:{applied}:{reason}:{number}:1:{ticks}:{scope}:{stack}"
-
-
 @pytest.fixture
 def recording(tmp_path, program):
     top = f"main@{program}@9"
     return make_recording(
         tmp_path / "a.fp32rec", "calls",
-        call("cblas_sgemm", 64, "tf32", 60, 900000, "net/layers.0", f"{top};Model.forward@{program}@41;/usr/lib/libtorch.so+0x1c4"),
-        call("cblas_sgemm", 64, "fp32", 30, 900000, "net/layers.1", f"{top};Model.backward@{program}@60;/usr/lib/libtorch.so+0x1c4"),
-        call("sgemm_", 8, "fp32", 10, 900000, "", "/usr/lib/libphysics.so+0x31c4"))
+        calls_from(f"{top};Model.forward@{program}@41;/usr/lib/libtorch.so+0x1c4", "cblas_sgemm", 64, "tf32", 60, 900000, scope="net/layers.0"),
+        calls_from(f"{top};Model.backward@{program}@60;/usr/lib/libtorch.so+0x1c4", "cblas_sgemm", 64, "fp32", 30, 900000, scope="net/layers.1"),
+        calls_from("/usr/lib/libphysics.so+0x31c4", "sgemm_", 8, "fp32", 10, 900000))
 
 
 @pytest.fixture
@@ -110,7 +105,7 @@ def test_a_click_shows_only_these_calls_everywhere(open_page, recording):
 
 
 def test_a_click_on_a_part_of_a_decision_shows_its_part_of_the_calls(open_page, tmp_path, program):
-    words = [call("sgemm_", 8, "tf32", number, 90000, "", f"f@{program}@{line};g@{program}@3;/usr/lib/a.so+0x4")
+    words = [calls_from(f"f@{program}@{line};g@{program}@3;/usr/lib/a.so+0x4", "sgemm_", 8, "tf32", number, 90000)
              for line, number in ((1, 7), (2, 5))]
     page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", *words))
     assert page.column("Calls") == ["12"]
@@ -190,7 +185,7 @@ def test_a_source_file_that_was_changed_later_is_shown_as_such(open_page, record
 def test_only_source_files_are_read(recording, tmp_path, program):
     secret = tmp_path / "id_rsa"
     secret.write_text("secret words\n" * 60)
-    other = make_recording(tmp_path / "b.fp32rec", "summary", call("sgemm_", 8, "tf32", 1, 900, "", f"f@{secret}@1;/a.so+0x4"))
+    other = make_recording(tmp_path / "b.fp32rec", "summary", calls_from(f"f@{secret}@1;/a.so+0x4", "sgemm_", 8, "tf32", 1, 900))
     html = fp32shim("report", "--format", "html", other).stdout
     assert "secret words" not in html and "its name is not that of a source file" in html
     program.unlink()
@@ -219,9 +214,16 @@ def test_rows_can_be_grouped_by_where(open_page, recording):
     assert page.column("Where") == ["model.py:41 Model.forward", "model.py:60 Model.backward", "–"]
 
 
+@pytest.mark.parametrize("words, rows", [("where,function", 3), ("precision", 2)])
+def test_a_page_begins_with_the_groups_that_were_asked_for(open_page, recording, words, rows):
+    page = open_page("--by", words, recording)
+    assert page.run("return document.getElementById('filter-by').value") == words.replace(",", " ")
+    assert len(page.column("Calls")) == rows
+
+
 def test_names_of_frames_are_text(open_page, tmp_path):
     hostile = "</script><img src=x onerror=document.title='owned'>"
-    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", call("sgemm_", 8, "tf32", 1, 900, "", f"{hostile}@/x.py@1")))
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", calls_from(f"{hostile}@/x.py@1", "sgemm_", 8, "tf32", 1, 900)))
     assert boxes(page)[1][0].startswith(hostile) and page.all("img") == []
 
 
@@ -239,7 +241,7 @@ def test_boxes_have_colours_of_their_formats_and_a_narrow_page_has_room(open_pag
 
 
 def test_a_hundred_thousand_call_paths_open_in_three_seconds(open_page, driver, tmp_path):
-    words = [call("sgemm_", "1-100000", "tf32", 1, 9000, "", "main@/app/train.py@9;layer_%@/app/model.py@41;/usr/lib/libtorch.so+0x1c4")]
+    words = [calls_from("main@/app/train.py@9;layer_%@/app/model.py@41;/usr/lib/libtorch.so+0x1c4", "sgemm_", "1-100000", "tf32", 1, 9000)]
     recording = make_recording(tmp_path / "a.fp32rec", "summary", "--rows", "200000", *words)
     driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})  # the machine may do other things
     try:

@@ -7,20 +7,15 @@ import subprocess
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim, live_recording
+from command import COMMAND, calls_from, environment, fp32shim, live_recording
 
 FORWARD = "main@/app/train.py@9;Model.forward@/app/model.py@41;/usr/lib/libtorch.so+0x1c4"
 BACKWARD = "main@/app/train.py@12;backward@/app/model.py@60;/usr/lib/libtorch.so+0x1c4"
 NATIVE = "/usr/lib/libphysics.so+0x31c4"
 
 
-def calls(function, size, applied, number, stack, scope=""):
-    reason = "as_requested" if applied == "tf32" else "cpu_mode_off"
-    return f"{function}:{size}:high:{applied}:{reason}:{number}:1:9000:{scope}:{stack}"
-
-
-CALLS = [calls("cblas_sgemm", 64, "tf32", 30, FORWARD, "net/layers.0"), calls("cblas_sgemm", 48, "tf32", 12, FORWARD, "net/layers.0"),
-         calls("cblas_sgemm", 64, "fp32", 10, BACKWARD), calls("sgemm_", 8, "fp32", 5, NATIVE)]
+CALLS = [calls_from(FORWARD, "cblas_sgemm", 64, "tf32", 30, scope="net/layers.0"), calls_from(FORWARD, "cblas_sgemm", 48, "tf32", 12, scope="net/layers.0"),
+         calls_from(BACKWARD, "cblas_sgemm", 64, "fp32", 10), calls_from(NATIVE, "sgemm_", 8, "fp32", 5)]
 
 
 @pytest.fixture
@@ -92,7 +87,7 @@ def test_without_a_grouping_programs_get_rows(process):
 
 
 def test_all_processes_are_summed_up_by_place(process, tmp_path):
-    other = live_recording(tmp_path / "other.fp32rec", "summary", calls("cblas_sgemm", 32, "tf32", 8, FORWARD))
+    other = live_recording(tmp_path / "other.fp32rec", "summary", calls_from(FORWARD, "cblas_sgemm", 32, "tf32", 8))
     assert "model.py:41" not in fp32shim("ps").stdout, "that would read the decisions of all processes"
     text = fp32shim("ps", "--by", "where").stdout
     assert str(process.pid) in text and str(other.pid) in text

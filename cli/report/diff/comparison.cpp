@@ -23,7 +23,7 @@ std::string_view without_offset(std::string_view call_site) {
     return call_site.substr(0, std::min(call_site.rfind("+0x"), call_site.size()));
 }
 
-/// Tells if a file is here, and was last changed before a time in nanoseconds since 1970.
+/// Returns true if a file is here, and was last changed before a time in nanoseconds since 1970.
 bool is_older(const std::string& file, std::int64_t time_ns) {
     struct stat status {};
     if (stat(file.c_str(), &status) != 0) return false;
@@ -49,11 +49,9 @@ Cut cut_line(std::string_view where) {
 }
 
 std::string key_of(const ComparedGroup& group) {
-    std::string key;
-    for (const SharedText text :
-         {group.where, group.scope, group.call_site, group.caller, group.function, group.size, group.format})
-        key += std::to_string(text.id()) + ' ';
-    return key;
+    std::string text;
+    for (const ComparedKey& key : compared_keys) text += std::to_string((group.*key.text).id()) + ' ';
+    return text;
 }
 
 constexpr ComparedColumn columns[] = {

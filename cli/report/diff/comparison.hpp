@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/recordings/call_paths.hpp"
@@ -36,6 +37,24 @@ struct ComparedGroup {
     /// Returns true if both sides have calls, and their formats or the formats' shares differ.
     bool ran_otherwise() const;
 };
+
+/// Key by which calls are grouped: its names in JSON and in a table, and the member with its text.
+struct ComparedKey {
+    std::string_view name;
+    const char* title;
+    SharedText ComparedGroup::*text;
+    bool Grouping::*is_asked;
+};
+inline constexpr ComparedKey compared_keys[] = {
+    {"where", "where", &ComparedGroup::where, &Grouping::by_where},
+    {"scope", "scope", &ComparedGroup::scope, &Grouping::by_scope},
+    {"call_site", "call site", &ComparedGroup::call_site, &Grouping::by_call_site},
+    {"caller", "caller", &ComparedGroup::caller, &Grouping::by_caller},
+    {"function", "function", &ComparedGroup::function, &Grouping::by_function},
+    {"max_dim", "max of m,n,k", &ComparedGroup::size, &Grouping::by_size_class},
+    {"ran_at", "precision", &ComparedGroup::format, &Grouping::by_precision},
+};
+
 using ComparedColumn = Column<ComparedGroup>;
 /// Returns the columns of a group for CSV and JSON. A value is null if it is unknown or the grouping lacks its key.
 std::span<const ComparedColumn> compared_columns();

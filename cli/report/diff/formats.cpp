@@ -54,19 +54,6 @@ void write_sides(const Comparison& comparison, int stream, const TextSink& put) 
     table.write(put, stream);
 }
 
-struct TextKey {
-    const char* title;
-    SharedText ComparedGroup::*text;
-    bool Grouping::*is_asked;
-};
-constexpr TextKey text_keys[] = {{"where", &ComparedGroup::where, &Grouping::by_where},
-                                 {"scope", &ComparedGroup::scope, &Grouping::by_scope},
-                                 {"call site", &ComparedGroup::call_site, &Grouping::by_call_site},
-                                 {"caller", &ComparedGroup::caller, &Grouping::by_caller},
-                                 {"function", &ComparedGroup::function, &Grouping::by_function},
-                                 {"max of m,n,k", &ComparedGroup::size, &Grouping::by_size_class},
-                                 {"precision", &ComparedGroup::format, &Grouping::by_precision}};
-
 std::string ran_text(const ComparedGroup& group) {
     const std::string before = group.before.formats_text(), after = group.after.formats_text();
     if (before.empty()) return after + ", new";
@@ -77,8 +64,8 @@ std::string ran_text(const ComparedGroup& group) {
 Table table_of(const Comparison& comparison, const std::vector<const ComparedGroup*>& groups) {
     std::vector<Table::Column> columns = {
         {"calls before", true}, {"after", true}, {"time before", true}, {"after", true}, {"change", true}};
-    std::vector<const TextKey*> keys;
-    for (const TextKey& key : text_keys) {
+    std::vector<const ComparedKey*> keys;
+    for (const ComparedKey& key : compared_keys) {
         if (!(comparison.grouping().*key.is_asked)) continue;
         keys.push_back(&key);
         columns.push_back({key.title, false, 16});
@@ -91,7 +78,7 @@ Table table_of(const Comparison& comparison, const std::vector<const ComparedGro
         std::vector<std::string> cells = {
             count_text(before.calls), count_text(after.calls), duration_text(before_ns, before.is_estimate),
             duration_text(after_ns, after.is_estimate), change_text(before_ns, after_ns, time_text)};
-        for (const TextKey* key : keys) {
+        for (const ComparedKey* key : keys) {
             const std::string text = group->*key->text;
             cells.push_back(text.empty() ? "-" : text);
         }

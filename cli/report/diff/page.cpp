@@ -45,25 +45,15 @@ Json group_json(const ComparedGroup& group) {
                  {"before", calls_json(group.before)},
                  {"after", calls_json(group.after)},
                  {"otherwise", group.ran_otherwise()}};
-    for (const ComparedColumn& column : compared_columns()) {
-        const Json value = column.value(group).json();
-        if (value.is_string()) json["keys"][std::string(column.name)] = cut(value.get_ref<const std::string&>());
-    }
+    for (const ComparedKey& key : compared_keys)
+        if (const SharedText text = group.*key.text; !text.empty()) json["keys"][std::string(key.name)] = cut(text);
     return json;
 }
 
 std::vector<std::string_view> keys_of(const Grouping& grouping) {
     std::vector<std::string_view> keys;
-    const auto add = [&keys](bool is_asked, std::string_view name) {
-        if (is_asked) keys.push_back(name);
-    };
-    add(grouping.by_where, "where");
-    add(grouping.by_scope, "scope");
-    add(grouping.by_call_site, "call_site");
-    add(grouping.by_caller, "caller");
-    add(grouping.by_function, "function");
-    add(grouping.by_size_class, "max_dim");
-    add(grouping.by_precision, "ran_at");
+    for (const ComparedKey& key : compared_keys)
+        if (grouping.*key.is_asked) keys.push_back(key.name);
     return keys;
 }
 
