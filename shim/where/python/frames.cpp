@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "shim/where/python/line_table.hpp"
 #include "system/limited_text.hpp"
@@ -162,7 +163,7 @@ void Python::read_stack(PythonStack& stack) const {
 }
 
 /// Returns a number that tells a code object from a later one at its address.
-std::uint64_t Python::stamp_of(const char* code) const {
+[[gnu::always_inline]] inline std::uint64_t Python::stamp_of(const char* code) const {
     if (layout_.code_version >= 0) {
         if (const auto version = field<std::uint32_t>(code, layout_.code_version); version != 0) return version;
     }
@@ -184,24 +185,28 @@ std::uint64_t Python::stamp_of(const char* code) const {
 }
 
 std::uint64_t Python::stack_key() const {
-    std::uint64_t key = key_of_no_frames;
-    std::size_t count = 0;
-    const char* frame = innermost_frame();
-    if (frame == nullptr) return is_shutting_down() ? key_at_shut_down : key_of_no_frames;
-    const bool has_copies = layout_.code_bytecode_copies >= 0;
-    for (; may_be_frame(frame) && count < PythonStack::capacity; ++count) {
-        const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
-        auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
-        const bool is_function = !is_of_interpreter(frame);
-        // The bytecode of one copy may lie later where another's was, so its address is no key: the offset in it is.
-        if (has_copies && is_function)
-            instruction = static_cast<std::uint64_t>(
-                offset_of(frame, reinterpret_cast<const char*>(code)).value_or(unknown_offset));
-        key = (std::rotl(key, 23) ^ code ^ instruction * random_factors[0]) * random_factors[1];
-        if (is_function) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
-        frame = pointer(frame, layout_.frame_previous);
-    }
-    return key > key_at_shut_down ? key : key + key_at_shut_down + 1;
+    const char* const innermost = innermost_frame();
+    if (innermost == nullptr) return is_shutting_down() ? key_at_shut_down : key_of_no_frames;
+    // Two loops, so that the usual one is short.
+    const auto key_of = [&](auto has_copies) {
+        std::uint64_t key = key_of_no_frames;
+        const char* frame = innermost;
+        for (std::size_t count = 0; may_be_frame(frame) && count < PythonStack::capacity; ++count) {
+            const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
+            auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
+            const bool is_function = !is_of_interpreter(frame);
+            // The bytecode of one copy may lie later where another's was, so its address is no key: the offset in it
+            // is.
+            if (has_copies && is_function)
+                instruction = static_cast<std::uint64_t>(
+                    offset_of(frame, reinterpret_cast<const char*>(code)).value_or(unknown_offset));
+            key = (std::rotl(key, 23) ^ code ^ instruction * random_factors[0]) * random_factors[1];
+            if (is_function) key += stamp_of(reinterpret_cast<const char*>(code)) * random_factors[2];
+            frame = pointer(frame, layout_.frame_previous);
+        }
+        return key > key_at_shut_down ? key : key + key_at_shut_down + 1;
+    };
+    return layout_.code_bytecode_copies >= 0 ? key_of(std::true_type()) : key_of(std::false_type());
 }
 
 /// Returns true for a frame of the interpreter's own, which runs no function.
