@@ -93,6 +93,10 @@ bool Policy::looks_at_where() const {
                        [](const Rule& rule) { return rule.when.looks_at_where() || rule.unless.looks_at_where(); });
 }
 
+bool Policy::has_tolerances() const {
+    return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.tolerance.has_value(); });
+}
+
 bool Policy::looks_at_call_sites() const {
     return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) {
         return !rule.when.call_site.empty() || !rule.unless.call_site.empty();

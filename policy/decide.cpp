@@ -42,9 +42,9 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
 /// Returns the strictest floor that allows a precision. `native` passes every floor: on the CPU it is FP32; on CUDA
 /// it is the program's own request, which is not known here: a later step (the plan) compares it with the floor.
 Floor strictness_of(Precision precision, bool allow_bf16x9) {
-    if (precision == Precision::medium) return Floor::bf16;
-    if (precision == Precision::high) return Floor::tf32;
-    return precision == Precision::bf16x9 && !allow_bf16x9 ? Floor::bf16x9 : Floor::fp32;
+    const std::optional<Applied> format = format_of(precision);
+    if (!format || (allow_bf16x9 && format == Applied::bf16x9)) return Floor::fp32;
+    return floor_met_by(*format).value_or(Floor::fp32);
 }
 
 /// Returns `wanted` if the floor allows it, else the least exact precision that the floor allows.
@@ -55,23 +55,34 @@ Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     return floor == Floor::bf16x9 && allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
 }
 
-bool is_lower_than_fp32(Precision precision) {
-    return precision == Precision::high || precision == Precision::medium;
+/// Returns the precision that takes the place of one whose format no GPU has. cuBLAS has no format between TF32 and
+/// BF16x9; the nearest one that is no less exact everywhere is FP32. XF32 is TF32, rounded less well.
+DeviceDecision nearest_on_cuda(Precision wanted) {
+    switch (wanted) {
+        case Precision::xf32:
+            return {Precision::high, Reason::no_such_format};
+        case Precision::bf16x2:
+        case Precision::bf16x3:
+        case Precision::tf32x3:
+            return {Precision::highest, Reason::no_such_format};
+        default:
+            return {wanted, Reason::as_requested};
+    }
 }
 
 DeviceDecision on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
-    if (is_lower_than_fp32(wanted) && !has_tf32(call, policy))
-        return {Precision::highest, Reason::compute_capability};
+    const DeviceDecision nearest = nearest_on_cuda(wanted);
+    const bool needs_tf32 = nearest.precision == Precision::high || nearest.precision == Precision::medium;
+    if (needs_tf32 && !has_tf32(call, policy)) return {Precision::highest, Reason::compute_capability};
     // cuBLAS emulates FP32 by BF16x9 on Blackwell's data-centre parts (10.0 and 10.3) only.
     const bool has_bf16x9 = call.compute_capability == 100 || call.compute_capability == 103;
     if (wanted == Precision::bf16x9 && !has_bf16x9) return {Precision::highest, Reason::bf16x9_unavailable};
-    return {wanted, Reason::as_requested};
+    return nearest;
 }
 
 /// Returns what the CPU can run: `native`, which is FP32 there, for `highest` and every unavailable precision.
 DeviceDecision on_cpu(Precision wanted, CpuMode mode) {
-    if (wanted == Precision::bf16x9) return {Precision::native, Reason::bf16x9_unavailable};
-    if (!is_lower_than_fp32(wanted)) return {Precision::native, Reason::as_requested};
+    if (format_of(wanted).value_or(Applied::fp32) == Applied::fp32) return {Precision::native, Reason::as_requested};
     if (mode == CpuMode::emulate) return {wanted, Reason::as_requested};
     return {Precision::native, mode == CpuMode::off ? Reason::cpu_mode_off : Reason::cpu_accelerate_not_built};
 }
@@ -90,6 +101,14 @@ Decision decide_by(const MatmulCall& call, const Process& process, const Policy&
         call.device == Device::cuda ? on_cuda(allowed, call, policy) : on_cpu(allowed, policy.cpu_mode);
 
     decision.precision = outcome.precision;
+    const bool has_tolerance = decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
+    const bool is_lower = decision.precision == Precision::high || decision.precision == Precision::medium;
+    if (has_tolerance && call.device == Device::cuda && is_lower) {
+        // Products on a GPU are not audited.
+        decision.precision = Precision::highest;
+        decision.reason = Reason::learning;
+        return decision;
+    }
     if (decision.source == Source::guard_pin) {
         decision.reason = Reason::pinned;
     } else if (allowed != wanted) {

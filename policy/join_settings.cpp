@@ -31,6 +31,9 @@ void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     replace(policy.log_where, settings.log_where);
     replace(policy.log_group, settings.log_group);
     replace(policy.audit_sample, settings.audit_sample);
+    replace(policy.audit_seed, settings.audit_seed);
+    if (settings.audit_against) policy.audit_against = settings.audit_against;
+    replace(policy.audit_metric, settings.audit_metric);
     replace(policy.audit_tolerance, settings.audit_tolerance);
     replace(policy.audit_action, settings.audit_action);
 }

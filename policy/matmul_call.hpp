@@ -45,7 +45,7 @@ struct MatmulCall {
     /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is not known.
     std::string_view where = {};
     const CallSite* call_site = nullptr;  ///< nullptr: not known, or no rule asks for it
-    const CallLines* stack = nullptr;     ///< all lines that led to the call; nullptr: likewise
+    const CallLines* stack = nullptr;     ///< all lines that led to the call; nullptr: not known, or no rule asks
 };
 
 /// Returns false if a size is 0, so that there is nothing to multiply. Unknown sizes count as not 0.

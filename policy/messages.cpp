@@ -103,10 +103,11 @@ std::string not_one_of(std::string_view found, const std::vector<std::string_vie
 }
 
 std::string not_a_default_precision(std::string_view found) {
-    std::string message = not_one_of(found, texts_of(default_precision_words));
-    if (equal_ignoring_case(found, name_of(precision_words, Precision::bf16x9)))
-        message += "; bf16x9 is for rules only";
-    return message;
+    const std::vector<std::string_view> allowed = texts_of(default_precision_words);
+    const auto for_rules = parse_word(rule_precision_words, found);
+    if (!for_rules) return not_one_of(found, allowed);
+    const std::string name(to_string(*for_rules));
+    return "found " + quoted(found) + "; allowed: " + joined(allowed) + "; " + name + " is for rules only";
 }
 
 std::optional<std::string> problem_of_log_path(std::string_view path) {

@@ -65,7 +65,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string_vi
 /// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.
 std::string not_one_of(std::string_view found, const std::vector<std::string_view>& allowed);
 
-/// Returns the message of not_one_of() on a default precision; for `bf16x9` it adds that only rules may have it.
+/// Returns the message of not_one_of() on a default precision; if rules may have it, says that only they may.
 std::string not_a_default_precision(std::string_view found);
 
 /// Returns the error in the name of a log, if any. Valid are `stderr`, and names that end in `.jsonl` or `.fp32rec`,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +39,31 @@ struct Conditions {
     bool operator==(const Conditions&) const = default;
 };
 
+/// Measures of the difference between two results; docs/audit.md defines them.
+enum class Metric : std::uint8_t {
+    norm,       ///< Frobenius norm of the difference, relative to that of the reference
+    max,        ///< largest difference, relative to the largest element
+    mean,       ///< largest difference, relative to the mean size of an element
+    component,  ///< largest difference of an element, relative to the sum of the sizes of its terms
+    row,        ///< largest norm of the difference of a row or column, relative to that of the row or column
+};
+
+/// Fraction of calls to audit where a rule has a tolerance and `[audit] sample` is not set.
+inline constexpr double default_sample_of_tolerances = 1e-3;
+
+/// Limit of an error.
+struct Tolerance {
+    double error = 1e-2;  ///< largest error that is accepted
+    Metric metric = Metric::row;
+
+    bool operator==(const Tolerance&) const = default;
+};
+
 struct Rule {
     std::string name;  ///< name in the file; `rule 3` if it has none
     Precision precision = Precision::native;
+    /// Present: run at the cheapest format, from `precision` up, that audits have kept within it.
+    std::optional<Tolerance> tolerance;
     bool assume_aligned = false;  ///< lets CUDA batches given by arrays of pointers run below FP32
     Conditions when;
     Conditions unless;
@@ -74,14 +97,22 @@ struct WhereSet {
     bool operator==(const WhereSet&) const = default;
 };
 
+/// Formats that an audit can compare: what is tested, and what it is tested against.
+enum class AuditFormat : std::uint8_t { fp32, tf32, bf16, fp64, bf16x2, bf16x3, bf16x9, tf32x3, xf32 };
+
 enum class AuditAction : std::uint8_t { log, pin };
 
 std::string_view to_string(OnError on_error);
 std::string_view to_string(LogLevel level);
 std::string_view to_string(OnFull on_full);
 std::string_view to_string(AuditAction action);
-/// Returns `auto`, or the names of the sources joined by commas; empty: there are none. A number of native callers
-/// follows as `native:8`.
+std::string_view to_string(AuditFormat format);
+/// Returns the format of one name as audits and as decisions have it; nullopt: it is none of the other.
+std::optional<AuditFormat> audit_format_of(Applied applied);
+std::optional<Applied> applied_of(AuditFormat format);
+std::string_view to_string(Metric metric);
+/// Returns the words of a policy file: `auto`, or the names of the sources with commas between them; empty: no
+/// sources. `python,native:8` asks for Python's lines and for 8 callers in compiled code.
 std::string to_string(WhereSet where);
 
 struct Policy {
@@ -109,8 +140,13 @@ struct Policy {
     WhereSet log_where;             ///< sources of a call's place in its program
     std::string log_group;          ///< group of the log; empty: the process's own
 
-    double audit_sample = 0;  ///< fraction of calls to audit, 0 to 1
-    double audit_tolerance = 1e-2;
+    double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
+    std::uint64_t audit_seed = 0;  ///< chooses the calls to audit
+    /// The format to test against FP32, or fp64, against which to test what ran. Absent: test what the call runs at,
+    /// or TF32 if that is FP32.
+    std::optional<AuditFormat> audit_against;
+    Metric audit_metric = Metric::row;
+    double audit_tolerance = 1e-2;  ///< largest error by `audit_metric` that is no finding
     AuditAction audit_action = AuditAction::log;
 
     OnError on_error = OnError::continue_untouched;
@@ -126,6 +162,8 @@ struct Policy {
     bool looks_at_where() const;
     /// Returns true if a rule depends on the calling place in a program or library.
     bool looks_at_call_sites() const;
+    /// Returns true if a rule has a tolerance, which only audits can judge.
+    bool has_tolerances() const;
 };
 
 }  // namespace fp32shim::policy

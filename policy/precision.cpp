@@ -44,6 +44,53 @@ constexpr ReasonWords words_of(Reason reason) {
 
 }  // namespace
 
+std::optional<Applied> format_of(Precision precision) {
+    switch (precision) {
+        case Precision::highest:
+            return Applied::fp32;
+        case Precision::high:
+            return Applied::tf32;
+        case Precision::medium:
+            return Applied::bf16;
+        case Precision::bf16x9:
+            return Applied::bf16x9;
+        case Precision::bf16x2:
+            return Applied::bf16x2;
+        case Precision::bf16x3:
+            return Applied::bf16x3;
+        case Precision::tf32x3:
+            return Applied::tf32x3;
+        case Precision::xf32:
+            return Applied::xf32;
+        case Precision::native:
+        case Precision::automatic:
+            break;
+    }
+    return std::nullopt;
+}
+
+std::optional<Floor> floor_met_by(Applied format) {
+    switch (format) {
+        case Applied::fp32:
+            return Floor::fp32;
+        case Applied::bf16x9:
+            return Floor::bf16x9;
+        case Applied::tf32:
+        case Applied::xf32:
+        case Applied::bf16x2:
+        case Applied::bf16x3:
+        case Applied::tf32x3:
+            return Floor::tf32;
+        case Applied::bf16:
+            return Floor::bf16;
+        case Applied::fp16:
+            return Floor::fp16;
+        case Applied::unchanged:
+            break;
+    }
+    return std::nullopt;
+}
+
 std::optional<Precision> parse_precision(std::string_view text) { return parse_word(precision_words, text); }
 std::optional<Floor> parse_floor(std::string_view text) { return parse_word(floor_words, text); }
 
@@ -76,6 +123,14 @@ std::string to_string(WhereSet where) {
     }
     return text;
 }
+std::string_view to_string(AuditFormat format) { return name_of(audit_format_words, format); }
+std::optional<AuditFormat> audit_format_of(Applied applied) {
+    return parse_word(audit_format_words, name_of(applied_words, applied));
+}
+std::optional<Applied> applied_of(AuditFormat format) {
+    return parse_word(applied_words, name_of(audit_format_words, format));
+}
+std::string_view to_string(Metric metric) { return name_of(metric_words, metric); }
 std::string_view to_string(AuditAction action) { return name_of(audit_action_words, action); }
 
 std::string_view to_string(LogLevel level) {

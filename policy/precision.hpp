@@ -16,7 +16,12 @@ enum class Precision : std::uint8_t {
     high,       ///< TF32; alias `tf32`
     medium,     ///< BF16; alias `bf16`
     automatic,  ///< `auto`: TF32 if the GPU, or emulation on the CPU, has it, else native
-    bf16x9,     ///< FP32 accuracy from nine BF16 products; allowed in rules only
+    // Allowed in rules only:
+    bf16x9,  ///< FP32 accuracy from nine BF16 products
+    bf16x2,  ///< operands as sums of two BF16 numbers, three products
+    bf16x3,  ///< operands as sums of three BF16 numbers, six products
+    tf32x3,  ///< operands as sums of two TF32 numbers, three products
+    xf32,    ///< TF32 by cutting bits off
 };
 
 /// Number format: the lowest, by the order of Floor, that the executed call let the library use (`applied` in logs).
@@ -27,9 +32,14 @@ enum class Applied : std::uint8_t {
     fp16,
     bf16x9,
     unchanged,  ///< only forwarded by the shim, which cannot know the format
+    bf16x2,
+    bf16x3,
+    tf32x3,
+    xf32,
 };
 
-/// Lowest allowed format, in this order from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`.
+/// Lowest allowed format, in this order from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`. Formats
+/// without a floor of their own meet one of these: floor_met_by.
 enum class Floor : std::uint8_t { none, fp16, bf16, tf32, bf16x9, fp32 };
 
 /// Treatment of products on the CPU for which a precision below FP32 is asked.
@@ -56,6 +66,12 @@ inline constexpr std::size_t reason_count =
 #undef REASON
     }
         .size();
+
+/// Returns the format that a precision asks for; nullopt for `native` and `auto`, which ask for none.
+std::optional<Applied> format_of(Precision precision);
+/// Returns the strictest floor that a format meets; nullopt for `unchanged`. Between TF32 and FP32 only BF16x9 meets
+/// more than the floor `tf32`: the others leave products of parts out, so that their accuracy depends on the data.
+std::optional<Floor> floor_met_by(Applied format);
 
 std::optional<Precision> parse_precision(std::string_view text);
 std::optional<Floor> parse_floor(std::string_view text);

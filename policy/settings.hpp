@@ -28,6 +28,9 @@ struct SettingsLayer {
     std::optional<WhereSet> log_where;
     std::optional<std::string> log_group;
     std::optional<double> audit_sample;
+    std::optional<std::uint64_t> audit_seed;
+    std::optional<AuditFormat> audit_against;
+    std::optional<Metric> audit_metric;
     std::optional<double> audit_tolerance;
     std::optional<AuditAction> audit_action;
     std::vector<Rule> rules;

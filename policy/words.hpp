@@ -22,16 +22,22 @@ inline constexpr Word<Precision> precision_words[] = {
     {"native", Precision::native}, {"highest", Precision::highest}, {"high", Precision::high},
     {"medium", Precision::medium}, {"auto", Precision::automatic},  {"ieee", Precision::highest},
     {"fp32", Precision::highest},  {"tf32", Precision::high},       {"bf16", Precision::medium},
-    {"bf16x9", Precision::bf16x9},
+    {"bf16x9", Precision::bf16x9}, {"bf16x3", Precision::bf16x3},   {"bf16x2", Precision::bf16x2},
+    {"tf32x3", Precision::tf32x3}, {"xf32", Precision::xf32},
 };
 
-/// Words of a default precision: all but the last, `bf16x9`, which is for rules only.
+/// Words of precisions that are for rules only: the last ones.
+inline constexpr std::span<const Word<Precision>> rule_precision_words = std::span(precision_words).last(5);
+
+/// Words of a default precision: all others.
 inline constexpr std::span<const Word<Precision>> default_precision_words =
-    std::span(precision_words).first(std::size(precision_words) - 1);
+    std::span(precision_words).first(std::size(precision_words) - rule_precision_words.size());
 
 inline constexpr Word<Applied> applied_words[] = {
-    {"fp32", Applied::fp32}, {"tf32", Applied::tf32},     {"bf16", Applied::bf16},
-    {"fp16", Applied::fp16}, {"bf16x9", Applied::bf16x9}, {"unchanged", Applied::unchanged},
+    {"fp32", Applied::fp32},     {"tf32", Applied::tf32},     {"bf16", Applied::bf16},
+    {"fp16", Applied::fp16},     {"bf16x9", Applied::bf16x9}, {"unchanged", Applied::unchanged},
+    {"bf16x2", Applied::bf16x2}, {"bf16x3", Applied::bf16x3}, {"tf32x3", Applied::tf32x3},
+    {"xf32", Applied::xf32},
 };
 
 inline constexpr Word<Floor> floor_words[] = {
@@ -42,8 +48,10 @@ inline constexpr Word<Floor> floor_words[] = {
 inline constexpr Word<CpuMode> cpu_mode_words[] = {
     {"off", CpuMode::off}, {"emulate", CpuMode::emulate}, {"accelerate", CpuMode::accelerate}};
 
+/// Words of roundings to TF32, then those of engines. docs/policy-file.md says each engine's source.
 inline constexpr Word<Tf32Rounding> tf32_rounding_words[] = {
-    {"away", Tf32Rounding::away}, {"even", Tf32Rounding::even}, {"truncate", Tf32Rounding::truncate}};
+    {"away", Tf32Rounding::away}, {"even", Tf32Rounding::even},       {"truncate", Tf32Rounding::truncate},
+    {"a100", Tf32Rounding::away}, {"hopper", Tf32Rounding::truncate}, {"mi300", Tf32Rounding::truncate}};
 
 inline constexpr Word<Device> device_words[] = {{"cpu", Device::cpu}, {"cuda", Device::cuda}};
 
@@ -67,6 +75,21 @@ inline constexpr Word<Where> where_words[] = {
     {"none", Where::none},   {"python", Where::python}, {"nvtx", Where::nvtx},      {"itt", Where::itt},
     {"torch", Where::torch}, {"native", Where::native}, {"auto", Where::automatic},
 };
+
+inline constexpr Word<AuditFormat> audit_format_words[] = {
+    {"fp32", AuditFormat::fp32},     {"tf32", AuditFormat::tf32},     {"bf16", AuditFormat::bf16},
+    {"bf16x2", AuditFormat::bf16x2}, {"bf16x3", AuditFormat::bf16x3}, {"bf16x9", AuditFormat::bf16x9},
+    {"tf32x3", AuditFormat::tf32x3}, {"xf32", AuditFormat::xf32},     {"fp64", AuditFormat::fp64},
+};
+
+/// Words of `[audit] against`: all formats but fp32.
+inline constexpr std::span<const Word<AuditFormat>> audit_against_words = std::span(audit_format_words).subspan(1);
+
+inline constexpr Word<Metric> metric_words[] = {{"norm", Metric::norm},
+                                                {"max", Metric::max},
+                                                {"mean", Metric::mean},
+                                                {"component", Metric::component},
+                                                {"row", Metric::row}};
 
 inline constexpr Word<AuditAction> audit_action_words[] = {{"log", AuditAction::log}, {"pin", AuditAction::pin}};
 

@@ -93,9 +93,30 @@ constexpr Key<Conditions> condition_keys[] = {
     {"max_dim", ranges_into<&Conditions::max_dim>},
     {"flops", ranges_into<&Conditions::flops>},
 };
+constexpr Key<Tolerance> tolerance_keys[] = {
+    {"tolerance",
+     [](const Entry& entry, Tolerance& tolerance, Report& report) {
+         constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
+         take(tolerance.error, read_number(entry, positive, "a number greater than 0", report));
+     }},
+    {"metric", word_into<&Tolerance::metric, metric_words>},
+};
+
+/// Reads a precision, or the tolerance that decides on it: then the rule's precision is the cheapest that may be
+/// chosen.
+void read_precision(const Entry& entry, Rule& rule, Report& report) {
+    const auto* table = entry.value.as<Value::Table>();
+    if (table == nullptr) return take(rule.precision, read_word(entry, precision_words, report));
+    rule.tolerance.emplace();
+    rule.precision = Precision::medium;
+    read_entries(*table, entry.key, tolerance_keys, *rule.tolerance, report);
+    if (!find(*table, "tolerance"))
+        report.error(entry.value.at, "precision has no tolerance; write precision = { tolerance = 1e-3 }");
+}
+
 constexpr Key<Rule> rule_keys[] = {
     {"name", string_into<&Rule::name>},
-    {"precision", word_into<&Rule::precision, precision_words>},
+    {"precision", read_precision},
     {"assume_aligned", boolean_into<&Rule::assume_aligned>},
     {"when", [](const Entry& entry, Rule& rule, Report& r) { read_table(entry, condition_keys, rule.when, r); }},
     {"unless", [](const Entry& entry, Rule& rule, Report& r) { read_table(entry, condition_keys, rule.unless, r); }},

@@ -86,6 +86,15 @@ void read_audit_sample(const Entry& entry, SettingsLayer& settings, Report& repo
     take(settings.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
 }
 
+void read_audit_seed(const Entry& entry, SettingsLayer& settings, Report& report) {
+    const auto* number = entry.value.as<std::int64_t>();
+    if (number != nullptr && *number >= 0) {
+        settings.audit_seed = static_cast<std::uint64_t>(*number);
+    } else {
+        report_not_allowed(entry, "an integer from 0 on", report);
+    }
+}
+
 void read_audit_tolerance(const Entry& entry, SettingsLayer& settings, Report& report) {
     constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
     take(settings.audit_tolerance, read_number(entry, positive, "a number greater than 0", report));
@@ -112,6 +121,9 @@ constexpr Key<Layer> log_keys[] = {
 };
 constexpr Key<Layer> audit_keys[] = {
     {"sample", read_audit_sample},
+    {"seed", read_audit_seed},
+    {"against", word_into<&Layer::audit_against, audit_against_words>},
+    {"metric", word_into<&Layer::audit_metric, metric_words>},
     {"tolerance", read_audit_tolerance},
     {"action", word_into<&Layer::audit_action, audit_action_words>},
 };
