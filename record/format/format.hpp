@@ -10,6 +10,7 @@
 //                      ring      4092 EventRecords of 16 bytes, of one slot: its newest
 //                      events    4092 EventRecords of 16 bytes, of one slot: a ring that was full
 //                      objects   1364 ObjectRecords of 48 bytes: a loaded program or library each
+//                      audits    682 AuditRecords of 96 bytes, of one slot: an audited call each
 //
 //     event     63                                                              0
 //               | time: ticks at which the call returned; rises within a slot    |   stored last
@@ -23,8 +24,8 @@
 //
 // Each thing that a process shares through the file is published by one store with release order, after all of its
 // bytes: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
-// `EventRecord::time`, `ObjectRecord::published`, `ChildRecord::state`. Before that store the field reads as zero, or
-// as its earlier value. So the file of a running or killed process holds whole entries only.
+// `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `ChildRecord::state`. Before that store the
+// field reads as zero, or as its earlier value. So the file of a running or killed process holds whole entries only.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +51,7 @@ inline constexpr std::size_t segment_size = 65536;
 /// Largest number of segments of one file, which is then 256 GiB.
 inline constexpr std::uint32_t segment_limit = 1U << 22;
 
-enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events, objects, count_ };
+enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events, objects, audits, count_ };
 inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKind::count_);
 
 struct SegmentHeader {
@@ -213,6 +214,29 @@ struct ObjectRecord {
 };
 static_assert(sizeof(ObjectRecord) == 48);
 
+// ---- audits -------------------------------------------------------------------------------------------------------
+
+/// One audited call: record::Audit describes the values.
+struct AuditRecord {
+    std::uint64_t time;      ///< ticks at which the call returned; stored last
+    std::uint32_t row;       ///< number of the call's row
+    std::uint8_t tested;     ///< format of the tested result: a policy::AuditFormat
+    std::uint8_t reference;  ///< format of the reference: a policy::AuditFormat
+    std::uint8_t flags;      ///< bits record::audit_…
+    std::uint8_t reserved0;
+    double norm;  ///< errors: see record::AuditErrors
+    double max;
+    double mean;
+    double component;
+    double row_error;
+    double column_error;
+    std::uint32_t worst_row;
+    std::uint32_t worst_column;
+    std::int16_t exponents[6];  ///< lowest and highest binary exponent of A, of B and of C; none: lowest > highest
+    std::uint8_t reserved1[12];
+};
+static_assert(sizeof(AuditRecord) == 96);
+
 /// A segment whose entries are all of one type.
 template <class Entry>
 struct Segment {
@@ -229,10 +253,12 @@ using RowSegment = Segment<RowRecord>;
 using CounterSegment = Segment<CounterRecord>;
 using EventSegment = Segment<EventRecord>;
 using ObjectSegment = Segment<ObjectRecord>;
+using AuditSegment = Segment<AuditRecord>;
 static_assert(sizeof(RowSegment) == segment_size && RowSegment::capacity == 682);
 static_assert(sizeof(CounterSegment) == segment_size && CounterSegment::capacity == 1023);
 static_assert(sizeof(EventSegment) == segment_size && EventSegment::capacity == 4092);
 static_assert(sizeof(ObjectSegment) == segment_size && ObjectSegment::capacity == 1364);
+static_assert(sizeof(AuditSegment) == segment_size && AuditSegment::capacity == 682);
 
 // ---- header -------------------------------------------------------------------------------------------------------
 
@@ -418,7 +444,9 @@ struct Header {
     // 924: written by the process
     std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonState
     // 928
-    std::uint8_t reserved6[4096 - 928];
+    std::uint64_t lost_audits;  ///< audits that found no space
+    // 936
+    std::uint8_t reserved6[4096 - 936];
     // 4096
     ChangeRecord changes[change_limit];
     // 20480
@@ -443,9 +471,11 @@ constexpr bool are_numbered_from_0(Enumeration first, More... more) {
 }
 using policy::Precision, policy::Applied, policy::Floor, policy::Source;  // policy/reasons.def numbers reasons
 static_assert(are_numbered_from_0(Precision::native, Precision::highest, Precision::high, Precision::medium,
-                                  Precision::automatic, Precision::bf16x9));
+                                  Precision::automatic, Precision::bf16x9, Precision::bf16x2, Precision::bf16x3,
+                                  Precision::tf32x3, Precision::xf32));
 static_assert(are_numbered_from_0(Applied::fp32, Applied::tf32, Applied::bf16, Applied::fp16, Applied::bf16x9,
-                                  Applied::unchanged));
+                                  Applied::unchanged, Applied::bf16x2, Applied::bf16x3, Applied::tf32x3,
+                                  Applied::xf32));
 static_assert(are_numbered_from_0(Floor::none, Floor::fp16, Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32));
 static_assert(are_numbered_from_0(Source::guard_pin, Source::rule, Source::thread, Source::process,
                                   Source::environment, Source::file, Source::native));
@@ -457,6 +487,10 @@ static_assert(are_numbered_from_0(policy::Dtype::float32, policy::Dtype::complex
 static_assert(are_numbered_from_0(policy::CpuMode::off, policy::CpuMode::emulate, policy::CpuMode::accelerate));
 static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even,
                                   policy::Tf32Rounding::truncate));
+static_assert(are_numbered_from_0(policy::AuditFormat::fp32, policy::AuditFormat::tf32, policy::AuditFormat::bf16,
+                                  policy::AuditFormat::fp64, policy::AuditFormat::bf16x2, policy::AuditFormat::bf16x3,
+                                  policy::AuditFormat::bf16x9, policy::AuditFormat::tf32x3,
+                                  policy::AuditFormat::xf32));
 static_assert(are_numbered_from_0(policy::LogLevel::unset, policy::LogLevel::summary, policy::LogLevel::calls));
 static_assert(are_numbered_from_0(policy::OnFull::drop, policy::OnFull::overwrite));
 static_assert(are_numbered_from_0(WhyUnseen::seen, WhyUnseen::statically_linked, WhyUnseen::other_machine,

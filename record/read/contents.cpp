@@ -5,8 +5,12 @@
 #include <memory>
 #include <utility>
 
+#include "record/format/audit_fields.hpp"
+
 namespace fp32shim::record {
 
+using format::AuditRecord;
+using format::AuditSegment;
 using format::CounterRecord;
 using format::CounterSegment;
 using format::EventRecord;
@@ -17,6 +21,7 @@ using format::SegmentKind;
 namespace {
 
 constexpr std::uint32_t counters_of_a_piece = 64;
+constexpr std::uint32_t audits_of_a_piece = 64;
 
 /// Rounds an estimate, which is never negative, down to an integer; one of more than 64 bits gives the largest.
 std::uint64_t to_integer(double estimate) {
@@ -112,11 +117,32 @@ void RecordingReader::read_segments(const format::Header& header) {
     check_completeness(index.whole_count, header.segments_in_use);
     arrange_events(index[SegmentKind::events]);
     object_segments_ = std::move(index[SegmentKind::objects]);
+    audit_segments_ = std::move(index[SegmentKind::audits]);
+    std::ranges::stable_sort(audit_segments_, {},
+                             [](const SegmentPlace& place) { return std::pair(place.slot, place.sequence); });
+    lost_audits_ = header.lost_audits;
     std::vector<SegmentPlace> rows = std::move(index[SegmentKind::rows]);
     index = index_segments(*bytes_, *problems_);
     decisions_->start(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
     read_changes(header);
     read_children(header);
+}
+
+void RecordingReader::visit_audits(const std::function<bool(const RecordedAudit&)>& visitor) const {
+    std::vector<AuditRecord> piece(audits_of_a_piece);
+    for (const SegmentPlace& segment : audit_segments_) {
+        for (std::uint32_t first = 0; first < AuditSegment::capacity; first += audits_of_a_piece) {
+            const std::size_t count = std::min<std::size_t>(audits_of_a_piece, AuditSegment::capacity - first);
+            const std::uint64_t offset = segment.offset + format::offset_of_entry<AuditRecord>(first);
+            const std::size_t read = bytes_->read(offset, piece.data(), count * sizeof(AuditRecord));
+            std::size_t whole = 0;
+            for (; whole < read / sizeof(AuditRecord) && piece[whole].time != 0; ++whole) {
+                const AuditRecord& entry = piece[whole];
+                if (!visitor({entry.row, realtime_of(entry.time), format::load(entry)})) return;
+            }
+            if (whole < audits_of_a_piece) break;
+        }
+    }
 }
 
 void RecordingReader::read_counters(const std::vector<SegmentPlace>& segments) {

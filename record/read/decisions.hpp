@@ -58,10 +58,11 @@ class RecordingDecisions {
     /// Returns a frame of a call path; nullopt: the file lacks it, which is noted as a problem.
     std::optional<RecordedFrame> frame(format::StringId id);
 
-    /// Has `name` add to rows what their call paths tell. Its texts must last.
+    /// Calls `name` with each row that is read from now on, so that it can set members which need the call path,
+    /// such as `where`. The texts that it sets must live as long as this object.
     void name_places(std::function<void(RecordedRow&)> name) { name_place_ = std::move(name); }
 
-    /// Gives up what name_places() was given.
+    /// Returns the function that name_places() was given, which is not called any more.
     std::function<void(RecordedRow&)> take_namer() { return std::move(name_place_); }
 
     /// Frees cached texts and bytes of the file, which are read again when they are needed.

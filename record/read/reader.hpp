@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "policy/policy.hpp"
+#include "record/audit.hpp"
 #include "record/events.hpp"
 #include "record/format/format.hpp"
 #include "record/format/identity.hpp"
@@ -96,6 +97,13 @@ struct RecordedEvent {
         const auto most = static_cast<std::uint64_t>(end_ns + farthest_time_ns);
         return end_ns - static_cast<std::int64_t>(std::min(duration_ns, most));
     }
+};
+
+/// One audited call.
+struct RecordedAudit {
+    std::uint32_t row = 0;    ///< RecordedRow::id
+    std::int64_t end_ns = 0;  ///< return of the call: nanoseconds since 1970, UTC
+    Audit audit;
 };
 
 /// A change of the process's settings while it ran.
@@ -271,6 +279,12 @@ class RecordingReader {
     void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot = std::nullopt,
                       const std::vector<std::uint64_t>& after = {}) const;
 
+    /// Visits the audits of each slot in the order of their calls, one slot after the other, until `visitor` returns
+    /// false.
+    void visit_audits(const std::function<bool(const RecordedAudit&)>& visitor) const;
+    /// Returns the number of audits that found no space in the file.
+    std::uint64_t lost_audits() const { return lost_audits_; }
+
     /// Converts ticks of the processor's counter to nanoseconds since 1970, UTC.
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
@@ -314,9 +328,10 @@ class RecordingReader {
     std::map<std::uint32_t, SlotEvents> events_;             // by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
+    std::vector<SegmentPlace> audit_segments_;           // by slot, then sequence
     mutable std::vector<SegmentPlace> object_segments_;  // those that objects() has not yet read
     mutable RecordedObjects objects_;
-    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0;
+    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0;
     std::uint32_t lost_changes_ = 0, missed_children_ = 0;
 };
 

@@ -101,7 +101,8 @@ void ProblemList::add(std::uint64_t offset, std::string what) {
 namespace {
 
 bool has_slot(SegmentKind kind) {
-    return kind == SegmentKind::counters || kind == SegmentKind::ring || kind == SegmentKind::events;
+    return kind == SegmentKind::counters || kind == SegmentKind::ring || kind == SegmentKind::events ||
+           kind == SegmentKind::audits;
 }
 
 }  // namespace

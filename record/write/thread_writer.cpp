@@ -114,6 +114,27 @@ void ThreadWriter::begin_counters(RecordingFile& file, const RecordingFile::Segm
     counters_used_ = 0;
 }
 
+// ---- audits ------------------------------------------------------------------------------------------------------
+
+format::AuditRecord* ThreadWriter::next_audit(RecordingFile& file) {
+    if (audits_ != nullptr && audits_used_ < format::AuditSegment::capacity) return &audits_->entries[audits_used_++];
+    if (ticks() < audits_retry_at_) return nullptr;
+    auto* const segment =
+        static_cast<format::AuditSegment*>(file.map_new_segment(RecordingFile::Space::whole).address);
+    if (segment == nullptr) {
+        audits_retry_at_ = file.in_a_second();
+        return nullptr;
+    }
+    if (audits_ != nullptr) unmap_pages(audits_, format::segment_size);  // full: nobody stores to it any more
+    segment->header.slot = slot_;
+    segment->header.sequence = audit_segments_++;
+    segment->header.thread = thread_;
+    file.publish(segment->header, SegmentKind::audits);
+    audits_ = segment;
+    audits_used_ = 1;
+    return &segment->entries[0];
+}
+
 // ---- events ------------------------------------------------------------------------------------------------------
 
 bool ThreadWriter::make_ring(RecordingFile& file) {

@@ -59,6 +59,9 @@ class alignas(64) ThreadWriter {
     /// Copies the full ring into a segment of the file, and empties the ring. Returns false if there is no space.
     bool append_ring(RecordingFile& file);
 
+    /// Returns the next unused entry for an audit; nullptr: there is no space.
+    format::AuditRecord* next_audit(RecordingFile& file);
+
     CountersNumber find_by_row(std::uint32_t row) const;
     void insert_by_row(CountersNumber counters);
     bool enlarge_by_row();
@@ -85,6 +88,10 @@ class alignas(64) ThreadWriter {
     std::uint32_t event_segments_;     // how often the ring was full
     std::uint64_t retry_at_;           // in ticks: until then no space for events, or for a slot, is asked for
     std::uint64_t counters_retry_at_;  // in ticks: until then no space for counters is asked for
+    format::AuditSegment* audits_;     // newest segment of audits; nullptr: none
+    std::uint32_t audits_used_;        // entries of that segment
+    std::uint32_t audit_segments_;
+    std::uint64_t audits_retry_at_;  // in ticks: until then no space for audits is asked for
     // The slot's counters by row: open addressing, by the last bits of the row's hash. 0: free, since
     // the overflow row's counters, number 0, are not in it.
     CountersNumber* by_row_;

@@ -9,6 +9,7 @@
 #include <new>
 #include <type_traits>
 
+#include "record/format/audit_fields.hpp"
 #include "record/format/identity.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"
@@ -356,6 +357,27 @@ void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t beg
     if (writer == nullptr) return note_uncounted(with_event);
     count(*writer, key, begin, end, with_event, [&](DecisionEvent& described) { described = decision; });
     detach(writer);
+}
+
+void Recording::add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit) {
+    const auto lose = [&] {
+        if (ensure_own_file()) add_relaxed(header()->lost_audits, 1);
+    };
+    // A signal handler may audit a product while its thread is writing.
+    if (writer.is_busy_.load(std::memory_order_relaxed)) return lose();
+    writer.is_busy_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // Unknown where a row of its own found no room, or the process was forked meanwhile.
+    const CounterRecord* const counters = writer.find_counters(key);
+    format::AuditRecord* const entry = counters == nullptr ? nullptr : writer.next_audit(file_);
+    if (entry != nullptr) {
+        entry->row = counters->row_plus_one - 1;
+        format::store(audit, *entry);
+        std::atomic_ref(entry->time).store(time, std::memory_order_release);
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    writer.is_busy_.store(false, std::memory_order_relaxed);
+    if (entry == nullptr) lose();
 }
 
 /// Makes space for one more event: makes a ring, or copies the full one into the file. Returns false on failure.

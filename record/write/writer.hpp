@@ -29,6 +29,7 @@
 #include <string_view>
 
 #include "policy/policy.hpp"
+#include "record/audit.hpp"
 #include "record/events.hpp"
 #include "record/format/clock.hpp"
 #include "record/format/format.hpp"
@@ -124,6 +125,9 @@ class Recording {
     /// be timed, its key is new to the thread, or the event has no room: then count() is to count it. Calls nothing,
     /// and uses no vector registers. `writer`: the calling thread's own.
     [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
+    /// Adds the audit of a call that count() has counted under this key. `time`: the `end` of that call. An audit
+    /// that finds no room is counted as lost. `writer`: the calling thread's own. Async-signal-safe.
+    void add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit);
     /// Counts a call of which no more can be noted, since there is no memory or disk space.
     void note_uncounted(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not ask for the decision.

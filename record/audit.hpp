@@ -1,0 +1,63 @@
+// One audit: the product of a call, computed twice in different formats, and how far the results differ.
+#pragma once
+
+#include <cstdint>
+
+#include "policy/policy.hpp"
+
+namespace fp32shim::record {
+
+/// Bits of Audit::flags.
+inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B or C held NaN or infinity: there are no errors
+inline constexpr std::uint8_t audit_bad_result = 2;   ///< a result got NaN or infinity from finite operands
+inline constexpr std::uint8_t audit_beyond = 8;       ///< the error is beyond the tolerance
+inline constexpr std::uint8_t audit_skipped = 4;      ///< there was no memory to compute the product again
+
+/// Lowest and highest binary exponents of the elements of a matrix that are not zero, NaN or infinite:
+/// floor(log2|x|).
+struct Exponents {
+    std::int16_t lowest = INT16_MAX;
+    std::int16_t highest = INT16_MIN;  ///< below `lowest`: there are no such elements
+
+    bool operator==(const Exponents&) const = default;
+};
+
+/// The errors of a tested result T against a reference R, with D = T - R. Of a batch, the largest of its products.
+/// Infinite where R is zero and D is not, and where T is not finite. Of complex elements, the modulus counts.
+struct AuditErrors {
+    double norm = 0;       ///< Frobenius norm of D, relative to that of R
+    double max = 0;        ///< largest |D|, relative to the largest |R|
+    double mean = 0;       ///< largest |D|, relative to the mean |R|
+    double component = 0;  ///< largest |D|, relative to |alpha| |A||B| + |beta| |C| at the same place
+    double row = 0;        ///< largest norm of a row of D, relative to that of R
+    double column = 0;     ///< largest norm of a column of D, relative to that of R
+
+    /// Returns the error by a metric of a policy.
+    double by(policy::Metric metric) const {
+        switch (metric) {
+            case policy::Metric::norm:
+                return norm;
+            case policy::Metric::max:
+                return max;
+            case policy::Metric::mean:
+                return mean;
+            case policy::Metric::component:
+                return component;
+            case policy::Metric::row:
+                break;
+        }
+        return row > column ? row : column;
+    }
+};
+
+struct Audit {
+    policy::AuditFormat tested = policy::AuditFormat::tf32;
+    policy::AuditFormat reference = policy::AuditFormat::fp32;
+    std::uint8_t flags = 0;
+    AuditErrors errors;
+    std::uint32_t worst_row = 0;     ///< number, from 0, of the row with `errors.row`
+    std::uint32_t worst_column = 0;  ///< number, from 0, of the column with `errors.column`
+    Exponents a, b, c;               ///< of the operands; C as it was before the call
+};
+
+}  // namespace fp32shim::record

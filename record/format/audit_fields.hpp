@@ -1,0 +1,43 @@
+// An audit as a recording stores it, and back.
+#pragma once
+
+#include "record/audit.hpp"
+#include "record/format/format.hpp"
+
+namespace fp32shim::record::format {
+
+/// Fills an entry from an audit, but for its time and row.
+inline void store(const Audit& audit, AuditRecord& entry) {
+    entry.tested = static_cast<std::uint8_t>(audit.tested);
+    entry.reference = static_cast<std::uint8_t>(audit.reference);
+    entry.flags = audit.flags;
+    entry.norm = audit.errors.norm;
+    entry.max = audit.errors.max;
+    entry.mean = audit.errors.mean;
+    entry.component = audit.errors.component;
+    entry.row_error = audit.errors.row;
+    entry.column_error = audit.errors.column;
+    entry.worst_row = audit.worst_row;
+    entry.worst_column = audit.worst_column;
+    const Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
+    for (int i = 0; i < 3; ++i) {
+        entry.exponents[2 * i] = operands[i]->lowest;
+        entry.exponents[2 * i + 1] = operands[i]->highest;
+    }
+}
+
+/// Returns the audit that an entry has. Its enumerations may have values of a newer version.
+inline Audit load(const AuditRecord& entry) {
+    Audit audit;
+    audit.tested = static_cast<policy::AuditFormat>(entry.tested);
+    audit.reference = static_cast<policy::AuditFormat>(entry.reference);
+    audit.flags = entry.flags;
+    audit.errors = {entry.norm, entry.max, entry.mean, entry.component, entry.row_error, entry.column_error};
+    audit.worst_row = entry.worst_row;
+    audit.worst_column = entry.worst_column;
+    Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
+    for (int i = 0; i < 3; ++i) *operands[i] = {entry.exponents[2 * i], entry.exponents[2 * i + 1]};
+    return audit;
+}
+
+}  // namespace fp32shim::record::format
