@@ -4,7 +4,6 @@
 #include <array>
 
 #include "shim/blas/emulate/operand.hpp"
-#include "shim/blas/emulate/scratch.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -38,11 +37,15 @@ void set_c(Level3& call, const Level3& product, std::int64_t row, std::int64_t c
     call.c = const_cast<float*>(operand_c(product).at(row, column));
 }
 
+void set_b(Level3& call, const Matrix& b) {
+    call.b = b.data;
+    call.ldb = b.ld;
+}
+
 void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
     call.a = a.data;
     call.lda = a.ld;
-    call.b = b.data;
-    call.ldb = b.ld;
+    set_b(call, b);
 }
 
 // --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
@@ -75,8 +78,8 @@ GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit
 /// scratch_limit, with nothing called, if memory is too small or the library lacks `routine`.
 EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& right, Routine routine,
                                const Blocking& blocking) {
-    const GemmPlan keeping_left = plan_gemm(left, right, blocking.scratch_limit);
-    const GemmPlan keeping_right = plan_gemm(right, left, blocking.scratch_limit);
+    const GemmPlan keeping_left = plan_gemm(left, right, blocking.scratch->limit);
+    const GemmPlan keeping_right = plan_gemm(right, left, blocking.scratch->limit);
     const bool keeps_left = keeping_right.kept == 0 || (keeping_left.kept != 0 && keeping_left.rounded_elements <=
                                                                                       keeping_right.rounded_elements);
     const GemmPlan& plan = keeps_left ? keeping_left : keeping_right;
@@ -84,17 +87,16 @@ EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& ri
     const Factor& kept = keeps_left ? left : right;
     const Factor& streamed = keeps_left ? right : left;
     const std::size_t kept_bytes = panel_bytes(kept, plan.kept);
-    const Scratch scratch = take_scratch(kept_bytes + panel_bytes(streamed, plan.streamed), blocking.scratch_limit);
-    if (scratch.data == nullptr) return EmulationResult::scratch_limit;
+    float* const scratch = blocking.scratch->at_least(kept_bytes + panel_bytes(streamed, plan.streamed));
+    if (scratch == nullptr) return EmulationResult::scratch_limit;
 
     const Level3 product = call;
     for (std::int64_t i = 0; i < kept.length(); i += plan.kept) {
         const std::int64_t i_count = std::min(plan.kept, kept.length() - i);
-        const Factor kept_copy = rounded_panel(kept, i, i_count, scratch.data, blocking.kernel);
+        const Factor kept_copy = rounded_panel(kept, i, i_count, scratch);
         for (std::int64_t j = 0; j < streamed.length(); j += plan.streamed) {
             const std::int64_t j_count = std::min(plan.streamed, streamed.length() - j);
-            const Factor streamed_copy =
-                rounded_panel(streamed, j, j_count, behind(scratch.data, kept_bytes), blocking.kernel);
+            const Factor streamed_copy = rounded_panel(streamed, j, j_count, behind(scratch, kept_bytes));
             call.m = keeps_left ? i_count : j_count;
             call.n = keeps_left ? j_count : i_count;
             set_operands(call, (keeps_left ? kept_copy : streamed_copy).stored,
@@ -103,16 +105,17 @@ EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& ri
             routine.call(routine.context, call);
         }
     }
-    give_back(scratch);
     return EmulationResult::done;
 }
 
-Factor left_factor(const Level3& product) {
-    return {operand_a(product), product.trans_a == 'N' || product.trans_a == 'R'};
+Factor left_factor(const Level3& product, const RoundedProduct& rounded) {
+    const bool cut_rows = product.trans_a == 'N' || product.trans_a == 'R';
+    return {.stored = operand_a(product), .cut_rows = cut_rows, .kernel = rounded.round_a};
 }
 
-Factor right_factor(const Level3& product) {
-    return {operand_b(product), product.trans_b == 'T' || product.trans_b == 'C'};
+Factor right_factor(const Level3& product, const RoundedProduct& rounded) {
+    const bool cut_rows = product.trans_b == 'T' || product.trans_b == 'C';
+    return {.stored = operand_b(product), .cut_rows = cut_rows, .kernel = rounded.round_b};
 }
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
@@ -131,6 +134,9 @@ struct Terms {
     int count = 1;
     /// True if the right factors are the left ones in reverse order: on the diagonal, left panels are right ones too.
     bool same_factors = true;
+    /// True if A times its own transpose is to be computed of two different parts of A. Such a product is not
+    /// symmetric, so the program's routine cannot compute its blocks on the diagonal.
+    bool is_asymmetric = false;
     char trans_a = 'N';
     char trans_b = 'N';
 };
@@ -140,17 +146,18 @@ std::array<float, 2> scalar(const Level3& product, const void* value, bool is_re
     return {parts[0], product.is_complex && !is_real ? parts[1] : 0.0F};
 }
 
-Terms terms_of(const Level3& product) {
+Terms terms_of(const Level3& product, const Blocking& blocking) {
+    const RoundedProduct& rounded = blocking.rounded;
     const Operation operation = product.operation;
     const bool hermitian = operation == Operation::herk || operation == Operation::her2k;
     Terms terms;
     Term& first = terms.of[0];
     first.alpha = scalar(product, product.alpha, operation == Operation::herk);
     first.beta = scalar(product, product.beta, hermitian);
-    first.left = left_factor(product);
+    first.left = left_factor(product, rounded);
     terms.trans_a = product.trans_a;
     if (operation == Operation::gemmt) {
-        first.right = right_factor(product);
+        first.right = right_factor(product, rounded);
         terms.same_factors = false;
         terms.trans_b = product.trans_b;
         return terms;
@@ -158,12 +165,16 @@ Terms terms_of(const Level3& product) {
     const char transposed = hermitian ? 'C' : 'T';
     terms.trans_b = product.trans_a == 'N' ? transposed : 'N';
     first.right = first.left;
+    first.right.kernel = rounded.round_b;
     if (operation == Operation::syr2k || operation == Operation::her2k) {
         terms.count = 2;
         first.right.stored = operand_b(product);
         terms.of[1] = {first.right, first.left, first.alpha, {1.0F, 0.0F}};
         if (hermitian) terms.of[1].alpha[1] = -first.alpha[1];
+        return terms;
     }
+    terms.is_asymmetric = blocking.is_of_parts;
+    terms.same_factors = !terms.is_asymmetric;
     return terms;
 }
 
@@ -173,10 +184,17 @@ struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
     std::size_t kept_bytes = 0;
+    std::size_t tile_begin = 0;  ///< end of the panels; behind them is a tile of C, where the terms are asymmetric
     std::size_t bytes = 0;
 };
 
-TrianglePlan plan_triangle(const Terms& terms, std::int64_t n, std::size_t limit) {
+/// Returns a tile of C in scratch memory: a square of the order `count`.
+Matrix tile_of(const Matrix& c, std::int64_t count, float* memory) {
+    return {memory, count, count, count, c.row_major, c.width};
+}
+
+TrianglePlan plan_triangle(const Terms& terms, const Matrix& c, std::size_t limit) {
+    const std::int64_t n = c.rows;
     const auto bytes_of = [&](std::int64_t count, Factor Term::*side) {
         std::size_t bytes = 0;
         for (int t = 0; t < terms.count; ++t)
@@ -190,15 +208,21 @@ TrianglePlan plan_triangle(const Terms& terms, std::int64_t n, std::size_t limit
                    ? SIZE_MAX
                    : bytes;
     };
+    const auto all = [&](std::int64_t kept, std::int64_t streamed) {
+        const std::size_t panels = both(kept, streamed);
+        const std::size_t tile = terms.is_asymmetric ? copy_bytes(tile_of(c, streamed, nullptr)) : 0;
+        return panels > SIZE_MAX - tile ? SIZE_MAX : panels + tile;
+    };
     TrianglePlan plan;
     plan.streamed = std::min(n, ample_width);
-    while (plan.streamed > 0 && both(plan.streamed, plan.streamed) > limit) plan.streamed /= 2;
+    while (plan.streamed > 0 && all(plan.streamed, plan.streamed) > limit) plan.streamed /= 2;
     if (plan.streamed == 0) return plan;
     const std::int64_t multiple = largest_fit(divide_up(n, plan.streamed), limit,
-                                              [&](std::int64_t t) { return both(t * plan.streamed, plan.streamed); });
+                                              [&](std::int64_t t) { return all(t * plan.streamed, plan.streamed); });
     plan.kept = std::min(n, multiple * plan.streamed);
     plan.kept_bytes = bytes_of(plan.kept, &Term::left);
-    plan.bytes = both(plan.kept, plan.streamed);
+    plan.tile_begin = both(plan.kept, plan.streamed);
+    plan.bytes = all(plan.kept, plan.streamed);
     return plan;
 }
 
@@ -241,6 +265,43 @@ void call_rectangle(const Level3& product, const Terms& terms, const Panels& lef
     }
 }
 
+/// Adds a tile to the stored triangle of a diagonal block of C, which is scaled by beta, as the rank-k updates do it.
+void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, std::array<float, 2> beta) {
+    const bool upper = product.uplo == 'U';
+    for (std::int64_t i = 0; i < tile.rows; ++i) {
+        for (std::int64_t j = upper ? i : 0; j < (upper ? tile.columns : i + 1); ++j) {
+            const float* const from = tile.at(i, j);
+            auto* const to = const_cast<float*>(c.at(i, j));
+            const bool is_real = product.operation == Operation::herk && i == j;
+            const bool is_pair = tile.width == 2 && !is_real;
+            float scaled[2] = {0.0F, 0.0F};
+            if (beta[0] != 0.0F || beta[1] != 0.0F) {
+                scaled[0] = beta[0] * to[0] - (beta[1] != 0.0F ? beta[1] * to[1] : 0.0F);
+                if (is_pair) scaled[1] = beta[0] * to[1] + (beta[1] != 0.0F ? beta[1] * to[0] : 0.0F);
+            }
+            to[0] = scaled[0] + from[0];
+            if (tile.width == 2) to[1] = is_real ? 0.0F : scaled[1] + from[1];
+        }
+    }
+}
+
+/// Computes C's block on the diagonal at `span` for terms that are asymmetric: all of it in `memory`, by gemm.
+void call_diagonal_as_gemm(const Level3& product, const Terms& terms, const Panels& left, const Panels& right,
+                           Span span, float* memory, Routine gemm) {
+    constexpr float zero[2] = {0.0F, 0.0F};
+    const Matrix c = operand_c(product);
+    const Matrix tile = tile_of(c, span.count(), memory);
+    Level3 whole = product;
+    whole.beta = zero;
+    whole.c = memory;
+    whole.ldc = tile.ld;
+    Terms plain = terms;
+    plain.of[0].beta = {};
+    const Span all{0, span.count()};
+    call_rectangle(whole, plain, left, right, all, all, gemm);
+    add_triangle(c.block(span.begin, span.begin, span.count(), span.count()), tile, product, terms.of[0].beta);
+}
+
 Panels sub_panels(const Panels& panels, std::int64_t first, std::int64_t count) {
     Panels result = panels;
     for (Factor& factor : result)
@@ -249,19 +310,19 @@ Panels sub_panels(const Panels& panels, std::int64_t first, std::int64_t count) 
 }
 
 EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocking) {
-    const Terms terms = terms_of(product);
+    const Terms terms = terms_of(product, blocking);
     const std::int64_t n = product.n;
-    const TrianglePlan plan = plan_triangle(terms, n, blocking.scratch_limit);
+    const TrianglePlan plan = plan_triangle(terms, operand_c(product), blocking.scratch->limit);
     if (plan.kept == 0 || blocking.gemm.call == nullptr) return EmulationResult::scratch_limit;
-    const Scratch scratch = take_scratch(plan.bytes, blocking.scratch_limit);
-    if (scratch.data == nullptr) return EmulationResult::scratch_limit;
-    float* const streamed_to = behind(scratch.data, plan.kept_bytes);
+    float* const scratch = blocking.scratch->at_least(plan.bytes);
+    if (scratch == nullptr) return EmulationResult::scratch_limit;
+    float* const streamed_to = behind(scratch, plan.kept_bytes);
 
     const auto copy_panels = [&](Factor Term::*side, Span span, float* to) {
         Panels panels;
         for (int t = 0; t < terms.count; ++t) {
             const Factor& factor = terms.of[t].*side;
-            panels[t] = rounded_panel(factor, span.begin, span.count(), to, blocking.kernel);
+            panels[t] = rounded_panel(factor, span.begin, span.count(), to);
             to = behind(to, panel_bytes(factor, span.count()));
         }
         return panels;
@@ -269,30 +330,29 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
     const bool upper = product.uplo == 'U';
     for (std::int64_t i = 0; i < n; i += plan.kept) {
         const Span rows{i, std::min(n, i + plan.kept)};
-        const Panels kept = copy_panels(&Term::left, rows, scratch.data);
+        const Panels kept = copy_panels(&Term::left, rows, scratch);
         const Span triangle = upper ? Span{rows.begin, n} : Span{0, rows.end};
         for (std::int64_t j = triangle.begin; j < triangle.end; j += plan.streamed) {
             const Span columns{j, std::min(triangle.end, j + plan.streamed)};
             const bool on_diagonal = columns.begin >= rows.begin && columns.end <= rows.end;
-            Panels right;
+            const Panels left =
+                on_diagonal ? sub_panels(kept, columns.begin - rows.begin, columns.count()) : Panels{};
+            const Panels right = on_diagonal && terms.same_factors ? Panels{left[terms.count - 1], left[0]}
+                                                                   : copy_panels(&Term::right, columns, streamed_to);
             Span beside = rows;
             if (on_diagonal) {
-                const Panels left = sub_panels(kept, columns.begin - rows.begin, columns.count());
-                if (terms.same_factors)
-                    right = {left[terms.count - 1], left[0]};
+                if (terms.is_asymmetric)
+                    call_diagonal_as_gemm(product, terms, left, right, columns, behind(scratch, plan.tile_begin),
+                                          blocking.gemm);
                 else
-                    right = copy_panels(&Term::right, columns, streamed_to);
-                call_diagonal(product, left, right, columns, blocking.same);
+                    call_diagonal(product, left, right, columns, blocking.same);
                 (upper ? beside.end : beside.begin) = upper ? columns.begin : columns.end;
-            } else {
-                right = copy_panels(&Term::right, columns, streamed_to);
             }
             if (beside.count() > 0)
                 call_rectangle(product, terms, sub_panels(kept, beside.begin - rows.begin, beside.count()), right,
                                beside, columns, blocking.gemm);
         }
     }
-    give_back(scratch);
     return EmulationResult::done;
 }
 
@@ -301,35 +361,36 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
 /// Runs a product with a rounded copy of all of A: calls the program's routine once for each rounded panel of B.
 /// Returns scratch_limit, with nothing called, if A and panels of `least` rows or columns do not fit in memory.
 EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const Blocking& blocking) {
-    const Matrix a = operand_a(product);
-    const Factor b{operand_b(product), product.side == 'R'};
-    const std::size_t a_bytes = copy_bytes(a);
-    if (a_bytes >= blocking.scratch_limit) return EmulationResult::scratch_limit;
-    const std::int64_t width = largest_panel(b, b.length(), blocking.scratch_limit - a_bytes);
+    const RoundedProduct& rounded = blocking.rounded;
+    const Factor b{.stored = operand_b(product), .cut_rows = product.side == 'R', .kernel = rounded.round_b};
+    const std::size_t a_bytes = copy_bytes(operand_a(product));
+    const std::size_t limit = blocking.scratch->limit;
+    if (a_bytes >= limit) return EmulationResult::scratch_limit;
+    const std::int64_t width = largest_panel(b, b.length(), limit - a_bytes);
     if (width < std::min(least, b.length())) return EmulationResult::scratch_limit;
-    const Scratch scratch = take_scratch(a_bytes + panel_bytes(b, width), blocking.scratch_limit);
-    if (scratch.data == nullptr) return EmulationResult::scratch_limit;
+    float* const scratch = blocking.scratch->at_least(a_bytes + panel_bytes(b, width));
+    if (scratch == nullptr) return EmulationResult::scratch_limit;
 
     Level3 call = product;
-    const Matrix a_copy = rounded_copy(a, part_of_a(product), scratch.data, blocking.kernel);
+    set_rounded_a(call, rounded.round_a, rounded.has_first_of_a, scratch);
     for (std::int64_t first = 0; first < b.length(); first += width) {
         const std::int64_t count = std::min(width, b.length() - first);
-        const Factor b_copy = rounded_panel(b, first, count, behind(scratch.data, a_bytes), blocking.kernel);
-        set_operands(call, a_copy, b_copy.stored);
-        call.m = b_copy.stored.rows;
-        call.n = b_copy.stored.columns;
+        const Matrix b_copy = rounded_panel(b, first, count, behind(scratch, a_bytes)).stored;
+        set_b(call, b_copy);
+        call.m = b_copy.rows;
+        call.n = b_copy.columns;
         set_c(call, product, b.cut_rows ? first : 0, b.cut_rows ? 0 : first);
         blocking.same.call(blocking.same.context, call);
     }
-    give_back(scratch);
     return EmulationResult::done;
 }
 
 /// Runs a symm or hemm as a gemm: panels of the symmetric factor are completed from the triangle that is stored.
 EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
     const bool a_is_left = product.side == 'L';
-    const Factor a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm};
-    const Factor b{operand_b(product), !a_is_left};
+    const Factor a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm,
+                   blocking.rounded.round_a};
+    const Factor b{.stored = operand_b(product), .cut_rows = !a_is_left, .kernel = blocking.rounded.round_b};
     Level3 call = product;
     call.operation = Operation::gemm;
     call.side = call.uplo = '\0';
@@ -338,12 +399,66 @@ EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
     return gemm_in_blocks(call, a_is_left ? a : b, a_is_left ? b : a, blocking.gemm, blocking);
 }
 
+/// Adds each element of a panel to a sum of the same shape.
+void add_panel(const Matrix& sum, const Matrix& panel) {
+    for (std::int64_t outer = 0; outer < panel.outer(); ++outer) {
+        const std::int64_t begin = outer * panel.ld * panel.width;
+        auto* const to = const_cast<float*>(sum.data) + begin;
+        for (std::int64_t i = 0; i < panel.inner() * panel.width; ++i) to[i] += panel.data[begin + i];
+    }
+}
+
+void copy_panel(const Matrix& to, const Matrix& from) {
+    const std::int64_t count = from.inner() * from.width;
+    for (std::int64_t outer = 0; outer < from.outer(); ++outer)
+        std::copy_n(from.data + outer * from.ld * from.width, count,
+                    const_cast<float*>(to.data) + outer * to.ld * to.width);
+}
+
 }  // namespace
+
+EmulationResult sum_trmm_in_place(const Level3& product, std::span<const RoundedProduct> products, Routine same,
+                                  HeldScratch& scratch) {
+    Factor b{.stored = operand_b(product), .cut_rows = product.side == 'R'};
+    const std::size_t a_bytes = copy_bytes(operand_a(product));
+    if (a_bytes >= scratch.limit) return EmulationResult::scratch_limit;
+    const std::int64_t width = largest_panel(b, b.length(), (scratch.limit - a_bytes) / 2);
+    if (width == 0) return EmulationResult::scratch_limit;
+    const std::size_t b_bytes = panel_bytes(b, width);
+    float* const memory = scratch.at_least(a_bytes + 2 * b_bytes);
+    if (memory == nullptr) return EmulationResult::scratch_limit;
+    float* const sum_begin = behind(memory, a_bytes + b_bytes);
+
+    for (std::int64_t first = 0; first < b.length(); first += width) {
+        const std::int64_t count = std::min(width, b.length() - first);
+        Matrix sum;
+        for (const RoundedProduct& rounded : products) {
+            const bool is_first = &rounded == products.data();
+            b.kernel = rounded.round_b;
+            // The first product is formed where the sum is to be.
+            const Matrix panel =
+                rounded_panel(b, first, count, is_first ? sum_begin : behind(memory, a_bytes)).stored;
+            Level3 call = product;
+            set_rounded_a(call, rounded.round_a, rounded.has_first_of_a, memory);
+            set_b(call, panel);
+            call.m = panel.rows;
+            call.n = panel.columns;
+            same.call(same.context, call);
+            if (is_first)
+                sum = panel;
+            else
+                add_panel(sum, panel);
+        }
+        copy_panel(b.panel(first, count), sum);
+    }
+    return EmulationResult::done;
+}
 
 EmulationResult emulate_in_blocks(const Level3& product, const Blocking& blocking) {
     switch (product.operation) {
         case Operation::gemm:
-            return gemm_in_blocks(product, left_factor(product), right_factor(product), blocking.same, blocking);
+            return gemm_in_blocks(product, left_factor(product, blocking.rounded),
+                                  right_factor(product, blocking.rounded), blocking.same, blocking);
         case Operation::symm:
         case Operation::hemm: {
             const std::int64_t least = blocking.gemm.call == nullptr ? 1 : ample_width;

@@ -2,7 +2,6 @@
 
 #include "shim/blas/emulate/blocks.hpp"
 #include "shim/blas/emulate/operand.hpp"
-#include "shim/blas/emulate/scratch.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -10,54 +9,96 @@ namespace {
 /// Runs a trmm in place. B is input and output, so it is rounded in its own memory, last of all, when nothing can
 /// fail any more.
 EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kernel, Routine same,
-                                      std::size_t scratch_limit) {
-    const Matrix a = operand_a(product);
-    const std::size_t bytes = copy_bytes(a);
-    if (bytes > scratch_limit) return EmulationResult::scratch_limit;
-    const Scratch scratch = take_scratch(bytes, scratch_limit);
-    if (scratch.data == nullptr) return EmulationResult::scratch_limit;
-    const Matrix copy = rounded_copy(a, part_of_a(product), scratch.data, kernel);
-    round_in_place(operand_b(product), kernel);
+                                      HeldScratch& scratch) {
+    const std::size_t bytes = copy_bytes(operand_a(product));
+    if (bytes > scratch.limit) return EmulationResult::scratch_limit;
+    float* const memory = scratch.at_least(bytes);
+    if (memory == nullptr) return EmulationResult::scratch_limit;
     Level3 call = product;
-    call.a = copy.data;
-    call.lda = copy.ld;
+    set_rounded_a(call, kernel, true, memory);
+    round_in_place(operand_b(product), kernel);
     same.call(same.context, call);
-    give_back(scratch);
     return EmulationResult::done;
+}
+
+EmulationResult emulate_rounded(const Level3& product, const Blocking& blocking) {
+    const bool is_rank_k = product.operation == Operation::syrk || product.operation == Operation::herk;
+    if (is_rank_k && blocking.is_of_parts) return emulate_in_blocks(product, blocking);
+    const Matrix a = operand_a(product);
+    const Matrix b = operand_b(product);
+    const bool is_one_matrix = b == a && part_of_a(product) == Part::whole && !blocking.is_of_parts;
+    const bool b_is_separate = b.data != nullptr && !is_one_matrix;
+    const std::size_t limit = blocking.scratch->limit;
+    const std::size_t a_bytes = copy_bytes(a);
+    const std::size_t b_bytes = b_is_separate ? copy_bytes(b) : 0;
+    if (a_bytes > limit || b_bytes > limit - a_bytes) return emulate_in_blocks(product, blocking);
+
+    float* const memory = blocking.scratch->at_least(a_bytes + b_bytes);
+    if (memory == nullptr) return EmulationResult::scratch_limit;
+    Level3 call = product;
+    set_rounded_a(call, blocking.rounded.round_a, blocking.rounded.has_first_of_a, memory);
+    if (b.data != nullptr) {
+        call.b = call.a;
+        call.ldb = call.lda;
+    }
+    if (b_is_separate) {
+        const Matrix copy = rounded_copy(b, Part::whole, memory + a_bytes / sizeof(float), blocking.rounded.round_b);
+        call.b = copy.data;
+        call.ldb = copy.ld;
+    }
+    blocking.same.call(blocking.same.context, call);
+    return EmulationResult::done;
+}
+
+/// Runs the products of parts one after the other. All but the first add to C.
+EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProduct> products, Routine same,
+                              Routine gemm, HeldScratch& scratch) {
+    if (product.operation == Operation::trmm && product.c == nullptr)
+        return sum_trmm_in_place(product, products, same, scratch);
+    constexpr float one[2] = {1.0F, 0.0F};
+    Level3 addend = product;
+    for (const RoundedProduct& rounded : products) {
+        const EmulationResult result = emulate_rounded(addend, {rounded, true, same, gemm, &scratch});
+        if (result != EmulationResult::done) return result;  // of the first one only: the others need no more memory
+        addend.beta = one;
+    }
+    return EmulationResult::done;
+}
+
+EmulationResult emulate_by(HeldScratch& scratch, const Level3& product, RoundingKernel kernel, Routine same,
+                           Routine gemm) {
+    if (product.operation == Operation::trmm && product.c == nullptr)
+        return emulate_trmm_in_place(product, kernel, same, scratch);
+    return emulate_rounded(product, {{kernel, kernel}, false, same, gemm, &scratch});
+}
+
+EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, OperandRounding rounding, Routine same,
+                           Routine gemm) {
+    const std::span<const RoundedProduct> products = products_of_parts(rounding);
+    if (!products.empty()) return emulate_parts(product, products, same, gemm, scratch);
+    return emulate_by(scratch, product, best_rounding_kernel(rounding), same, gemm);
+}
+
+template <class Run>
+EmulationResult with_scratch(std::size_t scratch_limit, const Run& run) {
+    HeldScratch scratch{scratch_limit};
+    const EmulationResult result = run(scratch);
+    scratch.release();
+    return result;
 }
 
 }  // namespace
 
 EmulationResult emulate(const Level3& product, OperandRounding rounding, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
-    const RoundingKernel kernel = best_rounding_kernel(rounding);
-    if (product.operation == Operation::trmm && product.c == nullptr)
-        return emulate_trmm_in_place(product, kernel, same, scratch_limit);
+    return with_scratch(scratch_limit,
+                        [&](HeldScratch& scratch) { return emulate_in(scratch, product, rounding, same, gemm); });
+}
 
-    const Matrix a = operand_a(product);
-    const Matrix b = operand_b(product);
-    const Part part = part_of_a(product);
-    const bool b_is_separate = b.data != nullptr && (b != a || part != Part::whole);
-    const std::size_t a_bytes = copy_bytes(a);
-    const std::size_t b_bytes = b_is_separate ? copy_bytes(b) : 0;
-    if (a_bytes > scratch_limit || b_bytes > scratch_limit - a_bytes)
-        return emulate_in_blocks(product, {kernel, same, gemm, scratch_limit});
-
-    const Scratch scratch = take_scratch(a_bytes + b_bytes, scratch_limit);
-    if (scratch.data == nullptr) return EmulationResult::scratch_limit;
-    const Matrix a_copy = rounded_copy(a, part, scratch.data, kernel);
-    Level3 call = product;
-    call.a = a_copy.data;
-    call.lda = a_copy.ld;
-    if (b.data != nullptr) {
-        const Matrix b_copy =
-            b_is_separate ? rounded_copy(b, Part::whole, scratch.data + a_bytes / sizeof(float), kernel) : a_copy;
-        call.b = b_copy.data;
-        call.ldb = b_copy.ld;
-    }
-    same.call(same.context, call);
-    give_back(scratch);
-    return EmulationResult::done;
+EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
+                        std::size_t scratch_limit) {
+    return with_scratch(scratch_limit,
+                        [&](HeldScratch& scratch) { return emulate_by(scratch, product, kernel, same, gemm); });
 }
 
 }  // namespace fp32shim::blas

@@ -26,23 +26,12 @@ std::int64_t copy_ld(std::int64_t inner, int width) {
 
 float* writable(const float* copy) { return const_cast<float*>(copy); }
 
-struct Range {
-    std::int64_t begin;
-    std::int64_t end;
-};
-
 /// Returns true if a triangle has the elements with inner <= outer index (see Matrix), false if those with inner >=.
 bool inner_up_to_outer(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
-Range stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
-    if (part == Part::whole) return {0, matrix.inner()};
-    if (inner_up_to_outer(matrix, part)) return {0, std::min(outer + 1, matrix.inner())};
-    return {std::min(outer, matrix.inner()), matrix.inner()};
-}
-
 /// Writes a symmetric factor's elements at index `outer` and inner indices `range` (along the leading dimension) to
 /// `to`, from their mirror images across the diagonal.
-void mirror(const Factor& factor, Range range, std::int64_t outer, float* to) {
+void mirror(const Factor& factor, IndexRange range, std::int64_t outer, float* to) {
     const Matrix& from = factor.stored;
     const std::int64_t step = from.ld * from.width;
     const float* image = from.data + range.begin * step + outer * from.width;
@@ -53,6 +42,12 @@ void mirror(const Factor& factor, Range range, std::int64_t outer, float* to) {
 }
 
 }  // namespace
+
+IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
+    if (part == Part::whole) return {0, matrix.inner()};
+    if (inner_up_to_outer(matrix, part)) return {0, std::min(outer + 1, matrix.inner())};
+    return {std::min(outer, matrix.inner()), matrix.inner()};
+}
 
 Matrix operand_a(const Level3& product) {
     std::int64_t rows = 0;
@@ -170,33 +165,42 @@ void round_in_place(const Matrix& matrix, RoundingKernel kernel) {
     }
 }
 
+void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to) {
+    const Matrix copy = rounded_copy(operand_a(call), part_of_a(call), to, kernel);
+    call.a = copy.data;
+    call.lda = copy.ld;
+    if (call.diag != 'U' || is_first) return;
+    call.diag = 'N';
+    for (std::int64_t i = 0; i < copy.rows; ++i) std::fill_n(writable(copy.at(i, i)), copy.width, 0.0F);
+}
+
 std::size_t panel_bytes(const Factor& factor, std::int64_t count) { return copy_bytes(factor.panel(0, count)); }
 
-Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to, RoundingKernel kernel) {
+Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to) {
     const Matrix& from = factor.stored;
     if (factor.part == Part::whole)
-        return {rounded_copy(factor.panel(first, count), Part::whole, to, kernel), factor.cut_rows};
+        return {rounded_copy(factor.panel(first, count), Part::whole, to, factor.kernel), factor.cut_rows};
 
     Matrix copy = factor.panel(first, count);
     copy.data = to;
     copy.ld = copy_ld(copy.inner(), copy.width);
     // The panel's position in the square, along the leading dimension and across it.
     const bool cut_inner = factor.cut_rows != from.row_major;
-    const Range inner = cut_inner ? Range{first, first + count} : Range{0, from.inner()};
-    const Range outer = cut_inner ? Range{0, from.outer()} : Range{first, first + count};
+    const IndexRange inner = cut_inner ? IndexRange{first, first + count} : IndexRange{0, from.inner()};
+    const IndexRange outer = cut_inner ? IndexRange{0, from.outer()} : IndexRange{first, first + count};
     for (std::int64_t j = outer.begin; j < outer.end; ++j) {
         float* const column = to + (j - outer.begin) * copy.ld * copy.width;
         const auto place = [&](std::int64_t i) { return column + (i - inner.begin) * copy.width; };
-        const Range whole = stored_range(from, factor.part, j);
-        const Range direct{std::clamp(whole.begin, inner.begin, inner.end),
-                           std::clamp(whole.end, inner.begin, inner.end)};
+        const IndexRange whole = stored_range(from, factor.part, j);
+        const IndexRange direct{std::clamp(whole.begin, inner.begin, inner.end),
+                                std::clamp(whole.end, inner.begin, inner.end)};
         const float* const source = from.data + (direct.begin + j * from.ld) * from.width;
         std::copy(source, source + (direct.end - direct.begin) * from.width, place(direct.begin));
         mirror(factor, {inner.begin, direct.begin}, j, place(inner.begin));
         mirror(factor, {direct.end, inner.end}, j, place(direct.end));
         // The imaginary part of a Hermitian diagonal is taken as zero, whatever is stored there.
         if (factor.hermitian && inner.begin <= j && j < inner.end) place(j)[1] = 0.0F;
-        kernel(column, column, static_cast<std::size_t>(copy.inner() * copy.width));
+        factor.kernel(column, column, static_cast<std::size_t>(copy.inner() * copy.width));
     }
     return {copy, factor.cut_rows};
 }

@@ -40,6 +40,15 @@ Matrix operand_c(const Level3& product);
 enum class Part : std::uint8_t { whole, upper, lower };
 Part part_of_a(const Level3& product);
 
+/// Indices from `begin` to before `end`.
+struct IndexRange {
+    std::int64_t begin;
+    std::int64_t end;
+};
+
+/// Returns the inner indices of the elements that `part` has at an outer index.
+IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer);
+
 /// Returns the bytes that a rounded copy of the matrix needs, a multiple of 64; SIZE_MAX on overflow.
 std::size_t copy_bytes(const Matrix& matrix);
 
@@ -48,6 +57,10 @@ std::size_t copy_bytes(const Matrix& matrix);
 Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel kernel);
 void round_in_place(const Matrix& matrix, RoundingKernel kernel);
 
+/// Replaces A of a call by a rounded copy in `to`, which has room for copy_bytes(operand_a(call)). A rounded A that
+/// has only a rest of each number (`is_first` is false) has 0 in place of a diagonal that is 1 without being stored.
+void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to);
+
 /// An operand that is cut into panels: op(A) into groups of rows, op(B) into groups of columns. A panel has the full
 /// summed dimension.
 struct Factor {
@@ -55,6 +68,7 @@ struct Factor {
     bool cut_rows = true;     ///< a panel is a group of rows of `stored`; else a group of columns
     Part part = Part::whole;  ///< triangle that is stored, if the factor is symmetric or Hermitian
     bool hermitian = false;
+    RoundingKernel kernel = nullptr;  ///< rounding of its copies
 
     std::int64_t length() const { return cut_rows ? stored.rows : stored.columns; }
     Matrix panel(std::int64_t first, std::int64_t count) const {
@@ -65,6 +79,6 @@ struct Factor {
 std::size_t panel_bytes(const Factor& factor, std::int64_t count);
 
 /// Returns a rounded copy of a panel. A symmetric factor's missing triangle is filled in from the stored one.
-Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to, RoundingKernel kernel);
+Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to);
 
 }  // namespace fp32shim::blas

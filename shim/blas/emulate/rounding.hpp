@@ -11,10 +11,8 @@ namespace fp32shim::blas {
 
 enum class InstructionSet : std::uint8_t { plain, avx2, avx512, neon };
 
-/// Rounds `count` floats. `from` and `to` are the same or do not overlap; neither needs any alignment.
-using RoundingKernel = void (*)(const float* from, float* to, std::size_t count);
-
 /// Returns the rounding loop for an instruction set; nullptr if this processor or build lacks it. Thread-safe.
+/// Precondition: the format takes no number apart.
 RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set);
 RoundingKernel best_rounding_kernel(OperandRounding rounding);
 

@@ -113,7 +113,8 @@ Scratch take_scratch(std::size_t bytes, std::size_t limit) {
     ThreadBlock* const block = own_block();
     if (block == nullptr) return {};
     if (block->taken.exchange(true, std::memory_order_acquire)) {
-        return {static_cast<float*>(map(bytes)), bytes, false};
+        void* const memory = map(bytes);
+        return memory == nullptr ? Scratch{} : Scratch{static_cast<float*>(memory), bytes, false};
     }
     if (block->capacity < bytes && !grow(*block, bytes, limit)) {
         block->taken.store(false, std::memory_order_release);

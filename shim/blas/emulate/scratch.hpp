@@ -20,4 +20,20 @@ Scratch take_scratch(std::size_t bytes, std::size_t limit);
 
 void give_back(const Scratch& scratch);
 
+/// Scratch memory of one product, taken when it is first needed and kept until the product is complete.
+struct HeldScratch {
+    std::size_t limit = 0;
+    Scratch scratch{};
+
+    /// Returns memory for `bytes`; nullptr if there is none. Precondition: 0 < bytes <= limit. A caller that was
+    /// given memory once is never refused the same amount.
+    float* at_least(std::size_t bytes) {
+        if (scratch.data == nullptr) scratch = take_scratch(bytes, limit);
+        return bytes <= scratch.bytes ? scratch.data : nullptr;
+    }
+    void release() {
+        if (scratch.data != nullptr) give_back(scratch);
+    }
+};
+
 }  // namespace fp32shim::blas

@@ -1,0 +1,83 @@
+#include "shim/blas/emulate/parts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace fp32shim::blas {
+namespace {
+
+constexpr std::size_t at_once = 256;
+
+/// Returns all bits set if the number is finite, else none.
+std::uint32_t finite_mask(float value) {
+    constexpr std::uint32_t infinity = 0x7f800000;
+    return (std::bit_cast<std::uint32_t>(value) & infinity) == infinity ? 0 : ~0U;
+}
+
+float masked(float value, std::uint32_t mask) {
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & mask);
+}
+
+/// Writes the given part of each number: the number itself rounded (1), the rounded rest (2), the rounded rest of
+/// that (3). The subtractions are exact. They never see an infinity: that would raise a floating-point exception. In
+/// a program that flushes subnormal numbers to zero, subnormal rests are zero.
+template <OperandRounding rounding, int part, bool keeps_infinities>
+void round_part(const float* from, float* to, std::size_t count) {
+    const RoundingKernel kernel = best_rounding_kernel(rounding);
+    for (std::size_t first = 0; first < count; first += at_once) {
+        const std::size_t size = std::min(at_once, count - first);
+        std::array<float, at_once> rest;
+        std::memcpy(rest.data(), from + first, size * sizeof(float));
+        std::array<float, at_once> rounded;
+        for (int i = 1; i < part; ++i) {
+            kernel(rest.data(), rounded.data(), size);
+            for (std::size_t j = 0; j < size; ++j) {
+                const std::uint32_t mask = finite_mask(rounded[j]);
+                rest[j] = masked(rest[j], mask) - masked(rounded[j], mask);
+            }
+        }
+        kernel(rest.data(), rounded.data(), size);
+        for (std::size_t j = 0; j < size; ++j)
+            to[first + j] = keeps_infinities ? rounded[j] : masked(rounded[j], finite_mask(rounded[j]));
+    }
+}
+
+template <OperandRounding rounding, int part_of_a, int part_of_b>
+constexpr RoundedProduct product_of_parts() {
+    constexpr bool is_largest = part_of_a == 1 && part_of_b == 1;
+    return {round_part<rounding, part_of_a, is_largest>, round_part<rounding, part_of_b, is_largest>, part_of_a == 1};
+}
+
+/// All products of three parts, smallest first. Fewer products are the last ones: six are those of parts i and j with
+/// i + j <= 4, three those with i + j <= 3.
+constexpr auto bf16 = OperandRounding::bf16_even;
+constexpr std::array<RoundedProduct, 9> of_bf16{
+    product_of_parts<bf16, 3, 3>(), product_of_parts<bf16, 3, 2>(), product_of_parts<bf16, 2, 3>(),
+    product_of_parts<bf16, 3, 1>(), product_of_parts<bf16, 2, 2>(), product_of_parts<bf16, 1, 3>(),
+    product_of_parts<bf16, 2, 1>(), product_of_parts<bf16, 1, 2>(), product_of_parts<bf16, 1, 1>()};
+
+constexpr auto tf32 = OperandRounding::tf32_away;
+constexpr std::array<RoundedProduct, 3> of_tf32{product_of_parts<tf32, 2, 1>(), product_of_parts<tf32, 1, 2>(),
+                                                product_of_parts<tf32, 1, 1>()};
+
+}  // namespace
+
+std::span<const RoundedProduct> products_of_parts(OperandRounding rounding) {
+    const std::span<const RoundedProduct> nine(of_bf16);
+    switch (rounding) {
+        case OperandRounding::bf16x2:
+            return nine.last(3);
+        case OperandRounding::bf16x3:
+            return nine.last(6);
+        case OperandRounding::bf16x9:
+            return nine;
+        case OperandRounding::tf32x3:
+            return of_tf32;
+        default:
+            return {};
+    }
+}
+
+}  // namespace fp32shim::blas
