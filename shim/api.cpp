@@ -7,6 +7,7 @@
 
 #include "fp32shim/fp32shim.h"
 #include "policy/decide.hpp"
+#include "policy/words.hpp"
 #include "shim/decision/decide.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/thread/thread_context.hpp"
@@ -40,10 +41,9 @@ record::RecordingChanges* recorded_changes() {
     return recording != nullptr ? recording->changes() : nullptr;
 }
 
-/// Parses a precision that a program may ask for: every one but bf16x9, which is for rules.
+/// Parses a precision that a program may ask for: any that is not for rules only.
 std::optional<Precision> precision_of(const char* text) {
-    const std::optional<Precision> precision = policy::parse_precision(text);
-    return precision == Precision::bf16x9 ? std::nullopt : precision;
+    return policy::parse_word(policy::default_precision_words, text);
 }
 
 /// Copies `text` and a '\0'. Returns false if they do not fit; true for a null `buffer` of size 0: no copy is wanted.

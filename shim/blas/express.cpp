@@ -30,7 +30,7 @@ bool forwards_every_call(const Site& site, const Settings& in_force, const polic
 
 std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                            std::uint32_t change_count) {
-    if (in_force.recording == nullptr || scopes_decide(in_force) || site.keyed.count == 0 ||
+    if (in_force.recording == nullptr || in_force.audits || scopes_decide(in_force) || site.keyed.count == 0 ||
         site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown || site.runs_one_by_one() ||
         site.function->family->treatment == Treatment::opaque || !forwards_every_call(site, in_force, decision))
         return 0;
@@ -38,12 +38,13 @@ std::uint64_t express_word(const Site& site, const Settings& in_force, const pol
     // settings, 22 to 30 the rule, from 1.
     static_assert(policy::reason_count <= 1U << 5);
     static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
-    static_assert(static_cast<unsigned>(policy::Precision::bf16x9) < 1U << 3);
+    constexpr auto precision_limit = static_cast<policy::Precision>(1U << 3);  // further ones are rare
     constexpr std::int32_t rule_limit = (1 << 9) - 1;
     constexpr std::uint32_t generation_limit = 1U << 8;
     constexpr std::uint64_t is_whole = std::uint64_t{1} << 31;
     std::uint64_t low = change_count & (is_whole - 1);
-    if (!in_force.looks_at_sizes && decision.rule < rule_limit && in_force.generation < generation_limit) {
+    if (!in_force.looks_at_sizes && decision.rule < rule_limit && in_force.generation < generation_limit &&
+        decision.requested < precision_limit && decision.precision < precision_limit) {
         const auto bits = [](auto value) { return static_cast<std::uint64_t>(value); };
         low = is_whole | bits(decision.rule + 1) << 22 | bits(in_force.generation) << 14 |
               bits(decision.precision) << 11 | bits(decision.requested) << 8 | bits(decision.source) << 5 |

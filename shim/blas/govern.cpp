@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "shim/audit/groups.hpp"
+#include "shim/blas/audit/audit.hpp"
 #include "shim/blas/decide.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/express.hpp"
@@ -10,14 +12,14 @@
 #include "shim/blas/routine.hpp"
 #include "shim/blas/treat.hpp"
 #include "shim/decision/record_call.hpp"
+#include "shim/thread/thread_context.hpp"
+#include "shim/where/place.hpp"
+#include "system/hash.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim::blas {
 namespace {
-
-// Bytes; larger operands are processed in blocks of C.
-constexpr std::size_t scratch_limit = 256U << 20;
 
 struct RoundedRun {
     const Plan* plan;
@@ -32,7 +34,7 @@ bool run_rounded(void* context, const Level3& single) {
     const Routine gemm{run.gemm.address == nullptr ? nullptr : call_by_role, &run.gemm};
     if (run.plan->rounds && multiplies(single)) {
         const int saved_errno = errno;
-        const auto result = emulate(single, run.plan->rounding, same, gemm, scratch_limit);
+        const auto result = emulate(single, run.plan->rounding, same, gemm, scratch_limit_of_a_product);
         errno = saved_errno;
         if (result == EmulationResult::done) return true;
         run.was_limited = true;
@@ -81,10 +83,34 @@ std::int64_t run(const Site& site, const Frame& frame, const Product& product, P
     return value;
 }
 
+/// Returns the key of the group of calls that are audited together.
+std::uint64_t group_key(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
+    system::Hash hash;
+    hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
+    hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch)).add(scope_key());
+    hash.add(in_force.generation);  // a reload begins anew
+    const std::uint64_t group = hash.value();
+    return in_force.asks_paths() ? where::with_place(group, where::place_key(in_force)) : group;
+}
+
+/// Runs a call as planned, and once more to compare. Kept apart: it needs more of the stack than other calls.
+[[gnu::noinline]] std::int64_t run_audited(const Site& site, const Frame& frame, const Product& product, Plan& plan,
+                                           const audit::Verdict& verdict, const Settings& in_force) {
+    CallAudit call_audit(site, frame, product, plan, in_force.policy, verdict.tested);
+    CallTime time;
+    time.begin = time_now(in_force);
+    const std::int64_t value = run(site, frame, product, plan);
+    time.end = time_now(in_force);
+    record::Audit result = call_audit.finish();
+    audit::note(verdict, in_force.policy, result);
+    if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &result);
+    return value;
+}
+
 }  // namespace
 
 bool needs_gate(Site& site, const Settings& in_force) {
-    if (in_force.logs()) return true;
+    if (in_force.logs() || in_force.audits) return true;
     // Without a log, only calls that may be changed need the gate.
     if (site.function->family->treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return false;
@@ -106,7 +132,10 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     Product product;
     describe(site, frame, product);
     const auto in_words = [&](policy::MatmulCall& call) { call = product.call; };
-    const policy::Decision decision = forwards ? policy::Decision{} : decide(site, in_force, in_words);
+    audit::Verdict verdict{forwards ? policy::Decision{} : decide(site, in_force, in_words)};
+    const bool may_audit = in_force.audits && !forwards && site.function->family->treatment == Treatment::governed;
+    if (may_audit) verdict = audit::judge(verdict.decision, group_key(site, in_force, product.call), in_force.policy);
+    const policy::Decision& decision = verdict.decision;
     Plan plan = make_plan(site, frame, product, decision, in_force.policy.tf32_rounding);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_one_by_one()) {
         // xerbla_ may not return: record the call first, and leave no frame of the shim on the stack.
@@ -115,6 +144,8 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
+    if (may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy))
+        return {run_audited(site, frame, product, plan, verdict, in_force), nullptr};
     CallTime time;
     if (logs) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);

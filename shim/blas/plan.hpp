@@ -14,6 +14,9 @@ struct Plan : Done {
     bool rounds = false;
 };
 
+/// Returns the rounding of operands for a format. `tf32_rounding`: that of `tf32`, which a policy chooses.
+OperandRounding rounding_to(policy::Applied format, policy::Tf32Rounding tf32_rounding);
+
 /// Plans how to honour the decision for this product. Pure, but for reading the product's scalars.
 Plan make_plan(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                policy::Tf32Rounding tf32_rounding);

@@ -3,18 +3,16 @@
 namespace fp32shim {
 
 using policy::Applied;
-using policy::Precision;
 using policy::Reason;
 
 Treated treat(Treatment treatment, const policy::Decision& decision, const policy::MatmulCall& call) {
     if (treatment == Treatment::observed) return {Applied::unchanged, Reason::observed};
     if (treatment == Treatment::opaque) return {Applied::unchanged, Reason::not_governable};
     // A float32 routine of a CPU library multiplies in float32.
-    const bool lowers = decision.precision == Precision::high || decision.precision == Precision::medium;
-    if (!lowers) return {Applied::fp32, decision.reason};
+    const Applied applied = format_of(decision.precision).value_or(Applied::fp32);
+    if (applied == Applied::fp32) return {Applied::fp32, decision.reason};
     if (treatment == Treatment::recognised) return {Applied::fp32, Reason::not_governable};
     if (!multiplies(call)) return {Applied::fp32, Reason::no_product};
-    const Applied applied = decision.precision == Precision::medium ? Applied::bf16 : Applied::tf32;
     return {applied, decision.reason, true};
 }
 

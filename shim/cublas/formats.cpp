@@ -107,6 +107,13 @@ Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, F
     switch (decision.precision) {
         case Precision::highest:
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
+        // decide() gives none of the next four on CUDA.
+        case Precision::bf16x2:
+        case Precision::bf16x3:
+        case Precision::tf32x3:
+            return {Format::fp32, Reason::no_such_format};
+        case Precision::xf32:
+            return {Format::tf32, Reason::no_such_format};
         case Precision::high:
             return {Format::tf32, decision.reason};
         case Precision::medium:

@@ -70,7 +70,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 }
 
 void count_in_recording(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                        const policy::Decision& decision, const Done& done, const CallTime& time, ExpressKey key) {
+                        const policy::Decision& decision, const Done& done, const CallTime& time, ExpressKey key,
+                        const record::Audit* audit) {
     record::Recording& recording = *in_force.recording;
     ThreadContext* context = thread_context();
     if (context == nullptr) return recording.note_uncounted(in_force.log_every_call);
@@ -95,15 +96,17 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
     recording.count(
         *context->writer, key.value, time.begin, time.end, in_force.log_every_call,
         [&](record::DecisionEvent& event) { event = decision_event(site, in_force, call, decision, done, place); });
+    if (audit != nullptr) recording.add_audit(*context->writer, key.value, time.end, *audit);
 }
 
 }  // namespace
 
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key) {
+                 const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key,
+                 const record::Audit* audit) {
     if (in_force.recording != nullptr) {
         const CallTime untimed{record::Recording::not_timed, record::ticks()};
-        count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key);
+        count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key, audit);
         return;
     }
     where::CallPlace place;

@@ -212,8 +212,6 @@ void read(Reading& reading) {
         system::stderr_line(complaint);
         obey_on_error(loaded.policy);
     }
-    if (loaded.policy.audit_sample > 0 && !reading.is_reload())
-        system::stderr_line("audit: this version audits nothing; the setting is ignored");
     for (const policy::Diagnostic& warning : loaded.warnings) system::stderr_line(warning.text());
 
     settings->policy = std::move(loaded.policy);
@@ -237,6 +235,17 @@ void read(Reading& reading) {
         !settings->forward_everything &&
         (settings->looks_at_where || (settings->logs() && settings->policy.log_where.has(policy::Where::python)));
     if (settings->recording != nullptr) settings->native_frames = settings->policy.log_where.native_frames;
+    // A tolerance goes on being watched.
+    if (settings->policy.has_tolerances() && settings->policy.audit_sample == 0)
+        settings->policy.audit_sample = policy::default_sample_of_tolerances;
+    const bool judges =
+        settings->policy.has_tolerances() || settings->policy.audit_action == policy::AuditAction::pin;
+    settings->audits = !settings->forward_everything && settings->policy.audit_sample > 0 &&
+                       (settings->recording != nullptr || judges);
+    if (settings->policy.audit_sample > 0 && !settings->audits && !settings->forward_everything &&
+        !reading.is_reload())
+        system::stderr_line(
+            "audit: nothing is audited, since errors are kept in recordings only; set FP32_MATMUL_LOG=NAME.fp32rec");
     if (!complaint.empty() && settings->log != nullptr) {
         auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
         settings->log->write(record::ErrorEvent{record::ErrorCode::bad_setting, complaint},

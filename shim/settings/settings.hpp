@@ -33,6 +33,7 @@ struct Settings {
     bool looks_at_where = false;       ///< some rule depends on the lines of Python that led to a call
     bool looks_at_call_sites = false;  ///< some rule depends on the calling place in a program or library
     bool asks_python = false;          ///< the lines of Python that lead to a call are read
+    bool audits = false;               ///< some calls are audited, or decided by audits
     std::uint8_t native_frames = 0;    ///< number of native callers of a product to record; 0: the calling place only
 
     /// Returns true if the rows of calls differ by the path that leads to them.

@@ -22,6 +22,7 @@ struct ThreadContext {
     bool writes_every_call = false;         ///< `recording` wants an event of every call
     KeptDecisions* decisions = nullptr;     ///< cached decisions, once a rule depends on sizes; see kept_decisions()
     Scopes scopes;                          ///< its key is on the same cache line as `writer`
+    std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/sampling.hpp
     where::UnwindCache* unwinds = nullptr;  ///< tables of native stacks, once these are asked for; see unwind_cache()
     std::array<char, record::log_buffer_size> log_buffer{};
 };

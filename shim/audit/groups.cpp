@@ -1,0 +1,157 @@
+#include "shim/audit/groups.hpp"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "shim/thread/thread_context.hpp"
+#include "system/raw_syscall.hpp"
+
+namespace fp32shim::audit {
+namespace {
+
+using policy::AuditFormat;
+using policy::Precision;
+using policy::Reason;
+
+constexpr std::size_t group_limit = 1 << 16;
+constexpr std::size_t longest_search = 64;
+constinit std::atomic<Group*> groups{nullptr};  // an array of group_limit
+
+/// Returns the table of groups, made on first use; nullptr if there is no memory. A forked child goes on with a copy.
+Group* all_groups() {
+    Group* known = groups.load(std::memory_order_acquire);
+    if (known != nullptr) return known;
+    constexpr long size = group_limit * sizeof(Group);
+    const long pages = system::raw::syscall6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages < 0 && pages > -4096) return nullptr;
+    auto* const made = reinterpret_cast<Group*>(pages);  // zeros are groups without audits
+    if (groups.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return made;
+    system::raw::syscall6(SYS_munmap, pages, size);
+    return known;
+}
+
+/// Returns a number that looks random, from 0 to below 1.
+double fraction_of(std::uint64_t seed, std::uint64_t call) {
+    std::uint64_t mixed = (seed ^ 0x9e3779b97f4a7c15U) + call * 0xbf58476d1ce4e5b9U;  // splitmix64
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9U;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebU;
+    return static_cast<double>((mixed ^ mixed >> 31) >> 11) * 0x1p-53;
+}
+
+/// Formats that a tolerance may allow, the cheapest first.
+struct Candidate {
+    Precision precision;
+    AuditFormat format;
+};
+constexpr Candidate candidates[] = {{Precision::medium, AuditFormat::bf16}, {Precision::high, AuditFormat::tf32}};
+
+const policy::Rule* rule_of(const policy::Decision& decision, const policy::Policy& policy) {
+    return decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
+}
+
+/// Returns the measure by which audits of this decision are judged.
+policy::Tolerance tolerance_of(const policy::Decision& decision, const policy::Policy& policy) {
+    const policy::Rule* const rule = rule_of(decision, policy);
+    return rule != nullptr && rule->tolerance ? *rule->tolerance
+                                              : policy::Tolerance{policy.audit_tolerance, policy.audit_metric};
+}
+
+/// Takes the cheapest format, from the decision's own up, that the group's audits have kept within a tolerance.
+void judge_by_tolerance(const policy::Tolerance& tolerance, Verdict& verdict) {
+    bool is_allowed = false;  // a floor may forbid the cheapest
+    bool is_beyond = false;
+    for (const auto& [precision, format] : candidates) {
+        is_allowed |= precision == verdict.decision.precision;
+        if (!is_allowed || verdict.group == nullptr) continue;
+        if (verdict.group->worst_of(format) > tolerance.error) {
+            is_beyond = true;
+            continue;
+        }
+        if (verdict.group->audits_of(format) < first_audits) {
+            verdict.tested = format;
+            break;
+        }
+        verdict.decision.precision = precision;
+        if (is_beyond) verdict.decision.reason = Reason::over_tolerance;
+        return;
+    }
+    if (!is_allowed) return;  // FP32 anyway
+    verdict.decision.precision = Precision::highest;
+    verdict.decision.reason = verdict.tested || verdict.group == nullptr ? Reason::learning : Reason::over_tolerance;
+}
+
+/// Forbids the decision's format if an audit of the group found it beyond the policy's tolerance.
+void judge_by_guard(double tolerance, Verdict& verdict) {
+    const auto applied = policy::format_of(verdict.decision.precision);
+    if (!applied || *applied == policy::Applied::fp32) return;
+    const auto format = policy::audit_format_of(*applied);
+    if (!format || verdict.group->worst_of(*format) <= tolerance) return;
+    verdict.decision = {.requested = Precision::highest,
+                        .precision = Precision::highest,
+                        .source = policy::Source::guard_pin,
+                        .reason = Reason::pinned};
+}
+
+}  // namespace
+
+bool Group::takes_early_audit(std::uint32_t most) {
+    return early_.load(std::memory_order_relaxed) < most && early_.fetch_add(1, std::memory_order_relaxed) < most;
+}
+
+void Group::note(AuditFormat tested, double error) {
+    Errors& errors = errors_[static_cast<std::size_t>(tested)];
+    const auto value = static_cast<float>(error);
+    float worst = errors.worst.load(std::memory_order_relaxed);
+    while (value > worst && !errors.worst.compare_exchange_weak(worst, value, std::memory_order_relaxed)) {
+    }
+    errors.audits.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint32_t Group::audits_of(AuditFormat tested) const {
+    return errors_[static_cast<std::size_t>(tested)].audits.load(std::memory_order_relaxed);
+}
+
+double Group::worst_of(AuditFormat tested) const {
+    return static_cast<double>(errors_[static_cast<std::size_t>(tested)].worst.load(std::memory_order_relaxed));
+}
+
+Group* find_group(std::uint64_t key) {
+    const std::uint64_t mixed = (key ^ key >> 32) * 0x9e3779b97f4a7c15U;
+    Group* const table = all_groups();
+    for (std::size_t i = 0; table != nullptr && i < longest_search; ++i) {
+        Group& group = table[((mixed >> 48) + i) % group_limit];
+        std::uint64_t found = group.key_.load(std::memory_order_relaxed);
+        if (found == 0 && group.key_.compare_exchange_strong(found, key, std::memory_order_relaxed)) return &group;
+        if (found == key) return &group;
+    }
+    return nullptr;
+}
+
+Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy) {
+    Verdict verdict{decision, find_group(group_key)};
+    const policy::Rule* const rule = rule_of(decision, policy);
+    if (rule != nullptr && rule->tolerance)
+        judge_by_tolerance(*rule->tolerance, verdict);
+    else if (policy.audit_action == policy::AuditAction::pin && verdict.group != nullptr)
+        judge_by_guard(policy.audit_tolerance, verdict);
+    return verdict;
+}
+
+bool is_due(const Verdict& verdict, const policy::Policy& policy) {
+    // Audits without memory, or of NaN, tell nothing: a group that has only these must not audit every call.
+    const std::uint32_t most = verdict.tested ? 4 * first_audits : first_audits;
+    if (verdict.group != nullptr && verdict.group->takes_early_audit(most)) return true;
+    ThreadContext* const context = thread_context();
+    return context != nullptr && fraction_of(policy.audit_seed, ++context->audit_calls) < policy.audit_sample;
+}
+
+void note(const Verdict& verdict, const policy::Policy& policy, record::Audit& audit) {
+    if ((audit.flags & (record::audit_skipped | record::audit_bad_operand)) != 0) return;
+    const policy::Tolerance tolerance = tolerance_of(verdict.decision, policy);
+    const double error = audit.errors.by(tolerance.metric);
+    if (error > tolerance.error) audit.flags |= record::audit_beyond;
+    if (verdict.group != nullptr) verdict.group->note(audit.tested, error);
+}
+
+}  // namespace fp32shim::audit

@@ -1,0 +1,285 @@
+#include "shim/blas/audit/audit.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+
+#include "shim/blas/audit/errors.hpp"
+#include "shim/blas/audit/wide_product.hpp"
+#include "shim/blas/emulate/arguments.hpp"
+#include "shim/blas/emulate/emulate.hpp"
+#include "shim/thread/running.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+using policy::Applied;
+using policy::AuditFormat;
+
+constexpr std::size_t line = 64;  // parts of the memory begin on cache lines
+
+std::size_t rounded_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
+
+bool is_in_place(const Level3& single) { return single.c == nullptr; }
+
+Matrix result_of(const Level3& single) { return is_in_place(single) ? operand_b(single) : operand_c(single); }
+
+Part written_of(const Level3& single) { return written_part(single).part; }
+
+bool has_pair(const Level3& single, bool is_beta) {
+    const bool real = single.operation == Operation::herk || (is_beta && single.operation == Operation::her2k);
+    return single.is_complex && !real;
+}
+
+/// Returns true if the result depends on what C (or B of a trmm in place) held before.
+bool uses_start(const Level3& single) {
+    if (is_in_place(single)) return true;
+    const auto* beta = static_cast<const float*>(single.beta);
+    return beta != nullptr && (beta[0] != 0.0F || (has_pair(single, true) && beta[1] != 0.0F));
+}
+
+std::size_t packed_bytes(const Matrix& matrix) {
+    return rounded_up(static_cast<std::size_t>(matrix.inner()) * static_cast<std::size_t>(matrix.outer()) *
+                      static_cast<std::size_t>(matrix.width) * sizeof(float));
+}
+
+Matrix packed(const Matrix& like, char* memory) {
+    Matrix matrix = like;
+    matrix.data = reinterpret_cast<const float*>(memory);
+    matrix.ld = std::max<std::int64_t>(like.inner(), 1);
+    return matrix;
+}
+
+void copy_elements(const Matrix& from, Part part, const Matrix& to) {
+    for (std::int64_t outer = 0; outer < from.outer(); ++outer) {
+        const auto [begin, end] = stored_range(from, part, outer);
+        const float* const source = from.data + (begin + outer * from.ld) * from.width;
+        std::copy(source, source + (end - begin) * from.width,
+                  const_cast<float*>(to.data) + (begin + outer * to.ld) * to.width);
+    }
+}
+
+void absolute(const float* from, float* to, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = std::abs(from[i]);
+}
+
+void absolute_complex(const float* from, float* to, std::size_t count) {
+    for (std::size_t i = 0; i + 1 < count; i += 2) {
+        to[i] = std::sqrt(from[i] * from[i] + from[i + 1] * from[i + 1]);
+        to[i + 1] = 0;
+    }
+}
+
+void take_absolute_scalar(const void* from, bool is_pair, float (&to)[2]) {
+    const auto* value = static_cast<const float*>(from);
+    if (value == nullptr) return;
+    (is_pair ? absolute_complex : absolute)(value, to, is_pair ? 2 : 1);
+}
+
+/// Returns the product with another result: `to`, which holds what C, or B of a trmm in place, held before.
+Level3 with_result(const Level3& single, const Matrix& to) {
+    Level3 other = single;
+    auto* const data = const_cast<float*>(to.data);
+    if (is_in_place(single)) {
+        other.b = data;
+        other.ldb = to.ld;
+    } else {
+        other.c = data;
+        other.ldc = to.ld;
+    }
+    return other;
+}
+
+AuditFormat format_of(const Plan& plan) {
+    return plan.rounds ? policy::audit_format_of(plan.applied).value_or(AuditFormat::fp32) : AuditFormat::fp32;
+}
+
+}  // namespace
+
+bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan) {
+    if (site.function->family->treatment != Treatment::governed || !product.readable) return false;
+    using policy::Reason;
+    if (plan.applied == Applied::unchanged || plan.reason == Reason::invalid_arguments ||
+        plan.reason == Reason::width_unknown || plan.reason == Reason::no_product)
+        return false;
+    const bool none_multiplies = for_each_product(
+        site, frame, product, [](void*, const Level3& single) { return !multiplies(single); }, nullptr);
+    return !none_multiplies;
+}
+
+bool CallAudit::add_sizes(void* sizes, const Level3& single) {
+    auto& sum = *static_cast<std::pair<Sizes, bool>*>(sizes);
+    if (!multiplies(single)) return true;
+    const Matrix result = result_of(single);
+    const std::size_t bytes = packed_bytes(result);
+    if (uses_start(single)) sum.first.starts += bytes;
+    const std::size_t wide = sum.second ? bytes_for_wide(single) : bytes;
+    // Two results, the bound, and the sums of rows and columns.
+    const std::size_t work = 2 * bytes + rounded_up(ErrorSums::bytes_for(result));
+    if (wide > audit_memory_limit || work > audit_memory_limit || sum.first.starts > audit_memory_limit) {
+        sum.first.work = SIZE_MAX / 2;
+        return false;
+    }
+    sum.first.work = std::max(sum.first.work, work + rounded_up(wide));
+    return true;
+}
+
+CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                     const policy::Policy& policy, std::optional<AuditFormat> tested)
+    : site_(site),
+      frame_(frame),
+      product_(product),
+      plan_(plan),
+      tf32_rounding_(policy.tf32_rounding),
+      same_{site.routine, site.real},
+      memory_([&] {
+          std::pair<Sizes, bool> sizes{{}, !tested && policy.audit_against == AuditFormat::fp64};
+          for_each_product(site, frame, product, add_sizes, &sizes);
+          const std::size_t bytes = sizes.first.starts + sizes.first.work;
+          return bytes <= audit_memory_limit ? bytes : 0;
+      }()) {
+    const FunctionIndex gemm = gemm_beside(*site.function);
+    gemm_ = {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm};
+    const AuditFormat ran = format_of(plan);
+    if (tested) {
+        audit_.tested = *tested;
+    } else if (policy.audit_against == AuditFormat::fp64) {
+        audit_.reference = AuditFormat::fp64;
+        audit_.tested = ran;
+    } else {
+        audit_.tested = policy.audit_against.value_or(ran == AuditFormat::fp32 ? AuditFormat::tf32 : ran);
+    }
+    starts_ = next_start_ = memory_.bytes().data();
+    if (memory_.bytes().empty()) {
+        audit_.flags = record::audit_skipped;
+        return;
+    }
+    for_each_product(site, frame, product, keep_start, this);
+    work_ = next_work_ = next_start_;
+    next_start_ = starts_;
+}
+
+bool CallAudit::keep_start(void* audit, const Level3& single) {
+    auto& self = *static_cast<CallAudit*>(audit);
+    if (!multiplies(single) || !uses_start(single)) return true;
+    const Matrix result = result_of(single);
+    copy_elements(result, written_of(single), packed(result, self.next_start_));
+    self.next_start_ += packed_bytes(result);
+    return true;
+}
+
+record::Audit CallAudit::finish() {
+    if (audit_.flags & record::audit_skipped) return audit_;
+    const int saved_errno = errno;
+    const Running outer = running;
+    running = {site_.provider, nullptr, &frame_};
+    for_each_product(site_, frame_, product_, audit_one, this);
+    running = outer;
+    errno = saved_errno;
+    return audit_;
+}
+
+bool CallAudit::audit_one(void* audit, const Level3& single) {
+    auto& self = *static_cast<CallAudit*>(audit);
+    if (!multiplies(single)) return true;
+    self.next_work_ = self.work_;
+    const Matrix result = result_of(single);
+    Matrix start{};
+    if (uses_start(single)) {
+        start = packed(result, self.next_start_);
+        self.next_start_ += packed_bytes(result);
+    }
+    if (!self.note_operands(single, start)) return false;
+    const Matrix bound = self.take(result);
+    bool done = self.run_bound(single, start, bound);
+    if (done)
+        done = self.audit_.reference == AuditFormat::fp64 ? self.compare_with_fp64(single, start, bound)
+                                                          : self.compare_with_fp32(single, start, bound);
+    if (!done) self.audit_.flags |= record::audit_skipped;
+    return done;
+}
+
+/// Notes the exponents of a product's operands. Returns false if they hold NaN or infinity.
+bool CallAudit::note_operands(const Level3& single, const Matrix& start) {
+    const bool in_place = is_in_place(single);
+    bool all_finite = add_exponents(operand_a(single), part_of_a(single), audit_.a);
+    const Matrix b = in_place ? start : operand_b(single);
+    if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, audit_.b);
+    if (!in_place && start.data != nullptr) all_finite &= add_exponents(start, written_of(single), audit_.c);
+    if (!all_finite) audit_.flags |= record::audit_bad_operand;
+    return all_finite;
+}
+
+bool CallAudit::compare_with_fp32(const Level3& single, const Matrix& start, const Matrix& bound) {
+    const Matrix result = result_of(single);
+    Matrix reference = result;
+    Matrix tested = result;
+    const AuditFormat ran = format_of(plan_);
+    if (ran != AuditFormat::fp32) {
+        reference = take(result);
+        if (!run_in(AuditFormat::fp32, single, start, reference)) return false;
+    }
+    if (ran != audit_.tested) {
+        tested = take(result);
+        if (!run_in(audit_.tested, single, start, tested)) return false;
+    }
+    ErrorSums sums(result, take_bytes(ErrorSums::bytes_for(result)));
+    compare(tested, reference, bound, written_part(single), sums);
+    sums.take_into(audit_);
+    return true;
+}
+
+bool CallAudit::compare_with_fp64(const Level3& single, const Matrix& start, const Matrix& bound) {
+    const Matrix result = result_of(single);
+    const Matrix layout = start.data != nullptr ? start : packed(result, nullptr);
+    ErrorSums sums(result, take_bytes(ErrorSums::bytes_for(result)));
+    const WideMatrix reference = multiply_wide(single, layout, take_bytes(bytes_for_wide(single)));
+    compare(result, reference, bound, written_part(single), sums);
+    sums.take_into(audit_);
+    return true;
+}
+
+/// Computes the product in a format, into `to`. Returns false if there is no memory.
+bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to) {
+    if (start.data != nullptr) copy_elements(start, written_of(single), to);
+    const Level3 other = with_result(single, to);
+    const Routine same{call_by_role, &same_};
+    const Routine gemm{gemm_.address == nullptr ? nullptr : call_by_role, &gemm_};
+    if (format == AuditFormat::fp32) {
+        same.call(same.context, other);
+        return true;
+    }
+    return emulate(other, rounding_to(policy::applied_of(format).value_or(Applied::fp32), tf32_rounding_), same, gemm,
+                   scratch_limit_of_a_product) == EmulationResult::done;
+}
+
+/// Computes |alpha| |A||B| + |beta| |C| into `to`. Returns false if there is no memory.
+bool CallAudit::run_bound(const Level3& single, const Matrix& start, const Matrix& to) {
+    const auto kernel = single.is_complex ? absolute_complex : absolute;
+    if (start.data != nullptr) {
+        copy_elements(start, written_of(single), to);
+        round_in_place(to, kernel);
+    }
+    float alpha[2] = {};
+    float beta[2] = {};
+    take_absolute_scalar(single.alpha, has_pair(single, false), alpha);
+    take_absolute_scalar(single.beta, has_pair(single, true), beta);
+    Level3 other = with_result(single, to);
+    other.alpha = alpha;
+    other.beta = beta;
+    const Routine same{call_by_role, &same_};
+    const Routine gemm{gemm_.address == nullptr ? nullptr : call_by_role, &gemm_};
+    return emulate(other, kernel, same, gemm, scratch_limit_of_a_product) == EmulationResult::done;
+}
+
+Matrix CallAudit::take(const Matrix& like) { return packed(like, take_bytes(packed_bytes(like))); }
+
+/// Takes memory of the product at hand, and sets it to zero.
+char* CallAudit::take_bytes(std::size_t bytes) {
+    char* const taken = next_work_;
+    next_work_ += rounded_up(bytes);
+    std::fill(taken, next_work_, '\0');
+    return taken;
+}
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,66 @@
+// Audits a call to a CPU library: computes its products once more, in another format, and compares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "record/audit.hpp"
+#include "shim/blas/emulate/operand.hpp"
+#include "shim/blas/plan.hpp"
+#include "shim/blas/product.hpp"
+#include "shim/blas/routine.hpp"
+#include "shim/memory/mapped_memory.hpp"
+#include "shim/settings/settings.hpp"
+
+namespace fp32shim::blas {
+
+/// Most bytes of memory for the results of one audit.
+inline constexpr std::size_t audit_memory_limit = std::size_t{1} << 30;
+
+/// Returns true if a call that is planned so can be audited: it multiplies in float32, and its arguments are valid.
+bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan);
+
+/// One audit: begin() before the product runs, finish() after. The program's C, its errno and its arguments stay as
+/// they are; extra products go to memory of our own, by the routines of the program's library.
+class CallAudit {
+  public:
+    /// `tested`: the format to test against FP32; absent: as the policy says.
+    CallAudit(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+              const policy::Policy& policy, std::optional<policy::AuditFormat> tested);
+
+    /// Returns the audit of the product that has run meanwhile.
+    record::Audit finish();
+
+  private:
+    struct Sizes {
+        std::size_t starts = 0;  ///< bytes for the copies of all C that the products update
+        std::size_t work = 0;    ///< bytes for the products of one at a time
+    };
+    static bool add_sizes(void* sizes, const Level3& single);
+    static bool keep_start(void* audit, const Level3& single);
+    static bool audit_one(void* audit, const Level3& single);
+    bool compare_with_fp32(const Level3& single, const Matrix& start, const Matrix& bound);
+    bool compare_with_fp64(const Level3& single, const Matrix& start, const Matrix& bound);
+    bool run_in(policy::AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to);
+    bool run_bound(const Level3& single, const Matrix& start, const Matrix& to);
+    bool note_operands(const Level3& single, const Matrix& start);
+    Matrix take(const Matrix& like);
+    char* take_bytes(std::size_t bytes);
+
+    const Site& site_;
+    const Frame& frame_;
+    const Product& product_;
+    const Plan& plan_;
+    policy::Tf32Rounding tf32_rounding_;
+    BoundRoutine same_;
+    BoundRoutine gemm_;
+    record::Audit audit_;
+    MappedMemory memory_;
+    char* starts_;  ///< copies of C, one after the other
+    char* next_start_;
+    char* work_;  ///< memory for one product at a time
+    char* next_work_;
+};
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,149 @@
+#include "shim/blas/audit/errors.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace fp32shim::blas {
+namespace {
+
+constexpr std::uint32_t magnitude = 0x7fffffff;
+constexpr std::uint32_t infinity = 0x7f800000;
+constexpr int mantissa_bits = 23;
+constexpr int exponent_bias = 127;
+
+/// Returns floor(log2|x|) of a finite number other than zero.
+int exponent_of(std::uint32_t bits) {
+    const std::uint32_t size = bits & magnitude;
+    const int biased = static_cast<int>(size >> mantissa_bits);
+    if (biased != 0) return biased - exponent_bias;
+    return static_cast<int>(std::bit_width(size)) - 1 + (1 - exponent_bias - mantissa_bits);  // subnormal
+}
+
+double modulus(double re, double im) { return std::sqrt(re * re + im * im); }
+
+/// Adds the difference of one element with `width` numbers.
+template <class Reference>
+void add_element(const float* tested, const Reference* reference, const float* bound, int width, std::int64_t row,
+                 std::int64_t column, ErrorSums& sums) {
+    double d[2] = {};
+    double r[2] = {};
+    for (int i = 0; i < width; ++i) {
+        r[i] = static_cast<double>(reference[i]);
+        d[i] = static_cast<double>(tested[i]) - r[i];
+        if (!std::isfinite(r[i])) return sums.add_bad_reference();
+        if (!std::isfinite(d[i])) return sums.add_bad_tested();
+    }
+    if (width == 1) return sums.add(row, column, std::abs(d[0]), std::abs(r[0]), static_cast<double>(*bound));
+    // The bound of a complex element is a real number.
+    sums.add(row, column, modulus(d[0], d[1]), modulus(r[0], r[1]), static_cast<double>(*bound));
+}
+
+/// Calls `visit(row, column)` for each element of `part`.
+template <class Visit>
+void for_each_element(const Matrix& matrix, Part part, const Visit& visit) {
+    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
+        const auto [begin, end] = stored_range(matrix, part, outer);
+        for (std::int64_t inner = begin; inner < end; ++inner)
+            matrix.row_major ? visit(outer, inner) : visit(inner, outer);
+    }
+}
+
+template <class Reference>
+void compare_elements(const Matrix& tested, const Reference* reference, std::int64_t reference_ld,
+                      const Matrix& bound, Written written, ErrorSums& sums) {
+    for_each_element(tested, written.part, [&](std::int64_t row, std::int64_t column) {
+        const std::int64_t inner = tested.row_major ? column : row;
+        const std::int64_t outer = tested.row_major ? row : column;
+        const Reference* const at = reference + (inner + outer * reference_ld) * tested.width;
+        const float* const tested_at = tested.at(row, column);
+        const float* const bound_at = bound.at(row, column);
+        add_element(tested_at, at, bound_at, tested.width, row, column, sums);
+        if (written.symmetric && row != column) add_element(tested_at, at, bound_at, tested.width, column, row, sums);
+    });
+}
+
+}  // namespace
+
+Written written_part(const Level3& product) {
+    switch (product.operation) {
+        case Operation::syrk:
+        case Operation::herk:
+        case Operation::syr2k:
+        case Operation::her2k:
+            return {product.uplo == 'U' ? Part::upper : Part::lower, true};
+        case Operation::gemmt:
+            return {product.uplo == 'U' ? Part::upper : Part::lower, false};
+        default:
+            return {};
+    }
+}
+
+std::size_t ErrorSums::bytes_for(const Matrix& result) {
+    return static_cast<std::size_t>(result.rows + result.columns) * sizeof(Sums);
+}
+
+ErrorSums::ErrorSums(const Matrix& result, char* zeros)
+    : row_count_(result.rows),
+      column_count_(result.columns),
+      rows_(reinterpret_cast<Sums*>(zeros)),
+      columns_(rows_ + result.rows) {}
+
+void ErrorSums::take_into(record::Audit& audit) const {
+    constexpr double beyond = std::numeric_limits<double>::infinity();
+    const auto raise = [](double error, double& largest) {
+        if (!(error > largest)) return false;
+        largest = error;
+        return true;
+    };
+    double difference = 0;
+    double reference = 0;
+    for (std::int64_t i = 0; i < row_count_; ++i) {
+        difference += rows_[i].difference;
+        reference += rows_[i].reference;
+        if (raise(std::sqrt(ratio(rows_[i].difference, rows_[i].reference)), audit.errors.row))
+            audit.worst_row = static_cast<std::uint32_t>(i);
+    }
+    for (std::int64_t i = 0; i < column_count_; ++i)
+        if (raise(std::sqrt(ratio(columns_[i].difference, columns_[i].reference)), audit.errors.column))
+            audit.worst_column = static_cast<std::uint32_t>(i);
+    raise(std::sqrt(ratio(difference, reference)), audit.errors.norm);
+    raise(ratio(largest_difference_, largest_reference_), audit.errors.max);
+    raise(count_ == 0 ? 0 : ratio(largest_difference_, sum_ / count_), audit.errors.mean);
+    raise(component_, audit.errors.component);
+    if (has_bad_reference_ || has_bad_tested_) audit.flags |= record::audit_bad_result;
+    if (has_bad_tested_) audit.errors = {beyond, beyond, beyond, beyond, beyond, beyond};
+}
+
+void compare(const Matrix& tested, const Matrix& reference, const Matrix& bound, Written written, ErrorSums& sums) {
+    compare_elements(tested, reference.data, reference.ld, bound, written, sums);
+}
+
+void compare(const Matrix& tested, const WideMatrix& reference, const Matrix& bound, Written written,
+             ErrorSums& sums) {
+    compare_elements(tested, reference.data, reference.ld, bound, written, sums);
+}
+
+bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents) {
+    bool all_finite = true;
+    int lowest = exponents.lowest;
+    int highest = exponents.highest;
+    for_each_element(matrix, part, [&](std::int64_t row, std::int64_t column) {
+        for (int i = 0; i < matrix.width; ++i) {
+            const auto bits = std::bit_cast<std::uint32_t>(matrix.at(row, column)[i]);
+            if ((bits & magnitude) == 0) continue;
+            if ((bits & magnitude) >= infinity) {
+                all_finite = false;
+                continue;
+            }
+            const int exponent = exponent_of(bits);
+            lowest = std::min(lowest, exponent);
+            highest = std::max(highest, exponent);
+        }
+    });
+    exponents = {static_cast<std::int16_t>(lowest), static_cast<std::int16_t>(highest)};
+    return all_finite;
+}
+
+}  // namespace fp32shim::blas

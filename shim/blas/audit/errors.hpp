@@ -1,0 +1,85 @@
+// The errors of one result against another, and what there is to know about operands. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "record/audit.hpp"
+#include "shim/blas/emulate/operand.hpp"
+
+namespace fp32shim::blas {
+
+/// The elements of a result that the routine writes.
+struct Written {
+    Part part = Part::whole;
+    bool symmetric = false;  ///< the other triangle is the mirror image: it counts as well
+};
+Written written_part(const Level3& product);
+
+/// Collects the differences of all elements. Its memory must hold bytes_for() zero bytes, aligned to 8.
+class ErrorSums {
+  public:
+    static std::size_t bytes_for(const Matrix& result);
+    ErrorSums(const Matrix& result, char* zeros);
+
+    /// Adds one element. `difference`, `reference`: their moduli; `bound`: |alpha| |A||B| + |beta| |C| there.
+    void add(std::int64_t row, std::int64_t column, double difference, double reference, double bound) {
+        add_to(rows_[row], difference, reference);
+        add_to(columns_[column], difference, reference);
+        largest_difference_ = difference > largest_difference_ ? difference : largest_difference_;
+        largest_reference_ = reference > largest_reference_ ? reference : largest_reference_;
+        sum_ += reference;
+        count_ += 1;
+        const double component = ratio(difference, bound);
+        component_ = component > component_ ? component : component_;
+    }
+    /// Notes an element that is NaN or infinite in the reference, and is left out.
+    void add_bad_reference() { has_bad_reference_ = true; }
+    /// Notes an element that is NaN or infinite in the tested result only.
+    void add_bad_tested() { has_bad_tested_ = true; }
+
+    /// Raises the errors of `audit` to these, and sets its flag for results that are not finite.
+    void take_into(record::Audit& audit) const;
+
+  private:
+    struct Sums {
+        double difference;
+        double reference;
+    };
+    static void add_to(Sums& sums, double difference, double reference) {
+        sums.difference += difference * difference;
+        sums.reference += reference * reference;
+    }
+    /// Returns the quotient of an error; 0 for 0/0.
+    static double ratio(double difference, double reference) { return difference == 0 ? 0 : difference / reference; }
+
+    std::int64_t row_count_;
+    std::int64_t column_count_;
+    Sums* rows_;
+    Sums* columns_;
+    double largest_difference_ = 0;
+    double largest_reference_ = 0;
+    double sum_ = 0;
+    double count_ = 0;
+    double component_ = 0;
+    bool has_bad_reference_ = false;
+    bool has_bad_tested_ = false;
+};
+
+/// A result in double precision, in the layout of a Matrix.
+struct WideMatrix {
+    const double* data;
+    std::int64_t ld;
+};
+
+/// Adds the differences of all elements that the routine writes. `tested`, `bound` and `reference` have the same size
+/// and layout, not the same leading dimension.
+void compare(const Matrix& tested, const Matrix& reference, const Matrix& bound, Written written, ErrorSums& sums);
+void compare(const Matrix& tested, const WideMatrix& reference, const Matrix& bound, Written written,
+             ErrorSums& sums);
+
+/// Widens `exponents` by those of a matrix. Returns false if an element is NaN or infinite. Elements outside `part`
+/// are not read.
+bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents);
+
+}  // namespace fp32shim::blas
