@@ -33,7 +33,6 @@ std::vector<policy::Diagnostic> without_effect(const policy::Policy& policy, con
     if (policy.cpu_mode == policy::CpuMode::accelerate) {
         warnings.push_back({file, "[cpu] mode \"accelerate\" runs as \"off\" in this version"});
     }
-    if (policy.audit_sample > 0) warnings.push_back({file, "[audit] audits nothing in this version"});
     return warnings;
 }
 

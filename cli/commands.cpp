@@ -35,6 +35,22 @@ constexpr Command table[] = {
   fp32shim verify --at-least tf32 recordings/  every recording in a folder
   fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
+    {.name = "suggest",
+     .summary = "Make a policy of audits: exact where TF32 errs too much",
+     .examples =
+         R"(  FP32_MATMUL_AUDIT=0.01 fp32shim run --log run.fp32rec -- python3 model.py
+  fp32shim suggest run.fp32rec            largest error of a row or column: 0.01
+  fp32shim suggest --metric norm --tolerance 1e-3 -o policy.toml recordings/)",
+     .define = define_suggest},
+    {.name = "bisect",
+     .summary = "Find the products that must stay exact, by runs of a program",
+     .examples =
+         R"(  fp32shim bisect --cpu emulate -- ./test.sh      its exit status 0: acceptable
+  fp32shim bisect --precision medium --repeat 3 --jobs 4 -- python3 test.py
+  fp32shim bisect --compare out.npy --rtol 1e-3 -- python3 model.py
+  fp32shim bisect --runner 'srun -n1' --max-runs 40 -- ./solver)",
+     .define = define_bisect,
+     .takes_program = true},
     {.name = "check",
      .summary = "Report all errors in policy files",
      .examples = R"(  fp32shim check policy.toml  0: valid; 1: errors; 2: cannot be read

@@ -12,12 +12,14 @@ class App;
 
 namespace fp32shim::cli {
 
-/// Exit codes. Only `run` returns the last three; once its program has started, it ends as the program does.
+/// Exit codes. Only `run` and `bisect` return the last three; once its program has started, `run` ends as that does.
 namespace exit_code {
 inline constexpr int ok = 0;
 inline constexpr int finding = 1;       ///< the command found a problem
 inline constexpr int usage = 2;         ///< arguments are wrong, or name something that does not exist
 inline constexpr int inconclusive = 3;  ///< the command cannot decide
+inline constexpr int no_product = 4;    ///< bisect: the program has no product that is seen
+inline constexpr int was_killed = 5;    ///< bisect: the program was killed by a signal, with everything exact
 inline constexpr int own_failure = 125;
 inline constexpr int not_executable = 126;
 inline constexpr int not_found = 127;
@@ -48,6 +50,8 @@ Action define_run(CLI::App& app);
 Action define_doctor(CLI::App& app);
 Action define_explain(CLI::App& app);
 Action define_verify(CLI::App& app);
+Action define_bisect(CLI::App& app);
+Action define_suggest(CLI::App& app);
 Action define_check(CLI::App& app);
 Action define_report(CLI::App& app);
 Action define_log(CLI::App& app);

@@ -238,6 +238,7 @@ std::string json_of(const Explanation& e) {
                       {"rule", rule >= 0 ? Json(e.policy.rules[static_cast<std::size_t>(rule)].name) : Json()},
                       {"floor", policy::to_string(e.policy.floor)},
                       {"cpu_mode", policy::to_string(e.policy.cpu_mode)},
+                      {"tf32_rounding", policy::to_string(e.policy.tf32_rounding)},
                       {"precision", policy::to_string(e.decision.precision)},
                       {"applied", policy::to_string(e.planned.outcome.applied)},
                       {"reason", policy::to_string(e.planned.outcome.reason)},
@@ -245,6 +246,18 @@ std::string json_of(const Explanation& e) {
                       {"supposed", e.planned.supposed},
                       {"others", others},
                       {"notes", e.planned.notes}});
+}
+
+std::string_view rounding_words(policy::Tf32Rounding rounding) {
+    switch (rounding) {
+        case policy::Tf32Rounding::away:
+            return "to nearest, ties away from zero";
+        case policy::Tf32Rounding::even:
+            return "to nearest, ties to even";
+        case policy::Tf32Rounding::truncate:
+            break;
+    }
+    return "bits are cut off";
 }
 
 std::string text_of(const Explanation& e) {
@@ -267,6 +280,10 @@ std::string text_of(const Explanation& e) {
         text += fmt::format("  CPU mode    {}\n", policy::to_string(e.policy.cpu_mode));
     }
     const PlannedFormat& outcome = e.planned.outcome;
+    if (e.call.device == policy::Device::cpu && outcome.applied == policy::Applied::tf32) {
+        text += fmt::format("  rounding    {}: {}\n", policy::to_string(e.policy.tf32_rounding),
+                            rounding_words(e.policy.tf32_rounding));
+    }
     text += fmt::format("  applied     {}: {}\n", coloured(policy::to_string(outcome.applied), Colour::bold),
                         e.planned.words);
     text +=

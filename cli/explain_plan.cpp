@@ -13,7 +13,6 @@ namespace fp32shim::cli {
 namespace {
 
 using policy::Applied;
-using policy::Reason;
 
 std::string_view format_words(Applied applied, policy::Device device) {
     const bool on_cpu = device == policy::Device::cpu;
@@ -25,7 +24,16 @@ std::string_view format_words(Applied applied, policy::Device device) {
         case Applied::fp16:
             return "cuBLAS may use FP16";
         case Applied::bf16x9:
-            return "cuBLAS may compute float32 from nine BF16 products";
+            return on_cpu ? "operands are split into three BF16 parts, and all nine products summed"
+                          : "cuBLAS may compute float32 from nine BF16 products";
+        case Applied::bf16x2:
+            return "operands are split into two BF16 parts, and three products summed";
+        case Applied::bf16x3:
+            return "operands are split into three BF16 parts, and six products summed";
+        case Applied::tf32x3:
+            return "operands are split into two TF32 parts, and three products summed";
+        case Applied::xf32:
+            return "operands are cut off to TF32 first";
         case Applied::fp32:
             return on_cpu ? "as called, which is float32 on the CPU" : "float32";
         case Applied::unchanged:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <system_error>
@@ -116,6 +117,15 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, 
         return seconds && *seconds >= lowest && *seconds <= highest
                    ? std::string()
                    : fmt::format("found {}; allowed: seconds from {} to {}", policy::quoted(text), lowest, highest);
+    });
+}
+
+CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description) {
+    return app.add_option(name, value, description)->type_name("NUMBER")->check([](const std::string& text) {
+        const auto number = parse_number<double>(text);
+        return number && *number >= 0 && std::isfinite(*number)
+                   ? std::string()
+                   : fmt::format("found {}; allowed: a number from 0, such as 1e-3", policy::quoted(text));
     });
 }
 

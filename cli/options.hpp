@@ -63,6 +63,9 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& val
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, double lowest,
                          const std::string& description);
 
+/// Adds an option of type `NUMBER`, a finite number of at least 0.
+CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description);
+
 /// Adds `--format` with these words; the first of them is the default.
 CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words);
 

@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/options.hpp"
+#include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {

@@ -1,4 +1,5 @@
 // Result of `fp32shim doctor` as JSON. "schema" changes if a key changes its meaning or is removed.
+#include "cli/output/json.hpp"
 #include "cli/doctor/result.hpp"
 
 namespace fp32shim::cli {

@@ -9,7 +9,7 @@
 #include "cli/doctor/machine.hpp"
 #include "cli/doctor/program.hpp"
 #include "cli/doctor/settings.hpp"
-#include "cli/output/json.hpp"
+#include "cli/output/json_fwd.hpp"
 
 namespace fp32shim::cli {
 

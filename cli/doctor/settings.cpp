@@ -197,6 +197,15 @@ void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Find
     }
 }
 
+/// Reports audits that have no recording to be kept in.
+void judge_audit(const policy::Policy& policy, std::vector<Finding>& findings) {
+    if (policy.audit_sample == 0 || policy.log_path.ends_with(".fp32rec")) return;
+    const std::string value = variable("FP32_MATMUL_AUDIT");
+    findings.push_back({value.empty() ? "[audit] of the policy" : "FP32_MATMUL_AUDIT=" + value,
+                        "nothing is audited: errors are kept in recordings only",
+                        "set FP32_MATMUL_LOG=NAME.fp32rec"});
+}
+
 /// Reports libraries in LD_AUDIT that define `…_pltenter`: functions may then see the loader as their caller.
 void judge_audits(std::vector<Finding>& findings) {
     const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
@@ -264,11 +273,7 @@ ExaminedSettings read_settings_in_force(const Gpus& gpus) {
     }
     judge_default_precision(settings.loaded.policy, gpus, settings.findings);
     judge_log(settings.loaded.policy, environment, settings.findings);
-    if (settings.loaded.policy.audit_sample > 0) {
-        const std::string value = variable("FP32_MATMUL_AUDIT");
-        settings.findings.push_back({value.empty() ? "[audit] of the policy" : "FP32_MATMUL_AUDIT=" + value,
-                                     "this version audits nothing: it has no effect", "leave it out"});
-    }
+    judge_audit(settings.loaded.policy, settings.findings);
     judge_cuda_variables(settings.loaded.policy, settings.findings);
     judge_range_hooks(settings.loaded.policy, environment, settings.findings);
     judge_onednn_variables(settings.findings);

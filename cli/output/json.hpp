@@ -5,10 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace fp32shim::cli {
+#include "cli/output/json_fwd.hpp"
 
-/// JSON value whose keys stay in the order in which they are set.
-using Json = nlohmann::ordered_json;
+namespace fp32shim::cli {
 
 /// Returns the text of `json`; bytes that are not UTF-8 become U+FFFD, characters that are not plain
 /// (system/plain_text.hpp) are written as \uNNNN. `indent`: -1: on one line.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/native_places.hpp"
 #include "system/hash.hpp"
 #include "system/inline_text.hpp"
 #include "system/plain_text.hpp"

@@ -6,11 +6,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cli/recordings/native_places.hpp"
 #include "cli/recordings/shared_text.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
+
+class NativePlaces;
 
 /// Level of a call path: a line of a source file, a place in a program or library or, innermost, the function that
 /// multiplies. Takes 20 bytes, since there may be a million.

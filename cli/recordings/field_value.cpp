@@ -7,6 +7,7 @@
 #include <concepts>
 #include <iterator>
 
+#include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "system/plain_text.hpp"
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "cli/output/json.hpp"
+#include "cli/output/json_fwd.hpp"
 
 namespace fp32shim::cli {
 
@@ -64,14 +64,6 @@ std::vector<Column<Row>> joined(std::initializer_list<std::span<const Column<Row
     std::vector<Column<Row>> columns;
     for (const std::span<const Column<Row>> part : parts) columns.insert(columns.end(), part.begin(), part.end());
     return columns;
-}
-
-/// Returns a row as a JSON object with a member for each column.
-template <class Row>
-Json json_of(std::span<const Column<Row>> columns, const Row& row) {
-    Json json;
-    for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).json();
-    return json;
 }
 
 /// Appends the fields of a row, with commas between them.

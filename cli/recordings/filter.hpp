@@ -1,7 +1,6 @@
 // Options that choose among recorded calls: keys and values of a rule's `when`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,6 +9,10 @@
 
 #include "policy/decide.hpp"
 #include "record/read/reader.hpp"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
+class App;
+}
 
 namespace fp32shim::cli {
 

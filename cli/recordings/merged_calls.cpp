@@ -7,6 +7,9 @@
 #include <numeric>
 #include <set>
 
+#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/call_paths.hpp"
+#include "cli/recordings/filter.hpp"
 #include "policy/conditions.hpp"
 #include "system/hash.hpp"
 
@@ -50,6 +53,8 @@ MergedRow to_merged_row(const record::RecordedRow* row) {
     merged.is_overflow = true;
     return merged;
 }
+
+constexpr std::uint32_t no_place = UINT32_MAX;
 
 std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
 
@@ -106,6 +111,26 @@ void Share::add(const record::RecordedCounters& counters) {
     host_ns += counters.total_ns;
     timed_calls += counters.timed_calls;
     is_estimate |= counters.timed_calls < counters.calls;
+}
+
+void ShareWithWork::add(const record::RecordedCounters& counters, double flops) {
+    Share::add(counters);
+    work += std::max(flops, 0.0) * static_cast<double>(counters.calls);
+}
+
+void ShareWithWork::add(const ShareWithWork& others) {
+    calls += others.calls;
+    host_ns += others.host_ns;
+    timed_calls += others.timed_calls;
+    is_estimate |= others.is_estimate;
+    work += others.work;
+}
+
+double ShareWithWork::weight(RowOrder order) const { return cli::weight(order, calls, host_ns, work); }
+
+double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work) {
+    if (order == RowOrder::flops) return work;
+    return static_cast<double>(order == RowOrder::calls ? calls : host_ns);
 }
 
 /// Returns the index in slots_ that leads to an equal row, or a free one for it. Precondition: slots_ is not empty.
@@ -170,18 +195,24 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
     if (paths != nullptr) paths->start();
+    std::map<std::uint32_t, std::uint32_t> audited;  // index in rows_, by the id of a row in this recording
+    recording.visit_audits(
+        [&](const record::RecordedAudit& audit) { return audited.emplace(audit.row, no_place), true; });
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* row = recording.row(id);
         if (!takes_all && (row == nullptr || !rows->passes(*row))) continue;
         const std::size_t place = place_for(row);
         add_counters(rows_[place].counters, counters);
         if (paths != nullptr) paths->add(recording, row, static_cast<std::uint32_t>(place), counters);
+        if (const auto found = audited.find(id); found != audited.end())
+            found->second = static_cast<std::uint32_t>(place);
         counted.push_back(static_cast<std::uint32_t>(place));
         process.calls += counters.calls;
         total_.add(counters);
         if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;
         last_ns_ = std::max(last_ns_, counters.last_ns);
     }
+    add_audits(recording, audited);
     std::sort(counted.begin(), counted.end());
     counted.erase(std::unique(counted.begin(), counted.end()), counted.end());
     for (const std::uint32_t place : counted) ++rows_[place].processes;
@@ -192,9 +223,22 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     processes_.push_back(std::move(process));
 }
 
+/// Adds the audits of a recording. `places`: index in rows_ of the rows that have some; no_place: the row is filtered
+/// out.
+void MergedCalls::add_audits(const record::RecordingReader& recording,
+                             const std::map<std::uint32_t, std::uint32_t>& places) {
+    recording.visit_audits([&](const record::RecordedAudit& audit) {
+        const auto found = places.find(audit.row);
+        if (found != places.end() && found->second != no_place) audits_.add(found->second, audit.audit);
+        return true;
+    });
+    audits_.add_lost(recording.lost_audits());
+}
+
 std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
     std::vector<std::pair<std::string, Share>> result;
-    for (const char* format : {"fp32", "bf16x9", "tf32", "bf16", "fp16", "unchanged"})
+    for (const char* format :
+         {"fp32", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "tf32", "xf32", "bf16", "fp16", "unchanged"})
         result.emplace_back(format, Share());
     result.emplace_back("unknown", Share());
     for (const MergedRow& row : rows_) {
@@ -219,17 +263,12 @@ std::uint64_t MergedCalls::sum_of(std::uint64_t MergedProcess::*count) const {
     return sum;
 }
 
-double weight(RowOrder order, const record::RecordedCounters& counters, double work) {
-    if (order == RowOrder::flops) return work;
-    return static_cast<double>(order == RowOrder::calls ? counters.calls : counters.total_ns);
-}
-
 std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order) {
     std::vector<const MergedRow*> result;
     result.reserve(rows.size());
     for (const MergedRow& row : rows) result.push_back(&row);
     std::ranges::stable_sort(result, std::greater<>(), [order](const MergedRow* row) {
-        return weight(order, row->counters, row->total_flops());
+        return weight(order, row->counters.calls, row->counters.total_ns, row->total_flops());
     });
     return result;
 }

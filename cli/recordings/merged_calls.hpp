@@ -2,18 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "cli/recordings/call_durations.hpp"
-#include "cli/recordings/call_paths.hpp"
-#include "cli/recordings/filter.hpp"
+#include "cli/recordings/row_audits.hpp"
 #include "cli/recordings/shared_text.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
+
+class CallDurations;
+class CallPaths;
+class Filter;
 
 /// Form in which rows keep a field of a decision: numbers as they are, texts and enumeration names as SharedText.
 template <class Field>
@@ -90,6 +94,11 @@ struct MergedProcess {
     bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
+/// Quantity by which rows and groups of rows are sorted, the largest first; `time`: by total duration.
+enum class RowOrder : std::uint8_t { time, calls, flops };
+/// Returns the number by which calls are sorted. `work`: floating-point operations of all of them.
+double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
+
 /// Calls and their time, summed.
 struct Share {
     std::uint64_t calls = 0;
@@ -98,6 +107,16 @@ struct Share {
     bool is_estimate = false;  ///< not all calls were timed, so `host_ns` is an estimate
 
     void add(const record::RecordedCounters& counters);
+};
+
+/// Calls, their time and their work, summed.
+struct ShareWithWork : Share {
+    double work = 0;  ///< floating-point operations, as far as they are known
+
+    /// Adds calls of `flops` operations each; negative: not known.
+    void add(const record::RecordedCounters& counters, double flops);
+    void add(const ShareWithWork& others);
+    double weight(RowOrder order) const;
 };
 
 class MergedCalls {
@@ -117,6 +136,8 @@ class MergedCalls {
 
     const std::vector<MergedRow>& rows() const { return rows_; }
     const std::vector<MergedProcess>& processes() const { return processes_; }
+    /// Returns the audits of rows().
+    const AuditSums& audits() const { return audits_; }
     /// Returns the sum of all calls that pass the filter; without a filter, calls without a row count too.
     Share total() const { return total_; }
     /// Returns the calls of each MergedRow::ran_at(), the strictest format first; `unknown` for calls without a row.
@@ -136,6 +157,7 @@ class MergedCalls {
     /// Returns the index in rows_ of the row that calls of `row` are added to, and adds such a row if there is none.
     std::size_t place_for(const record::RecordedRow* row);
     std::size_t slot_of(const MergedRow& row) const;
+    void add_audits(const record::RecordingReader& recording, const std::map<std::uint32_t, std::uint32_t>& places);
     void enlarge_slots();
     std::uint64_t sum_of(std::uint64_t MergedProcess::*count) const;
 
@@ -144,14 +166,11 @@ class MergedCalls {
     std::vector<MergedRow> rows_;
     std::vector<std::uint32_t> slots_;  ///< hash table: index in rows_ plus one; 0: free
     std::vector<MergedProcess> processes_;
+    AuditSums audits_;
     Share total_;
     std::int64_t first_ns_ = 0, last_ns_ = 0;
 };
 
-/// Quantity by which rows and groups of rows are sorted, the largest first; `time`: by total duration.
-enum class RowOrder : std::uint8_t { time, calls, flops };
-/// Returns the number by which a row or group sorts. `work`: floating-point operations of all its calls.
-double weight(RowOrder order, const record::RecordedCounters& counters, double work);
 std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order);
 
 }  // namespace fp32shim::cli

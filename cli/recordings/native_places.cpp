@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "record/read/reader.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {

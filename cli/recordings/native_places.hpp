@@ -2,6 +2,7 @@
 // filters.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
@@ -9,7 +10,11 @@
 
 #include "cli/source_places/source_places.hpp"
 #include "policy/matmul_call.hpp"
-#include "record/read/reader.hpp"
+
+namespace fp32shim::record {
+struct RecordedFrame;
+class RecordingReader;
+}  // namespace fp32shim::record
 
 namespace fp32shim::cli {
 

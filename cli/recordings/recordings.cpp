@@ -18,6 +18,7 @@
 
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 namespace {

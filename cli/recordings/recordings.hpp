@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "record/read/reader.hpp"
+namespace fp32shim::record {
+class RecordingReader;
+}
 
 namespace fp32shim::cli {
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "cli/output/json.hpp"
 #include "cli/recordings/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
 
@@ -32,8 +31,6 @@ std::span<const RowColumn> decision_columns();
 /// Returns decision_columns(), then the columns of counts and times (docs/cli/report-json.md).
 std::span<const RowColumn> row_columns();
 
-/// Returns a row as JSON with all columns, the same in every command.
-inline Json json_of(const MergedRow& row) { return json_of(row_columns(), row); }
 /// Appends a row as JSON, each line but the first behind `indentation` blanks; -1: on one line. `begin`: members to
 /// put before the columns.
 void append_json(std::string& out, const MergedRow& row, int indentation, std::string_view begin = {});

@@ -11,11 +11,9 @@ namespace {
 
 /// Returns the format of a call that ran as `requested`; empty if the program's own settings decide the format.
 std::string_view format_of(const std::string& requested) {
-    if (requested == "highest") return "fp32";
-    if (requested == "high") return "tf32";
-    if (requested == "medium") return "bf16";
-    if (requested == "bf16x9") return "bf16x9";
-    return {};
+    const auto precision = policy::parse_precision(requested);
+    const auto format = precision ? policy::format_of(*precision) : std::nullopt;
+    return format ? policy::to_string(*format) : std::string_view();
 }
 
 bool is_float32(const MergedRow& row) { return row.dtype == "float32" || row.dtype == "complex64"; }
@@ -26,7 +24,7 @@ std::string contradiction_in(const MergedRow& row) {
     if (row.how.empty() || row.reason.empty() || row.requested.empty() || row.applied.empty())
         return "it has a code that this version does not know";
     const bool is_on_cpu = row.device == "cpu";
-    if (row.how == "round_operands" && row.applied != "tf32" && row.applied != "bf16")
+    if (row.how == "round_operands" && (row.applied == "fp32" || row.applied == "fp16" || row.applied == "unchanged"))
         return fmt::format("its operands were rounded (how {}), but applied is {}", row.how, row.applied);
     if (is_on_cpu ? row.how == "compute_type" || row.how == "math_mode"
                   : row.how == "round_operands" || row.how == "one_by_one")

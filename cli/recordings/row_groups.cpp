@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/row_columns.hpp"
 
 namespace fp32shim::cli {
@@ -81,8 +83,9 @@ Grouped group_rows(const Rows& rows, const Grouping& grouping, const ToRow& to_r
 }
 
 void sort_groups(std::vector<RowGroup>& groups, RowOrder order) {
-    std::ranges::stable_sort(groups, std::greater<>(),
-                             [order](const RowGroup& group) { return weight(order, group.counters, group.work); });
+    std::ranges::stable_sort(groups, std::greater<>(), [order](const RowGroup& group) {
+        return weight(order, group.counters.calls, group.counters.total_ns, group.work);
+    });
 }
 
 /// Groups the calls of each row by each call site.

@@ -13,6 +13,9 @@
 
 namespace fp32shim::cli {
 
+class CallDurations;
+class CallPaths;
+
 /// Further keys by which rows are grouped, besides the precisions asked for, applied and actual, and the reason.
 struct Grouping {
     bool by_function = false, by_size_class = false, by_where = false, by_scope = false, by_call_site = false,

@@ -1,7 +1,7 @@
 // Names that rows share: a million rows of a report have some hundred different ones.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <string>

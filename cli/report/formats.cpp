@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <utility>
 
 #include "cli/output/moment.hpp"
+#include "cli/recordings/columns_json.hpp"
 #include "cli/report/json_arrays.hpp"
 #include "cli/report/path_formats.hpp"
 #include "policy/words.hpp"
@@ -74,6 +76,51 @@ Json json_of(const MergedProcess& process) {
     return json;
 }
 
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+Json json_of(const record::Exponents& exponents) {
+    return exponents.lowest > exponents.highest ? Json() : Json({exponents.lowest, exponents.highest});
+}
+
+/// Returns the audits of one row. An error that is infinite is null.
+Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
+    const MergedRow& row = calls.rows()[audits.row];
+    Json json = {{"function", text_or_null(row.function)},
+                 {"m", row.m},
+                 {"n", row.n},
+                 {"k", row.k},
+                 {"batch", row.batch},
+                 {"caller", text_or_null(row.caller)},
+                 {"scope", text_or_null(row.scope)},
+                 {"where", text_or_null(row.where)},
+                 {"applied", text_or_null(row.applied)},
+                 {"source", text_or_null(row.source)},
+                 {"reason", text_or_null(row.reason)},
+                 {"calls", row.counters.calls},
+                 {"host_ns", row.counters.total_ns},
+                 {"tested", policy::to_string(audits.tested)},
+                 {"reference", policy::to_string(audits.reference)},
+                 {"audits", audits.compared},
+                 {"beyond", audits.beyond},
+                 {"skipped", audits.skipped},
+                 {"bad_operands", audits.bad_operands},
+                 {"bad_results", audits.bad_results}};
+    const struct {
+        const char* key;
+        double record::AuditErrors::*error;
+    } metrics[] = {{"norm", &record::AuditErrors::norm}, {"max", &record::AuditErrors::max},
+                   {"mean", &record::AuditErrors::mean}, {"component", &record::AuditErrors::component},
+                   {"row", &record::AuditErrors::row},   {"column", &record::AuditErrors::column}};
+    for (const auto& [key, error] : metrics) {
+        const double mean = audits.compared == 0 ? 0 : audits.sum.*error / static_cast<double>(audits.compared);
+        json[key] = {{"worst", number_or_null(audits.worst.*error)}, {"mean", number_or_null(mean)}};
+    }
+    json["worst_row"] = audits.worst_row;
+    json["worst_column"] = audits.worst_column;
+    json["exponents"] = {{"a", json_of(audits.a)}, {"b", json_of(audits.b)}, {"c", json_of(audits.c)}};
+    return json;
+}
+
 /// Returns a label and its value in Prometheus's text format.
 std::string label(std::string_view name, std::string_view value) {
     std::string text = fmt::format("{}=\"", name);
@@ -125,6 +172,9 @@ void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* gr
     const auto write_process = [](std::string& text, const MergedProcess& process) {
         append_indented(text, json_of(process));
     };
+    const auto write_audits = [&](std::string& text, const RowAudits& audits) {
+        append_indented(text, audits_json(calls, audits));
+    };
     const bool has_rows =
         groups != nullptr || write_array("rows", sorted(calls.rows(), RowOrder::time), write_row, output);
     const auto write_frame = [](std::string& text, const PathNode& node) { append_indented(text, frame_json(node)); };
@@ -133,7 +183,8 @@ void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* gr
     };
     if (has_rows && write_array("processes", calls.processes(), write_process, output) &&
         write_array("frames", std::span(paths.nodes()).subspan(1), write_frame, output) &&
-        write_array("stacks", path_shares(paths, calls), write_path, output))
+        write_array("stacks", path_shares(paths, calls), write_path, output) &&
+        write_array("audits", calls.audits().all(), write_audits, output))
         output.put("\n}\n");
 }
 

@@ -1,10 +1,10 @@
 // Formats of `fp32shim report`, except the HTML page. Each depends on its arguments alone. Tables: see tables.cpp.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_columns.hpp"
@@ -26,6 +26,10 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
                         const std::vector<RowGroup>* groups = nullptr);
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);
 
+/// Returns a table of the rows with audits, the largest error first, and a line about audits that are lost; empty:
+/// there are none. `limit`: most rows; 0: all.
+std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream);
+
 /// Writes JSON (docs/cli/report-json.md), row by row: a document of a million rows would take gigabytes. `groups`
 /// replace the rows.
 void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, const CallPaths& paths,
@@ -36,6 +40,13 @@ void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* gro
 
 /// Returns Prometheus's text format: counters by function, device, dtype, requested, applied and reason.
 std::string report_prometheus(const MergedCalls& calls);
+
+/// Column of a table of groups that shows a key of theirs. Left out if no group has a text in it.
+struct KeyColumn {
+    Table::Column head;
+    std::string (*text)(const RowGroup&);
+};
+std::span<const KeyColumn> key_columns();
 
 /// Returns a table of the first `limit` rows; 0: of all.
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);

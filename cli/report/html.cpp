@@ -346,7 +346,7 @@ Json page_data(const HtmlReport& report) {
     Json json;
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = report.is_filtered;
-    json["sort"] = report.order == RowOrder::calls ? "calls" : report.order == RowOrder::flops ? "work" : "host_ns";
+    json["sort"] = page_name(report.order);
     json["by"] = {{"where", report.grouping.by_where},     {"scope", report.grouping.by_scope},
                   {"caller", report.grouping.by_caller},   {"function", report.grouping.by_function},
                   {"size", report.grouping.by_size_class}, {"precision", report.grouping.by_precision}};

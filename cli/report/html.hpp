@@ -11,6 +11,8 @@
 
 namespace fp32shim::cli {
 
+class CallPaths;
+
 /// Everything that the page shows.
 struct HtmlReport {
     const MergedCalls& calls;

@@ -1,11 +1,11 @@
 #include "cli/report/page_paths.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
+#include "cli/output/json.hpp"
 #include "cli/report/source_lines.hpp"
 #include "cli/report/timeline.hpp"
 
@@ -15,16 +15,9 @@ namespace {
 constexpr std::size_t max_sums = 150'000;  ///< bounds the page's size: a sum with its nodes has some 100 bytes
 
 /// Calls by one path of one listed decision, or of all others at one format. Comparisons keep both sides apart.
-struct Sum {
+struct Sum : ShareWithWork {
     std::uint32_t node = 0;
     PagePart part;
-    std::uint64_t calls = 0, host_ns = 0;
-    double work = 0;
-
-    double weight(RowOrder order) const {
-        if (order == RowOrder::flops) return work;
-        return static_cast<double>(order == RowOrder::calls ? calls : host_ns);
-    }
 };
 
 /// Sums up entries that agree in node, row and format.
@@ -39,9 +32,7 @@ void sum_up(std::vector<Sum>& sums) {
             sums[kept++] = sums[i];
             continue;
         }
-        sums[kept - 1].calls += sums[i].calls;
-        sums[kept - 1].host_ns += sums[i].host_ns;
-        sums[kept - 1].work += sums[i].work;
+        sums[kept - 1].add(sums[i]);
     }
     sums.resize(kept);
 }
@@ -60,10 +51,8 @@ std::vector<Sum> sums_of(const CallPaths& paths, const PartOf& part_of) {
         const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(first);
         const bool is_listed = part.row >= 0;
         auto sum = is_listed ? sums.end() : std::find_if(begin, sums.end(), is_like);
-        if (sum == sums.end()) sum = sums.insert(is_listed ? sums.end() : begin, {calls.node, part});
-        sum->calls += calls.counters.calls;
-        sum->host_ns += calls.counters.total_ns;
-        sum->work += std::max(part.flops, 0.0) * static_cast<double>(calls.counters.calls);
+        if (sum == sums.end()) sum = sums.insert(is_listed ? sums.end() : begin, Sum{{}, calls.node, part});
+        sum->add(calls.counters, part.flops);
     }
     return sums;
 }
@@ -158,6 +147,11 @@ Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder ord
     json["work"] = column(sums, [](const Sum& sum) { return sum.work; });
     json["texts"] = texts.take();
     return json;
+}
+
+std::string_view page_name(RowOrder order) {
+    constexpr std::string_view names[] = {"host_ns", "calls", "work"};
+    return names[static_cast<std::size_t>(order)];
 }
 
 Json page_sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {

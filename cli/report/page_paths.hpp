@@ -7,11 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/output/json.hpp"
+#include "cli/output/json_fwd.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
+
+/// Returns the name that a page's scripts have for a quantity.
+std::string_view page_name(RowOrder order);
 
 /// Calls by one path, as the page shows them.
 struct PagePart {

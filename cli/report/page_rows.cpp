@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cli/recordings/row_columns.hpp"
+#include "cli/recordings/columns_json.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {

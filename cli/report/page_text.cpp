@@ -6,10 +6,12 @@
 #include <random>
 #include <utility>
 
+#include "cli/output/json.hpp"
 #include "system/limited_text.hpp"
 
 // Defined in report/page/embedded.S.
 extern "C" {
+extern const char fp32shim_page_head[], fp32shim_page_head_end[];
 extern const char fp32shim_page_html[], fp32shim_page_html_end[];
 extern const char fp32shim_page_style[], fp32shim_page_style_end[];
 extern const char fp32shim_page_words[], fp32shim_page_words_end[];
@@ -77,13 +79,15 @@ std::string page_text(Page page, Json data) {
                                             : between(fp32shim_page_diff_html, fp32shim_page_diff_html_end);
     const std::string_view script = is_report ? between(fp32shim_page_script, fp32shim_page_script_end)
                                               : between(fp32shim_page_diff_script, fp32shim_page_diff_script_end);
-    return filled(html, {{"style", between(fp32shim_page_style, fp32shim_page_style_end)},
-                         {"words", between(fp32shim_page_words, fp32shim_page_words_end)},
-                         {"script", script},
-                         {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
-                         {"flame", between(fp32shim_page_flame, fp32shim_page_flame_end)},
-                         {"data", json},
-                         {"nonce", once}});
+    const std::string whole = std::string(between(fp32shim_page_head, fp32shim_page_head_end)).append(html);
+    return filled(whole, {{"title", is_report ? "fp32shim report" : "fp32shim report --diff"},
+                          {"style", between(fp32shim_page_style, fp32shim_page_style_end)},
+                          {"words", between(fp32shim_page_words, fp32shim_page_words_end)},
+                          {"script", script},
+                          {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
+                          {"flame", between(fp32shim_page_flame, fp32shim_page_flame_end)},
+                          {"data", json},
+                          {"nonce", once}});
 }
 
 }  // namespace fp32shim::cli

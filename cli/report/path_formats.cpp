@@ -4,23 +4,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "cli/output/json.hpp"
 #include "cli/recordings/field_value.hpp"
 #include "cli/report/timeline.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
-
-double number_of(const PathShare& share, RowOrder weight) {
-    if (weight == RowOrder::flops) return share.work;
-    return static_cast<double>(weight == RowOrder::calls ? share.share.calls : share.share.host_ns);
-}
 
 /// Numbers the frames of speedscope: one for each node's frame, since nodes of different paths share frames. The
 /// function that multiplies has a frame for each format.
@@ -78,16 +73,15 @@ bool put_list(ReportOutput& output, const std::vector<PathShare>& shares, const 
 bool put_profile(const Profile& profile, const std::vector<PathShare>& shares, ReportOutput& output,
                  const std::function<std::string(const PathShare&)>& sample) {
     double end = 0;
-    for (const PathShare& share : shares) end += number_of(share, profile.weight);
+    for (const PathShare& share : shares) end += share.weight(profile.weight);
     output.put(
         fmt::format("    {{\"type\": \"sampled\", \"name\": \"{}\", \"unit\": \"{}\", \"startValue\": 0, "
                     "\"endValue\": {:.0f}, \"samples\": [",
                     profile.name, profile.unit, end));
     put_list(output, shares, sample);
     output.put("], \"weights\": [");
-    const bool is_written = put_list(output, shares, [&](const PathShare& share) {
-        return fmt::format("{:.0f}", number_of(share, profile.weight));
-    });
+    const bool is_written = put_list(
+        output, shares, [&](const PathShare& share) { return fmt::format("{:.0f}", share.weight(profile.weight)); });
     return is_written && output.put("]}");
 }
 
@@ -103,9 +97,8 @@ std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& ca
         const auto begin = shares.begin() + static_cast<std::ptrdiff_t>(first);
         auto found =
             std::find_if(begin, shares.end(), [&](const PathShare& share) { return share.format == format; });
-        if (found == shares.end()) found = shares.insert(found, PathShare{part.node, format, {}, 0});
-        found->share.add(part.counters);
-        found->work += std::max(row.flops, 0.0) * static_cast<double>(part.counters.calls);
+        if (found == shares.end()) found = shares.insert(found, PathShare{{}, part.node, format});
+        found->add(part.counters, row.flops);
     }
     return shares;
 }
@@ -130,14 +123,14 @@ Json frame_json(const PathNode& node) {
 }
 
 Json path_json(const PathShare& share) {
-    return {{"frame", share.node - 1},        {"applied", std::string(share.format)},   {"calls", share.share.calls},
-            {"host_ns", share.share.host_ns}, {"timed_calls", share.share.timed_calls}, {"flops_total", share.work}};
+    return {{"frame", share.node - 1},  {"applied", std::string(share.format)}, {"calls", share.calls},
+            {"host_ns", share.host_ns}, {"timed_calls", share.timed_calls},     {"flops_total", share.work}};
 }
 
 void write_folded(const CallPaths& paths, const MergedCalls& calls, RowOrder weight, ReportOutput& output) {
     for (const PathShare& share : path_shares(paths, calls)) {
         const std::string line = folded_line(paths, share.node);
-        if (!output.put(fmt::format("{} [{}] {:.0f}\n", line, share.format, number_of(share, weight)))) return;
+        if (!output.put(fmt::format("{} [{}] {:.0f}\n", line, share.format, share.weight(weight)))) return;
     }
 }
 

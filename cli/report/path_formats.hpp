@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/json.hpp"
+#include "cli/output/json_fwd.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/report/output_file.hpp"
@@ -13,11 +13,9 @@
 namespace fp32shim::cli {
 
 /// Calls by one path that ran at one format.
-struct PathShare {
+struct PathShare : ShareWithWork {
     std::uint32_t node = 0;  ///< innermost level: place in CallPaths::nodes()
     SharedText format;       ///< format that the calls ran at; `unknown` for calls without a decision
-    Share share;
-    double work = 0;  ///< floating-point operations, as far as they are known
 };
 
 /// Returns the calls of each path and format, by rising node.

@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/native_places.hpp"

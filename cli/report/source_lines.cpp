@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "cli/output/json.hpp"
 #include "system/limited_text.hpp"
 #include "system/plain_text.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/output/json.hpp"
+#include "cli/output/json_fwd.hpp"
 
 namespace fp32shim::cli {
 

@@ -196,24 +196,29 @@ const auto call_site_columns = amounts_and<MergedRow>({
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }},
 });
 
-const auto group_text_columns = amounts_and<RowGroup>({
+const KeyColumn group_keys[] = {
     {{"function"},
-     [](const RowGroup& group) { return group.is_overflow ? "(found no room)" : std::string(group.function); },
-     Shown::where_one_has_it},
-    {{"where", false, 16}, [](const RowGroup& group) { return std::string(group.where); }, Shown::where_one_has_it},
-    {{"scope", false, 12}, [](const RowGroup& group) { return std::string(group.scope); }, Shown::where_one_has_it},
-    {{"call site", false, 16},
-     [](const RowGroup& group) { return std::string(group.call_site); },
-     Shown::where_one_has_it},
-    {{"caller", false, 16}, [](const RowGroup& group) { return std::string(group.caller); }, Shown::where_one_has_it},
-    {{"max of m,n,k"},
-     [](const RowGroup& group) { return group.sizes.is_known() ? group.sizes.text() : ""; },
-     Shown::where_one_has_it},
-    {{"decisions", true, 0, detail_rank}, [](const RowGroup& group) { return count_text(group.decisions); }},
-    {{"asked for"}, [](const RowGroup& group) { return std::string(group.requested); }},
-    {{"ran at"}, [](const RowGroup& group) { return group.is_overflow ? "unknown" : std::string(group.ran_at()); }},
-    {{"reason"}, [](const RowGroup& group) { return std::string(group.reason); }},
-});
+     [](const RowGroup& group) { return group.is_overflow ? "(found no room)" : std::string(group.function); }},
+    {{"where", false, 16}, [](const RowGroup& group) { return std::string(group.where); }},
+    {{"scope", false, 12}, [](const RowGroup& group) { return std::string(group.scope); }},
+    {{"call site", false, 16}, [](const RowGroup& group) { return std::string(group.call_site); }},
+    {{"caller", false, 16}, [](const RowGroup& group) { return std::string(group.caller); }},
+    {{"max of m,n,k"}, [](const RowGroup& group) { return group.sizes.is_known() ? group.sizes.text() : ""; }},
+};
+
+std::vector<TextColumn<RowGroup>> columns_of_groups() {
+    std::vector<TextColumn<RowGroup>> columns = amounts_and<RowGroup>({});
+    for (const KeyColumn& key : group_keys) columns.push_back({key.head, key.text, Shown::where_one_has_it});
+    columns.insert(
+        columns.end(),
+        {{{"decisions", true, 0, detail_rank}, [](const RowGroup& group) { return count_text(group.decisions); }},
+         {{"asked for"}, [](const RowGroup& group) { return std::string(group.requested); }},
+         {{"ran at"},
+          [](const RowGroup& group) { return group.is_overflow ? "unknown" : std::string(group.ran_at()); }},
+         {{"reason"}, [](const RowGroup& group) { return std::string(group.reason); }}});
+    return columns;
+}
+const auto group_text_columns = columns_of_groups();
 
 /// Returns a table of the first `limit` rows (0: all), in their order. Rows and columns must outlive it.
 template <class Row>
@@ -256,6 +261,8 @@ void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector
 
 }  // namespace
 
+std::span<const KeyColumn> key_columns() { return group_keys; }
+
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
     return table_of<MergedRow>(call_site_columns, rows, limit);
 }
@@ -275,6 +282,7 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
         for (const RowGroup& group : *groups) all.push_back(&group);
         write_tables(group_text_columns, all, "group", limits, stream, put);
     }
+    section("Audits: the largest errors", audits_text(calls, limits.sites, stream));
     section("Changed while it ran", all_changes_text(calls));
     section("Not complete", missing_text(calls));
     if (calls.total().is_estimate) section("", "~: estimated, since of short calls only some are timed\n");

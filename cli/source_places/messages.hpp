@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/source_places/source_places.hpp"
+#include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "record/read/reader.hpp"
+namespace fp32shim::record {
+struct RecordedObject;
+}
 
 namespace fp32shim::cli {
 

@@ -6,6 +6,8 @@
 #include <tuple>
 
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/columns_json.hpp"
+#include "cli/report/formats.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -22,22 +24,6 @@ std::string now_text(double share) {
     if (share < 0.001) return "<0.1%";
     return fmt::format("{:.{}f}%", 100 * share, share < 0.1 ? 1 : 0);
 }
-
-/// Key of a grouping as a column, which is shown if some group has a text in it.
-struct KeyColumn {
-    Table::Column head;
-    std::string (*text)(const LiveGroup&);
-};
-
-const KeyColumn keys[] = {
-    {{"function"},
-     [](const LiveGroup& group) { return group.is_overflow ? "(found no room)" : std::string(group.function); }},
-    {{"where", false, 16}, [](const LiveGroup& group) { return std::string(group.where); }},
-    {{"scope", false, 12}, [](const LiveGroup& group) { return std::string(group.scope); }},
-    {{"call site", false, 16}, [](const LiveGroup& group) { return std::string(group.call_site); }},
-    {{"caller", false, 16}, [](const LiveGroup& group) { return std::string(group.caller); }},
-    {{"max of m,n,k"}, [](const LiveGroup& group) { return group.sizes.is_known() ? group.sizes.text() : ""; }},
-};
 
 }  // namespace
 
@@ -90,7 +76,7 @@ std::vector<LiveGroup> summed_up(const std::vector<const std::vector<LiveGroup>*
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) {
     std::vector<const KeyColumn*> shown;
     std::vector<Table::Column> heads = {{"now", true}, {"calls/s", true}, {"calls", true}, {"host time", true}};
-    for (const KeyColumn& key : keys) {
+    for (const KeyColumn& key : key_columns()) {
         if (std::ranges::all_of(groups, [&](const LiveGroup& group) { return key.text(group).empty(); })) continue;
         shown.push_back(&key);
         heads.push_back(key.head);

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/output/json.hpp"
+#include "cli/output/json_fwd.hpp"
 #include "cli/recordings/row_groups.hpp"
 
 namespace fp32shim::cli {

@@ -13,6 +13,9 @@
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/call_paths.hpp"
+#include "cli/recordings/columns_json.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/row_groups.hpp"
@@ -42,7 +45,7 @@ struct Seen {
     bool is_estimate = false;       ///< host_ns is an estimate
     double calls_per_second = 0;    ///< since the previous update, or since the recording began
     std::uint64_t fp32_calls = 0;   ///< calls that ran at FP32 or BF16x9
-    std::uint64_t lower_calls = 0;  ///< calls that ran at TF32, BF16 or FP16
+    std::uint64_t lower_calls = 0;  ///< calls that ran at TF32 or another format below
     SettingsInForce settings;       ///< settings now; `facts` has those at the start
     std::vector<MergedRow> rows;    ///< sorted by host time; empty if there are groups
     std::optional<std::vector<LiveGroup>> groups;
@@ -72,8 +75,9 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     for (const auto& [row, counters] : recording.counters()) {
         total.add(counters);
         const auto format = recording.format_of_row(row);
-        if (format == Applied::fp32 || format == Applied::bf16x9) seen.fp32_calls += counters.calls;
-        if (format == Applied::tf32 || format == Applied::bf16 || format == Applied::fp16)
+        if (format == Applied::fp32 || format == Applied::bf16x9)
+            seen.fp32_calls += counters.calls;
+        else if (format && format != Applied::unchanged)
             seen.lower_calls += counters.calls;
     }
     seen.calls = recording.total_calls();

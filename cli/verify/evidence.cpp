@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "policy/sha256.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "cli/output/json.hpp"
+#include "cli/output/json_fwd.hpp"
 #include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {

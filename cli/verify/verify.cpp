@@ -10,15 +10,16 @@
 #include "cli/options.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/columns_json.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
-#include "cli/recordings/row_columns.hpp"
 #include "cli/recordings/row_consistency.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/verify/bypasses.hpp"
 #include "cli/verify/evidence.hpp"
 #include "policy/messages.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -62,9 +63,10 @@ struct Verified {
 
 /// Returns the floor that a format meets, fp32 for bf16x9 if `allow_bf16x9`; nullopt if the format is not known.
 std::optional<policy::Floor> strictness_of(const std::string& format, bool allow_bf16x9) {
-    if (format == "bf16x9" && allow_bf16x9) return policy::Floor::fp32;
-    if (format == "unchanged") return std::nullopt;
-    return policy::parse_floor(format);
+    const auto applied = policy::parse_word(policy::applied_words, format);
+    if (!applied) return std::nullopt;
+    if (*applied == policy::Applied::bf16x9 && allow_bf16x9) return policy::Floor::fp32;
+    return policy::floor_met_by(*applied);
 }
 
 void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, Verified& verified) {

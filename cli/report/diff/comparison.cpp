@@ -62,12 +62,12 @@ constexpr ComparedColumn columns[] = {
     {"function", [](const ComparedGroup& group) { return FieldValue::text_or_null(group.function); }},
     {"max_dim", [](const ComparedGroup& group) { return FieldValue::text_or_null(group.size); }},
     {"ran_at", [](const ComparedGroup& group) { return FieldValue::text_or_null(group.format); }},
-    {"calls_before", [](const ComparedGroup& group) { return FieldValue(group.before.share.calls); }},
-    {"calls_after", [](const ComparedGroup& group) { return FieldValue(group.after.share.calls); }},
-    {"host_ns_before", [](const ComparedGroup& group) { return FieldValue(group.before.share.host_ns); }},
-    {"host_ns_after", [](const ComparedGroup& group) { return FieldValue(group.after.share.host_ns); }},
-    {"timed_calls_before", [](const ComparedGroup& group) { return FieldValue(group.before.share.timed_calls); }},
-    {"timed_calls_after", [](const ComparedGroup& group) { return FieldValue(group.after.share.timed_calls); }},
+    {"calls_before", [](const ComparedGroup& group) { return FieldValue(group.before.calls); }},
+    {"calls_after", [](const ComparedGroup& group) { return FieldValue(group.after.calls); }},
+    {"host_ns_before", [](const ComparedGroup& group) { return FieldValue(group.before.host_ns); }},
+    {"host_ns_after", [](const ComparedGroup& group) { return FieldValue(group.after.host_ns); }},
+    {"timed_calls_before", [](const ComparedGroup& group) { return FieldValue(group.before.timed_calls); }},
+    {"timed_calls_after", [](const ComparedGroup& group) { return FieldValue(group.after.timed_calls); }},
     {"flops_before", [](const ComparedGroup& group) { return FieldValue(group.before.work); }},
     {"flops_after", [](const ComparedGroup& group) { return FieldValue(group.after.work); }},
 };
@@ -75,28 +75,26 @@ constexpr ComparedColumn columns[] = {
 }  // namespace
 
 void ComparedCalls::add(const MergedRow& row, const record::RecordedCounters& counters) {
-    share.add(counters);
-    work += std::max(row.flops, 0.0) * static_cast<double>(counters.calls);
+    ShareWithWork::add(counters, row.flops);
     formats[std::string(format_of(row))] += counters.calls;
 }
 
-double ComparedCalls::weight(RowOrder order) const {
-    if (order == RowOrder::flops) return work;
-    return static_cast<double>(order == RowOrder::calls ? share.calls : share.host_ns);
+std::vector<std::pair<std::string, std::uint64_t>> ComparedCalls::formats_by_calls() const {
+    std::vector<std::pair<std::string, std::uint64_t>> sorted(formats.begin(), formats.end());
+    std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& entry) { return entry.second; });
+    return sorted;
 }
 
 std::string ComparedCalls::formats_text() const {
     if (formats.size() == 1) return formats.begin()->first;
-    std::vector<std::pair<std::string, std::uint64_t>> sorted(formats.begin(), formats.end());
-    std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& entry) { return entry.second; });
     std::string text;
-    for (const auto& [format, calls] : sorted)
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format, share_text(calls, share.calls));
+    for (const auto& [format, count] : formats_by_calls())
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format, share_text(count, calls));
     return text;
 }
 
 bool ComparedGroup::ran_otherwise() const {
-    return before.share.calls > 0 && after.share.calls > 0 && before.formats_text() != after.formats_text();
+    return before.calls > 0 && after.calls > 0 && before.formats_text() != after.formats_text();
 }
 
 std::span<const ComparedColumn> compared_columns() { return columns; }

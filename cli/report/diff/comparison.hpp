@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/recordings/call_paths.hpp"
@@ -17,15 +18,13 @@
 namespace fp32shim::cli {
 
 /// Calls of one side of a comparison.
-struct ComparedCalls {
-    Share share;
-    double work = 0;                               ///< floating-point operations, as far as they are known
+struct ComparedCalls : ShareWithWork {
     std::map<std::string, std::uint64_t> formats;  ///< calls by the format that they ran at
 
     void add(const MergedRow& row, const record::RecordedCounters& counters);
-    /// Returns the number by which a comparison is ordered.
-    double weight(RowOrder order) const;
-    /// Returns the formats, that of most calls first: `tf32`, or `tf32 90%, fp32 10%`; empty without calls.
+    /// Returns `formats`, that of most calls first.
+    std::vector<std::pair<std::string, std::uint64_t>> formats_by_calls() const;
+    /// Returns the formats as text, that of most calls first: `tf32`, or `tf32 90%, fp32 10%`; empty without calls.
     std::string formats_text() const;
 };
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "cli/recordings/columns_json.hpp"
 #include "cli/report/json_arrays.hpp"
 #include "cli/report/path_formats.hpp"
 #include "cli/report/timeline.hpp"
@@ -32,7 +33,7 @@ std::string number_text(double count) { return count_text(static_cast<std::uint6
 
 std::string share_of_formats(const MergedCalls& calls) {
     ComparedCalls all;
-    all.share = calls.total();
+    static_cast<Share&>(all) = calls.total();
     for (const auto& [format, share] : calls.by_format()) all.formats[format] = share.calls;
     return all.formats_text();
 }
@@ -73,7 +74,7 @@ Table table_of(const Comparison& comparison, const std::vector<const ComparedGro
     columns.push_back({"ran at"});
     Table table(std::move(columns));
     for (const ComparedGroup* group : groups) {
-        const Share &before = group->before.share, &after = group->after.share;
+        const Share &before = group->before, &after = group->after;
         const auto before_ns = static_cast<double>(before.host_ns), after_ns = static_cast<double>(after.host_ns);
         std::vector<std::string> cells = {
             count_text(before.calls), count_text(after.calls), duration_text(before_ns, before.is_estimate),
@@ -127,9 +128,9 @@ std::vector<ComparedPath> paths_of(const Comparison& comparison) {
 }
 
 Json calls_json(const ComparedCalls& calls) {
-    return {{"calls", calls.share.calls},
-            {"host_ns", calls.share.host_ns},
-            {"timed_calls", calls.share.timed_calls},
+    return {{"calls", calls.calls},
+            {"host_ns", calls.host_ns},
+            {"timed_calls", calls.timed_calls},
             {"flops_total", calls.work},
             {"applied", calls.formats}};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/report/diff/formats.hpp"
@@ -15,20 +16,15 @@ namespace {
 
 constexpr std::size_t max_groups = 2000;  ///< bounds the page's size: a group has some 400 bytes
 
-Json formats_json(const std::map<std::string, std::uint64_t>& formats) {
-    std::vector<std::pair<std::string_view, std::uint64_t>> sorted(formats.begin(), formats.end());
-    std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& entry) { return entry.second; });
-    Json json = Json::array();
-    for (const auto& [format, calls] : sorted) json.push_back({{"format", format}, {"calls", calls}});
-    return json;
-}
-
 Json calls_json(const ComparedCalls& calls) {
-    return {{"calls", calls.share.calls},
-            {"host_ns", calls.share.host_ns},
-            {"estimated", calls.share.is_estimate},
+    Json formats = Json::array();
+    for (const auto& [format, count] : calls.formats_by_calls())
+        formats.push_back({{"format", format}, {"calls", count}});
+    return {{"calls", calls.calls},
+            {"host_ns", calls.host_ns},
+            {"estimated", calls.is_estimate},
             {"work", calls.work},
-            {"formats", formats_json(calls.formats)}};
+            {"formats", std::move(formats)}};
 }
 
 Json side_json(const ComparedSide& side) {
@@ -76,9 +72,7 @@ std::string diff_html(const Comparison& comparison, const std::vector<ReadingPro
     Json json;
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = is_filtered;
-    json["sort"] = comparison.order() == RowOrder::calls   ? "calls"
-                   : comparison.order() == RowOrder::flops ? "work"
-                                                           : "host_ns";
+    json["sort"] = page_name(comparison.order());
     json["before"] = side_json(comparison.before());
     json["after"] = side_json(comparison.after());
     json["warnings"] = Json::array();

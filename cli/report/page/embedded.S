@@ -11,6 +11,7 @@ fp32shim_page_\name\()_end:
     .endm
 
     .section .rodata
+    embed head, FP32SHIM_PAGE_HEAD
     embed html, FP32SHIM_PAGE_HTML
     embed style, FP32SHIM_PAGE_STYLE
     embed words, FP32SHIM_PAGE_WORDS

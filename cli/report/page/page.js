@@ -388,7 +388,7 @@
 
   // --- Charts
 
-  const shapes = {fp32: "circle", bf16x9: "rectRounded", tf32: "triangle", bf16: "rect", fp16: "rectRot", unchanged: "crossRot", unknown: "star"};
+  const shapes = {fp32: "circle", bf16x9: "rectRounded", tf32x3: "cross", bf16x3: "dash", bf16x2: "line", tf32: "triangle", xf32: "triangle", bf16: "rect", fp16: "rectRot", unchanged: "crossRot", unknown: "star"};
   let charts = [];
 
   function draw(id, label, configuration) {

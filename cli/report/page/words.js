@@ -50,7 +50,7 @@ const pageWords = (() => {
     return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
   }
 
-  const formats = ["fp32", "bf16x9", "tf32", "bf16", "fp16", "unchanged", "unknown"];
+  const formats = ["fp32", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "tf32", "xf32", "bf16", "fp16", "unchanged", "unknown"];
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
   return {three, count, counted, duration, prefixed, flops, percent, element, second, swatch, breakable, colour, formats};

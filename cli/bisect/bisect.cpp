@@ -1,0 +1,283 @@
+// fp32shim bisect: finds the products that must stay exact for a command to be acceptable, by running it under
+// policies that lower some of its products.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "cli/binaries/program_file.hpp"
+#include "cli/binaries/shim_library.hpp"
+#include "cli/bisect/result.hpp"
+#include "cli/bisect/runs.hpp"
+#include "cli/bisect/search.hpp"
+#include "cli/bisect/state.hpp"
+#include "cli/commands.hpp"
+#include "cli/options.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/run/child.hpp"
+#include "cli/run/process_environment.hpp"
+#include "policy/load.hpp"
+#include "policy/messages.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct BisectOptions {
+    std::string precision = "high", cpu, state = "bisect-state.jsonl", policy_out, runner, compare, format;
+    std::int64_t jobs = 1, max_runs = 0, repeat = 1;
+    double relative = 0, absolute = 0;
+    std::vector<std::string> words;  ///< the command to run
+};
+
+/// End of the command before its result: a message and an exit code.
+struct End {
+    std::string message;
+    int exit_code;
+};
+
+void say_bisect(const std::string& message) { say("bisect", message); }
+
+/// Returns what is wrong with the options and the settings, other than a single value; empty: nothing.
+std::string problem_of(const BisectOptions& options) {
+    if (!options.compare.empty() && options.relative == 0 && options.absolute == 0)
+        return "--compare: needs --rtol NUMBER or --atol NUMBER, the difference that is acceptable";
+    if (options.compare.empty() && (options.relative != 0 || options.absolute != 0))
+        return "--rtol and --atol: need --compare FILE, the file of the numbers";
+    if (!options.compare.empty() && options.jobs > 1)
+        return "--jobs: found together with --compare, whose file all runs write; allowed: one of the two";
+    std::error_code error;
+    if (!options.policy_out.empty() &&
+        std::filesystem::exists(std::filesystem::symlink_status(options.policy_out, error)))
+        return fmt::format("--policy-out: {} is there already; remove it, or name another",
+                           policy::quoted_path(options.policy_out));
+    if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
+    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    if (!environment.get("FP32_MATMUL_POLICY").empty())
+        say_bisect("FP32_MATMUL_POLICY has no effect: each run has a policy of its own");
+    environment.set("FP32_MATMUL_POLICY", "");  // counts as unset
+    const policy::Loaded loaded = policy::load(environment.views(), {});
+    if (!loaded.errors.empty()) return loaded.errors.front().text();
+    if (loaded.policy.disabled) return "FP32_MATMUL_DISABLE=1 is set: the shim is switched off; unset it";
+    return {};
+}
+
+/// Returns the end if the command cannot start. Behind a runner, only a run can tell.
+std::optional<End> problem_of_command(const BisectOptions& options) {
+    if (!options.runner.empty()) return std::nullopt;
+    const char* path = std::getenv("PATH");
+    const ProgramFile program =
+        find_program(options.words.front(), path == nullptr || *path == '\0' ? nullptr : path);
+    if (program.lookup != Lookup::found)
+        return End{fmt::format("{}: {}", program.path, program.cause),
+                   program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
+    if (const Unseen unseen = why_unseen(program.path); !unseen.text.empty())
+        say_bisect(fmt::format("{} {}: its products are neither seen nor governed", program.path, unseen.text));
+    return std::nullopt;
+}
+
+/// Returns all that the answers of a search depend on.
+Json identity_of(const BisectOptions& options) {
+    return {{"search", 1},
+            {"fp32shim", FP32SHIM_VERSION},
+            {"command", options.words},
+            {"precision", options.precision},
+            {"cpu", options.cpu},
+            {"runner", options.runner},
+            {"repeat", options.repeat},
+            {"compare", options.compare},
+            {"rtol", options.relative},
+            {"atol", options.absolute}};
+}
+
+/// Returns the last lines of what a run has written, indented, with a line feed before them.
+std::string output_of(const FinishedRun& run) {
+    constexpr std::size_t most = 10;
+    std::vector<std::string> lines;
+    for (std::size_t begin = 0; begin < run.output.size();) {
+        const std::size_t end = std::min(run.output.find('\n', begin), run.output.size());
+        lines.push_back(printable(run.output.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    std::string text;
+    for (std::size_t i = lines.size() > most ? lines.size() - most : 0; i < lines.size(); ++i)
+        text += "  | " + lines[i] + '\n';
+    return text;
+}
+
+/// Returns the end if the command is not acceptable with everything exact, or has no products.
+std::optional<End> problem_of_exact(const Outcome& exact, const FinishedRun& run, const Groups& groups) {
+    const std::string with = "with everything exact, the command ";
+    if (exact.verdict != Verdict::acceptable) {
+        const std::string output = output_of(run);
+        std::fwrite(output.data(), 1, output.size(), stderr);
+        if (exact.verdict == Verdict::unresolved)
+            return End{with + "tells nothing (status 125), so that there is nothing to compare with",
+                       exit_code::inconclusive};
+        if (exact.is_flaky)
+            return End{with + "is not always acceptable (" + exact.how + "): it fails by chance",
+                       exit_code::inconclusive};
+        if (run.ended.signal != 0) return End{with + exact.how, exit_code::was_killed};
+        return End{with + "is not acceptable already (" + exact.how + "); it must be before its products are lowered",
+                   exit_code::finding};
+    }
+    if (groups.all().empty())
+        return End{
+            fmt::format("no float32 matrix product of the command was seen{}; fp32shim doctor -- COMMAND lists what "
+                        "cannot be seen",
+                        run.products.calls > 0 ? " with its place" : ""),
+            exit_code::no_product};
+    return std::nullopt;
+}
+
+/// Returns the end if nothing ran at the lower precision, with the most frequent reason.
+std::optional<End> problem_of_lowered(const Outcome& all, const FinishedRun& run, const BisectOptions& options) {
+    if (!all.lowered.empty()) return std::nullopt;
+    std::string reason;
+    std::uint64_t most = 0;
+    for (const auto& [name, calls] : run.products.reasons) {
+        if (calls <= most) continue;
+        reason = name;
+        most = calls;
+    }
+    return End{fmt::format("with everything at {}, nothing ran at it{}{}", options.precision,
+                           reason.empty() ? "" : " (" + reason + ")",
+                           reason == "cpu_mode_off" ? "; on a CPU, --cpu emulate shows what it would do" : ""),
+               exit_code::inconclusive};
+}
+
+/// Writes a new file. Returns errno; 0: it was written.
+int write_new(const std::string& path, const std::string& text) {
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0) return errno;
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    const int error = written == static_cast<ssize_t>(text.size()) ? 0 : errno == 0 ? ENOSPC : errno;
+    close(descriptor);
+    return error;
+}
+
+/// Writes the policy under the name that was asked for, else under the first free one. Returns the end if it cannot.
+std::optional<End> write_policy(const BisectOptions& options, SearchResult& result) {
+    const std::string text = policy_of(result);
+    int error = EEXIST;
+    for (int i = 0; error == EEXIST && i < 1000; ++i) {
+        result.policy_path = !options.policy_out.empty() ? options.policy_out
+                             : i == 0                    ? "bisect-policy.toml"
+                                                         : fmt::format("bisect-policy.{}.toml", i);
+        error = write_new(result.policy_path, text);
+        if (!options.policy_out.empty()) break;
+    }
+    if (error == 0) return std::nullopt;
+    return End{fmt::format("{} cannot be written ({}); the same command goes on from {}",
+                           policy::quoted_path(result.policy_path), std::strerror(error), options.state),
+               exit_code::usage};
+}
+
+SearchSettings settings_of(const BisectOptions& options) {
+    SearchSettings settings;
+    settings.policy = {options.precision, options.cpu, "bisect"};
+    settings.jobs = static_cast<std::uint64_t>(options.jobs);
+    settings.repeat = static_cast<std::uint64_t>(options.repeat);
+    settings.max_runs = static_cast<std::uint64_t>(options.max_runs);
+    settings.compared_file = options.compare;
+    settings.relative = options.relative;
+    settings.absolute = options.absolute;
+    return settings;
+}
+
+int fail(const End& end) {
+    say_bisect(end.message);
+    return end.exit_code;
+}
+
+/// Searches, and prints the result. The state is removed if the search has come to an end.
+int search(const BisectOptions& options, Runs& runs, Groups& groups, SearchState& state) {
+    const SearchSettings settings = settings_of(options);
+    Search search(settings, runs, groups, state);
+    const auto ends = [&state](const End& end) {
+        state.remove_file();
+        return fail(end);
+    };
+    const Outcome exact = search.test_exact();
+    if (const auto end = problem_of_exact(exact, search.last_run(), groups)) return ends(*end);
+    const Outcome all = search.test(Lowered::all_but, {});
+    if (const auto end = problem_of_lowered(all, search.last_run(), options)) return ends(*end);
+    SearchResult result{groups, state, settings, options.words, {}, all.last_run, {}};
+    if (all.verdict != Verdict::acceptable) {
+        result.culprits = search.find_culprits();
+        result.verified_by = search.test(Lowered::all_but, exact_groups(result.culprits)).last_run;
+        if (const auto end = write_policy(options, result)) return fail(*end);
+    }
+    print(options.format == "json" ? json_text(json_of(result)) : text_of(result));
+    state.remove_file();
+    return exit_code::ok;
+}
+
+int bisect(const BisectOptions& options) {
+    if (const std::string problem = problem_of(options); !problem.empty()) return fail({problem, exit_code::usage});
+    if (const auto end = problem_of_command(options)) return fail(*end);
+    Groups groups;
+    SearchState state(options.state, identity_of(options), groups);
+    if (!state.problem().empty()) return fail({state.problem(), exit_code::usage});
+    if (state.runs() > 0)
+        say_bisect(fmt::format("goes on from {} with the answers of {}; remove it to begin anew",
+                               policy::quoted_path(options.state), counted(state.runs(), "run")));
+    int signal = 0;
+    try {
+        Runs runs({options.words, list_entries(options.runner, " "), options.cpu});
+        if (!runs.problem().empty()) return fail({runs.problem(), exit_code::usage});
+        return search(options, runs, groups, state);
+    } catch (const Interrupted& interrupted) {
+        signal = interrupted.signal;
+    } catch (const OutOfRuns&) {
+        return fail(
+            {fmt::format("no result after {}, as many as --max-runs allows; with more the same command goes on "
+                         "from {}",
+                         counted(state.runs(), "run"), policy::quoted_path(options.state)),
+             exit_code::inconclusive});
+    } catch (const SearchFailed& failure) {
+        state.remove_file();
+        return fail({failure.why, exit_code::inconclusive});
+    }
+    say_bisect(fmt::format("interrupted after {}; the same command goes on from {}", counted(state.runs(), "run"),
+                           policy::quoted_path(options.state)));
+    end_by_signal(signal);
+}
+
+}  // namespace
+
+Action define_bisect(CLI::App& app) {
+    auto options = std::make_shared<BisectOptions>();
+    add_choice(app, "--precision", options->precision, {"high", "medium", "tf32", "bf16"},
+               "Precision at which products are tried; tf32 means high, bf16 medium");
+    add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
+             "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
+    add_count(app, "--jobs", options->jobs, 1, "Number of runs at once, for commands that do not disturb each other");
+    add_count(app, "--max-runs", options->max_runs, 1, "Give up after so many runs; with more, the search goes on");
+    add_count(app, "--repeat", options->repeat, 1,
+              "Number of equal runs that must all be acceptable, for a command that sometimes fails by chance");
+    add_name(app, "--state", options->state, "FILE",
+             "Answers so far, from which an interrupted search goes on; removed at the end (bisect-state.jsonl)");
+    add_name(app, "--policy-out", options->policy_out, "FILE",
+             "The policy that is found; must be new (bisect-policy.toml, with a number if it is there)");
+    add_name(app, "--runner", options->runner, "WORDS", "Words before each run's command line, such as 'srun -n1'");
+    add_name(
+        app, "--compare", options->compare, "FILE",
+        "Acceptable is a run whose numbers in this file, which the command writes (text or .npy), are near those "
+        "of the exact run");
+    add_number(app, "--rtol", options->relative, "Largest difference, as a part of the exact run's number");
+    add_number(app, "--atol", options->absolute, "Largest difference, added to that");
+    add_format(app, options->format, {"table", "json"});
+    app.add_option("PROGRAM", options->words, "The command to run and its arguments")->required();
+    return [options] { return bisect(*options); };
+}
+
+}  // namespace fp32shim::cli

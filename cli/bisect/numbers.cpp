@@ -1,0 +1,104 @@
+#include "cli/bisect/numbers.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::string_view npy_magic = "\x93NUMPY";
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
+
+template <class Element>
+Numbers elements(std::string_view bytes) {
+    Numbers numbers;
+    if (bytes.size() % sizeof(Element) != 0) return {{}, "ends within an element"};
+    numbers.values.reserve(bytes.size() / sizeof(Element));
+    for (; !bytes.empty(); bytes.remove_prefix(sizeof(Element))) {
+        Element element;
+        std::memcpy(&element, bytes.data(), sizeof element);
+        numbers.values.push_back(element);
+    }
+    return numbers;
+}
+
+/// Reads the file format of numpy: magic, version, length of the header, the header (a Python literal), the elements.
+Numbers numbers_of_npy(std::string_view bytes) {
+    static_assert(std::endian::native == std::endian::little);
+    if (bytes.size() < 12) return {{}, "is cut off"};
+    std::uint32_t size = 0;
+    const std::size_t size_bytes = bytes[6] == 1 ? 2 : 4;
+    std::memcpy(&size, &bytes[8], size_bytes);
+    const std::size_t begin = 8 + size_bytes + size;
+    if (bytes.size() < begin) return {{}, "is cut off"};
+    const std::string_view header = bytes.substr(0, begin);
+    const auto has = [header](std::string_view part) { return header.find(part) != std::string_view::npos; };
+    if (!has("'fortran_order': False")) return {{}, "is in the order of Fortran; allowed: the order of C"};
+    if (has("'descr': '<f4'")) return elements<float>(bytes.substr(begin));
+    if (has("'descr': '<f8'")) return elements<double>(bytes.substr(begin));
+    return {{}, "has other elements than float32 and float64"};
+}
+
+}  // namespace
+
+std::vector<double> numbers_in(std::string_view text) {
+    std::vector<double> values;
+    const char* const end = text.data() + text.size();
+    const char* at = text.data();
+    while (at != end) {
+        if (!is_word(*at) && *at != '-') {
+            ++at;
+            continue;
+        }
+        double value = 0;
+        const auto [after, error] = std::from_chars(at, end, value);
+        const bool is_number = error != std::errc::invalid_argument && (after == end || !is_word(*after));
+        if (is_number) {
+            if (error == std::errc::result_out_of_range) value = std::strtod(std::string(at, after).c_str(), nullptr);
+            values.push_back(value);
+            at = after;
+            continue;
+        }
+        ++at;  // a sign, or a word that is skipped
+        while (at != end && is_word(at[-1]) && is_word(*at)) ++at;
+    }
+    return values;
+}
+
+Numbers read_numbers(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return {{}, fmt::format("cannot be read ({})", std::strerror(errno))};
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    if (file.bad()) return {{}, fmt::format("cannot be read ({})", std::strerror(errno))};
+    if (bytes.starts_with(npy_magic)) return numbers_of_npy(bytes);
+    Numbers numbers{numbers_in(bytes), {}};
+    if (numbers.values.empty()) numbers.problem = "has no numbers";
+    return numbers;
+}
+
+std::string difference_between(const std::vector<double>& reference, const std::vector<double>& found,
+                               double relative, double absolute) {
+    if (reference.size() != found.size())
+        return fmt::format("{} numbers instead of {}", found.size(), reference.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const double wanted = reference[i];
+        const double distance = std::abs(found[i] - wanted);
+        const bool is_same = found[i] == wanted || (std::isnan(found[i]) && std::isnan(wanted));
+        if (is_same || (std::isfinite(wanted) && distance <= absolute + relative * std::abs(wanted))) continue;
+        return fmt::format("number {} is {} instead of {}", i + 1, found[i], wanted);
+    }
+    return {};
+}
+
+}  // namespace fp32shim::cli

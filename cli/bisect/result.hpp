@@ -1,0 +1,30 @@
+// The result of a search: the policy's file, the table for people, the JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/bisect/search.hpp"
+#include "cli/output/json_fwd.hpp"
+
+namespace fp32shim::cli {
+
+/// Everything that a result is told from.
+struct SearchResult {
+    const Groups& groups;
+    const SearchState& state;
+    const SearchSettings& settings;
+    std::vector<std::string> command;
+    std::vector<Culprit> culprits;  ///< empty: everything may be lowered
+    std::uint64_t verified_by;      ///< number of the run under the policy
+    std::string policy_path;        ///< file of the policy; empty: none was written
+};
+
+/// Returns the text of the policy under which all but the culprits are lowered, with comments.
+std::string policy_of(const SearchResult& result);
+
+std::string text_of(const SearchResult& result);
+Json json_of(const SearchResult& result);
+
+}  // namespace fp32shim::cli

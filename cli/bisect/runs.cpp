@@ -1,0 +1,186 @@
+#include "cli/bisect/runs.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+namespace fp32shim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Sources of places that rules can name: all but those in compiled code, which every recording has.
+constexpr const char* where_list = "python,nvtx,itt,torch";
+
+std::string with_percents_doubled(const std::string& path) {
+    std::string result;
+    for (const char c : path) result += c == '%' ? std::string("%%") : std::string(1, c);
+    return result;
+}
+
+/// Returns the end of a file: at most 4 KiB, from the begin of a line.
+std::string end_of_file(const std::string& path) {
+    constexpr std::streamoff most = 4096;
+    std::ifstream file(path, std::ios::binary);
+    file.seekg(0, std::ios::end);
+    const std::streamoff size = file.tellg();
+    if (size <= 0) return {};
+    file.seekg(std::max<std::streamoff>(size - most, 0));
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    if (size > most) text.erase(0, text.find('\n') + 1);
+    return text;
+}
+
+/// Starts a process in a group of its own. Returns errno; 0: it was started.
+int spawn(const std::vector<std::string>& words, const std::string& output, const sigset_t& mask, pid_t& process) {
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &mask);
+    std::vector<char*> pointers;
+    pointers.reserve(words.size() + 1);
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    const int error = posix_spawnp(&process, pointers[0], &files, &attributes, pointers.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return error;
+}
+
+Ended ended_of(int status) {
+    Ended ended;
+    if (WIFSIGNALED(status))
+        ended.signal = WTERMSIG(status);
+    else
+        ended.exit_status = WEXITSTATUS(status);
+    return ended;
+}
+
+/// Takes the status of a process that has ended. Returns false if it still runs.
+bool reap(pid_t process, FinishedRun& run) {
+    int status = 0;
+    const pid_t changed = waitpid(process, &status, WNOHANG);
+    if (changed == 0 || (changed < 0 && errno == EINTR)) return false;
+    if (changed == process)
+        run.ended = ended_of(status);
+    else
+        run.ended.exec_error = errno;
+    return true;
+}
+
+/// Ends a process group: by SIGTERM, after two seconds by SIGKILL.
+void end_group(pid_t group) {
+    kill(-group, SIGTERM);
+    kill(-group, SIGCONT);
+    FinishedRun unused;
+    for (int i = 0; i < 200; ++i) {
+        if (reap(group, unused)) break;
+        const timespec pause{0, 10'000'000};
+        nanosleep(&pause, nullptr);
+    }
+    kill(-group, SIGKILL);
+    while (waitpid(group, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+}  // namespace
+
+Runs::Runs(RunSettings settings) : settings_(std::move(settings)) {
+    sigemptyset(&awaited_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&awaited_, signal);
+    sigprocmask(SIG_BLOCK, &awaited_, &callers_mask_);
+    // Where SIGCHLD is ignored, children leave nothing to wait for.
+    std::signal(SIGCHLD, SIG_DFL);
+    const char* temporary = std::getenv("TMPDIR");
+    std::string folder = temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary;
+    folder += "/fp32shim-bisect.XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) {
+        problem_ = fmt::format("{}: {}; TMPDIR names the folder for temporary files", folder, std::strerror(errno));
+        return;
+    }
+    std::error_code error;
+    const fs::path absolute = fs::absolute(folder, error);
+    folder_ = error ? folder : absolute.string();
+}
+
+Runs::~Runs() {
+    std::error_code error;
+    if (!folder_.empty()) fs::remove_all(folder_, error);
+    sigprocmask(SIG_SETMASK, &callers_mask_, nullptr);
+}
+
+std::vector<std::string> Runs::words_for(const RunRequest& request, const std::string& folder) const {
+    std::vector<std::string> words = settings_.runner;
+    std::error_code error;
+    words.insert(words.end(), {fs::read_symlink("/proc/self/exe", error).string(), "run", "--quiet", "--policy",
+                               folder + "/policy.toml", "--precision", request.precision, "--where", where_list,
+                               "--level", "summary", "--log", with_percents_doubled(folder) + "/%h.%p.fp32rec"});
+    if (!settings_.cpu.empty()) words.insert(words.end(), {"--cpu", settings_.cpu});
+    words.emplace_back("--");
+    words.insert(words.end(), settings_.command.begin(), settings_.command.end());
+    return words;
+}
+
+Runs::Started Runs::start(const RunRequest& request) {
+    Started run;
+    run.folder = fmt::format("{}/{}", folder_, ++count_);
+    std::error_code error;
+    fs::create_directory(run.folder, error);
+    std::ofstream(run.folder + "/policy.toml", std::ios::binary) << request.policy;
+    const int failure = spawn(words_for(request, run.folder), run.folder + "/output", callers_mask_, run.process);
+    if (failure != 0) {
+        run.process = -1;
+        run.result.ended.exec_error = failure;
+    }
+    return run;
+}
+
+void Runs::wait_for(std::vector<Started>& runs) const {
+    std::vector<Started*> running;
+    for (Started& run : runs)
+        if (run.process > 0) running.push_back(&run);
+    for (;;) {
+        std::erase_if(running, [](Started* run) { return reap(run->process, run->result); });
+        if (running.empty()) return;
+        const int signal = sigwaitinfo(&awaited_, nullptr);
+        if (signal <= 0 || signal == SIGCHLD) continue;
+        for (const Started* run : running) end_group(run->process);
+        throw Interrupted{signal};
+    }
+}
+
+std::vector<FinishedRun> Runs::run(const std::vector<RunRequest>& requests) {
+    std::vector<Started> runs;
+    runs.reserve(requests.size());
+    for (const RunRequest& request : requests) runs.push_back(start(request));
+    wait_for(runs);
+    std::vector<FinishedRun> results;
+    for (Started& run : runs) {
+        run.result.products = reader_.read(run.folder);
+        run.result.output = end_of_file(run.folder + "/output");
+        std::error_code error;
+        fs::remove_all(run.folder, error);
+        results.push_back(std::move(run.result));
+    }
+    return results;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,189 @@
+#include "cli/bisect/state.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "cli/output/json.hpp"
+#include "policy/messages.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr Verdict all_verdicts[] = {Verdict::acceptable, Verdict::not_acceptable, Verdict::unresolved};
+
+Json json_of(const Group& group) {
+    const GroupKey& key = group.key;
+    return {{"scope", key.scope},
+            {"place", key.place.text},
+            {"is_call_site", key.place.is_call_site},
+            {"function", key.function},
+            {"m", key.m},
+            {"n", key.n},
+            {"k", key.k},
+            {"batch", key.batch},
+            {"is_folded", key.is_folded},
+            {"where", group.where},
+            {"file", group.file},
+            {"line", group.line},
+            {"calls", group.calls},
+            {"work", group.work}};
+}
+
+Group group_of(const Json& json) {
+    Group group;
+    group.key = {.scope = json.at("scope"),
+                 .place = {json.at("place"), json.at("is_call_site")},
+                 .function = json.at("function"),
+                 .m = json.at("m"),
+                 .n = json.at("n"),
+                 .k = json.at("k"),
+                 .batch = json.at("batch"),
+                 .is_folded = json.at("is_folded")};
+    group.where = json.at("where");
+    group.file = json.at("file");
+    group.line = json.at("line");
+    group.calls = json.at("calls");
+    group.work = json.at("work");
+    return group;
+}
+
+Json json_of(const TestedSet& tested) {
+    const Outcome& outcome = tested.outcome;
+    return {{"lowered", to_string(tested.lowered)},  {"groups", tested.set},
+            {"verdict", to_string(outcome.verdict)}, {"how", outcome.how},
+            {"is_flaky", outcome.is_flaky},          {"last_run", outcome.last_run},
+            {"ran_lowered", outcome.lowered},        {"new_groups", outcome.new_groups}};
+}
+
+TestedSet tested_set_of(const Json& json) {
+    TestedSet tested;
+    tested.lowered = json.at("lowered") == to_string(Lowered::only) ? Lowered::only : Lowered::all_but;
+    tested.set = json.at("groups").get<Subset>();
+    for (const Verdict verdict : all_verdicts)
+        if (json.at("verdict") == to_string(verdict)) tested.outcome.verdict = verdict;
+    tested.outcome.how = json.at("how");
+    tested.outcome.is_flaky = json.at("is_flaky");
+    tested.outcome.last_run = json.at("last_run");
+    tested.outcome.lowered = json.at("ran_lowered").get<Subset>();
+    tested.outcome.new_groups = json.at("new_groups");
+    return tested;
+}
+
+std::string no_state_text(const std::string& path) {
+    return fmt::format("{}: is no state of a search; name another file: --state FILE", policy::quoted_path(path));
+}
+
+}  // namespace
+
+std::string_view to_string(Lowered lowered) { return lowered == Lowered::only ? "only" : "all but"; }
+
+std::string_view to_string(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::acceptable:
+            return "acceptable";
+        case Verdict::not_acceptable:
+            return "not acceptable";
+        case Verdict::unresolved:
+            return "unresolved";
+    }
+    return {};
+}
+
+SearchState::SearchState(std::string path, const Json& search, Groups& groups)
+    : path_(std::move(path)), first_line_(json_line(search)), groups_(groups) {
+    std::error_code error;
+    if (std::filesystem::exists(path_, error)) {
+        std::ifstream file(path_, std::ios::binary);
+        read(std::string(std::istreambuf_iterator<char>(file), {}));
+        return;
+    }
+    if (!append(first_line_))
+        problem_ = fmt::format("{}: cannot be written ({}); --state names another file", policy::quoted_path(path_),
+                               std::strerror(errno));
+}
+
+/// Returns what is wrong with the first line of a state; empty: nothing.
+std::string SearchState::problem_of_first_line(const std::string& line) const {
+    if (line == first_line_) return {};
+    const Json search = Json::parse(line, nullptr, false);
+    if (!search.is_object() || !search.contains("search")) return no_state_text(path_);
+    return fmt::format(
+        "{}: is the state of another search (another command or other options); remove it, or name "
+        "another file: --state FILE",
+        policy::quoted_path(path_));
+}
+
+/// Reads all whole lines. A line without an end is that of a search that was killed; it is cut off.
+void SearchState::read(const std::string& text) {
+    const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+    std::size_t end = text.find('\n') + 1;
+    problem_ = problem_of_first_line(text.substr(0, whole == 0 ? 0 : end));
+    while (problem_.empty() && end < whole) {
+        const std::size_t begin = std::exchange(end, text.find('\n', end) + 1);
+        if (!read_line(Json::parse(text.substr(begin, end - begin), nullptr, false))) problem_ = no_state_text(path_);
+    }
+    if (problem_.empty() && whole < text.size() && truncate(path_.c_str(), static_cast<off_t>(whole)) != 0)
+        problem_ = fmt::format("{}: cannot be written ({}); --state names another file", policy::quoted_path(path_),
+                               std::strerror(errno));
+    written_groups_ = groups_.all().size();
+}
+
+/// Takes in a line. Returns false if it is neither a group nor an outcome, or names a group that is not there.
+bool SearchState::read_line(const Json& line) {
+    try {
+        if (!line.is_object()) return false;
+        if (line.contains("scope")) {
+            groups_.number_of(group_of(line));
+            return true;
+        }
+        const TestedSet tested = tested_set_of(line);
+        for (const Subset& set : {tested.set, tested.outcome.lowered})
+            if (!set.empty() && set.back() >= groups_.all().size()) return false;
+        keep(tested);
+        return true;
+    } catch (const Json::exception&) {
+        return false;
+    }
+}
+
+const Outcome* SearchState::find(Lowered lowered, const Subset& set) const {
+    const auto place = places_.find({lowered, set});
+    return place == places_.end() ? nullptr : &tested_[place->second].outcome;
+}
+
+void SearchState::keep(const TestedSet& tested) {
+    places_.try_emplace({tested.lowered, tested.set}, tested_.size());
+    tested_.push_back(tested);
+    runs_ = std::max(runs_, tested.outcome.last_run);
+}
+
+bool SearchState::add(const TestedSet& tested) {
+    std::string lines;
+    for (; written_groups_ < groups_.all().size(); ++written_groups_)
+        lines += json_line(json_of(groups_[written_groups_]));
+    keep(tested);
+    return append(lines + json_line(json_of(tested)));
+}
+
+bool SearchState::append(const std::string& lines) const {
+    std::ofstream file(path_, std::ios::binary | std::ios::app);
+    file << lines;
+    file.close();
+    return file.good();
+}
+
+void SearchState::remove_file() const {
+    std::error_code error;
+    std::filesystem::remove(path_, error);
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,155 @@
+#include "cli/product_groups/groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+#include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/recordings.hpp"
+#include "policy/conditions.hpp"
+#include "system/inline_text.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
+
+/// Finds the source file of a line of Python, `train.py:41 Model.forward`, among the frames that led to the call.
+void find_source_file(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group) {
+    std::size_t frames = 0;
+    for (auto id = row.stack; id != 0 && frames < 300; ++frames) {
+        const auto frame = recording.frame(id);
+        if (!frame) return;
+        if (frame->line != 0 &&
+            group.where.starts_with(fmt::format("{}:{} ", system::base_name(frame->file), frame->line))) {
+            group.file = frame->file;
+            group.line = frame->line;
+            return;
+        }
+        id = frame->parent;
+    }
+}
+
+bool is_lowered(policy::Applied applied) {
+    return applied != policy::Applied::fp32 && applied != policy::Applied::unchanged;
+}
+
+/// Adds the calls of a group to an earlier entry of it, if there is one.
+void add_met(std::map<GroupKey, RecordedProducts::Met>& met, const Group& group, bool was_lowered) {
+    const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::Met{group, was_lowered});
+    if (is_new) return;
+    entry->second.group.calls += group.calls;
+    entry->second.group.work += group.work;
+    entry->second.was_lowered |= was_lowered;
+}
+
+}  // namespace
+
+std::string GroupKey::size_text() const {
+    std::string text = fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", one_size(m), one_size(n), one_size(k));
+    if (batch != 1) text += fmt::format(" batch {}", batch);
+    return text;
+}
+
+std::string Group::place_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
+
+Subset united(const Subset& a, const Subset& b) {
+    Subset result;
+    std::ranges::set_union(a, b, std::back_inserter(result));
+    return result;
+}
+
+Subset without(const Subset& a, const Subset& b) {
+    Subset result;
+    std::ranges::set_difference(a, b, std::back_inserter(result));
+    return result;
+}
+
+bool contains(const Subset& set, std::size_t member) { return std::ranges::binary_search(set, member); }
+
+std::size_t Groups::number_of(const Group& group) {
+    const auto [entry, is_new] = numbers_.try_emplace(group.key, all_.size());
+    if (is_new) all_.push_back(group);
+    return entry->second;
+}
+
+double Groups::work_of(const Subset& set) const {
+    return std::accumulate(set.begin(), set.end(), 0.0,
+                           [this](double sum, std::size_t member) { return sum + all_[member].work; });
+}
+
+void Groups::sort_by_work(std::vector<Subset>& parts) const {
+    std::ranges::stable_sort(parts, [this](const Subset& a, const Subset& b) { return work_of(a) > work_of(b); });
+}
+
+void RecordedProductsReader::name_native_place(const record::RecordedRow& row,
+                                               const record::RecordingReader& recording, Group& group) {
+    group.key.place.is_call_site = true;
+    group.where = "(code made at run time)";
+    const auto frame = recording.frame(row.stack);
+    if (!frame || frame->file.empty() || !frame->function.empty()) return;
+    const SourcePlace& place = places_.at(*frame, recording);
+    group.where = group.key.place.text = call_site_text(frame->file, frame->offset, place);
+    for (const SourceFrame& source : place.frames) {
+        if (source.file.empty() || source.line <= 0) continue;
+        group.file = source.file;
+        group.line = static_cast<std::uint32_t>(source.line);
+        group.where = fmt::format("{}:{} {}", system::base_name(source.file), source.line, source.function);
+        return;
+    }
+}
+
+Group RecordedProductsReader::group_of(const record::RecordedRow& row, const record::RecordingReader& recording) {
+    const policy::MatmulCall& call = row.decision.call;
+    Group group;
+    group.key = {.scope = std::string(call.scope),
+                 .place = {},
+                 .function = std::string(call.function),
+                 .m = call.m,
+                 .n = call.n,
+                 .k = call.k,
+                 .batch = call.batch,
+                 .is_folded = row.is_folded};
+    if (call.where.empty()) {
+        name_native_place(row, recording, group);
+    } else {
+        group.where = group.key.place.text = call.where;
+        find_source_file(row, recording, group);
+    }
+    return group;
+}
+
+RecordedProducts RecordedProductsReader::read(const std::string& folder) {
+    RecordedProducts products;
+    std::map<GroupKey, RecordedProducts::Met> met;
+    const auto read_one = [&](const std::string&, record::RecordingReader& recording) {
+        for (const record::RecordedChild& child : recording.children()) products.uncovered.push_back(child.path);
+        products.calls += recording.uncounted_calls();
+        products.calls_without_group += recording.uncounted_calls();
+        for (const auto& [id, counters] : recording.counters()) {
+            products.calls += counters.calls;
+            const record::RecordedRow* row = recording.row(id);
+            const bool has_place = row != nullptr && !row->is_overflow &&
+                                   (!row->decision.call.where.empty() || (row->stack != 0 && !row->stack_is_cut));
+            if (!has_place) {
+                products.calls_without_group += counters.calls;
+                continue;
+            }
+            const bool was_lowered = is_lowered(row->decision.applied);
+            if (!was_lowered) products.reasons[std::string(to_string(row->decision.reason))] += counters.calls;
+            const double work = std::max(policy::flops_of(row->decision.call), 0.0);
+            Group group = group_of(*row, recording);
+            group.calls = counters.calls;
+            group.work = work * static_cast<double>(counters.calls);
+            add_met(met, group, was_lowered);
+        }
+    };
+    visit_recordings(find_recordings({folder}).paths, read_one);
+    for (auto& [key, entry] : met) products.groups.push_back(std::move(entry));
+    return products;
+}
+
+}  // namespace fp32shim::cli

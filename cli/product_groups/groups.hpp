@@ -1,0 +1,113 @@
+// Groups of products that a policy can tell apart: one function at one size, at one place of the program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "cli/recordings/native_places.hpp"
+#include "record/read/reader.hpp"
+
+namespace fp32shim::cli {
+
+/// Place of a product in the program, as a rule names it.
+struct GroupPlace {
+    std::string text;           ///< `train.py:41 Model.forward`, or a calling place `libphysics.so!solve+0x1c4`
+    bool is_call_site = false;  ///< `text` is a calling place in compiled code; empty: code made at run time
+
+    bool operator<(const GroupPlace& other) const { return members() < other.members(); }
+    std::tuple<const std::string&, bool> members() const { return {text, is_call_site}; }
+};
+
+/// Key of a group.
+struct GroupKey {
+    std::string scope;  ///< labels joined by `/`; empty: outside of all scopes
+    GroupPlace place;
+    std::string function;
+    std::int64_t m = -1, n = -1, k = -1, batch = 1;  ///< -1: the function has no such size, or it is not known
+    bool is_folded = false;                          ///< sizes are upper bounds: they were rounded to powers of two
+
+    auto members() const { return std::tie(scope, place, function, m, n, k, batch, is_folded); }
+    bool operator<(const GroupKey& other) const { return members() < other.members(); }
+    /// Returns `64x64x32 batch 8`.
+    std::string size_text() const;
+};
+
+struct Group {
+    GroupKey key;
+    std::string where;       ///< place in words: the line, in compiled code too, if it is known
+    std::string file;        ///< source file of the line; empty: not known
+    std::uint32_t line = 0;  ///< line in the file; 0: not known
+    std::uint64_t calls = 0;
+    double work = 0;  ///< floating-point operations of all calls
+
+    /// Returns `train.py:41 Model.forward`, with the scope if there is one.
+    std::string place_text() const;
+};
+
+/// Groups by their place in Groups::all(), rising.
+using Subset = std::vector<std::size_t>;
+
+Subset united(const Subset& a, const Subset& b);
+/// Returns the members of `a` that are not in `b`.
+Subset without(const Subset& a, const Subset& b);
+bool contains(const Subset& set, std::size_t member);
+
+/// List of all groups that the runs of a search have met. A group keeps its number.
+class Groups {
+  public:
+    /// Returns the number of a group, which is added if it is new.
+    std::size_t number_of(const Group& group);
+    const std::vector<Group>& all() const { return all_; }
+    const Group& operator[](std::size_t number) const { return all_[number]; }
+    double work_of(const Subset& set) const;
+    /// Returns the members of `set` in sets of equal `key_of(group)`, those with the most work first.
+    template <class KeyOf>
+    std::vector<Subset> split(const Subset& set, const KeyOf& key_of) const {
+        std::map<decltype(key_of(all_.front())), Subset> by_key;
+        for (const std::size_t member : set) by_key[key_of(all_[member])].push_back(member);
+        std::vector<Subset> parts;
+        parts.reserve(by_key.size());
+        for (auto& [key, members] : by_key) parts.push_back(std::move(members));
+        sort_by_work(parts);
+        return parts;
+    }
+
+  private:
+    void sort_by_work(std::vector<Subset>& parts) const;
+
+    std::vector<Group> all_;
+    std::map<GroupKey, std::size_t> numbers_;
+};
+
+/// Products that one run has recorded.
+struct RecordedProducts {
+    struct Met {
+        Group group;
+        bool was_lowered = false;  ///< some of its calls ran below FP32
+    };
+    std::vector<Met> groups;                       ///< with calls and work of this run
+    std::map<std::string, std::uint64_t> reasons;  ///< number of calls that were not lowered, by their reason
+    std::uint64_t calls = 0;
+    std::uint64_t calls_without_group = 0;  ///< calls of which the recording only has the number
+    std::vector<std::string> uncovered;     ///< programs that were started without the shim
+};
+
+/// Reads the recordings of runs.
+class RecordedProductsReader {
+  public:
+    /// Reads all recordings in a folder.
+    RecordedProducts read(const std::string& folder);
+    /// Returns the group of a row, without calls and work.
+    Group group_of(const record::RecordedRow& row, const record::RecordingReader& recording);
+
+  private:
+    void name_native_place(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group);
+
+    NativePlaces places_;
+};
+
+}  // namespace fp32shim::cli

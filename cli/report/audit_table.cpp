@@ -1,0 +1,103 @@
+// The table of audits in `fp32shim report`: how far a lower precision changes which products.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "cli/report/formats.hpp"
+#include "policy/policy.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::uint8_t detail_rank = 1;
+
+std::string error_text(double error) { return fmt::format("{:.1e}", error); }
+
+/// Returns remarks about audits without an error.
+std::string remarks_of(const RowAudits& audits) {
+    std::string text;
+    const auto add = [&text](std::uint64_t count, std::string_view what) {
+        if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count_text(count), what);
+    };
+    add(audits.bad_operands, "with NaN or infinity in the operands");
+    add(audits.bad_results, "with NaN or infinity in the result only");
+    add(audits.skipped, "without memory");
+    return text;
+}
+
+const std::vector<Table::Column> columns = {{"function"},
+                                            {"size"},
+                                            {"where", false, 16},
+                                            {"scope", false, 12},
+                                            {"ran at"},
+                                            {"compared"},
+                                            {"audits", true},
+                                            {"beyond", true, 0, detail_rank},
+                                            {"norm", true},
+                                            {"row or column", true},
+                                            {"component", true, 0, detail_rank},
+                                            {"remarks", false, 12, detail_rank}};
+
+std::vector<std::string> cells_of(const MergedRow& row, const RowAudits& audits) {
+    const auto error = [&](double value) { return audits.compared > 0 ? error_text(value) : std::string(); };
+    return {std::string(row.function),
+            row.size_text(),
+            std::string(row.where),
+            std::string(row.scope),
+            std::string(row.ran_at()),
+            fmt::format("{} with {}", to_string(audits.tested), to_string(audits.reference)),
+            count_text(audits.compared),
+            audits.beyond == 0 ? "" : count_text(audits.beyond),
+            error(audits.worst.norm),
+            error(audits.worst.by(policy::Metric::row)),
+            error(audits.worst.component),
+            remarks_of(audits)};
+}
+
+Table without_empty_columns(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> shown;
+    std::vector<Table::Column> heads;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (std::ranges::all_of(rows, [i](const auto& cells) { return cells[i].empty(); })) continue;
+        shown.push_back(i);
+        heads.push_back(columns[i]);
+    }
+    Table table(std::move(heads));
+    for (const auto& cells : rows) {
+        std::vector<std::string> some;
+        some.reserve(shown.size());
+        for (const std::size_t i : shown) some.push_back(cells[i]);
+        table.add(std::move(some));
+    }
+    return table;
+}
+
+double order_of(const RowAudits* audits) { return audits->worst.by(policy::Metric::row); }
+
+}  // namespace
+
+std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream) {
+    const AuditSums& audits = calls.audits();
+    std::string text;
+    if (audits.lost() > 0)
+        text = fmt::format("{} found no room in their recordings\n", counted(audits.lost(), "audit"));
+    if (audits.all().empty()) return text;
+    std::vector<const RowAudits*> sorted;
+    for (const RowAudits& row : audits.all()) sorted.push_back(&row);
+    std::ranges::stable_sort(sorted, std::greater<>(), order_of);
+    const std::size_t shown = limit == 0 ? sorted.size() : std::min(limit, sorted.size());
+    std::vector<std::vector<std::string>> rows;
+    for (const RowAudits* audits_of_row :
+         std::vector(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(shown)))
+        rows.push_back(cells_of(calls.rows()[audits_of_row->row], *audits_of_row));
+    const Table table = without_empty_columns(rows);
+    text += table.text(stream);
+    if (shown < sorted.size())
+        text += fmt::format("{} more; --top 0 shows all\n", counted(sorted.size() - shown, "row"));
+    return text;
+}
+
+}  // namespace fp32shim::cli
