@@ -47,7 +47,6 @@ where() {
             "$seed" "${FP32SHIM_RANDOM_TREES:-10000}" || failed=1
     done
     FP32SHIM_DAMAGED_TABLES=300 long_test preload/test_native_stacks.py || failed=1
-    FP32SHIM_PATHS=1048576 long_test preload/test_where_bad_input.py || failed=1
     return "$failed"
 }
 

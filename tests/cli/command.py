@@ -13,7 +13,7 @@ import termios
 import shim  # tests/preload: where things were built, and what is installed
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
-COMMANDS = ["run", "doctor", "explain", "verify", "check", "report", "log", "top", "ps", "set", "reload", "completion"]
+COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "check", "report", "log", "top", "ps", "set", "reload", "completion"]
 
 
 @dataclasses.dataclass
@@ -86,6 +86,13 @@ def calls_from(stack, function, size, applied, number, ticks=9000, scope=""):
     level, outermost first, with `;` between them. They asked for TF32."""
     reason = "as_requested" if applied == "tf32" else "cpu_mode_off"
     return f"{function}:{size}:high:{applied}:{reason}:{number}:1:{ticks}:{scope}:{stack}"
+
+
+def source_file(path, changed_at):
+    """Writes 60 lines that a recording can name, last changed at a time in seconds since 1970. Returns the path."""
+    path.write_text("".join(f"line_{number} = 'ärger <b>'\n" for number in range(1, 61)))
+    os.utime(path, (changed_at, changed_at))
+    return path
 
 
 def make_recording(path, level, *calls, program=None):

@@ -13,6 +13,7 @@
 
 #include "cli/binaries/elf_file.hpp"
 #include "cli/source_places/source_places.hpp"
+#include "record/read/reader.hpp"
 
 namespace {
 

@@ -6,17 +6,13 @@ import os
 
 import pytest
 
-import browser
-from command import calls_from, fp32shim, make_recording
+from command import calls_from, fp32shim, make_recording, source_file
 
 
 @pytest.fixture
 def program(tmp_path):
     """A source file that is newer than the recordings, so that lines which differ are a change of it."""
-    file = tmp_path / "model.py"
-    file.write_text("".join(f"line_{number} = 0\n" for number in range(1, 61)))
-    os.utime(file, (4e9, 4e9))
-    return file
+    return source_file(tmp_path / "model.py", changed_at=4e9)
 
 
 def stacks(program, forward=41, backward=60):
@@ -142,16 +138,8 @@ def test_a_comparison_that_cannot_be_is_one_line(tmp_path, sides, words, text):
     assert result.returncode == 2 and text in result.stderr and result.stdout == "" and len(result.stderr.splitlines()) == 1
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with browser.chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-def test_the_page_shows_boxes_and_groups_of_both_sides(driver, tmp_path, sides):
-    file = tmp_path / "diff.html"
-    assert fp32shim("report", "--diff", "--format", "html", "--output", file, "--sort", "calls", *sides).returncode == 0
-    page = browser.Page(driver, file)
+def test_the_page_shows_boxes_and_groups_of_both_sides(open_page, sides):
+    page = open_page("--diff", "--sort", "calls", *sides)
     page.settle()
 
     def box(words):
@@ -176,19 +164,15 @@ def test_the_page_shows_boxes_and_groups_of_both_sides(driver, tmp_path, sides):
     assert not [one for one in page.all(".box") if one.text == "sgemm_"]
     page.find("#paths-search").send_keys("Model.backward")
     assert "1 place found: 37.5 % of all" in page.text("#paths-answer")
-    assert page.complaints() == []
-    assert [url for url in page.requests() if not url.startswith(("file:", "data:"))] == []
 
 
-def test_a_click_shows_the_precisions_below_the_box_only(driver, tmp_path, program):
+def test_a_click_shows_the_precisions_below_the_box_only(open_page, tmp_path, program):
     forward, backward = stacks(program)
     before = make_recording(tmp_path / "before.fp32rec", "summary", calls_from(forward, "sgemm_", 64, "fp32", 9),
                             calls_from(backward, "sgemm_", 64, "fp32", 1))
     after = make_recording(tmp_path / "after.fp32rec", "summary", calls_from(forward, "sgemm_", 64, "tf32", 9),
                            calls_from(backward, "sgemm_", 64, "fp32", 1))
-    file = tmp_path / "diff.html"
-    assert fp32shim("report", "--diff", "--by", "function", "--format", "html", "--output", file, before, after).returncode == 0
-    page = browser.Page(driver, file)
+    page = open_page("--diff", "--by", "function", before, after)
     page.settle()
     assert page.column("After") == ["tf32 90.0 %"] and "1 ran at another precision" in page.text("#shown")
     next(one for one in page.all(".box[role=treeitem]") if one.text.startswith("Model.backward")).click()

@@ -168,7 +168,7 @@ def test_settings_in_force_are_those_that_the_shim_would_read(tmp_path):
     ({"LD_PRELOAD": "/nowhere/libfp32shim.so"}, "the loader does not find it"),
     ({"FP32_MATMUL_FLOOR": "fp32", "FP32_MATMUL_PRECISION": "high"}, "precision high (environment): the floor fp32 holds"),
     ({"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "medium"}, "the floor tf32 holds"),
-    ({"FP32_MATMUL_AUDIT": "0.5"}, "FP32_MATMUL_AUDIT=0.5: this version audits nothing"),
+    ({"FP32_MATMUL_AUDIT": "0.5"}, "FP32_MATMUL_AUDIT=0.5: nothing is audited: errors are kept in recordings only"),
     ({"FP32_MATMUL_LOG": "/nonexistent/x.fp32rec"}, "FP32_MATMUL_LOG=/nonexistent/x.fp32rec: the folder"),
     ({"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec", "RANK": "3"}, 'the folder "/nonexistent/3" of'),
 ], ids=lambda value: " ".join(value) if isinstance(value, dict) else "")

@@ -147,6 +147,31 @@ def test_explain_names_the_option_for_what_it_does_not_know(tmp_path):
         assert "is not known to apply" in text and f"found unknown ({option})" in text
 
 
+@pytest.mark.parametrize("word, rounding, words", [
+    ("a100", "away", "to nearest, ties away from zero"), ("even", "even", "to nearest, ties to even"),
+    ("Hopper", "truncate", "bits are cut off"), ("mi300", "truncate", "bits are cut off")])
+def test_explain_says_how_operands_are_rounded_to_tf32(tmp_path, word, rounding, words):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\ntf32_rounding = "{word}"\n')
+    about = ["--policy", policy, "--function", "cblas_sgemm"]
+    assert f"\n  rounding    {rounding}: {words}\n" in fp32shim("explain", *about).stdout
+    assert explained(*about)["tf32_rounding"] == rounding
+    assert "rounding  " not in fp32shim("explain", *about, "--precision", "medium").stdout
+
+
+@pytest.mark.parametrize("precision, on_cpu, on_gpu", [
+    ("bf16x2", "bf16x2", ("fp32", "no_such_format")), ("bf16x3", "bf16x3", ("fp32", "no_such_format")),
+    ("tf32x3", "tf32x3", ("fp32", "no_such_format")), ("xf32", "xf32", ("tf32", "no_such_format")),
+    ("bf16x9", "bf16x9", ("fp32", "bf16x9_unavailable"))])
+def test_explain_tells_formats_of_several_parts_on_a_cpu_from_those_on_a_gpu(tmp_path, precision, on_cpu, on_gpu):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'schema = 1\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "{precision}"\n')
+    assert told(explained("--policy", policy, "--function", "sgemm_")) == {(on_cpu, "as_requested")}
+    gpu = ["--function", "cublasSgemm_v2", "--compute-capability", "9.0"]
+    assert explained("--policy", policy, *gpu)["applied"] == on_gpu[0]
+    assert explained("--policy", policy, *gpu)["reason"] == on_gpu[1]
+
+
 def test_explain_tells_an_old_gpu_from_none():
     words = ["explain", "--function", "cublasSgemm_v2", "--precision", "high"]
     assert "no GPU was named" not in fp32shim(*words, "--compute-capability", "7.0").stdout
@@ -167,6 +192,9 @@ for function, m, n, k, scope in json.loads(sys.argv[2]):
     for label in scope.split("/") if scope else []:
         shim.fp32shim_pop_scope()
 """
+
+
+PRECISIONS = ["native", "highest", "high", "medium", "auto", "bf16x9", "bf16x3", "bf16x2", "tf32x3", "xf32"]
 
 
 def random_policy(chance):
@@ -193,7 +221,7 @@ def random_policy(chance):
     if chance.random() < 0.4:
         lines += ["[limits]", f'floor = "{chance.choice(["none", "bf16", "tf32", "bf16x9", "fp32"])}"']
     for _ in range(chance.randint(1, 6)):
-        lines += ["[[rule]]", f'precision = "{chance.choice(["native", "highest", "high", "medium", "auto", "bf16x9"])}"',
+        lines += ["[[rule]]", f'precision = "{chance.choice(PRECISIONS)}"',
                   f"when = {conditions()}"]
         if chance.random() < 0.4:
             lines.append(f"unless = {conditions()}")

@@ -7,24 +7,15 @@ import time
 import pytest
 
 import browser
-from command import calls_from, fp32shim, make_recording
+from command import calls_from, fp32shim, make_recording, source_file
 
 UP, DOWN, LEFT, RIGHT, ESCAPE = "\ue013", "\ue015", "\ue012", "\ue014", "\ue00c"
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with browser.chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
 
 
 @pytest.fixture
 def program(tmp_path):
     """A source file, whose lines the page shows."""
-    file = tmp_path / "model.py"
-    file.write_text("".join(f"line_{number} = 'ärger <b>'\n" for number in range(1, 61)))
-    os.utime(file, (1, 1))
-    return file
+    return source_file(tmp_path / "model.py", changed_at=1)
 
 
 @pytest.fixture
@@ -35,24 +26,6 @@ def recording(tmp_path, program):
         calls_from(f"{top};Model.forward@{program}@41;/usr/lib/libtorch.so+0x1c4", "cblas_sgemm", 64, "tf32", 60, 900000, scope="net/layers.0"),
         calls_from(f"{top};Model.backward@{program}@60;/usr/lib/libtorch.so+0x1c4", "cblas_sgemm", 64, "fp32", 30, 900000, scope="net/layers.1"),
         calls_from("/usr/lib/libphysics.so+0x31c4", "sgemm_", 8, "fp32", 10, 900000))
-
-
-@pytest.fixture
-def open_page(driver, tmp_path):
-    pages = []
-
-    def open_report(*words):
-        file = tmp_path / "report.html"
-        result = fp32shim("report", "--format", "html", "--output", file, *words)
-        assert result.returncode == 0, result.stderr
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        pages.append(browser.Page(driver, file))
-        return pages[-1]
-
-    yield open_report
-    assert pages[-1].complaints() == []
-    assert [url for url in pages[-1].requests() if not url.startswith(("file:", "data:"))] == []
 
 
 def boxes(page):

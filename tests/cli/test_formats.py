@@ -143,6 +143,11 @@ def printed(command, tmp_path):
     if command == "explain":
         return fp32shim("explain", "--format", "json", "--function", "cublasGemmEx", "--m", "64", "--policy", good,
                         "--compute-capability", "8.0")
+    if command == "bisect":
+        shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+        program = "import numpy, sys; a = numpy.ones((2, 2), 'f') * 1.0001; sys.exit(int((a @ a)[0, 0] == 2))"
+        return fp32shim("bisect", "--cpu", "emulate", "--format", "json", "--", shim.SYSTEM_PYTHON, "-c", program,
+                        cwd=tmp_path, env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
     if command == "verify":
         (tmp_path / "broken.fp32rec").write_bytes(b"nothing")
         make_recording(tmp_path / "a.fp32rec", "summary", TF32)
@@ -158,7 +163,7 @@ def printed(command, tmp_path):
 
 @pytest.mark.parametrize("command, title", [("check", "## `check`"), ("doctor", "## `doctor`"), ("explain", "## `explain`"),
                                             ("ps", "## `ps` and `top`"), ("top", "## `ps` and `top`"),
-                                            ("verify", "## `verify`")])
+                                            ("verify", "## `verify`"), ("bisect", "## `bisect`")])
 def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
     result = printed(command, tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr

@@ -21,32 +21,6 @@ OBSERVED = "sbgemm_:32:native:unchanged:observed:5"
 HOSTILE = "</script><img src=x onerror=document.title='owned'><!--"
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with browser.chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture
-def open_page(driver, tmp_path):
-    """open_page(WORDS): the report of these recordings, in the browser. At the end: nothing was complained of, and
-    nothing was asked for but the page itself."""
-    pages = []
-
-    def open_report(*words, status=0):
-        file = tmp_path / f"report{len(pages)}.html"
-        result = fp32shim("report", "--format", "html", "--output", file, *words)
-        assert (result.returncode, result.stdout) == (status, ""), result.stderr
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        pages.append(browser.Page(driver, file))
-        return pages[-1]
-
-    yield open_report
-    assert pages[-1].complaints() == []
-    assert [url for url in pages[-1].requests() if not url.startswith(("file:", "data:"))] == []
-
-
 def page_data(html):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
 

@@ -28,6 +28,13 @@ def test_bf16x9_is_there_on_10_0_and_refused_elsewhere(compute_capability):
         ("bf16x9", "bf16x9", "as_requested") if is_there else ("bf16x9", "fp32", "bf16x9_unavailable")}
 
 
+@pytest.mark.parametrize("precision, applied", [("bf16x2", "fp32"), ("bf16x3", "fp32"), ("tf32x3", "fp32"), ("xf32", "tf32")])
+def test_formats_that_no_gpu_has_become_the_next_stricter_one(precision, applied):
+    result = run_client("products", policy=BF16X9.replace("bf16x9", precision), compute_capability="10.0", exact=True,
+                        expect=applied, only=GEMM)
+    assert seen(result, "requested", "applied", "reason") == {(precision, applied, "no_such_format")}
+
+
 def test_bf16x9_is_never_lower_than_float32_wherever_it_is_asked_for():
     result = run_client("products", policy=BF16X9, compute_capability="10.0", exact=True, expect="bf16x9")
     assert {applied for (applied,) in seen(result, "applied")} <= {"bf16x9", "fp32", "unchanged"}
@@ -125,7 +132,7 @@ default = "highest"
 [[rule]]
 name = "one function"
 precision = "high"
-when = { function = "cublasSgemm_v2", device = "cuda", compute_capability = ">=9.0", k = 53 }
+when = { function = "cublasSgemm_v2", device = "cuda", compute_capability = ">=9.0", k = 29 }
 """
     result = run_client("products", policy=policy,
                         only=GEMM + ":*/cublasSgemm_v2_64__float32:*/cublasSsyrk_v2__float32")

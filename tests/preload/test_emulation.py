@@ -2,10 +2,12 @@
 that the client has rounded itself, to the bit."""
 
 import ctypes
+import math
+import struct
 
 import pytest
 
-from shim import SYSTEM_PYTHON, blas_library, has_module, need, run
+from shim import LP64_BLAS, SYSTEM_PYTHON, blas_library, has_module, need, run
 
 FORMATS = {"tf32": "high", "bf16": "medium"}
 
@@ -67,6 +69,51 @@ def test_batches_multiply_rounded_operands(number_format):
     emulated = compare("batches", number_format, None, count=4)
     assert [(d["function"], d["batch"]) for d in emulated.decisions] == [
         ("cblas_sgemm_batch", 3), ("sgemm_batch_", 3), ("cblas_sgemm_batch_strided", 3), ("sgemm_batch_strided_", 3)]
+
+
+def emulate_by_rule(precision):
+    return f'schema = 1\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "{precision}"\n'
+
+
+def number(word):
+    """The float32 number of these bits."""
+    return struct.unpack(">f", bytes.fromhex(word))[0]
+
+
+# Largest difference from float32 of results of some ten terms, by format of several parts; the smallest where it shows.
+PARTS = {"bf16x2": (2**-18, 2**-12), "bf16x3": (0, 2**-19), "bf16x9": (0, 2**-19), "tf32x3": (0, 2**-19)}
+
+
+@pytest.mark.parametrize("program, chosen", [("level3", "openblas"), ("level3", "reference"), ("level3", "blis"),
+                                             ("level3_extensions", "blis"), ("batches", None)])
+@pytest.mark.parametrize("precision", PARTS)
+def test_every_routine_sums_products_of_parts(program, chosen, precision):
+    plain = run(program, "fp32", blas=chosen, preload=False)
+    emulated = run(program, "fp32", blas=chosen, policy=emulate_by_rule(precision))
+    lowest, highest = PARTS[precision]
+    largest = 0
+    for line, other_line in zip(plain.stdout.splitlines(), emulated.stdout.splitlines(), strict=True):
+        (routine, *words), (other_routine, *other_words) = line.split(), other_line.split()
+        assert routine == other_routine
+        for word, other in zip(words, other_words, strict=True):
+            if math.isnan(number(word)):
+                assert word == other, f"{routine}: what is not to be written was"
+            else:
+                difference = abs(number(word) - number(other))
+                assert difference <= highest * max(1, abs(number(word))), routine
+                largest = max(largest, difference)
+    assert largest > lowest
+    solves = [decision for decision in emulated.decisions if "trsm" in decision["function"]]
+    assert {decision["applied"] for decision in solves} <= {"fp32"}
+    others = [decision for decision in emulated.decisions if "trsm" not in decision["function"]]
+    assert {decision["applied"] for decision in others} == {precision}
+
+
+@pytest.mark.parametrize("blas", LP64_BLAS)
+def test_xf32_cuts_bits_off_whatever_the_rounding_of_tf32_is(blas):
+    cut = 'schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\ntf32_rounding = "truncate"\n'
+    assert run("level3", "fp32", blas=blas, policy=emulate_by_rule("xf32")).stdout == \
+        run("level3", "fp32", blas=blas, policy=cut).stdout
 
 
 def need_no_batches(blas):

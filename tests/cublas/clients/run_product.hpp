@@ -12,7 +12,7 @@ namespace clients {
 /// The options and sizes of one call. Those that the function does not have are ignored.
 struct Variant {
     char trans_a = 'N', trans_b = 'N', side = 'L', uplo = 'U', diag = 'N';
-    std::int64_t m = 37, n = 29, k = 53;
+    std::int64_t m = 19, n = 15, k = 29;
     std::int64_t batch = 1;
     bool device_scalars = false;
     bool zero_beta = false;  ///< and a result that is full of NaN before

@@ -24,6 +24,7 @@ import xml.etree.ElementTree
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import shim  # noqa: E402
+from wheels import KEEP_BYTE_CODE  # noqa: E402
 
 FULL = {
     "numpy.linalg": ["numpy.linalg"],
@@ -65,7 +66,7 @@ def run_suite(suite, under_shim):
                                      preload=[shim.LIBRARY] if under_shim else ())
         # Random numbers of hypothesis, and of suites that draw a seed, must be those of the other run.
         variables.update(HYPOTHESIS_STORAGE_DIRECTORY=scratch, SKLEARN_TESTS_GLOBAL_RANDOM_SEED="42",
-                         PYTHONHASHSEED="0")
+                         PYTHONHASHSEED="0", **KEEP_BYTE_CODE)
         begin, processor_begin = time.monotonic(), processor_seconds()
         finished = subprocess.run(command_of(suite, report), env=variables, cwd=scratch, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import shim
+from wheels import KEEP_BYTE_CODE
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
 PROGRAM = """
@@ -25,7 +26,8 @@ def test_jax_compiles_once_for_each_policy(tmp_path):
     seen = []
     for precision in ("native", "high", "high"):
         done = subprocess.run([COMMAND, "run", "-q", "--precision", precision, "--", sys.executable, "-c", PROGRAM],
-                              env=shim.environment(env={"JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": str(folder)}),
+                              env=shim.environment(env={**KEEP_BYTE_CODE, "JAX_PLATFORMS": "cpu",
+                                                        "JAX_COMPILATION_CACHE_DIR": str(folder)}),
                               capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, "65.0\n"), done.stderr
         seen.append(compiled(folder))

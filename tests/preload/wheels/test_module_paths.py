@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import shim
-from wheels import start
+from wheels import KEEP_BYTE_CODE, start
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
 WHERE = {"FP32_MATMUL_WHERE": "torch", "PYTHONPATH": str(shim.ROOT / "python/site-packages")}
@@ -126,7 +126,7 @@ def test_processes_that_the_program_starts_have_scopes_too(tmp_path):
 def test_a_transformer_has_its_products_attributed_and_trains_to_the_same_bits(tmp_path):
     program = shim.ROOT / "examples/where/transformer.py"
     plain = start(sys.executable, program, preload=False)
-    variables = shim.environment(env={"FP32_MATMUL_WHERE": "torch", "FP32SHIM_LIBRARY": str(shim.LIBRARY)})
+    variables = shim.environment(env={**KEEP_BYTE_CODE, "FP32_MATMUL_WHERE": "torch", "FP32SHIM_LIBRARY": str(shim.LIBRARY)})
     done = subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "run.fp32rec", "--", sys.executable, program],
                           env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

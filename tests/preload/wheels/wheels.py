@@ -9,6 +9,10 @@ import shim
 HERE = pathlib.Path(__file__).resolve().parent
 PREFIX = pathlib.Path(sys.prefix)
 
+# tests/wheels.sh unpacks no byte code: the first program that imports a module leaves it to the others. Without it the
+# start of torch takes twice as long.
+KEEP_BYTE_CODE = {"PYTHONDONTWRITEBYTECODE": ""}
+
 EMULATE_TF32 = {"precision": "high", "cpu": "emulate"}
 EMULATE_BF16 = {"precision": "medium", "cpu": "emulate"}
 
@@ -17,7 +21,7 @@ def start(*words, env=None, **keywords):
     """Words that end in .py and have no folder are scripts of this one, run by the interpreter of the wheels."""
     if str(words[0]).endswith(".py"):
         words = (sys.executable, HERE / words[0], *words[1:])
-    return shim.run(*words, blas=None, env=env, **keywords)
+    return shim.run(*words, blas=None, env={**KEEP_BYTE_CODE, **(env or {})}, **keywords)
 
 
 def describe(decision):

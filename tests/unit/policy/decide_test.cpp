@@ -121,9 +121,28 @@ TEST(Decide, GivesBf16x9OnlyToTheGpusThatHaveIt) {
     for (const int capability : {0, 75, 80, 90, 101, 110, 120}) {
         expect_cells(on_cuda(capability), CpuMode::off, {{bf16x9, highest, Reason::bf16x9_unavailable}});
     }
-    for (const auto mode : {CpuMode::off, CpuMode::emulate, CpuMode::accelerate}) {
-        expect_cells(on_cpu(), mode, {{bf16x9, native, Reason::bf16x9_unavailable}});
+}
+
+constexpr Precision split_formats[] = {bf16x9, Precision::bf16x3, Precision::bf16x2, Precision::tf32x3,
+                                       Precision::xf32};
+
+TEST(Decide, EmulatesFormatsOfPartsOnTheCpu) {
+    for (const Precision format : split_formats) {
+        expect_cells(on_cpu(), CpuMode::emulate, {{format, format, as_requested}});
+        expect_cells(on_cpu(), CpuMode::off, {{format, native, Reason::cpu_mode_off}});
+        expect_cells(on_cpu(), CpuMode::accelerate, {{format, native, Reason::cpu_accelerate_not_built}});
     }
+}
+
+TEST(Decide, TakesTheNextStricterFormatOfAGpuForThoseThatNoneHas) {
+    for (const Precision format : {Precision::bf16x3, Precision::bf16x2, Precision::tf32x3}) {
+        for (const int capability : {0, 75, 80, 90, 100})
+            expect_cells(on_cuda(capability), CpuMode::off, {{format, highest, Reason::no_such_format}});
+    }
+    for (const int capability : {80, 90, 100})
+        expect_cells(on_cuda(capability), CpuMode::off, {{Precision::xf32, high, Reason::no_such_format}});
+    for (const int capability : {0, 75})
+        expect_cells(on_cuda(capability), CpuMode::off, {{Precision::xf32, highest, Reason::compute_capability}});
 }
 
 TEST(Decide, LetsThePolicyMoveTheOldestGpu) {
@@ -263,6 +282,21 @@ TEST(Decide, ClampsEveryPrecisionByEveryFloor) {
             const Reason reason = expected[i] == unclamped ? as_requested : Reason::floor;
             EXPECT_EQ(decide(on_cuda(100), policy), (Decision{requested, expected[i], Source::file, -1, reason}))
                 << "floor " << to_string(floors[i]);
+        }
+    }
+}
+
+TEST(Decide, ClampsFormatsOfPartsByEveryFloor) {
+    // Formats that leave products of parts out guarantee no more than TF32 does.
+    for (const Precision format : {Precision::bf16x3, Precision::bf16x2, Precision::tf32x3, Precision::xf32}) {
+        for (const Floor floor : floors) {
+            Policy policy = with_default(format);
+            policy.cpu_mode = CpuMode::emulate;
+            policy.floor = floor;
+            const bool passes = floor <= Floor::tf32;
+            EXPECT_EQ(decide(on_cpu(), policy), (Decision{format, passes ? format : native, Source::file, -1,
+                                                          passes ? as_requested : Reason::floor}))
+                << to_string(format) << ", floor " << to_string(floor);
         }
     }
 }

@@ -50,6 +50,9 @@ INSTANTIATE_TEST_SUITE_P(
             "Bf16x9AsDefault", "default = \"BF16x9\"",
             "p.toml:2:11: default: found \"BF16x9\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
             "bf16; bf16x9 is for rules only"},
+        Case{"Xf32AsDefault", "default = \"xf32\"",
+             "p.toml:2:11: default: found \"xf32\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
+             "bf16; xf32 is for rules only"},
         Case{"PrecisionOfAnotherType", "default = 32",
              "p.toml:2:11: default: found 32; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, bf16"},
         Case{"NameOfAnotherType", "name = 7", "p.toml:2:8: name: found 7; allowed: a string that is not empty"},
@@ -63,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"UnknownCpuMode", "[cpu]\nmode = \"emulated\"",
              "p.toml:3:8: mode: found \"emulated\"; allowed: off, emulate, accelerate; did you mean \"emulate\"?"},
         Case{"UnknownRounding", "cpu.tf32_rounding = \"zero\"",
-             "p.toml:2:21: tf32_rounding: found \"zero\"; allowed: away, even, truncate"},
+             "p.toml:2:21: tf32_rounding: found \"zero\"; allowed: away, even, truncate, a100, hopper, mi300"},
         Case{
             "ComputeCapabilityAsNumber", "[cuda]\nmin_compute_capability = 8.0",
             "p.toml:3:26: min_compute_capability: found 8.0; allowed: a string such as \"8.0\", the oldest GPUs with "
@@ -107,6 +110,12 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:3:13: tolerance: found 0; allowed: a number greater than 0"},
         Case{"InfiniteTolerance", "[audit]\ntolerance = inf",
              "p.toml:3:13: tolerance: found inf; allowed: a number greater than 0"},
+        Case{"AuditSeed", "[audit]\nseed = -1", "p.toml:3:8: seed: found -1; allowed: an integer from 0 on"},
+        Case{"AuditAgainst", "[audit]\nagainst = \"fp32\"",
+             "p.toml:3:11: against: found \"fp32\"; allowed: tf32, bf16, bf16x2, bf16x3, bf16x9, "
+             "tf32x3, xf32, fp64"},
+        Case{"AuditMetric", "[audit]\nmetric = \"rows\"",
+             "p.toml:3:10: metric: found \"rows\"; allowed: norm, max, mean, component, row; did you mean \"row\"?"},
         Case{"AuditAction", "[audit]\naction = \"stop\"", "p.toml:3:10: action: found \"stop\"; allowed: log, pin"},
         Case{"RequiresAVersion", "requires = 1",
              "p.toml:2:12: requires: found 1; allowed: a string such as \">=0.1\", \">=0.1 <2\""},
@@ -136,11 +145,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "RulePrecision", "[[rule]]\nprecision = \"tf23\"",
             "p.toml:3:13: precision: found \"tf23\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
-            "bf16, bf16x9; did you mean \"tf32\"?"},
+            "bf16, bf16x9, bf16x3, bf16x2, tf32x3, xf32; did you mean \"tf32\"?"},
         Case{"NoPrecision", "[[rule]]\nname = \"x\"",
              "p.toml:2:1: rule \"x\" has no precision; allowed: native, highest, high, medium, auto, ieee, fp32, "
              "tf32, "
-             "bf16, bf16x9"},
+             "bf16, bf16x9, bf16x3, bf16x2, tf32x3, xf32"},
         Case{"OneRuleTable", "[rule]\nprecision = \"high\"",
              "p.toml:2:1: rule: found a table; allowed: tables that each begin with [[rule]]"},
         Case{"ListOfRuleNames", "rule = [\"a\"]",
@@ -281,7 +290,7 @@ TEST(Diagnostics, CountColumnsInCharacters) {
     EXPECT_EQ(
         messages_of("schema = 1\nrule = [{ name = \"Größe\", precision = 1, when = { m = 1 } }]").front(),
         "p.toml:2:39: precision: found 1; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, bf16, "
-        "bf16x9");
+        "bf16x9, bf16x3, bf16x2, tf32x3, xf32");
 }
 
 TEST(Diagnostics, StayPrintable) {

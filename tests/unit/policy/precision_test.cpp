@@ -14,7 +14,8 @@ TEST(Precision, IsParsedByNameAndAlias) {
         {"native", Precision::native}, {"highest", Precision::highest}, {"ieee", Precision::highest},
         {"fp32", Precision::highest},  {"high", Precision::high},       {"tf32", Precision::high},
         {"medium", Precision::medium}, {"bf16", Precision::medium},     {"auto", Precision::automatic},
-        {"bf16x9", Precision::bf16x9},
+        {"bf16x9", Precision::bf16x9}, {"bf16x3", Precision::bf16x3},   {"bf16x2", Precision::bf16x2},
+        {"tf32x3", Precision::tf32x3}, {"xf32", Precision::xf32},
     };
     for (const auto& [text, precision] : cases) EXPECT_EQ(parse_precision(text), precision) << text;
 }
@@ -59,8 +60,9 @@ TEST(Precision, RefusesEverythingElse) {
 }
 
 TEST(Precision, PrintsTheNameNotTheAlias) {
-    for (const auto precision : {Precision::native, Precision::highest, Precision::high, Precision::medium,
-                                 Precision::automatic, Precision::bf16x9}) {
+    for (const auto precision :
+         {Precision::native, Precision::highest, Precision::high, Precision::medium, Precision::automatic,
+          Precision::bf16x9, Precision::bf16x2, Precision::bf16x3, Precision::tf32x3, Precision::xf32}) {
         EXPECT_EQ(parse_precision(to_string(precision)), precision);
     }
     EXPECT_EQ(to_string(Precision::highest), "highest");
@@ -77,6 +79,31 @@ TEST(Floor, IsOrderedFromLooseToStrict) {
     EXPECT_LT(Floor::bf16x9, Floor::fp32);
 }
 
+TEST(Floor, IsMetByFormatsInThisOrder) {
+    const std::pair<Applied, Floor> met[] = {
+        {Applied::fp16, Floor::fp16},   {Applied::bf16, Floor::bf16},     {Applied::tf32, Floor::tf32},
+        {Applied::xf32, Floor::tf32},   {Applied::bf16x2, Floor::tf32},   {Applied::bf16x3, Floor::tf32},
+        {Applied::tf32x3, Floor::tf32}, {Applied::bf16x9, Floor::bf16x9}, {Applied::fp32, Floor::fp32},
+    };
+    for (const auto& [format, floor] : met) EXPECT_EQ(floor_met_by(format), floor) << to_string(format);
+    EXPECT_EQ(floor_met_by(Applied::unchanged), std::nullopt);
+}
+
+TEST(Precision, AsksForTheFormatOfItsNameOrForNone) {
+    for (const Precision precision : {Precision::highest, Precision::high, Precision::medium, Precision::bf16x9,
+                                      Precision::bf16x3, Precision::bf16x2, Precision::tf32x3, Precision::xf32})
+        EXPECT_EQ(parse_precision(to_string(format_of(precision).value())), precision);
+    EXPECT_EQ(format_of(Precision::native), std::nullopt);
+    EXPECT_EQ(format_of(Precision::automatic), std::nullopt);
+}
+
+TEST(Tf32Rounding, HasPresetsThatPrintAsTheRoundingThatTheyAre) {
+    const std::pair<std::string_view, std::string_view> presets[] = {
+        {"a100", "away"}, {"hopper", "truncate"}, {"MI300", "truncate"}};
+    for (const auto& [preset, rounding] : presets)
+        EXPECT_EQ(to_string(parse_word(tf32_rounding_words, preset).value()), rounding);
+}
+
 TEST(Vocabulary, PrintsEveryValue) {
     for (const auto* name : {"none", "fp16", "bf16", "tf32", "bf16x9", "fp32"}) {
         EXPECT_EQ(to_string(*parse_floor(name)), name);
@@ -86,8 +113,10 @@ TEST(Vocabulary, PrintsEveryValue) {
     for (const auto* name : {"away", "even", "truncate"})
         EXPECT_EQ(to_string(*parse_word(tf32_rounding_words, name)), name);
     const std::pair<Applied, std::string_view> applied[] = {
-        {Applied::fp32, "fp32"}, {Applied::tf32, "tf32"},     {Applied::bf16, "bf16"},
-        {Applied::fp16, "fp16"}, {Applied::bf16x9, "bf16x9"}, {Applied::unchanged, "unchanged"}};
+        {Applied::fp32, "fp32"},     {Applied::tf32, "tf32"},     {Applied::bf16, "bf16"},
+        {Applied::fp16, "fp16"},     {Applied::bf16x9, "bf16x9"}, {Applied::unchanged, "unchanged"},
+        {Applied::bf16x2, "bf16x2"}, {Applied::bf16x3, "bf16x3"}, {Applied::tf32x3, "tf32x3"},
+        {Applied::xf32, "xf32"}};
     for (const auto& [value, name] : applied) EXPECT_EQ(to_string(value), name);
     const std::pair<Source, std::string_view> sources[] = {{Source::guard_pin, "guard_pin"},
                                                            {Source::rule, "rule"},

@@ -38,6 +38,9 @@ group = "auditors"
 
 [audit]
 sample = 0.001
+seed = 42
+against = "bf16"
+metric = "norm"
 tolerance = 5e-3
 action = "pin"
 
@@ -99,6 +102,9 @@ TEST(ReadPolicy, ReadsEverySetting) {
     EXPECT_EQ(policy.log_mode, 0640u);
     EXPECT_EQ(policy.log_group, "auditors");
     EXPECT_EQ(policy.audit_sample, 0.001);
+    EXPECT_EQ(policy.audit_seed, 42u);
+    EXPECT_EQ(policy.audit_against, AuditFormat::bf16);
+    EXPECT_EQ(policy.audit_metric, Metric::norm);
     EXPECT_EQ(policy.audit_tolerance, 5e-3);
     EXPECT_EQ(policy.audit_action, AuditAction::pin);
     EXPECT_FALSE(policy.disabled);
@@ -112,7 +118,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(first.precision, Precision::highest);
     EXPECT_FALSE(first.assume_aligned);
     EXPECT_EQ(first.file, "prod.toml");
-    EXPECT_EQ(first.line, 33);
+    EXPECT_EQ(first.line, 36);
     EXPECT_EQ(first.when.max_dim, (std::vector<Range>{{0, 128}}));
     EXPECT_EQ(first.when.caller, std::vector<std::string>{"libtorch_*"});
     EXPECT_EQ(first.when.device, std::vector{Device::cuda});
@@ -125,7 +131,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(second.name, "rule 2");
     EXPECT_EQ(second.precision, Precision::bf16x9);
     EXPECT_TRUE(second.assume_aligned);
-    EXPECT_EQ(second.line, 39);
+    EXPECT_EQ(second.line, 42);
     EXPECT_EQ(second.when.function, (std::vector<std::string>{"cublasSgemm*", "cublasGemm*"}));
     EXPECT_EQ(second.when.executable, std::vector<std::string>{"python3*"});
     EXPECT_EQ(second.when.command, std::vector<std::string>{"*train.py*"});
@@ -193,8 +199,8 @@ unless = { caller = "b" }
 }
 
 TEST(ReadPolicy, TakesEveryPrecisionInARule) {
-    for (const std::string word :
-         {"native", "highest", "high", "medium", "auto", "bf16x9", "IEEE", "fp32", "tf32", "BF16"}) {
+    for (const std::string word : {"native", "highest", "high", "medium", "auto", "bf16x9", "bf16x3", "bf16x2",
+                                   "tf32x3", "xf32", "IEEE", "fp32", "tf32", "BF16"}) {
         const Policy policy = read("schema = 1\n[[rule]]\nprecision = \"" + word + "\"\n");
         ASSERT_EQ(policy.rules.size(), 1u);
         EXPECT_EQ(policy.rules[0].precision, parse_precision(word));

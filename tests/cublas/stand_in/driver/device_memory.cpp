@@ -7,34 +7,51 @@
 
 #include <cstring>
 #include <mutex>
+#include <tuple>
 
 namespace stand_in {
+
+constexpr std::size_t most_kept_bytes = std::size_t{1} << 26;
+
+DeviceMemory::Allocation DeviceMemory::map(std::uintptr_t& address, std::size_t mapped_bytes) {
+    // The C library's own memfd_create is younger than what the bundle for machines with a GPU is built for.
+    const int file = static_cast<int>(syscall(SYS_memfd_create, "fp32shim stand-in device memory", MFD_CLOEXEC));
+    if (file < 0) return {};
+    void* hidden = MAP_FAILED;
+    void* alias = MAP_FAILED;
+    if (ftruncate(file, static_cast<off_t>(mapped_bytes)) == 0) {
+        hidden = mmap(nullptr, mapped_bytes, PROT_NONE, MAP_SHARED, file, 0);
+        alias = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    }
+    close(file);
+    if (hidden == MAP_FAILED || alias == MAP_FAILED) {
+        if (hidden != MAP_FAILED) munmap(hidden, mapped_bytes);
+        if (alias != MAP_FAILED) munmap(alias, mapped_bytes);
+        return {};
+    }
+    address = reinterpret_cast<std::uintptr_t>(hidden);
+    return {0, 0, mapped_bytes, static_cast<std::byte*>(alias)};
+}
 
 std::uintptr_t DeviceMemory::allocate(int device, std::size_t bytes) {
     if (bytes > total_bytes - used(device)) return 0;
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t mapped_bytes = (bytes + page - 1) / page * page;
-    // The C library's own memfd_create is younger than what the bundle for machines with a GPU is built for.
-    const int file = static_cast<int>(syscall(SYS_memfd_create, "fp32shim stand-in device memory", MFD_CLOEXEC));
-    if (file < 0) return 0;
-    void* address = MAP_FAILED;
-    void* alias = MAP_FAILED;
-    if (ftruncate(file, static_cast<off_t>(mapped_bytes)) == 0) {
-        address = mmap(nullptr, mapped_bytes, PROT_NONE, MAP_SHARED, file, 0);
-        alias = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    }
-    close(file);
-    if (address == MAP_FAILED || alias == MAP_FAILED) {
-        if (address != MAP_FAILED) munmap(address, mapped_bytes);
-        if (alias != MAP_FAILED) munmap(alias, mapped_bytes);
-        return 0;
-    }
-    // NaN in every format: a program that relies on zeroed memory shows it.
-    std::memset(alias, 0xff, bytes);
-    const auto key = reinterpret_cast<std::uintptr_t>(address);
+    std::uintptr_t address = 0;
+    Allocation allocation{};
     std::unique_lock lock(mutex_);
-    allocations_[key] = {device, bytes, mapped_bytes, static_cast<std::byte*>(alias)};
-    return key;
+    if (auto kept = released_.extract(mapped_bytes)) {
+        std::tie(address, allocation) = kept.mapped();
+    } else {
+        allocation = map(address, mapped_bytes);
+    }
+    if (allocation.alias == nullptr) return 0;
+    // NaN in every format: a program that relies on zeroed memory shows it.
+    std::memset(allocation.alias, 0xff, bytes);
+    allocation.device = device;
+    allocation.bytes = bytes;
+    allocations_[address] = allocation;
+    return address;
 }
 
 void DeviceMemory::unmap(std::uintptr_t address, const Allocation& allocation) {
@@ -46,7 +63,11 @@ bool DeviceMemory::release(std::uintptr_t address) {
     std::unique_lock lock(mutex_);
     const auto found = allocations_.find(address);
     if (found == allocations_.end()) return false;
-    unmap(found->first, found->second);
+    if (found->second.mapped_bytes > most_kept_bytes) {
+        unmap(found->first, found->second);
+    } else {
+        released_.emplace(found->second.mapped_bytes, *found);
+    }
     allocations_.erase(found);
     return true;
 }

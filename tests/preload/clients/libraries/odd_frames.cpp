@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <time.h>
 
+#include <cstdint>
 #include <cstring>
 
 #include "shim/where/python/frames.hpp"
@@ -35,22 +36,12 @@ char* place_of_caller(unsigned version, const char*& frame) {
 
 }  // namespace
 
-/// Multiplies while the innermost frame seems to be called by itself.
-extern "C" void multiply_in_a_cycle(unsigned version) {
+/// Multiplies while the address of the innermost frame's caller is this number; 0: that of the frame itself.
+extern "C" void multiply_called_by(unsigned version, std::uintptr_t number) {
     const char *frame = nullptr, *caller = nullptr;
     char* const place = place_of_caller(version, frame);
     std::memcpy(&caller, place, sizeof caller);
-    std::memcpy(place, &frame, sizeof frame);
-    multiply();
-    std::memcpy(place, &caller, sizeof caller);
-}
-
-/// Multiplies while the address of the innermost frame's caller is this number.
-extern "C" void multiply_called_by(unsigned version, unsigned long long number) {
-    const char *frame = nullptr, *caller = nullptr;
-    char* const place = place_of_caller(version, frame);
-    std::memcpy(&caller, place, sizeof caller);
-    std::memcpy(place, &number, sizeof number);
+    std::memcpy(place, number == 0 ? static_cast<const void*>(&frame) : &number, sizeof number);
     multiply();
     std::memcpy(place, &caller, sizeof caller);
 }

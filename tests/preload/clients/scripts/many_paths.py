@@ -1,12 +1,12 @@
 """Multiplies at the end of many distinct call paths: the digits of a number choose the functions that lead to it.
 
-    many_paths.py PATHS
+    many_paths.py KNOWN SIZES PATHS
 
-Prints the processor time of a product in each tenth of the paths, in nanoseconds.
+First come KNOWN paths, then SIZES distinct decisions of one more path, then PATHS others.
 """
 
+import itertools
 import sys
-import time
 
 import numpy
 
@@ -35,13 +35,20 @@ def follow(number, digits):
         other(number >> 1, digits - 1)
 
 
-paths = int(sys.argv[1])
-digits = max(1, (paths - 1).bit_length())
-times = []
-for tenth in range(10):
-    begin = time.thread_time_ns()
-    numbers = range(tenth * paths // 10, (tenth + 1) * paths // 10)
-    for number in numbers:
-        follow(number, digits)
-    times.append((time.thread_time_ns() - begin) // max(1, len(numbers)))
-print(*times)
+def multiply_at_sizes(number):
+    """Products of so many distinct decisions, by one call path."""
+    ones = numpy.ones(4096, numpy.float32)
+    dimensions = range(2, 53)
+    for m, n, k in itertools.islice(itertools.product(dimensions, repeat=3), number // 4):
+        left, right = ones[:m * k], ones[:k * n]
+        for first in (left.reshape(m, k), left.reshape(k, m).T):
+            for second in (right.reshape(k, n), right.reshape(n, k).T):
+                numpy.dot(first, second)
+
+
+known, sizes, paths = map(int, sys.argv[1:])
+digits = max(1, (known + paths - 1).bit_length())
+for number in range(known + paths):
+    if number == known:
+        multiply_at_sizes(sizes)
+    follow(number, digits)

@@ -1,0 +1,620 @@
+"""fp32shim bisect: finds the products that must stay exact, by runs of whole programs."""
+
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import shim
+from command import COMMAND, environment, fp32shim
+
+HEAD = """
+import ctypes, os, pathlib, sys, time
+import numpy as np
+
+rng = np.random.default_rng(0)
+bad = set()
+
+
+def fine(size):
+    return [rng.standard_normal((size, size)).astype(np.float32) for _ in range(2)]
+
+
+def graded(size):
+    '''The product is the small difference of large numbers: nothing of it is left at TF32.'''
+    a, b = np.ones((size, 2), np.float32), np.ones((2, size), np.float32)
+    a[:, 0] += 1e-4
+    b[1] = -1
+    return a, b
+
+
+def judge(name, a, b, c):
+    exact = a.astype(float) @ b.astype(float)
+    if np.abs(c - exact).max() > 1e-2 * np.abs(exact).max():
+        bad.add(name)
+
+
+"""
+
+
+class Program:
+    """A Python program that multiplies at lines with names, and ends as `end` says of the set `bad` of names."""
+
+    def __init__(self, folder, products, end="sys.exit(bool(bad))", head="", before="", after=""):
+        shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+        text = HEAD + head
+        self.line = {}
+        for name, operands in products.items():
+            text += f"a, b = {operands}\n{before.format(name=name)}c = "
+            self.line[name] = text.count("\n") + 1
+            text += f"a @ b  # {name}\n{after}judge('{name}', a, b, c)\n"
+        self.folder = folder
+        self.file = folder / "program.py"
+        self.file.write_text(text + end + "\n")
+        self.command = [shim.SYSTEM_PYTHON, "program.py"]
+
+    def bisect(self, *options, command=None, env=None):
+        return fp32shim("bisect", "--cpu", "emulate", "--format", "json", *options, "--", *(command or self.command),
+                        cwd=self.folder, env=variables(**(env or {})), timeout=300)
+
+    def names_of(self, result):
+        """The names of the products that were found, from their lines and the lines' texts."""
+        assert result.returncode == 0, result.stderr
+        found = [result.json["groups"][culprit["groups"][0]] for culprit in result.json["culprits"]]
+        names = [group["text"].split("# ")[1] for group in found]
+        assert [group["line"] for group in found] == [self.line[name] for name in names]
+        return sorted(names)
+
+    def run_under(self, policy, *options):
+        return fp32shim("run", "--quiet", "--policy", self.folder / policy, *options, "--", *self.command, cwd=self.folder,
+                        env=variables()).returncode
+
+
+def variables(**others):
+    return {"LD_LIBRARY_PATH": shim.blas_directory("openblas"), **others}
+
+
+def eight(folder, end="sys.exit(bool(bad))", **keywords):
+    products = {f"p{i}": f"fine({16 + 8 * i})" for i in range(8)} | {"p2": "graded(32)", "p5": "graded(64)"}
+    return Program(folder, products, end, **keywords)
+
+
+def four(folder, end="sys.exit(bool(bad))", **keywords):
+    return Program(folder, {"p0": "fine(16)", "p1": "graded(24)", "p2": "fine(32)", "p3": "graded(40)"}, end, **keywords)
+
+
+def test_of_eight_products_the_two_that_break_the_result_are_found_by_their_lines(tmp_path):
+    program = eight(tmp_path)
+    result = program.bisect()
+    assert program.names_of(result) == ["p2", "p5"]
+    assert result.json["outcome"] == "found" and len(result.json["groups"]) == 8
+    assert result.json["runs"] == len(result.json["tried"]) <= 30
+    assert all(culprit["fails_with"] == [] and len(culprit["groups"]) == 1 for culprit in result.json["culprits"])
+    policy = (tmp_path / result.json["policy"]).read_text()
+    assert policy.count("[[rule]]") == 2 and '# p2\n' in policy
+    assert fp32shim("check", tmp_path / "bisect-policy.toml").returncode == 0
+    assert program.run_under("bisect-policy.toml") == 0
+    assert not (tmp_path / "bisect-state.jsonl").exists()
+
+
+def test_equal_sets_are_never_tried_twice(tmp_path):
+    result = eight(tmp_path).bisect()
+    tried = [(one["lowered"], tuple(one["groups"])) for one in result.json["tried"]]
+    assert len(set(tried)) == len(tried) > 10
+
+
+def test_the_table_has_lines_shares_of_the_work_and_the_policy(tmp_path):
+    program = four(tmp_path)
+    result = fp32shim("bisect", "--cpu", "emulate", "--", *program.command, cwd=tmp_path, env=variables(), timeout=300)
+    assert result.returncode == 0
+    assert result.stdout.startswith("2 of 4 groups must stay exact, ")
+    for name, size in (("p1", 24), ("p3", 40)):
+        assert re.search(rf"^program\.py:{program.line[name]} <module> +cblas_sgemm {size}x{size}x2 +\d+\.\d% +fails alone +"
+                         rf"c = a @ b  # {name}$", result.stdout, re.MULTILINE), result.stdout
+    assert "Policy: bisect-policy.toml, for fp32shim run --policy bisect-policy.toml -- " in result.stdout
+    assert re.fullmatch(r"fp32shim bisect: run 1: everything exact: acceptable \(ended with status 0\)", result.lines[0])
+    assert re.search(r"run 3: .* about \d+ left", result.stderr)
+
+
+def test_several_runs_at_once_find_the_same(tmp_path):
+    one = eight(tmp_path).bisect()
+    several = eight(tmp_path).bisect("--jobs", 2)
+    assert one.json["culprits"] == several.json["culprits"] and several.json["culprits"]
+    assert several.json["runs"] <= 30
+
+
+def test_an_interaction_is_named_and_the_part_with_less_work_stays_exact(tmp_path):
+    program = eight(tmp_path, end="sys.exit(bad == {'p2', 'p5'})")
+    result = program.bisect()
+    assert program.names_of(result) == ["p2"]
+    [culprit] = result.json["culprits"]
+    [[partner]] = culprit["fails_with"]
+    assert result.json["groups"][partner]["line"] == program.line["p5"]
+    assert result.json["runs"] <= 30
+    assert "fails together with program.py" in (tmp_path / "bisect-policy.toml").read_text()
+    assert program.run_under("bisect-policy.toml") == 0
+
+
+def test_a_product_that_another_one_makes_superfluous_is_lowered_again(tmp_path):
+    """p1 fails with p2, and p2 with p5. Of p1 and p2, found first, p1 has less work; of the others p2, which alone is enough."""
+    program = Program(tmp_path, {f"p{i}": f"graded({16 + 8 * i})" for i in range(6)},
+                      "sys.exit('p2' in bad and bool(bad & {'p1', 'p5'}))")
+    result = program.bisect()
+    assert program.names_of(result) == ["p2"]
+    numbers = {group["line"]: number for number, group in enumerate(result.json["groups"])}
+    exact = [[numbers[program.line[name]] for name in names] for names in (["p1"], ["p1", "p2"], ["p2"])]
+    assert [one["groups"] for one in result.json["tried"] if one["lowered"] == "all but"] == [[], *map(sorted, exact)]
+    assert program.run_under("bisect-policy.toml") == 0
+
+
+def test_a_line_that_fails_at_one_of_its_sizes_is_narrowed_down_to_it(tmp_path):
+    program = Program(tmp_path, {"p0": "fine(16)", "p1": "fine(24)"}, end="""
+for size in (8, 16, 24, 32):
+    a, b = fine(size) if size != 24 else graded(24)
+    c = a @ b  # many
+    judge(f'many{size}', a, b, c)
+sys.exit(bool(bad))""")
+    result = program.bisect()
+    [culprit] = result.json["culprits"]
+    [group] = [result.json["groups"][number] for number in culprit["groups"]]
+    assert (group["m"], group["n"], group["k"], group["text"]) == (24, 24, 2, "c = a @ b  # many")
+    assert "m = 24, n = 24, k = 2" in (tmp_path / "bisect-policy.toml").read_text()
+    assert program.run_under("bisect-policy.toml") == 0
+
+
+def test_a_line_that_fails_at_several_of_its_sizes_stays_exact_as_a_whole(tmp_path):
+    program = Program(tmp_path, {"p0": "fine(16)"}, end="""
+for size in (8, 16, 24):
+    a, b = graded(size)
+    c = a @ b  # many
+    judge(f'many{size}', a, b, c)
+sys.exit(bool(bad))""")
+    result = program.bisect()
+    [culprit] = result.json["culprits"]
+    assert len(culprit["groups"]) == 3
+    assert " m = " not in (tmp_path / "bisect-policy.toml").read_text()
+
+
+SCOPES = """
+library = ctypes.CDLL(None)
+
+
+def push(name):
+    assert library.fp32shim_push_scope(name.encode(), None, None) == 0
+"""
+
+
+def test_scopes_are_tried_first_and_name_what_a_line_cannot(tmp_path):
+    """One line multiplies in four scopes, of which one lies within another; it fails in the outer one only."""
+    program = Program(tmp_path, {"p0": "fine(16)"}, head=SCOPES, end="""
+for scope in (['a'], ['b'], ['b', 'inner'], ['c'], ['d[0]*']):
+    for name in scope:
+        push(name)
+    a, b = graded(24)
+    c = a @ b  # many
+    if scope == ['b']:
+        judge('b', a, b, c)
+    for name in scope:
+        library.fp32shim_pop_scope()
+sys.exit(bool(bad))""")
+    result = program.bisect()
+    [culprit] = result.json["culprits"]
+    [group] = [result.json["groups"][number] for number in culprit["groups"]]
+    assert (group["scope"], group["text"]) == ("b", "c = a @ b  # many")
+    policy = (tmp_path / "bisect-policy.toml").read_text()
+    assert 'when = { scope = "b" }\nunless = { scope = "b/inner" }' in policy and "where = [" in policy
+    log = tmp_path / "run.jsonl"
+    assert program.run_under("bisect-policy.toml", "--log", log) == 0
+    applied = {row["scope"]: row["applied"] for row in map(json.loads, log.read_text().splitlines())
+               if row["event"] == "decision" and row["scope"]}
+    assert applied == {"a": "tf32", "b": "fp32", "b/inner": "tf32", "c": "tf32", "d[0]*": "tf32"}
+
+
+def test_what_the_program_itself_keeps_exact_is_no_suspect_and_stays_exact(tmp_path):
+    """Else bisect would lower a product that the program has pinned, and blame it."""
+    program = four(tmp_path, head=SCOPES, before="library.fp32shim_push_scope(b'pinned', b'highest', None) if '{name}' == 'p1' "
+                                                 "else push('free')\n", after="library.fp32shim_pop_scope(); ")
+    assert program.names_of(program.bisect()) == ["p3"]
+
+
+def test_what_the_program_itself_lowers_is_exact_in_the_first_run(tmp_path):
+    program = four(tmp_path, head=SCOPES, before="library.fp32shim_push_scope(b'x', b'high', None)\n",
+                   after="library.fp32shim_pop_scope(); ")
+    assert program.names_of(program.bisect()) == ["p1", "p3"]
+
+
+COUNTED = """
+runs = pathlib.Path('runs')
+runs.open('a').write(f'{os.getpid()}\\n')
+count = len(runs.read_text().split())
+"""
+
+
+def start(program, *options):
+    words = [COMMAND, "bisect", "--cpu", "emulate", "--format", "json", *map(str, options), "--", *program.command]
+    return subprocess.Popen(words, cwd=program.folder, env=environment(**variables()), text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+def is_running(pid):
+    status = pathlib.Path(f"/proc/{pid}/status")
+    return status.exists() and "State:\tZ" not in status.read_text()
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path, by):
+    plain, broken = tmp_path / "plain", tmp_path / "broken"
+    plain.mkdir()
+    broken.mkdir()
+    expected = four(plain).bisect().json
+    program = four(broken, head=COUNTED + "if count == 5: time.sleep(100)\n")
+    process = start(program)
+    runs = broken / "runs"
+    deadline = time.monotonic() + 60
+    while not (runs.exists() and len(runs.read_text().splitlines()) == 5) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(by)
+    stdout, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stdout) == (-by, "")
+    assert stderr.splitlines()[-1] == ('fp32shim bisect: interrupted after 4 runs; the same command goes on from '
+                                       '"bisect-state.jsonl"')
+    assert not is_running(int(runs.read_text().split()[-1]))
+    result = program.bisect()
+    assert result.lines[0].endswith("goes on from \"bisect-state.jsonl\" with the answers of 4 runs; remove it to begin anew")
+    found = result.json
+    for group in found["groups"] + expected["groups"]:  # the programs differ in a few lines before the products
+        del group["line"], group["where"], group["file"]
+    assert found == expected
+
+
+def test_the_largest_number_of_runs_ends_a_search_that_can_go_on(tmp_path):
+    program = four(tmp_path)
+    first = program.bisect("--max-runs", 4)
+    assert (first.returncode, first.stdout) == (3, "")
+    assert first.lines[-1] == ('fp32shim bisect: no result after 4 runs, as many as --max-runs allows; with more the same '
+                               'command goes on from "bisect-state.jsonl"')
+    assert program.bisect("--max-runs", 4).returncode == 3
+    assert program.names_of(program.bisect("--max-runs", 40)) == ["p1", "p3"]
+
+
+def test_a_state_that_was_cut_off_within_a_line_is_read_up_to_it(tmp_path):
+    program = four(tmp_path)
+    program.bisect("--max-runs", 4, "--state", "state")
+    state = tmp_path / "state"
+    state.write_bytes(state.read_bytes()[:-20])
+    result = program.bisect("--state", "state")
+    assert "with the answers of 3 runs" in result.stderr
+    assert program.names_of(result) == ["p1", "p3"]
+
+
+def test_a_state_of_another_search_is_refused_and_kept(tmp_path):
+    program = four(tmp_path)
+    program.bisect("--max-runs", 2)
+    before = (tmp_path / "bisect-state.jsonl").read_bytes()
+    for options, command in ((["--precision", "medium"], None), (["--repeat", 2], None), ([], [*program.command, "x"])):
+        result = program.bisect(*options, command=command)
+        assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+        assert "is the state of another search" in result.stderr
+    assert (tmp_path / "bisect-state.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "nothing\n", "{}\n", '{"search":1'])
+def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, text):
+    program = four(tmp_path)
+    (tmp_path / "notes.txt").write_text(text)
+    result = program.bisect("--state", "notes.txt")
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1), result.stderr
+    assert (tmp_path / "notes.txt").read_text() == text
+
+
+@pytest.mark.parametrize("extra", [["x"], [[5]], [{"lowered": "only", "groups": [7]}]])
+def test_a_damaged_state_is_refused(tmp_path, extra):
+    program = four(tmp_path)
+    program.bisect("--max-runs", 2)
+    with (tmp_path / "bisect-state.jsonl").open("a") as file:
+        file.writelines(json.dumps(line) + "\n" for line in extra)
+    result = program.bisect()
+    assert (result.returncode, len(result.lines)) == (2, 1) and "is no state of a search" in result.stderr
+
+
+def test_a_command_that_fails_by_chance_is_found_by_repetitions(tmp_path):
+    """p1 fails in every second run in which it is wrong."""
+    end = "counter = runs.parent / 'bad'\nif 'p1' in bad: counter.open('a').write('x')\n" \
+          "sys.exit('p1' in bad and len(counter.read_text()) % 2 == 0)"
+    program = four(tmp_path, end=end, head=COUNTED)
+    result = program.bisect("--repeat", 2)
+    assert program.names_of(result) == ["p1"]
+    assert any(one["is_flaky"] for one in result.json["tried"])
+    assert "equal runs differed" in result.stderr
+
+
+def test_a_command_that_fails_by_chance_with_everything_exact_is_refused(tmp_path):
+    program = four(tmp_path, end="sys.exit(count == 2)", head=COUNTED)
+    result = program.bisect("--repeat", 3)
+    assert (result.returncode, result.stdout) == (3, "") and "it fails by chance" in result.stderr
+
+
+def test_products_that_leave_the_command_without_an_answer_stay_exact_too(tmp_path):
+    """Where p2 is lowered and p5 is not, the command cannot judge its result."""
+    program = eight(tmp_path, end="sys.exit(125 if 'p2' in bad and 'p5' not in bad else 'p5' in bad)")
+    result = program.bisect()
+    assert program.names_of(result) == ["p2", "p5"]
+    assert [culprit["tells_nothing"] for culprit in result.json["culprits"]] == [False, True]
+    assert "tells nothing (status 125) alone" in (tmp_path / "bisect-policy.toml").read_text()
+    assert program.run_under("bisect-policy.toml") == 0
+
+
+def test_a_set_that_tells_nothing_is_neither_failing_nor_acceptable(tmp_path):
+    """p1 and p3 fail together; p3 without p1 tells nothing. So p1 is found, then p3, which makes p1 superfluous."""
+    program = four(tmp_path, end="sys.exit(125 if bad == {'p3'} else bad == {'p1', 'p3'})")
+    result = program.bisect()
+    assert program.names_of(result) == ["p3"]
+    assert any(one["verdict"] == "unresolved" for one in result.json["tried"])
+    assert program.run_under("bisect-policy.toml") == 0
+
+
+def test_a_command_that_passes_lowered_already_is_said_so(tmp_path):
+    program = Program(tmp_path, {"p0": "fine(16)"})
+    result = program.bisect()
+    assert (result.returncode, result.json["outcome"], result.json["culprits"]) == (0, "acceptable", [])
+    assert result.json["policy"] is None and not list(tmp_path.glob("*.toml"))
+    table = fp32shim("bisect", "--cpu", "emulate", "--", *program.command, cwd=tmp_path, env=variables())
+    assert table.stdout == "The command passes at high already: nothing needs to stay exact (1 group).\n"
+
+
+def test_the_lower_precision_can_be_chosen(tmp_path):
+    """A product that is right at TF32, and wrong at BF16."""
+    program = Program(tmp_path, {"p0": "fine(16)", "p1": "[m * np.float32(64) for m in graded(16)]"},
+                      head="def graded(size):\n    a, b = np.ones((size, 2), np.float32), np.ones((2, size), np.float32)\n"
+                           "    a[:, 0] += 1 / 256\n    b[1] = -1\n    return a, b\n\n\n")
+    assert program.bisect().json["outcome"] == "acceptable"
+    for word in ("medium", "bf16"):
+        assert program.names_of(program.bisect("--precision", word)) == ["p1"]
+
+
+def failure(result, code):
+    assert (result.returncode, result.stdout) == (code, ""), result.stderr
+    return result.lines[-1]
+
+
+def test_a_command_that_is_not_acceptable_with_everything_exact_is_told_with_its_output(tmp_path):
+    program = four(tmp_path, end="sys.exit('no such data')")
+    result = program.bisect()
+    assert failure(result, 1).endswith("the command is not acceptable already (ended with status 1); it must be before its "
+                                       "products are lowered")
+    assert "  | no such data" in result.lines
+    assert not (tmp_path / "bisect-state.jsonl").exists()
+
+
+def test_a_command_that_tells_nothing_with_everything_exact_is_inconclusive(tmp_path):
+    assert "tells nothing (status 125)" in failure(four(tmp_path, end="sys.exit(125)").bisect(), 3)
+
+
+def test_a_command_that_is_killed_with_everything_exact_has_a_code_of_its_own(tmp_path):
+    program = four(tmp_path, end="os.kill(os.getpid(), 9)")
+    assert failure(program.bisect(), 5) == "fp32shim bisect: with everything exact, the command was killed by signal 9"
+
+
+def test_a_command_that_lowering_kills_is_not_acceptable(tmp_path):
+    program = four(tmp_path, end="if bad: os.kill(os.getpid(), 11)")
+    result = program.bisect()
+    assert program.names_of(result) == ["p1", "p3"]
+    assert result.json["tried"][1]["how"] == "was killed by signal 11"
+
+
+def test_a_command_without_products_has_a_code_of_its_own(tmp_path):
+    result = fp32shim("bisect", "--", shim.tool("true"), cwd=tmp_path)
+    assert failure(result, 4).startswith("fp32shim bisect: no float32 matrix product of the command was seen")
+
+
+def test_a_command_that_is_not_there_or_cannot_start_ends_as_in_a_shell(tmp_path):
+    missing = fp32shim("bisect", "--", "no-such-program-here", cwd=tmp_path)
+    assert failure(missing, 127).startswith("fp32shim bisect: no-such-program-here: ")
+    assert failure(fp32shim("bisect", "--", tmp_path, cwd=tmp_path), 126)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_emulation_nothing_is_lowered_on_a_cpu_and_the_remedy_is_named(tmp_path):
+    program = four(tmp_path)
+    result = fp32shim("bisect", "--", *program.command, cwd=tmp_path, env=variables())
+    assert failure(result, 3) == ("fp32shim bisect: with everything at high, nothing ran at it (cpu_mode_off); on a CPU, --cpu "
+                                  "emulate shows what it would do")
+    floor = program.bisect(env={"FP32_MATMUL_FLOOR": "fp32"})
+    assert "nothing ran at it (floor)" in failure(floor, 3)
+
+
+@pytest.mark.parametrize("options, message", [
+    (["--compare", "x"], "--compare: needs --rtol NUMBER or --atol NUMBER"),
+    (["--rtol", "1"], "--rtol and --atol: need --compare FILE"),
+    (["--compare", "x", "--rtol", "1", "--jobs", "2"], "--jobs: found together with --compare"),
+    (["--rtol", "-1"], '--rtol: found "-1"; allowed: a number from 0'),
+    (["--rtol", "nan"], '--rtol: found "nan"; allowed: a number from 0'),
+    (["--precision", "highest"], '--precision: found "highest"; allowed: high, medium, tf32, bf16'),
+    (["--jobs", "0"], '--jobs: found "0"'), (["--repeat", "x"], '--repeat: found "x"'), (["--max-runs", "0"], "--max-runs"),
+    (["--policy-out", "there.toml"], '--policy-out: "there.toml" is there already'),
+    (["--state", "/no/such/folder/state"], '"/no/such/folder/state": cannot be written'),
+    (["--state", ""], "--state"),
+])
+def test_a_wrong_option_is_one_line_and_2_before_any_run(tmp_path, options, message):
+    (tmp_path / "there.toml").write_text("mine")
+    result = fp32shim("bisect", *options, "--", shim.tool("touch"), tmp_path / "ran", cwd=tmp_path)
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+    assert message in result.stderr and not (tmp_path / "ran").exists()
+    assert (tmp_path / "there.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name, value, message", [("DISABLE", "1", "FP32_MATMUL_DISABLE=1 is set"),
+                                                  ("FLOOR", "fp23", 'FP32_MATMUL_FLOOR: found "fp23"')])
+def test_settings_under_which_no_run_can_tell_are_refused(tmp_path, name, value, message):
+    result = fp32shim("bisect", "--", shim.tool("true"), cwd=tmp_path, env={f"FP32_MATMUL_{name}": value})
+    assert failure(result, 2).startswith(f"fp32shim bisect: {message}")
+
+
+def test_a_policy_that_is_there_is_kept_and_the_new_one_gets_a_number(tmp_path):
+    (tmp_path / "bisect-policy.toml").write_text("mine")
+    program = four(tmp_path)
+    assert program.bisect().json["policy"] == "bisect-policy.1.toml"
+    assert (tmp_path / "bisect-policy.toml").read_text() == "mine"
+    assert program.run_under("bisect-policy.1.toml") == 0
+
+
+def test_settings_of_the_environment_do_not_disturb_the_search(tmp_path):
+    (tmp_path / "other.toml").write_text('schema = 1\ndefault = "highest"\n')
+    program = four(tmp_path)
+    result = program.bisect(env={"FP32_MATMUL_PRECISION": "medium", "FP32_MATMUL_POLICY": tmp_path / "other.toml",
+                                 "FP32_MATMUL_LOG": tmp_path / "log.jsonl", "FP32_MATMUL_WHERE": "none"})
+    assert program.names_of(result) == ["p1", "p3"]
+    assert "FP32_MATMUL_POLICY has no effect" in result.lines[0]
+    assert not (tmp_path / "log.jsonl").exists()
+
+
+def test_products_that_only_a_lowered_run_meets_are_found_too(tmp_path):
+    """A wrong p1 makes the program go on with another product, which alone decides."""
+    program = Program(tmp_path, {"p0": "fine(16)", "p1": "graded(24)"}, end="""
+if bad:
+    a, b = graded(32)
+    c = a @ b  # late
+    judge('late', a, b, c)
+sys.exit('late' in bad)""")
+    result = program.bisect()
+    assert result.returncode == 0, result.stderr
+    assert result.json["new_groups"] == 1
+    assert len(result.json["groups"]) == 3
+    assert program.run_under("bisect-policy.toml") == 0
+
+
+@pytest.mark.parametrize("write, file", [
+    ("pathlib.Path('out.txt').write_text(f'sum: {c.sum():.9g}, row ' + str(c[0].tolist()))", "out.txt"),
+    ("np.save('out.npy', np.float32(c))", "out.npy"), ("np.save('out.npy', c.astype(float))", "out.npy"),
+])
+def test_numbers_that_the_command_writes_can_be_compared_with_the_exact_ones(tmp_path, write, file):
+    program = four(tmp_path, end=f"c += 0 * len(bad)\n{write}")
+    result = program.bisect("--compare", file, "--rtol", "1e-2")
+    assert program.names_of(result) == ["p3"]
+    assert re.search(rf'"{file}" has number 1 is 0 instead of \d', result.json["tried"][1]["how"])
+    assert program.bisect("--compare", file, "--atol", "1e9").json["outcome"] == "acceptable"
+
+
+def test_numbers_are_compared_after_an_interruption_too(tmp_path):
+    program = four(tmp_path, end="np.save('out.npy', c)")
+    compare = ["--compare", "out.npy", "--rtol", "1e-2"]
+    assert program.bisect(*compare, "--max-runs", 3).returncode == 3
+    assert program.names_of(program.bisect(*compare)) == ["p3"]
+
+
+@pytest.mark.parametrize("end, message", [
+    ("pass", '"out" was not written'),
+    ("pathlib.Path('out').write_text('none 1x')", '"out" has no numbers'),
+    ("np.save('out', np.ones((2, 2), order='F'))\nos.rename('out.npy', 'out')", "is in the order of Fortran"),
+    ("np.save('out', np.ones(2, int))\nos.rename('out.npy', 'out')", "has other elements than float32 and float64"),
+])
+def test_numbers_that_the_exact_run_does_not_write_are_said(tmp_path, end, message):
+    (tmp_path / "out").write_text("1 2 3")
+    result = four(tmp_path, end=end).bisect("--compare", "out", "--rtol", "1e-2")
+    assert message in failure(result, 1)
+
+
+def test_another_number_of_numbers_is_not_acceptable(tmp_path):
+    program = four(tmp_path, end="pathlib.Path('out').write_text('1 nan -inf' + ' 2' * len(bad))")
+    result = program.bisect("--compare", "out", "--rtol", "1")
+    assert program.names_of(result) == ["p1", "p3"]
+    assert result.json["tried"][1]["how"] == '"out" has 5 numbers instead of 3'
+
+
+def test_a_runner_stands_before_each_command_line(tmp_path):
+    program = four(tmp_path, end="sys.exit(bool(bad) or os.environ['SCHEDULED'] != 'yes')")
+    assert program.names_of(program.bisect("--runner", "env SCHEDULED=yes")) == ["p1", "p3"]
+    missing = program.bisect("--runner", "no-such-scheduler-here")
+    assert "a run cannot start" in failure(missing, 3)
+
+
+def test_commands_of_several_processes_are_searched_together(tmp_path):
+    program = four(tmp_path)
+    (tmp_path / "test.sh").write_text(f"#!/bin/sh\n{' '.join(program.command)} && {' '.join(program.command)}\n")
+    result = program.bisect(command=["sh", "test.sh"])
+    assert program.names_of(result) == ["p1", "p3"]
+    assert {group["calls"] for group in result.json["groups"]} == {2}
+
+
+C_PROGRAM = """
+#include <math.h>
+void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+static float c[64 * 64];
+static void multiply_fine(int n) {
+    static float a[64 * 64];
+    for (int i = 0; i < n * n; ++i) a[i] = 1.0f / (i + 1);
+    cblas_sgemm(101, 111, 111, n, n, n, 1, a, n, a, n, 0, c, n);
+}
+static int multiply_graded(int n) {
+    float a[2] = {1.0001f, 1}, b[2] = {1, -1};
+    cblas_sgemm(101, 111, 111, 1, 1, 2, 1, a, 2, b, 1, 0, c, 1);  /* graded */
+    return fabsf(c[0] - 1e-4f) > 1e-5f;
+}
+int main(void) {
+    multiply_fine(32);
+    int bad = multiply_graded(16);
+    multiply_fine(48);
+    return bad;
+}
+"""
+
+
+@pytest.mark.parametrize("flags, stripped", [(["-g", "-O1", "-fno-inline"], False), (["-O1", "-fno-inline"], True)])
+def test_in_a_compiled_program_calling_places_are_found(tmp_path, flags, stripped):
+    source = tmp_path / "solver.c"
+    source.write_text(C_PROGRAM)
+    program = tmp_path / "solver"
+    subprocess.run([shim.tool("gcc"), *flags, *(["-s"] if stripped else []), source, "-o", program, "-lm",
+                    shim.blas_library("openblas")], check=True)
+    result = fp32shim("bisect", "--cpu", "emulate", "--format", "json", "--", program, cwd=tmp_path, env=variables())
+    assert result.returncode == 0, result.stderr
+    [culprit] = result.json["culprits"]
+    [group] = [result.json["groups"][number] for number in culprit["groups"]]
+    if stripped:
+        assert re.fullmatch(r"solver\+0x[0-9a-f]+", group["where"]) and group["text"] is None
+    else:
+        line = next(number for number, text in enumerate(C_PROGRAM.split("\n"), 1) if "graded */" in text)
+        assert group["where"] == f"solver.c:{line} multiply_graded" and group["text"].endswith("/* graded */")
+        assert re.fullmatch(r"solver!multiply_graded\+0x[0-9a-f]+", group["call_site"])
+    assert fp32shim("run", "--quiet", "--policy", "bisect-policy.toml", "--", program, cwd=tmp_path,
+                    env=variables()).returncode == 0
+
+
+FORTRAN_PROGRAM = """program solver
+  implicit none
+  real :: a(2), b(2), c(1), d(64, 64), e(64, 64)
+  external :: sgemm
+  call random_number(d)
+  call sgemm('N', 'N', 64, 64, 64, 1.0, d, 64, d, 64, 0.0, e, 64)
+  a = [1.0001, 1.0]
+  b = [1.0, -1.0]
+  call sgemm('N', 'N', 1, 1, 2, 1.0, a, 1, b, 2, 0.0, c, 1)  ! graded
+  call sgemm('T', 'N', 64, 64, 64, 1.0, d, 64, d, 64, 0.0, e, 64)
+  if (abs(c(1) - 1e-4) > 1e-5) stop 1
+end program solver
+"""
+
+
+def test_in_a_fortran_program_lines_are_found(tmp_path):
+    source = tmp_path / "solver.f90"
+    source.write_text(FORTRAN_PROGRAM)
+    program = tmp_path / "solver"
+    subprocess.run([shim.tool("gfortran"), "-g", source, "-o", program, shim.blas_library("openblas")], check=True)
+    result = fp32shim("bisect", "--cpu", "emulate", "--format", "json", "--", program, cwd=tmp_path, env=variables())
+    [culprit] = result.json["culprits"]
+    [group] = [result.json["groups"][number] for number in culprit["groups"]]
+    assert group["where"].startswith("solver.f90:9 ") and group["text"].endswith("! graded")
+
+
+def test_no_temporary_file_is_left(tmp_path):
+    folder = tmp_path / "temporary %p"
+    folder.mkdir()
+    program = four(tmp_path)
+    assert program.names_of(program.bisect(env={"TMPDIR": folder})) == ["p1", "p3"]
+    assert list(folder.iterdir()) == []
+    missing = program.bisect(env={"TMPDIR": "/no/such/folder"})
+    assert "TMPDIR names the folder" in failure(missing, 2)

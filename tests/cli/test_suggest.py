@@ -1,0 +1,119 @@
+"""fp32shim suggest: whole programs are audited, and run again under the policy that it writes."""
+
+import pytest
+
+from command import fp32shim
+from shim import SYSTEM_PYTHON, run
+
+SCRIPT = """
+import numpy as np
+rng = np.random.default_rng(5)
+
+def good():
+    return tuple(rng.standard_normal((48, 48)).astype(np.float32) for _ in range(2))
+
+def bad():
+    q = np.linalg.qr(rng.standard_normal((64, 64)))[0]
+    l = q * np.geomspace(1e-1, 1e4, 64) @ q.T
+    return q.T.astype(np.float32, order="C"), l.astype(np.float32)
+
+def checksum(x):
+    return x.tobytes().hex()[:2000]
+
+def project():
+    a, b = bad()
+    return a @ b
+
+def smooth():
+    a, b = good()
+    return a @ b
+
+def mixed(operands):
+    a, b = operands
+    return a @ b
+
+for _ in range(3):
+    print("project", checksum(project()))
+    print("smooth", checksum(smooth()))
+    print("mixed bad", checksum(mixed(bad())))
+    print("mixed good", checksum(mixed(good())))
+"""
+AUDIT = 'schema = 1\n[audit]\nsample = 1\nagainst = "tf32"\n[cpu]\nmode = "emulate"\n'
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture
+def recording(script, tmp_path):
+    log = tmp_path / "run.fp32rec"
+    run(SYSTEM_PYTHON, script, policy=AUDIT, log=log, env={"FP32_MATMUL_WHERE": "python"})
+    return log
+
+
+def lines_of(script, policy):
+    found = {}
+    for line in run(SYSTEM_PYTHON, script, policy=policy, log=False).stdout.splitlines():
+        name, _, value = line.rpartition(" ")
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def test_under_the_suggested_policy_what_was_beyond_is_exact_to_the_bit(script, recording, tmp_path):
+    suggested = fp32shim("suggest", recording)
+    assert (suggested.returncode, suggested.stderr) == (0, "")
+    (tmp_path / "suggested.toml").write_text(suggested.stdout)
+    assert fp32shim("check", tmp_path / "suggested.toml").returncode == 0
+    emulating = suggested.stdout + '\n[cpu]\nmode = "emulate"\n'
+    now = lines_of(script, emulating)
+    exact = lines_of(script, "schema = 1\n")
+    lowered = lines_of(script, 'schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\n')
+    assert now["project"] == exact["project"] != lowered["project"]
+    assert now["mixed bad"] == exact["mixed bad"] != lowered["mixed bad"]
+    assert now["smooth"] == lowered["smooth"] != exact["smooth"]
+    assert now["mixed good"] == lowered["mixed good"] != exact["mixed good"]
+
+
+def test_rules_are_as_general_as_they_can_be_and_have_the_evidence(recording):
+    text = fp32shim("suggest", recording).stdout
+    assert 'when = { where = "model.py:18 project" }' in text
+    # One line has a product that is fine, so that its rule also names the size.
+    assert 'where = "model.py:26 mixed", function = "cblas_sgemm", m = 64, n = 64, k = 64' in text
+    assert "smooth" not in text
+    assert "# Exact is what exceeded 0.01 by the metric \"row\": 2 of 4 groups" in text
+    assert "# cblas_sgemm 64x64x64: row up to " in text and "in 3 audits" in text
+
+
+def test_conservative_keeps_a_whole_line_exact(recording):
+    text = fp32shim("suggest", "--conservative", recording).stdout
+    assert 'when = { where = "model.py:26 mixed" }' in text or '"model.py:26 mixed"' in text
+    assert "m = 64" not in text and "smooth" not in text
+
+
+def test_a_larger_tolerance_or_another_metric_pins_nothing(recording):
+    for words in (["--tolerance", "1e6"], ["--metric", "norm"], ["--metric", "component"]):
+        text = fp32shim("suggest", *words, recording).stdout
+        assert "[[rule]]" not in text and "0 of 4 groups" in text, words
+
+
+def test_recordings_without_audits_are_inconclusive(script, tmp_path):
+    log = tmp_path / "plain.fp32rec"
+    run(SYSTEM_PYTHON, script, policy="schema = 1\n", log=log)
+    result = fp32shim("suggest", log)
+    assert (result.returncode, result.stdout) == (3, "")
+    assert "found no audits of tf32" in result.stderr and "FP32_MATMUL_AUDIT=0.01" in result.stderr
+
+
+def test_audits_of_another_format_are_named(recording):
+    result = fp32shim("suggest", "--precision", "medium", recording)
+    assert result.returncode == 3
+    assert 'found no audits of bf16, only of tf32; record with [audit] against = "bf16"' in result.stderr
+
+
+def test_a_bad_tolerance_is_one_line(recording):
+    result = fp32shim("suggest", "--tolerance", "-1", recording)
+    assert result.returncode == 2 and len(result.lines) == 1 and "allowed: a number from 0" in result.stderr

@@ -1,0 +1,212 @@
+"""Audits: the errors that are recorded are those of a product in float64, and the program gets what its policy decided."""
+
+import json
+import subprocess
+
+import pytest
+
+from shim import BUILD, blas_library, client, need, run
+
+COMMAND = BUILD / "bin/fp32shim"
+METRICS = ("norm", "max", "mean", "component", "row", "column")
+
+
+def policy(*settings, mode="emulate"):
+    return "\n".join(["schema = 1", "[cpu]", f'mode = "{mode}"', "[audit]", *settings]) + "\n"
+
+
+@pytest.fixture
+def audited(tmp_path):
+    """Runs a program and returns its result and the audits of its recording."""
+    need(COMMAND.exists(), f"{COMMAND} was not built")
+
+    def run_audited(program, *arguments, **keywords):
+        recording = tmp_path / "audited.fp32rec"
+        recording.unlink(missing_ok=True)
+        result = run(program, *arguments, log=recording, **keywords)
+        report = subprocess.run([COMMAND, "report", "--format", "json", recording], capture_output=True, text=True,
+                                check=True)
+        return result, json.loads(report.stdout)["audits"]
+
+    return run_audited
+
+
+def keyed(audits):
+    return {(audit["function"], audit["m"], audit["n"], audit["k"]): audit for audit in audits}
+
+
+@pytest.mark.parametrize("tested, precision", [("tf32", "native"), ("tf32", "high"), ("bf16", "native"), ("bf16", "high")])
+def test_errors_agree_with_float64_for_every_routine(audited, blas, tested, precision):
+    more = ["batches"] if blas == "blis" else []
+    result, audits = audited("audited_products.py", blas_library(blas), tested, *more, blas=blas, precision=precision,
+                             policy=policy("sample = 1", f'against = "{tested}"'))
+    expected = [json.loads(line) for line in result.stdout.splitlines()]
+    found = keyed(audits)
+    assert len(found) == len(expected) == 63 + 2 * len(more)
+    for product in expected:
+        audit = found[product["function"], *product["sizes"]]
+        assert (audit["tested"], audit["reference"], audit["audits"]) == (tested, "fp32", 1)
+        for metric in METRICS:
+            assert audit[metric]["worst"] == pytest.approx(product[metric], rel=0.01), (product, metric)
+
+
+def test_fp32_itself_is_audited_against_float64(audited):
+    result, audits = audited("audited_products.py", blas_library("openblas"), "tf32", precision="high",
+                             policy=policy("sample = 1", 'against = "fp64"'))
+    expected = [json.loads(line) for line in result.stdout.splitlines()]
+    found = keyed(audits)
+    for product in expected:
+        audit = found[product["function"], *product["sizes"]]
+        assert (audit["tested"], audit["reference"]) == ("tf32", "fp64")
+        for metric in METRICS:
+            assert audit[metric]["worst"] == pytest.approx(product[metric], rel=0.01), (product, metric)
+    _, audits = audited("audited_products.py", blas_library("openblas"), "tf32",
+                        policy=policy("sample = 1", 'against = "fp64"', mode="off"))
+    assert {audit["tested"] for audit in audits} == {"fp32"}
+    assert all(0 < audit["norm"]["worst"] < 1e-6 for audit in audits)
+
+
+@pytest.mark.parametrize("precision", ["native", "high", "medium"])
+def test_results_are_those_without_audits(blas, precision, tmp_path):
+    for program in ("level3", "level3_extensions" if blas == "blis" else "cblas_product"):
+        arguments = ["fp32"] if program.startswith("level3") else []
+        plain = run(program, *arguments, blas=blas, precision=precision, policy=policy(), log=tmp_path / "plain.fp32rec")
+        for against in ("tf32", "bf16", "fp64"):
+            same = run(program, *arguments, blas=blas, precision=precision, log=tmp_path / "audited.fp32rec",
+                       policy=policy("sample = 1", f'against = "{against}"'))
+            assert same.stdout == plain.stdout and same.stderr == plain.stderr
+
+
+GUARD = """schema = 1
+default = "high"
+[cpu]
+mode = "emulate"
+[audit]
+sample = 1
+metric = "row"
+tolerance = 1e-2
+action = "pin"
+"""
+
+
+def errors_of(result):
+    return [(kind, float(error)) for kind, error in (line.split() for line in result.stdout.splitlines())]
+
+
+def test_a_group_that_turns_bad_is_pinned_from_its_next_call_on(audited):
+    result, audits = audited("graded_products.py", 20, 10, 5, policy=GUARD, env={"FP32_MATMUL_WHERE": "python"})
+    errors = errors_of(result)
+    good, first_bad, later, good_again = errors[:20], errors[20], errors[21:30], errors[30:]
+    assert all(1e-4 < error < 1e-2 for _, error in good)  # TF32
+    assert first_bad[0] == "bad" and first_bad[1] > 1
+    fp32 = errors_of(run("graded_products.py", 20, 10, 5, policy="schema = 1\n", log=False))
+    assert later == fp32[21:30] and good_again == fp32[30:]
+    assert {audit["applied"] for audit in audits} == {"tf32", "fp32"}
+    (before,) = [audit for audit in audits if audit["applied"] == "tf32"]
+    (after,) = [audit for audit in audits if audit["applied"] == "fp32"]
+    assert (before["calls"], before["beyond"], before["audits"]) == (21, 1, 21)
+    assert (after["calls"], after["reason"], after["source"]) == (14, "pinned", "guard_pin")
+    assert "graded_products.py" in before["where"]
+
+
+def test_without_pin_the_same_group_goes_on(audited):
+    result, audits = audited("graded_products.py", 20, 10, policy=GUARD.replace('"pin"', '"log"'))
+    assert all(error > 1 for kind, error in errors_of(result) if kind == "bad")
+    (only,) = audits
+    assert (only["calls"], only["beyond"], only["reason"]) == (30, 10, "as_requested")
+
+
+def test_the_guard_needs_no_recording():
+    guarded = errors_of(run("graded_products.py", 20, 10, policy=GUARD, log=False))
+    assert guarded[20][1] > 1 and all(error < 1e-2 for _, error in guarded[21:])
+
+
+def budget(tolerance, metric="row", more=""):
+    return f"""schema = 1
+[cpu]
+mode = "emulate"
+{more}
+[[rule]]
+name = "as cheap as it may be"
+precision = {{ tolerance = {tolerance}, metric = "{metric}" }}
+"""
+
+
+@pytest.mark.parametrize("tolerance, applied", [(5e-2, "bf16"), (3e-3, "tf32"), (1e-5, "fp32")])
+def test_a_tolerance_takes_the_cheapest_format_that_audits_have_kept_within_it(audited, tolerance, applied):
+    result, audits = audited("graded_products.py", 40, policy=budget(tolerance))
+    reasons = {(audit["applied"], audit["reason"]): audit["calls"] for audit in audits}
+    # Four audits for each format that is tried, then the cheapest that is good enough.
+    tried = {"bf16": 4, "tf32": 5, "fp32": 2}[applied]
+    reason = "as_requested" if applied == "bf16" else "over_tolerance"
+    assert reasons["fp32", "learning"] == tried
+    errors = [error for _, error in errors_of(result)]
+    fp32 = [error for _, error in errors_of(run("graded_products.py", 40, policy="schema = 1\n", log=False))]
+    assert errors[:tried] == fp32[:tried]
+    if applied == "fp32":
+        assert errors == fp32
+    else:
+        assert all(2e-4 < error < tolerance for error in errors[tried:])
+        assert reasons.get((applied, reason), 0) in (0, 40 - tried)  # 0: not one of them was sampled
+
+
+def test_an_audit_beyond_the_tolerance_ends_a_cheaper_format(audited):
+    result, audits = audited("graded_products.py", 20, 10, policy=budget(5e-2, more="[audit]\nsample = 1"))
+    errors = [error for _, error in errors_of(result)]
+    assert all(1e-3 < error < 5e-2 for error in errors[4:20])  # BF16
+    assert errors[20] > 1
+    # TF32 was never audited: it has to show four times that it is good enough, and does not.
+    assert all(error < 1e-2 for error in errors[21:])
+    assert {audit["reason"] for audit in audits} == {"learning", "as_requested", "over_tolerance"}
+
+
+def test_a_floor_holds_for_tolerances(audited):
+    _, audits = audited("graded_products.py", 20, policy=budget(5e-2, more='[audit]\nsample = 1\n[limits]\nfloor = "tf32"'))
+    assert {audit["applied"] for audit in audits} == {"fp32", "tf32"}
+
+
+def test_a_tolerance_needs_a_number():
+    result = run("graded_products.py", 1, policy='schema = 1\n[[rule]]\nprecision = { metric = "row" }\n', log=False)
+    assert "precision has no tolerance; write precision = { tolerance = 1e-3 }" in result.stderr
+
+
+def test_the_report_begins_with_the_largest_error(tmp_path):
+    recording = tmp_path / "run.fp32rec"
+    run("graded_products.py", 5, 5, policy=policy("sample = 1"), log=recording, env={"FP32_MATMUL_WHERE": "python"})
+    text = subprocess.run([COMMAND, "report", recording], capture_output=True, text=True, check=True).stdout
+    head, row = text.split("Audits: the largest errors\n")[1].splitlines()[:2]
+    assert head.split() == ["function", "size", "where", "ran", "at", "compared", "audits", "beyond", "norm", "row", "or",
+                            "column", "component"]
+    assert "graded_products.py" in row and " tf32 with fp32 " in row
+
+
+def test_operands_with_nan_or_infinity_are_said_and_are_no_error(audited):
+    result, audits = audited("nonfinite_products.py", policy=policy("sample = 1"))
+    operands, overflow = audits
+    assert (operands["audits"], operands["bad_operands"], operands["bad_results"]) == (0, 2, 0)
+    assert operands["norm"]["worst"] == 0
+    # 2e38 + 2e38 is infinite in FP32 as in TF32: no error of the format.
+    assert (overflow["audits"], overflow["bad_results"], overflow["norm"]["worst"]) == (1, 1, 0)
+
+
+def test_an_audit_without_memory_is_skipped_and_counted(audited):
+    result, audits = audited("big_product.py", policy=policy("sample = 1", 'against = "tf32"'), timeout=300)
+    (only,) = audits
+    assert (only["audits"], only["skipped"]) == (0, 1)
+    assert result.stdout == "as it should be\n"
+
+
+@pytest.mark.parametrize("words", [["small_stack", "LIBRARY", "direct", "16384"], ["forks", "busy"], ["forks", "inside"]])
+def test_small_stacks_and_forked_children_are_audited_without_harm(words, tmp_path):
+    words = [client("libfake_b.so") if word == "LIBRARY" else word for word in words]
+    settings = {"policy": GUARD.replace("1e-2", "1e-9") + '[log]\nwhere = "auto"\n', "blas": None}
+    audited = run(*words, log=tmp_path / "%p.fp32rec", timeout=60, **settings)
+    assert audited.stderr == ""
+    assert list(tmp_path.glob("*.fp32rec"))
+
+
+def test_a_group_of_nan_is_not_audited_at_every_call(audited):
+    _, audits = audited("nan_products.py", policy=budget(5e-2))
+    (only,) = audits
+    assert (only["calls"], only["reason"], only["audits"]) == (200, "learning", 0)
+    assert 16 <= only["bad_operands"] < 30
