@@ -15,6 +15,24 @@ constexpr std::string_view prefix = "FP32_MATMUL_";
 /// Error in a variable's value; empty: there is none.
 using Problem = std::string;
 
+std::string_view without_blanks(std::string_view text) {
+    constexpr std::string_view blanks = " \t";
+    const std::size_t begin = text.find_first_not_of(blanks);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+/// Gives each word of a list to `take`, a function that returns a problem. Returns the first one.
+template <class Take>
+Problem for_each_word(std::string_view list, Take take) {
+    for (std::string_view rest = list; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(','), rest.size());
+        if (Problem problem = take(without_blanks(rest.substr(0, end))); !problem.empty()) return problem;
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return {};
+}
+
 /// Sets `target` to the value that `text` names in the table `words`. Returns an error if it names none.
 template <class T>
 Problem take_word(std::string_view text, const auto& words, T& target) {
@@ -53,10 +71,27 @@ Problem take_where(std::string_view text, FromEnvironment& result) {
     return problem;
 }
 
+Problem take_audit_word(std::string_view word, SettingsLayer& settings) {
+    if (const auto fraction = parse_fraction(word)) {
+        settings.audit_sample = fraction;
+    } else if (equal_ignoring_case(word, "fingerprint")) {
+        settings.audit_fingerprint = true;
+    } else if (equal_ignoring_case(word, "nonfinite")) {
+        settings.audit_nonfinite = true;
+    } else {
+        return "found " + quoted(word) +
+               "; allowed: a fraction of calls from 0 to 1, such as 0.001, fingerprint, nonfinite; several are "
+               "separated "
+               "by commas";
+    }
+    return {};
+}
+
 Problem take_audit(std::string_view text, FromEnvironment& result) {
-    result.settings.audit_sample = parse_fraction(text);
-    if (result.settings.audit_sample) return {};
-    return "found " + quoted(text) + "; allowed: a fraction of calls from 0 to 1, such as 0.001";
+    SettingsLayer settings = result.settings;
+    Problem problem = for_each_word(text, [&](std::string_view word) { return take_audit_word(word, settings); });
+    if (problem.empty()) result.settings = std::move(settings);
+    return problem;
 }
 
 Problem take_disable(std::string_view text, FromEnvironment& result) {
@@ -100,17 +135,6 @@ Diagnostic unknown_variable(std::string_view name) {
 
 }  // namespace
 
-namespace {
-
-std::string_view without_blanks(std::string_view text) {
-    constexpr std::string_view blanks = " \t";
-    const std::size_t begin = text.find_first_not_of(blanks);
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
-
-}  // namespace
-
 std::string add_where(std::string_view word, WhereSet& where) {
     constexpr std::string_view counted = "native:";
     constexpr unsigned fewest = 2;
@@ -136,13 +160,7 @@ std::string add_where(std::string_view word, WhereSet& where) {
 }
 
 std::string problem_of_where(std::string_view list, WhereSet& where) {
-    for (std::string_view rest = list; !rest.empty();) {
-        const std::size_t end = std::min(rest.find(','), rest.size());
-        const std::string_view word = without_blanks(rest.substr(0, end));
-        if (std::string problem = add_where(word, where); !problem.empty()) return problem;
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    return {};
+    return for_each_word(list, [&](std::string_view word) { return add_where(word, where); });
 }
 
 FromEnvironment read_environment(const Environment& environment, std::vector<Diagnostic>& errors,

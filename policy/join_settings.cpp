@@ -36,6 +36,8 @@ void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     replace(policy.audit_metric, settings.audit_metric);
     replace(policy.audit_tolerance, settings.audit_tolerance);
     replace(policy.audit_action, settings.audit_action);
+    replace(policy.audit_fingerprint, settings.audit_fingerprint);
+    replace(policy.audit_nonfinite, settings.audit_nonfinite);
 }
 
 /// Returns true if BF16x9 satisfies a floor of FP32. The user cannot loosen the site's [limits]: if the site's file

@@ -148,6 +148,8 @@ struct Policy {
     Metric audit_metric = Metric::row;
     double audit_tolerance = 1e-2;  ///< largest error by `audit_metric` that is no finding
     AuditAction audit_action = AuditAction::log;
+    bool audit_fingerprint = false;  ///< keep a hash and a sketch of each result
+    bool audit_nonfinite = false;    ///< find the first product that turns finite operands into NaN or infinity
 
     OnError on_error = OnError::continue_untouched;
     bool disabled = false;  ///< FP32_MATMUL_DISABLE=1

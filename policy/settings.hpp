@@ -33,6 +33,8 @@ struct SettingsLayer {
     std::optional<Metric> audit_metric;
     std::optional<double> audit_tolerance;
     std::optional<AuditAction> audit_action;
+    std::optional<bool> audit_fingerprint;
+    std::optional<bool> audit_nonfinite;
     std::vector<Rule> rules;
 };
 

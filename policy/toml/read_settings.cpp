@@ -126,6 +126,8 @@ constexpr Key<Layer> audit_keys[] = {
     {"metric", word_into<&Layer::audit_metric, metric_words>},
     {"tolerance", read_audit_tolerance},
     {"action", word_into<&Layer::audit_action, audit_action_words>},
+    {"fingerprint", boolean_into<&Layer::audit_fingerprint>},
+    {"nonfinite", boolean_into<&Layer::audit_nonfinite>},
 };
 constexpr Key<Layer> root_keys[] = {
     {"schema", [](const Entry&, Layer&, Report&) { /* judged before all others */ }},

@@ -30,9 +30,10 @@ bool forwards_every_call(const Site& site, const Settings& in_force, const polic
 
 std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                            std::uint32_t change_count) {
-    if (in_force.recording == nullptr || in_force.audits || scopes_decide(in_force) || site.keyed.count == 0 ||
-        site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown || site.runs_one_by_one() ||
-        site.function->family->treatment == Treatment::opaque || !forwards_every_call(site, in_force, decision))
+    if (in_force.recording == nullptr || in_force.looks_at_results() || scopes_decide(in_force) ||
+        site.keyed.count == 0 || site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown ||
+        site.runs_one_by_one() || site.function->family->treatment == Treatment::opaque ||
+        !forwards_every_call(site, in_force, decision))
         return 0;
     // Bits 0 to 4 the reason, 5 to 7 the source, 8 to 10 what was requested, 11 to 13 the precision, 14 to 21 the
     // settings, 22 to 30 the rule, from 1.

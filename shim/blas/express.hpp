@@ -36,9 +36,10 @@
 namespace fp32shim::blas {
 
 /// Returns true if fp32shim_express may count calls of this site without a decision on each. It cannot where call
-/// paths are asked for: what reads them may use vector registers. Nor may it where each call may be audited.
+/// paths are asked for: what reads them may use vector registers. Nor may it where results are looked at.
 inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
-    return in_force.recording != nullptr && site.keyed.count > 0 && !in_force.asks_paths() && !in_force.audits;
+    return in_force.recording != nullptr && site.keyed.count > 0 && !in_force.asks_paths() &&
+           !in_force.looks_at_results();
 }
 
 /// Returns true if site.cpu.express has a word, even if a change of settings has made the word invalid.

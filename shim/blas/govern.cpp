@@ -110,7 +110,7 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
 }  // namespace
 
 bool needs_gate(Site& site, const Settings& in_force) {
-    if (in_force.logs() || in_force.audits) return true;
+    if (in_force.logs() || in_force.looks_at_results()) return true;
     // Without a log, only calls that may be changed need the gate.
     if (site.function->family->treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return false;

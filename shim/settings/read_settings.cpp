@@ -242,6 +242,9 @@ void read(Reading& reading) {
         settings->policy.has_tolerances() || settings->policy.audit_action == policy::AuditAction::pin;
     settings->audits = !settings->forward_everything && settings->policy.audit_sample > 0 &&
                        (settings->recording != nullptr || judges);
+    settings->fingerprints =
+        !settings->forward_everything && settings->policy.audit_fingerprint && settings->recording != nullptr;
+    settings->finds_nonfinite = !settings->forward_everything && settings->policy.audit_nonfinite;
     if (settings->policy.audit_sample > 0 && !settings->audits && !settings->forward_everything &&
         !reading.is_reload())
         system::stderr_line(

@@ -34,8 +34,12 @@ struct Settings {
     bool looks_at_call_sites = false;  ///< some rule depends on the calling place in a program or library
     bool asks_python = false;          ///< the lines of Python that lead to a call are read
     bool audits = false;               ///< some calls are audited, or decided by audits
+    bool fingerprints = false;         ///< the recording keeps a fingerprint of each result
+    bool finds_nonfinite = false;      ///< results are searched for the first NaN or infinity
     std::uint8_t native_frames = 0;    ///< number of native callers of a product to record; 0: the calling place only
 
+    /// Returns true if results are looked at after a product has run.
+    bool looks_at_results() const { return audits || fingerprints || finds_nonfinite; }
     /// Returns true if the rows of calls differ by the path that leads to them.
     bool asks_paths() const { return asks_python || native_frames != 0; }
     bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }

@@ -76,7 +76,7 @@ TEST_F(Load, ReadsEveryVariable) {
     const Policy policy = load_without_errors(
         {"FP32_MATMUL_PRECISION=TF32", "FP32_MATMUL_FLOOR=bf16", "FP32_MATMUL_CPU=emulate",
          "FP32_MATMUL_LOG=/tmp/%h.%p.jsonl", "FP32_MATMUL_LOG_LEVEL=calls", "FP32_MATMUL_WHERE=python, Torch",
-         "FP32_MATMUL_AUDIT=0.25", "FP32_MATMUL_ON_ERROR=highest", "FP32_MATMUL_DISABLE=0"});
+         "FP32_MATMUL_AUDIT=0.25, Fingerprint,nonfinite", "FP32_MATMUL_ON_ERROR=highest", "FP32_MATMUL_DISABLE=0"});
     EXPECT_EQ(policy.default_precision, Precision::high);
     EXPECT_EQ(policy.default_source, Source::environment);
     EXPECT_EQ(policy.floor, Floor::bf16);
@@ -85,6 +85,8 @@ TEST_F(Load, ReadsEveryVariable) {
     EXPECT_EQ(policy.log_level, LogLevel::calls);
     EXPECT_EQ(to_string(policy.log_where), "python,torch");
     EXPECT_EQ(policy.audit_sample, 0.25);
+    EXPECT_TRUE(policy.audit_fingerprint);
+    EXPECT_TRUE(policy.audit_nonfinite);
     EXPECT_EQ(policy.on_error, OnError::highest);
     EXPECT_FALSE(policy.disabled);
 }
@@ -128,7 +130,9 @@ TEST_F(Load, ReportsEveryBrokenVariable) {
         {"WHERE=native:8x", "WHERE: found \"native:8x\"; allowed: native:2 to native:64, a number of callers"},
         {"WHERE=python,,nvtx", "WHERE: found \"\"; allowed: none, python, nvtx, itt, torch, native, auto, native:N"},
         {"LOG_LEVEL=all", "LOG_LEVEL: found \"all\"; allowed: summary, calls"},
-        {"AUDIT=5%", "AUDIT: found \"5%\"; allowed: a fraction of calls from 0 to 1, such as 0.001"},
+        {"AUDIT=5%",
+         "AUDIT: found \"5%\"; allowed: a fraction of calls from 0 to 1, such as 0.001, fingerprint, nonfinite; "
+         "several are separated by commas"},
         {"ON_ERROR=stop", "ON_ERROR: found \"stop\"; allowed: continue, highest, abort"},
         {"DISABLE=yes", "DISABLE: found \"yes\"; allowed: 0, 1"},
     };

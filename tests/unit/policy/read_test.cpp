@@ -43,6 +43,8 @@ against = "bf16"
 metric = "norm"
 tolerance = 5e-3
 action = "pin"
+fingerprint = true
+nonfinite = true
 
 [[rule]]
 name = "preconditioners stay exact"
@@ -107,6 +109,8 @@ TEST(ReadPolicy, ReadsEverySetting) {
     EXPECT_EQ(policy.audit_metric, Metric::norm);
     EXPECT_EQ(policy.audit_tolerance, 5e-3);
     EXPECT_EQ(policy.audit_action, AuditAction::pin);
+    EXPECT_TRUE(policy.audit_fingerprint);
+    EXPECT_TRUE(policy.audit_nonfinite);
     EXPECT_FALSE(policy.disabled);
 }
 
@@ -162,6 +166,8 @@ TEST(ReadPolicy, KeepsTheDefaultsOfWhatIsNotWritten) {
     EXPECT_EQ(policy.log_max_size, untouched.log_max_size);
     EXPECT_EQ(policy.log_mode, 0600u);
     EXPECT_EQ(policy.audit_sample, 0);
+    EXPECT_FALSE(policy.audit_fingerprint);
+    EXPECT_FALSE(policy.audit_nonfinite);
     EXPECT_TRUE(policy.rules.empty());
 }
 
