@@ -3,7 +3,7 @@
 import pytest
 
 from command import fp32shim
-from shim import SYSTEM_PYTHON, run
+from shim import BUILD, ROOT, SYSTEM_PYTHON, run
 
 SCRIPT = """
 import numpy as np
@@ -117,3 +117,38 @@ def test_audits_of_another_format_are_named(recording):
 def test_a_bad_tolerance_is_one_line(recording):
     result = fp32shim("suggest", "--tolerance", "-1", recording)
     assert result.returncode == 2 and len(result.lines) == 1 and "allowed: a number from 0" in result.stderr
+
+
+def test_qtlq_is_right_as_a_whole_but_not_in_a_row_and_is_kept_exact(tmp_path):
+    """As docs/choosing-a-precision.md tells it, with the data of examples/qtlq."""
+    log, policy = tmp_path / "qtlq.fp32rec", tmp_path / "suggested.toml"
+    qtlq = ["--", BUILD / "bin/qtlq", "--csv", ROOT / "examples/qtlq"]
+    (tmp_path / "audit.toml").write_text('schema = 1\ndefault = "high"\ncpu.mode = "emulate"\naudit.sample = 1\n')
+    lowered = fp32shim("run", "--policy", tmp_path / "audit.toml", "--log", log, *qtlq)
+    audit, = fp32shim("report", "--format", "json", log).json["audits"]
+    assert audit["norm"]["worst"] < 1e-3 and audit["component"]["worst"] < 2**-10
+    assert audit["row"]["worst"] > 1 and audit["worst_row"] == 126
+
+    assert fp32shim("suggest", "--output", policy, log).returncode == 0
+    pinned = fp32shim("run", "--policy", policy, "--cpu", "emulate", *qtlq)
+    highest = fp32shim("run", "--precision", "highest", *qtlq)
+    assert pinned.stdout == highest.stdout != lowered.stdout
+    assert "[[rule]]" not in fp32shim("suggest", "--metric", "norm", "--tolerance", "1e-3", log).stdout
+
+
+def test_training_bears_tf32_and_no_audit_sees_that_the_search_after_it_does_not(tmp_path):
+    """As docs/choosing-a-precision.md tells it, with examples/train."""
+    log = tmp_path / "train.fp32rec"
+    train = ["--", SYSTEM_PYTHON, ROOT / "examples/train/train.py"]
+    (tmp_path / "audit.toml").write_text('schema = 1\naudit = { sample = 0.05, against = "tf32" }\n')
+    exact = fp32shim("run", "--policy", tmp_path / "audit.toml", "--where", "python", "--log", log, *train)
+    lowered = fp32shim("run", "--precision", "high", "--cpu", "emulate", *train)
+
+    def percentages(outcome):
+        return [float(line.split()[-2].rstrip("%")) for line in outcome.stdout.splitlines() if line.endswith("right")]
+
+    assert percentages(lowered)[:5] == pytest.approx(percentages(exact)[:5], abs=0.3)
+    assert percentages(lowered)[5] < percentages(exact)[5] - 20
+    rows = {audit["where"]: audit["row"]["worst"] for audit in fp32shim("report", "--format", "json", log).json["audits"]}
+    assert max(rows.values()) < 5e-3 and rows["train.py:33 nearest"] == min(rows.values())
+    assert "[[rule]]" not in fp32shim("suggest", log).stdout

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "guarded_floats.hpp"
 #include "shim/blas/emulate/emulate.hpp"
@@ -27,6 +30,32 @@ struct Case {
 /// that the operation lacks the size is not used), trmm both in place and out of place.
 void for_every_case(blas::Operation operation, bool is_complex, std::int64_t m, std::int64_t n, std::int64_t k,
                     const std::function<void(const Case&)>& check);
+
+/// Tests of every operation, real and complex. Subclasses are instantiated with the parameters below.
+class EveryOperation : public testing::TestWithParam<std::tuple<blas::Operation, bool>> {
+  protected:
+    blas::Operation operation() const { return std::get<0>(GetParam()); }
+    bool is_complex() const { return std::get<1>(GetParam()); }
+    void for_cases(std::int64_t m, std::int64_t n, std::int64_t k, const std::function<void(const Case&)>& body) {
+        for_every_case(operation(), is_complex(), m, n, k, body);
+    }
+};
+
+inline const auto real_operations =
+    testing::Combine(testing::Values(blas::Operation::gemm, blas::Operation::gemmt, blas::Operation::symm,
+                                     blas::Operation::syrk, blas::Operation::syr2k, blas::Operation::trmm),
+                     testing::Values(false));
+inline const auto complex_operations =
+    testing::Combine(testing::Values(blas::Operation::gemm, blas::Operation::gemmt, blas::Operation::symm,
+                                     blas::Operation::hemm, blas::Operation::syrk, blas::Operation::herk,
+                                     blas::Operation::syr2k, blas::Operation::her2k, blas::Operation::trmm),
+                     testing::Values(true));
+
+inline std::string name_of(const testing::TestParamInfo<EveryOperation::ParamType>& info) {
+    const char* const names[] = {"gemm", "gemmt", "symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm"};
+    return (std::get<1>(info.param) ? "Complex_" : "Real_") +
+           std::string(names[static_cast<int>(std::get<0>(info.param))]);
+}
 
 /// One case of gemm: column-major, alpha 1, beta 0, leading dimensions as small as possible.
 Case plain_gemm(std::int64_t m, std::int64_t n, std::int64_t k, char trans_a = 'N', char trans_b = 'N');

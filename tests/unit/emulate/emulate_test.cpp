@@ -86,14 +86,7 @@ Outcome check(const Case& test_case, std::size_t limit, OperandRounding rounding
     return {result, same.calls, gemm.calls};
 }
 
-class EveryProduct : public testing::TestWithParam<std::tuple<Operation, bool>> {
-  protected:
-    Operation operation() const { return std::get<0>(GetParam()); }
-    bool is_complex() const { return std::get<1>(GetParam()); }
-    void for_cases(std::int64_t m, std::int64_t n, std::int64_t k, const std::function<void(const Case&)>& body) {
-        for_every_case(operation(), is_complex(), m, n, k, body);
-    }
-};
+class EveryProduct : public EveryOperation {};
 
 TEST_P(EveryProduct, IsTheRoutinesOwnResultOnRoundedOperands) {
     for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {5, 3, 4}, {16, 17, 33}, {70, 66, 65}})
@@ -129,23 +122,8 @@ TEST_P(EveryProduct, StaysUntouchedWhereNotEvenOneRowAndOneColumnFit) {
     });
 }
 
-std::string name_of(const testing::TestParamInfo<std::tuple<Operation, bool>>& info) {
-    const char* const names[] = {"gemm", "gemmt", "symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm"};
-    return (std::get<1>(info.param) ? "Complex_" : "Real_") +
-           std::string(names[static_cast<int>(std::get<0>(info.param))]);
-}
-
-INSTANTIATE_TEST_SUITE_P(Float32, EveryProduct,
-                         testing::Combine(testing::Values(Operation::gemm, Operation::gemmt, Operation::symm,
-                                                          Operation::syrk, Operation::syr2k, Operation::trmm),
-                                          testing::Values(false)),
-                         name_of);
-INSTANTIATE_TEST_SUITE_P(Complex64, EveryProduct,
-                         testing::Combine(testing::Values(Operation::gemm, Operation::gemmt, Operation::symm,
-                                                          Operation::hemm, Operation::syrk, Operation::herk,
-                                                          Operation::syr2k, Operation::her2k, Operation::trmm),
-                                          testing::Values(true)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Float32, EveryProduct, real_operations, name_of);
+INSTANTIATE_TEST_SUITE_P(Complex64, EveryProduct, complex_operations, name_of);
 
 TEST(Emulate, MultipliesPanelsOfASingleColumnWhenTheSummedDimensionIsHuge) {
     constexpr std::int64_t k = 10000;

@@ -233,13 +233,9 @@ Checked check(const Case& test_case, const Definition& format, std::size_t limit
     return checked;
 }
 
-class EveryProductOfParts : public testing::TestWithParam<std::tuple<Operation, bool>> {
+class EveryProductOfParts : public EveryOperation {
   protected:
-    Operation operation() const { return std::get<0>(GetParam()); }
     bool is_rank_k() const { return operation() == Operation::syrk || operation() == Operation::herk; }
-    void for_cases(std::int64_t m, std::int64_t n, std::int64_t k, const std::function<void(const Case&)>& body) {
-        for_every_case(operation(), std::get<1>(GetParam()), m, n, k, body);
-    }
 };
 
 TEST_P(EveryProductOfParts, IsTheSumOfTheProductsOfTheDefinition) {
@@ -278,23 +274,8 @@ TEST_P(EveryProductOfParts, RunsInBlocksAndStaysUntouchedWhereMemoryIsTooSmall) 
     EXPECT_GT(untouched, 0);
 }
 
-std::string name_of(const testing::TestParamInfo<std::tuple<Operation, bool>>& info) {
-    const char* const names[] = {"gemm", "gemmt", "symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm"};
-    return (std::get<1>(info.param) ? "Complex_" : "Real_") +
-           std::string(names[static_cast<int>(std::get<0>(info.param))]);
-}
-
-INSTANTIATE_TEST_SUITE_P(Float32, EveryProductOfParts,
-                         testing::Combine(testing::Values(Operation::gemm, Operation::gemmt, Operation::symm,
-                                                          Operation::syrk, Operation::syr2k, Operation::trmm),
-                                          testing::Values(false)),
-                         name_of);
-INSTANTIATE_TEST_SUITE_P(Complex64, EveryProductOfParts,
-                         testing::Combine(testing::Values(Operation::gemm, Operation::gemmt, Operation::symm,
-                                                          Operation::hemm, Operation::syrk, Operation::herk,
-                                                          Operation::syr2k, Operation::her2k, Operation::trmm),
-                                          testing::Values(true)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Float32, EveryProductOfParts, real_operations, name_of);
+INSTANTIATE_TEST_SUITE_P(Complex64, EveryProductOfParts, complex_operations, name_of);
 
 /// Returns A's part, from 1, as the loops make it for a product in which it is multiplied by B's part 1.
 Values made_part(const Definition& format, int which, const Values& values) {
