@@ -38,11 +38,12 @@ std::vector<LiveGroup> GroupRates::look(const std::vector<RowGroup>& groups, dou
         const auto known = before_.find(key);
         const Counts before = known == before_.end() ? Counts() : known->second;
         now[key] = {group.counters.calls, group.counters.total_ns};
-        // A time that is an estimate can become less.
+        // A time that is an estimate can become less. And each look measures anew how fast the counter of time runs,
+        // so that the same calls can have taken some nanoseconds more.
         const auto gain = [](std::uint64_t later, std::uint64_t earlier) {
             return later > earlier ? static_cast<double>(later - earlier) : 0.0;
         };
-        if (seconds <= 0) continue;
+        if (seconds <= 0 || group.counters.calls == before.calls) continue;
         entry.calls_per_second = gain(group.counters.calls, before.calls) / seconds;
         entry.host_share = gain(group.counters.total_ns, before.host_ns) / seconds / 1e9;
     }

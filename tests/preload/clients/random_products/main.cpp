@@ -23,6 +23,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 
 #include "call.hpp"
@@ -264,14 +265,31 @@ void say_where_it_crashed(int signal) {
     std::exit(1);
 }
 
+/// Inputs of products whose alpha is zero. Nothing is multiplied, so nothing is rounded. (Some kernels for small
+/// products multiply all the same, and get NaN from an operand that rounding makes infinite.)
+std::set<const float*> unused_inputs(const Call& call) {
+    std::set<const float*> unused, used;
+    for (std::size_t i = 0; i < call.a.size(); ++i) {
+        const Product product = call.single(i).groups.front();
+        const bool has_imaginary = product.is_complex && product.operation != Operation::herk;
+        const bool is_zero = product.alpha[0] == 0 && (!has_imaginary || product.alpha[1] == 0);
+        for (const auto* pointers : {&call.a, &call.b})
+            if (i < pointers->size()) (is_zero ? unused : used).insert((*pointers)[i]);
+    }
+    std::erase_if(unused, [&](const float* input) { return used.contains(input); });
+    return unused;
+}
+
 /// The call with its inputs rounded, in memory of its own.
 Call with_rounded_inputs(const Call& call, Operands& from, Operands& to, Format format) {
     Call result = call;
     to.clear();
+    const std::set<const float*> unused = unused_inputs(call);
     std::map<const float*, float*> places;
     for (std::size_t i = 0; i < from.count(); ++i) {
         const bool is_b = call.groups.front().is_triangular() && from[i].is_output;
-        Bits values = from[i].is_output && !is_b ? from[i].values : rounded(from[i].values, format);
+        const bool is_read = (!from[i].is_output || is_b) && !unused.contains(from[i].memory.data());
+        Bits values = is_read ? rounded(from[i].values, format) : from[i].values;
         places[from[i].memory.data()] = to.add(std::move(values), from[i].is_output, true).memory.data();
     }
     for (auto* pointers : {&result.a, &result.b, &result.c})
