@@ -25,7 +25,7 @@ struct ExplainOptions {
     std::string function, caller, scope, where, call_site, device, dtype, compute_capability;
     std::vector<std::string> stack;
     std::string executable, command, host;
-    std::int64_t m = -1, n = -1, k = -1, batch = 1;
+    std::int64_t m = -1, n = -1, k = -1, batch = 1, call_number = -1;
     std::string policy, precision, floor, cpu;
     std::string format;
 };
@@ -99,6 +99,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     call.n = options.n;
     call.k = options.k;
     call.batch = options.batch;
+    call.call_number = options.call_number;
     const Positions& positions = function.positions();
     const bool makes_square = positions.of(Role::n) >= 0 && positions.of(Role::m) < 0;
     if (makes_square && call.m < 0) call.m = call.n;
@@ -185,6 +186,7 @@ Json json_of(const policy::MatmulCall& call) {
             {"n", size_or_null(call.n)},
             {"k", size_or_null(call.k)},
             {"batch", call.batch},
+            {"call_number", size_or_null(call.call_number)},
             {"caller", text_or_null(call.caller)},
             {"scope", text_or_null(call.scope)},
             {"where", text_or_null(call.where)},
@@ -363,6 +365,7 @@ Action define_explain(CLI::App& app) {
     add_size(app, "--n", options->n, "Columns of C");
     add_size(app, "--k", options->k, "The summed dimension");
     add_size(app, "--batch", options->batch, "The batch count");
+    add_size(app, "--call-number", options->call_number, "The number of the call at its place, from 1");
     text("--caller", options->caller, "NAME", "File name of the object that makes the call: libtorch_cuda.so");
     text("--where", options->where, "LINE", "The line of the program: 'train.py:41 Model.forward'");
     text("--call-site", options->call_site, "PLACE", "The compiled place that calls: 'libphysics.so!solve+0x1c4'");

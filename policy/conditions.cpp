@@ -85,12 +85,18 @@ bool Conditions::empty() const { return *this == Conditions{}; }
 
 bool Conditions::looks_at_sizes() const {
     return !(m.empty() && n.empty() && k.empty() && batch.empty() && min_dim.empty() && max_dim.empty() &&
-             flops.empty());
+             flops.empty() && call_number.empty());
 }
 
 bool Policy::looks_at_where() const {
     return std::any_of(rules.begin(), rules.end(),
                        [](const Rule& rule) { return rule.when.looks_at_where() || rule.unless.looks_at_where(); });
+}
+
+bool Policy::looks_at_call_numbers() const {
+    return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) {
+        return !rule.when.call_number.empty() || !rule.unless.call_number.empty();
+    });
 }
 
 bool Policy::has_tolerances() const {

@@ -74,7 +74,8 @@ bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process
            dim("m", c.m, call.m) && dim("n", c.n, call.n) && dim("k", c.k, call.k) &&
            dim("batch", c.batch, call.batch) && size("min_dim", c.min_dim, [&] { return smallest_dim(call); }) &&
            size("max_dim", c.max_dim, [&] { return largest_dim(call); }) &&
-           size("flops", c.flops, [&] { return flops_of(call); }) && glob("function", c.function, call.function) &&
+           size("flops", c.flops, [&] { return flops_of(call); }) &&
+           dim("call_number", c.call_number, call.call_number) && glob("function", c.function, call.function) &&
            glob("caller", c.caller, call.caller) &&
            judge("scope", c.scope, call.scope, any_scope(c.scope, call.scope)) &&
            glob("where", c.where, call.where) &&

@@ -68,7 +68,8 @@ std::vector<ConditionVerdict> explain(const Conditions& conditions, const Matmul
             const bool has_none = (key == "scope" && call.scope.empty()) || (key == "where" && call.where.empty()) ||
                                   (key == "call_site" && call.call_site == nullptr) ||
                                   (key == "stack" && call.stack == nullptr) ||
-                                  (is_capability && call.device == Device::cpu);
+                                  (is_capability && call.device == Device::cpu) ||
+                                  (key == "call_number" && call.device == Device::cuda);
             if (has_none) present = "none";
             verdicts.push_back({key, std::move(asked), std::move(present), holds});
             return true;

@@ -42,6 +42,9 @@ struct MatmulCall {
     std::int64_t n = -1;
     std::int64_t k = -1;
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
+    /// Number of the call, from 1, among those of the process with the same function, sizes, scope and place; -1: not
+    /// known, or no rule asks for it.
+    std::int64_t call_number = -1;
     /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is not known.
     std::string_view where = {};
     const CallSite* call_site = nullptr;  ///< nullptr: not known, or no rule asks for it

@@ -28,7 +28,7 @@ struct Conditions {
     std::vector<Device> device;
     std::vector<Dtype> dtype;
     std::vector<Range> compute_capability;  ///< in 10·major + minor
-    std::vector<Range> m, n, k, batch, min_dim, max_dim, flops;
+    std::vector<Range> m, n, k, batch, min_dim, max_dim, flops, call_number;
 
     bool empty() const;
     /// Returns true if a condition depends on a call's sizes: then decisions cannot be cached by call site alone.
@@ -162,6 +162,8 @@ struct Policy {
     bool looks_at_scopes() const;
     /// Returns true if a rule depends on the lines of Python that led to a call.
     bool looks_at_where() const;
+    /// Returns true if a rule depends on the number of a call.
+    bool looks_at_call_numbers() const;
     /// Returns true if a rule depends on the calling place in a program or library.
     bool looks_at_call_sites() const;
     /// Returns true if a rule has a tolerance, which only audits can judge.

@@ -59,8 +59,9 @@ bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
          {&Conditions::function, &Conditions::caller, &Conditions::executable, &Conditions::command,
           &Conditions::host, &Conditions::scope, &Conditions::where, &Conditions::call_site, &Conditions::stack})
         if (!covers_globs(broad.*key, narrow.*key, budget)) return false;
-    for (const auto key : {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k,
-                           &Conditions::batch, &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops})
+    for (const auto key :
+         {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k, &Conditions::batch,
+          &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops, &Conditions::call_number})
         if (!covers_ranges(broad.*key, narrow.*key, budget)) return false;
     return covers_list(broad.device, devices_of(narrow), budget, same) &&
            covers_list(broad.dtype, narrow.dtype, budget, same);
@@ -81,8 +82,9 @@ bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& 
     const auto overlap = [](const Range& a, const Range& b) {
         return a.lowest <= b.highest && b.lowest <= a.highest;
     };
-    for (const auto key : {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k,
-                           &Conditions::batch, &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops})
+    for (const auto key :
+         {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k, &Conditions::batch,
+          &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops, &Conditions::call_number})
         if (exclude(one.*key, other.*key, budget, overlap)) return true;
     return exclude(devices_of(one), devices_of(other), budget, same) || exclude(one.dtype, other.dtype, budget, same);
 }

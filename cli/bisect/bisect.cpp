@@ -35,6 +35,7 @@ struct BisectOptions {
     std::string precision = "high", cpu, state = "bisect-state.jsonl", policy_out, runner, compare, format;
     std::int64_t jobs = 1, max_runs = 0, repeat = 1;
     double relative = 0, absolute = 0;
+    bool narrows_calls = false;
     std::vector<std::string> words;  ///< the command to run
 };
 
@@ -190,6 +191,7 @@ SearchSettings settings_of(const BisectOptions& options) {
     settings.compared_file = options.compare;
     settings.relative = options.relative;
     settings.absolute = options.absolute;
+    settings.narrows_calls = options.narrows_calls;
     return settings;
 }
 
@@ -275,6 +277,8 @@ Action define_bisect(CLI::App& app) {
         "of the exact run");
     add_number(app, "--rtol", options->relative, "Largest difference, as a part of the exact run's number");
     add_number(app, "--atol", options->absolute, "Largest difference, added to that");
+    app.add_flag("--calls", options->narrows_calls,
+                 "Also find the calls of a product that make the command fail, by their numbers");
     add_format(app, options->format, {"table", "json"});
     app.add_option("PROGRAM", options->words, "The command to run and its arguments")->required();
     return [options] { return bisect(*options); };

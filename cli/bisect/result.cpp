@@ -65,8 +65,12 @@ std::vector<std::string> places_of(const std::vector<Subset>& sets, const Groups
 
 std::string reason_text(const Culprit& culprit, const Groups& groups) {
     const std::string effect = culprit.tells_nothing ? "tells nothing (status 125)" : "fails";
-    if (culprit.partners.empty()) return effect + " alone";
-    return effect + " together with " + listed(places_of(culprit.partners, groups), 5);
+    std::string text = culprit.partners.empty()
+                           ? effect + " alone"
+                           : effect + " together with " + listed(places_of(culprit.partners, groups), 5);
+    if (culprit.calls.last != 0)
+        text += fmt::format(", by {} of {}", calls_text(culprit.calls), groups[culprit.calls.group].calls);
+    return text;
 }
 
 const Culprit& culprit_of(std::size_t group, const std::vector<Culprit>& culprits) {
@@ -190,8 +194,12 @@ Json json_of(const SearchResult& result) {
                                   {"line", group.line == 0 ? Json() : Json(group.line)},
                                   {"text", text_or_null(lines.of(group))}});
     }
+    const auto json_of_calls = [](const CallRange& calls) {
+        return calls.last == 0 ? Json() : Json{{"first", calls.first}, {"last", calls.last}};
+    };
     for (const Culprit& culprit : result.culprits)
         json["culprits"].push_back({{"groups", culprit.groups},
+                                    {"calls", json_of_calls(culprit.calls)},
                                     {"work_share", share(groups.work_of(culprit.groups))},
                                     {"fails_with", culprit.partners},
                                     {"tells_nothing", culprit.tells_nothing}});
@@ -199,6 +207,7 @@ Json json_of(const SearchResult& result) {
         json["tried"].push_back({{"run", tested.outcome.last_run},
                                  {"lowered", to_string(tested.lowered)},
                                  {"groups", tested.set},
+                                 {"calls", json_of_calls(tested.calls)},
                                  {"verdict", to_string(tested.outcome.verdict)},
                                  {"how", tested.outcome.how},
                                  {"is_flaky", tested.outcome.is_flaky}});

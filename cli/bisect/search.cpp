@@ -39,6 +39,11 @@ std::pair<std::string, GroupPlace> line_of(const Group& group) { return {group.k
 
 }  // namespace
 
+std::string calls_text(const CallRange& calls) {
+    if (calls.first == calls.last) return fmt::format("call {}", calls.first);
+    return fmt::format("calls {} to {}", calls.first, calls.last);
+}
+
 Subset exact_groups(const std::vector<Culprit>& culprits) {
     Subset all;
     for (const Culprit& culprit : culprits) all = united(all, culprit.groups);
@@ -47,7 +52,7 @@ Subset exact_groups(const std::vector<Culprit>& culprits) {
 
 RunRequest Search::request_for(const TestedSet& tested) const {
     if (tested.lowered == Lowered::only)
-        return {policy_lowering_only(groups_, tested.set, settings_.policy), "highest"};
+        return {policy_lowering_only(groups_, tested.set, settings_.policy, tested.calls), "highest"};
     return {policy_lowering_all_but(groups_, tested.set, settings_.policy, nullptr), settings_.policy.precision};
 }
 
@@ -128,19 +133,23 @@ void Search::run_once(const std::vector<TestedSet*>& sets) {
     }
 }
 
-/// Finds the outcomes of sets that are not known. A set is acceptable if it is in all repetitions.
 void Search::run_sets(Lowered lowered, const std::vector<Subset>& sets) {
-    std::vector<TestedSet> tested;
-    tested.reserve(sets.size());
-    for (const Subset& set : sets) tested.push_back({lowered, set, {}});
+    std::vector<TestedSet> tests;
+    tests.reserve(sets.size());
+    for (const Subset& set : sets) tests.push_back({lowered, set, {}});
+    run_tests(std::move(tests));
+}
+
+/// Finds the outcomes of tests that are not known. A set is acceptable if it is in all repetitions.
+void Search::run_tests(std::vector<TestedSet> tests) {
     std::vector<TestedSet*> open;
-    open.reserve(sets.size());
-    for (TestedSet& one : tested) open.push_back(&one);
+    open.reserve(tests.size());
+    for (TestedSet& one : tests) open.push_back(&one);
     for (std::uint64_t i = 0; i < settings_.repeat && !open.empty(); ++i) {
         run_once(open);
         std::erase_if(open, [](const TestedSet* one) { return one->outcome.verdict != Verdict::acceptable; });
     }
-    for (const TestedSet& one : tested) {
+    for (const TestedSet& one : tests) {
         if (!state_.add(one)) throw SearchFailed{policy::quoted_path(state_.path()) + ": cannot be written"};
         ever_lowered_ = united(ever_lowered_, one.outcome.lowered);
         say_outcome(one);
@@ -162,6 +171,8 @@ void Search::say_outcome(const TestedSet& tested) const {
                    ? fmt::format("everything at {}", precision)
                    : fmt::format("all but {} of {} at {}", tested.set.size(), counted(all, "group"), precision);
     if (tested.lowered == Lowered::only && tested.set.empty()) what = "everything exact";
+    if (const CallRange& calls = tested.calls; calls.last != 0)
+        what = fmt::format("{}, {}, at {}", groups_[calls.group].place_text(), calls_text(calls), precision);
     const std::uint64_t left = estimated_runs_left();
     say("bisect",
         fmt::format("run {}: {}: {} ({}{}){}", tested.outcome.last_run, what, to_string(tested.outcome.verdict),
@@ -276,6 +287,41 @@ void Search::narrow_down_sizes(std::vector<Culprit>& culprits) {
     takes_new_groups_ = true;
 }
 
+/// Returns true if the command fails with the set at the lower precision, of one group these calls only.
+bool Search::calls_fail(const Subset& set, const CallRange& calls) {
+    if (state_.find(Lowered::only, set, calls) == nullptr) run_tests({{Lowered::only, set, {}, calls}});
+    return is_failure(state_.find(Lowered::only, set, calls)->verdict);
+}
+
+/// Finds the last and then the first call of a culprit's group that are needed to make the command fail, by halves. A
+/// range of calls is taken to fail if a part of it does.
+void Search::narrow_down_calls(Culprit& culprit) {
+    const std::uint64_t all = groups_[culprit.groups.front()].calls;
+    if (culprit.groups.size() != 1 || all < 2) return;
+    seeks_unresolved_ = culprit.tells_nothing;
+    const Subset set = united(culprit.groups, groups_of(culprit.partners));
+    CallRange found{culprit.groups.front(), 1, all};
+    if (!calls_fail(set, found)) return;  // runs differ in the number of calls, or in their order
+    for (std::uint64_t passes = 0; found.last - passes > 1;) {
+        const std::uint64_t middle = passes + (found.last - passes) / 2;
+        suspects_ = found.last - passes;
+        if (calls_fail(set, {found.group, 1, middle}))
+            found.last = middle;
+        else
+            passes = middle;
+    }
+    for (std::uint64_t passes = found.last + 1; passes - found.first > 1;) {
+        const std::uint64_t middle = found.first + (passes - found.first) / 2;
+        suspects_ = passes - found.first;
+        if (calls_fail(set, {found.group, middle, found.last}))
+            found.first = middle;
+        else
+            passes = middle;
+    }
+    suspects_ = 0;
+    culprit.calls = found;
+}
+
 std::vector<Culprit> Search::find_culprits() {
     std::vector<Culprit> culprits;
     for (;;) {
@@ -294,6 +340,8 @@ std::vector<Culprit> Search::find_culprits() {
     }
     drop_superfluous(culprits);
     narrow_down_sizes(culprits);
+    if (settings_.narrows_calls)
+        for (Culprit& culprit : culprits) narrow_down_calls(culprit);
     return culprits;
 }
 

@@ -22,6 +22,7 @@ struct SearchSettings {
     std::uint64_t max_runs = 0;  ///< 0: any number
     std::string compared_file;   ///< file of numbers that the command writes; empty: its exit status decides alone
     double relative = 0, absolute = 0;
+    bool narrows_calls = false;  ///< also finds the calls of a group that make the command fail
 };
 
 /// All runs that were allowed are used up.
@@ -36,6 +37,7 @@ struct Culprit {
     Subset groups;
     std::vector<Subset> partners;  ///< lowered together with all of these they make the command fail; alone not
     bool tells_nothing = false;    ///< the command does not fail, but tells nothing
+    CallRange calls{};             ///< of its only group, calls that suffice to make the command fail
 };
 
 class Search {
@@ -60,6 +62,8 @@ class Search {
     std::optional<std::size_t> first_failing(const std::vector<Parts>& candidates, const Subset& fixed);
     Parts minimal(const Parts& parts, const Subset& fixed);
     void run_sets(Lowered lowered, const std::vector<Subset>& sets);
+    void run_tests(std::vector<TestedSet> tests);
+    bool calls_fail(const Subset& set, const CallRange& calls);
     void run_once(const std::vector<TestedSet*>& sets);
     RunRequest request_for(const TestedSet& tested) const;
     static void judge(const FinishedRun& run, Outcome& outcome);
@@ -76,6 +80,7 @@ class Search {
     Culprit culprit_in(const Subset& suspects);
     void drop_superfluous(std::vector<Culprit>& culprits);
     void narrow_down_sizes(std::vector<Culprit>& culprits);
+    void narrow_down_calls(Culprit& culprit);
 
     const SearchSettings& settings_;
     Runs& runs_;
@@ -89,6 +94,9 @@ class Search {
     bool takes_new_groups_ = true;
     bool seeks_unresolved_ = false;  ///< the search is for groups with which the command tells nothing
 };
+
+/// Returns `call 37`, or `calls 12 to 37`.
+std::string calls_text(const CallRange& calls);
 
 /// Returns the groups of all culprits.
 Subset exact_groups(const std::vector<Culprit>& culprits);

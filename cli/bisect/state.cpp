@@ -61,7 +61,9 @@ Json json_of(const TestedSet& tested) {
     return {{"lowered", to_string(tested.lowered)},  {"groups", tested.set},
             {"verdict", to_string(outcome.verdict)}, {"how", outcome.how},
             {"is_flaky", outcome.is_flaky},          {"last_run", outcome.last_run},
-            {"ran_lowered", outcome.lowered},        {"new_groups", outcome.new_groups}};
+            {"ran_lowered", outcome.lowered},        {"new_groups", outcome.new_groups},
+            {"calls_of", tested.calls.group},        {"first_call", tested.calls.first},
+            {"last_call", tested.calls.last}};
 }
 
 TestedSet tested_set_of(const Json& json) {
@@ -75,6 +77,7 @@ TestedSet tested_set_of(const Json& json) {
     tested.outcome.last_run = json.at("last_run");
     tested.outcome.lowered = json.at("ran_lowered").get<Subset>();
     tested.outcome.new_groups = json.at("new_groups");
+    tested.calls = {json.at("calls_of"), json.at("first_call"), json.at("last_call")};
     return tested;
 }
 
@@ -148,6 +151,7 @@ bool SearchState::read_line(const Json& line) {
         const TestedSet tested = tested_set_of(line);
         for (const Subset& set : {tested.set, tested.outcome.lowered})
             if (!set.empty() && set.back() >= groups_.all().size()) return false;
+        if (tested.calls.last != 0 && !contains(tested.set, tested.calls.group)) return false;
         keep(tested);
         return true;
     } catch (const Json::exception&) {
@@ -155,13 +159,13 @@ bool SearchState::read_line(const Json& line) {
     }
 }
 
-const Outcome* SearchState::find(Lowered lowered, const Subset& set) const {
-    const auto place = places_.find({lowered, set});
+const Outcome* SearchState::find(Lowered lowered, const Subset& set, const CallRange& calls) const {
+    const auto place = places_.find({lowered, set, calls});
     return place == places_.end() ? nullptr : &tested_[place->second].outcome;
 }
 
 void SearchState::keep(const TestedSet& tested) {
-    places_.try_emplace({tested.lowered, tested.set}, tested_.size());
+    places_.try_emplace({tested.lowered, tested.set, tested.calls}, tested_.size());
     tested_.push_back(tested);
     runs_ = std::max(runs_, tested.outcome.last_run);
 }

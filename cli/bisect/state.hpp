@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "cli/output/json_fwd.hpp"
@@ -34,6 +34,7 @@ struct TestedSet {
     Lowered lowered = Lowered::only;
     Subset set;
     Outcome outcome;
+    CallRange calls{};  ///< of the set's group in it, only these calls are lowered
 };
 
 /// JSON lines: one of the search, then one for each group and each outcome, in the order in which they were found.
@@ -47,7 +48,7 @@ class SearchState {
     /// Outcomes in the order in which they were found.
     const std::vector<TestedSet>& tested() const { return tested_; }
     /// Returns the known outcome of a set; nullptr: it is not known.
-    const Outcome* find(Lowered lowered, const Subset& set) const;
+    const Outcome* find(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
     /// Keeps an outcome, with the groups that are new since the last one. Returns false if it cannot be written.
     bool add(const TestedSet& tested);
     /// Returns the number of runs that all outcomes took.
@@ -68,7 +69,7 @@ class SearchState {
     std::string problem_;
     std::vector<TestedSet> tested_;
     std::uint64_t runs_ = 0;
-    std::map<std::pair<Lowered, Subset>, std::size_t> places_;  ///< in tested_
+    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> places_;  ///< in tested_
 };
 
 }  // namespace fp32shim::cli

@@ -1,6 +1,7 @@
 // Groups of products that a policy can tell apart: one function at one size, at one place of the program.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -46,6 +47,15 @@ struct Group {
 
     /// Returns `train.py:41 Model.forward`, with the scope if there is one.
     std::string place_text() const;
+};
+
+/// Calls of one group, by their numbers in a process.
+struct CallRange {
+    std::size_t group = 0;  ///< place in Groups::all()
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;  ///< 0: there is no range; all calls are meant
+
+    auto operator<=>(const CallRange&) const = default;
 };
 
 /// Groups by their place in Groups::all(), rising.

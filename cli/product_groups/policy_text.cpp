@@ -22,6 +22,7 @@ struct Rule {
     std::vector<std::string> unless_scopes;  ///< scopes within one of `scopes` that the rule is not about
     const GroupKey* product = nullptr;       ///< function and sizes; nullptr: any
     Subset groups;                           ///< known groups that the rule is about
+    CallRange calls;                         ///< of the one group, the calls that the rule is about
 };
 
 std::string quoted_toml(std::string_view text) {
@@ -58,6 +59,7 @@ std::string conditions_text(const Rule& rule) {
                 size_entry("k", product->k, product->is_folded) +
                 size_entry("batch", product->batch, product->is_folded);
     }
+    if (rule.calls.last != 0) add(fmt::format("call_number = \">={} <={}\"", rule.calls.first, rule.calls.last));
     return text;
 }
 
@@ -187,10 +189,18 @@ std::string glob_for(std::string_view text) {
     return glob;
 }
 
-std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings) {
+std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
+                                 const CallRange& calls) {
     std::string text = head("highest", settings);
     std::size_t number = 0;
-    for (const Rule& rule : merged(RuleFinder(groups, lowered).rules()))
+    const Subset limited = calls.last == 0 ? Subset() : Subset{calls.group};
+    const Subset whole = without(lowered, limited);
+    std::vector<Rule> rules = merged(RuleFinder(groups, whole).rules());
+    for (Rule& rule : RuleFinder(groups, limited).rules()) {
+        rule.calls = calls;
+        rules.push_back(std::move(rule));
+    }
+    for (const Rule& rule : rules)
         text += '\n' + rule_text(rule, fmt::format("lowered {}", ++number), settings.precision);
     return text + "\n[[rule]]\nname = \"all others\"\nprecision = \"highest\"\n";
 }

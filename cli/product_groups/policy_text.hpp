@@ -17,9 +17,10 @@ struct PolicySettings {
     std::string name;       ///< name of the policy, with which those of its rules begin
 };
 
-/// Returns the policy under which only these groups run at the lower precision. Everything else is exact, groups that
-/// are not known yet included, whatever the program itself asks for.
-std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings);
+/// Returns the policy under which only these groups run at the lower precision, of the group in `calls` those calls
+/// only. Everything else is exact, groups that are not known yet included, whatever the program itself asks for.
+std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
+                                 const CallRange& calls = {});
 
 /// Returns lines of comment for a rule about some groups, without `#`.
 using CommentOn = std::function<std::vector<std::string>(const Subset& groups)>;

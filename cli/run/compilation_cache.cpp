@@ -28,10 +28,26 @@ json ranges(const std::vector<policy::Range>& all) {
 }
 
 json conditions(const policy::Conditions& all) {
-    return json::array({all.function, all.caller, all.executable, all.command, all.host, all.scope, all.where,
-                        all.call_site, all.stack, all.device, all.dtype, ranges(all.m), ranges(all.n), ranges(all.k),
-                        ranges(all.batch), ranges(all.min_dim), ranges(all.max_dim), ranges(all.flops),
-                        ranges(all.compute_capability)});
+    return json::array({all.function,
+                        all.caller,
+                        all.executable,
+                        all.command,
+                        all.host,
+                        all.scope,
+                        all.where,
+                        all.call_site,
+                        all.stack,
+                        all.device,
+                        all.dtype,
+                        ranges(all.m),
+                        ranges(all.n),
+                        ranges(all.k),
+                        ranges(all.batch),
+                        ranges(all.min_dim),
+                        ranges(all.max_dim),
+                        ranges(all.flops),
+                        ranges(all.compute_capability),
+                        ranges(all.call_number)});
 }
 
 /// Returns, as text, the settings that can change a product on a GPU: those of `policy`, and `pins`, the bits of the

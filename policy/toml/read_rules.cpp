@@ -92,6 +92,7 @@ constexpr Key<Conditions> condition_keys[] = {
     {"min_dim", ranges_into<&Conditions::min_dim>},
     {"max_dim", ranges_into<&Conditions::max_dim>},
     {"flops", ranges_into<&Conditions::flops>},
+    {"call_number", ranges_into<&Conditions::call_number>},
 };
 constexpr Key<Tolerance> tolerance_keys[] = {
     {"tolerance",

@@ -1,4 +1,4 @@
-// Groups of calls that are audited together, and what their audits have shown so far.
+// Groups of calls that are audited or counted together, and what their audits have shown so far.
 #pragma once
 
 #include <atomic>
@@ -16,9 +16,11 @@ namespace fp32shim::audit {
 inline constexpr std::uint32_t first_audits = 4;
 
 /// Calls of one site, with the same sizes, scope and path, under one reading of the settings. Shared by all threads,
-/// never freed. A call that is not audited only reads it.
+/// never freed. A call that is neither audited nor counted only reads it.
 class Group {
   public:
+    /// Counts a call, for rules that ask for its number; returns that number, from 1.
+    std::int64_t next_call_number() { return 1 + calls_.fetch_add(1, std::memory_order_relaxed); }
     /// Counts an audit among the first calls of the group; returns false if there were `most` already.
     bool takes_early_audit(std::uint32_t most);
 
@@ -38,6 +40,7 @@ class Group {
     static constexpr std::size_t format_count = 9;
 
     std::atomic<std::uint64_t> key_;  ///< 0: unused
+    std::atomic<std::int64_t> calls_;
     std::atomic<std::uint32_t> early_;
     Errors errors_[format_count];
 };

@@ -1,9 +1,11 @@
 #include "shim/decision/decide.hpp"
 
+#include "shim/audit/groups.hpp"
 #include "shim/decision/site_rules.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/native/call_site.hpp"
 #include "shim/where/place.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim {
 namespace {
@@ -20,21 +22,39 @@ policy::Overrides overrides() {
     return result;
 }
 
+/// Counts a call among those of its function, sizes, scope and line of Python or, if `line` is empty, call site.
+/// Returns its number, from 1; -1: there is no room for more counters.
+std::int64_t count_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                        std::string_view line) {
+    system::Hash hash;
+    for (const std::int64_t size : {call.m, call.n, call.k, call.batch}) hash.add(static_cast<std::uint64_t>(size));
+    hash.add(call.function).add(scope_key()).add(in_force.generation);  // a reload begins anew
+    if (line.empty()) {
+        hash.add(site.number);
+    } else {
+        hash.add(line);
+    }
+    audit::Group* const group = audit::find_group(hash.value());
+    return group == nullptr ? -1 : group->next_call_number();
+}
+
 policy::Decision decide_by_call(Site& site, const Settings& in_force, policy::MatmulCall& call,
                                 std::uint32_t change_count) {
     const auto rules = rules_of(site, in_force, call).rules;
+    const bool counts = in_force.looks_at_call_numbers && !rules.empty() && call.device == policy::Device::cpu;
     const auto decide = [&] {
         if (in_force.looks_at_call_sites && !rules.empty()) call.call_site = where::call_site_of(site, in_force);
-        if (!in_force.looks_at_where)
-            return policy::decide(call, in_force.process, in_force.policy, overrides(), rules);
-        where::CallPlace place;
-        place.find(site, in_force);
         policy::MatmulCall placed = call;
-        placed.where = place.where_for_rules();
-        placed.stack = place.asks_python() ? &place : nullptr;
+        where::CallPlace place;
+        if (in_force.looks_at_where) {
+            place.find(site, in_force);
+            placed.where = place.where_for_rules();
+            placed.stack = place.asks_python() ? &place : nullptr;
+        }
+        if (counts) placed.call_number = count_call(site, in_force, call, place.where());
         return policy::decide(placed, in_force.process, in_force.policy, overrides(), rules);
     };
-    if (rules.empty()) return decide();
+    if (rules.empty() || counts) return decide();
     const ThreadContext* const context = existing_thread_context();
     if (context != nullptr && !context->scopes.is_empty() && scopes_decide(in_force)) return decide();
     KeptDecisions* const decisions = kept_decisions();

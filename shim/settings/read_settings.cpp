@@ -223,6 +223,7 @@ void read(Reading& reading) {
     }
     settings->looks_at_where = settings->policy.looks_at_where();
     settings->looks_at_sizes = settings->policy.looks_at_sizes() || settings->looks_at_where;
+    settings->looks_at_call_numbers = settings->policy.looks_at_call_numbers();
     settings->looks_at_scopes = settings->policy.looks_at_scopes();
     settings->looks_at_call_sites = settings->policy.looks_at_call_sites();
     settings->forward_everything = settings->policy.disabled || options.elevated;

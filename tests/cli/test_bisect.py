@@ -188,6 +188,47 @@ def push(name):
 """
 
 
+LOOP = """
+def flat(size):
+    return [rng.standard_normal(shape).astype(np.float32) for shape in ((size, 2), (2, size))]
+
+
+def step(a, b):
+    return a @ b  # step
+
+
+for i in range(1, 101):
+    a, b = OPERANDS
+    judge(i, a, b, step(a, b))
+"""
+
+
+@pytest.mark.parametrize("operands, end, calls", [
+    ("graded(16) if i == 37 else flat(16)", "sys.exit(bool(bad))", {"first": 37, "last": 37}),
+    ("graded(16) if i % 10 == 7 else flat(16)", "sys.exit(sum(i > 50 for i in bad) >= 3)", {"first": 57, "last": 77}),
+    ("graded(16)", "sys.exit(len(bad) == 100)", {"first": 1, "last": 100}),
+])
+def test_the_calls_of_a_line_that_make_the_command_fail_are_found_by_their_numbers(tmp_path, operands, end, calls):
+    program = Program(tmp_path, {}, end, head=LOOP.replace("OPERANDS", operands))
+    result = program.bisect("--calls")
+    assert result.returncode == 0, result.stderr
+    culprit, = result.json["culprits"]
+    assert culprit["calls"] == calls and result.json["groups"][0]["calls"] == 100
+    assert result.json["runs"] <= 20
+    assert "call_number" not in (tmp_path / result.json["policy"]).read_text()
+    (tmp_path / result.json["policy"]).unlink()
+    without = program.bisect()
+    assert without.json["culprits"][0]["calls"] is None and without.json["runs"] < result.json["runs"]
+
+
+def test_calls_are_named_in_the_table(tmp_path):
+    program = Program(tmp_path, {}, head=LOOP.replace("OPERANDS", "graded(16) if i == 37 else flat(16)"))
+    result = fp32shim("bisect", "--cpu", "emulate", "--calls", "--", *program.command, cwd=tmp_path, env=variables(),
+                      timeout=300)
+    assert "fails alone, by call 37 of 100" in result.stdout
+    assert re.search(r"program.py:\d+ step, calls 1 to 50, at high: not acceptable", result.stderr)
+
+
 def test_scopes_are_tried_first_and_name_what_a_line_cannot(tmp_path):
     """One line multiplies in four scopes, of which one lies within another; it fails in the outer one only."""
     program = Program(tmp_path, {"p0": "fine(16)"}, head=SCOPES, end="""

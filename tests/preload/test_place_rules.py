@@ -188,3 +188,30 @@ def test_what_a_rule_asks_of_a_place_leaves_the_program_as_it_was():
     policy = rules('call_site = "*!nothing"', 'stack = "nothing"')
     plain = run("numpy_products.py", preload=False)
     assert run("numpy_products.py", policy=policy).stdout == plain.stdout
+
+
+NUMBERED = """
+import numpy as np
+a = np.random.default_rng(1).standard_normal((8, 8)).astype(np.float32)
+
+def one(): return a @ a
+def other(): return a @ a
+
+exact = one().tobytes()
+for i in range(1, 7):
+    print(i, *(f().tobytes() != exact for f in (one, other)))
+"""
+
+
+@pytest.mark.parametrize("condition, changed", [
+    ('where = "*:5 one", call_number = ">=3 <=4"', ["2 True False", "3 True False"]),
+    ('call_number = 2', ["1 True False"]),  # of one call site, since no rule looks at lines
+    ('call_number = 2, function = "ssymm_"', []),
+    ('where = "*", call_number = 2', ["1 True False", "2 False True"]),
+])
+def test_a_rule_can_name_calls_of_a_place_by_their_numbers(condition, changed, tmp_path):
+    need(has_module("numpy"), "the system's Python has no numpy")
+    script = tmp_path / "numbered.py"
+    script.write_text(NUMBERED)
+    result = run(SYSTEM_PYTHON, script, policy=rules(condition))
+    assert [line for line in result.stdout.splitlines() if "True" in line] == changed

@@ -229,7 +229,7 @@ TEST(Policy, LooksAtPlacesWhereAnyRuleDoes) {
 }
 
 TEST(Conditions, KnowWhetherTheyLookAtSizes) {
-    for (const auto* key : {"m", "n", "k", "batch", "min_dim", "max_dim", "flops"}) {
+    for (const auto* key : {"m", "n", "k", "batch", "min_dim", "max_dim", "flops", "call_number"}) {
         const Rule rule = rule_when("when = { " + std::string(key) + " = 1 }");
         EXPECT_TRUE(rule.when.looks_at_sizes()) << key;
         EXPECT_FALSE(rule.when.empty()) << key;

@@ -69,6 +69,7 @@ k = ">=64 <=256"
 batch = "<10"
 min_dim = 1
 flops = ">=2G"
+call_number = ">=3 <=5"
 
 [[rule]]
 name = "the rest"
@@ -122,7 +123,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(first.precision, Precision::highest);
     EXPECT_FALSE(first.assume_aligned);
     EXPECT_EQ(first.file, "prod.toml");
-    EXPECT_EQ(first.line, 36);
+    EXPECT_EQ(first.line, 38);
     EXPECT_EQ(first.when.max_dim, (std::vector<Range>{{0, 128}}));
     EXPECT_EQ(first.when.caller, std::vector<std::string>{"libtorch_*"});
     EXPECT_EQ(first.when.device, std::vector{Device::cuda});
@@ -135,7 +136,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(second.name, "rule 2");
     EXPECT_EQ(second.precision, Precision::bf16x9);
     EXPECT_TRUE(second.assume_aligned);
-    EXPECT_EQ(second.line, 42);
+    EXPECT_EQ(second.line, 44);
     EXPECT_EQ(second.when.function, (std::vector<std::string>{"cublasSgemm*", "cublasGemm*"}));
     EXPECT_EQ(second.when.executable, std::vector<std::string>{"python3*"});
     EXPECT_EQ(second.when.command, std::vector<std::string>{"*train.py*"});
@@ -148,6 +149,7 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(second.when.batch, (std::vector<Range>{{0, 9}}));
     EXPECT_EQ(second.when.min_dim, (std::vector<Range>{{1, 1}}));
     EXPECT_EQ(second.when.flops, (std::vector<Range>{{2e9, infinity}}));
+    EXPECT_EQ(second.when.call_number, (std::vector<Range>{{3, 5}}));
 
     EXPECT_EQ(policy.rules[2].name, "the rest");
     EXPECT_TRUE(policy.rules[2].when.empty());

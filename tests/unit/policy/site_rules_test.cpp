@@ -34,8 +34,9 @@ Conditions random_conditions(Chance& chance) {
     for (auto* list : {&conditions.function, &conditions.caller, &conditions.executable, &conditions.command,
                        &conditions.host, &conditions.scope})
         if (chance.one_in(6)) list->push_back(chance.of(globs));
-    for (auto* list : {&conditions.m, &conditions.n, &conditions.k, &conditions.batch, &conditions.min_dim,
-                       &conditions.max_dim, &conditions.flops, &conditions.compute_capability})
+    for (auto* list :
+         {&conditions.m, &conditions.n, &conditions.k, &conditions.batch, &conditions.min_dim, &conditions.max_dim,
+          &conditions.flops, &conditions.call_number, &conditions.compute_capability})
         if (chance.one_in(8)) {
             const double low = static_cast<double>(chance.below(100));
             list->push_back({low, low + static_cast<double>(chance.below(100))});
