@@ -74,20 +74,24 @@ def test_scopes_have_rows_of_their_own(tmp_path, policy, level):
         assert all(row["timed_calls"] == row["calls"] for row in inside)
 
 
-@pytest.mark.parametrize("policy", [
-    'schema = 1\n[[rule]]\nprecision = "high"\nwhen = { m = "<=4" }\n',
-    'schema = 1\ndefault = "high"\n',
-    'schema = 1\n[[rule]]\nname = "one"\nprecision = "highest"\nwhen = { function = "cblas_*" }\n',
-])
-def test_whatever_the_policy_looks_at(tmp_path, policy):
+RULE = 'schema = 1\n[[rule]]\nname = "one"\n'
+
+
+@pytest.mark.parametrize("policy, asks, asked", [
+    (RULE + 'precision = "high"\nwhen = { m = "<=4" }\n', lambda row: row["m"] <= 4, "high"),
+    ('schema = 1\ndefault = "high"\n', lambda row: True, "high"),
+    (RULE + 'precision = "highest"\nwhen = { function = "cblas_*" }\n', lambda row: row["function"].startswith("cblas_"),
+     "highest"),
+    (RULE + 'precision = "xf32"\nwhen = { function = "cblas_*" }\n', lambda row: row["function"].startswith("cblas_"),
+     "xf32"),
+], ids=["sizes", "default", "function", "rare format"])
+def test_whatever_the_policy_looks_at(tmp_path, policy, asks, asked):
     """Preview is off: all is forwarded, but not for the same reason."""
     log = tmp_path / "run.fp32rec"
     did, recorded = run_mixed(log, policy=policy, cpu="off")
     assert recorded == did
     for row in report(log)["rows"]:
-        asked = ("high" if "m =" in policy and row["m"] <= 4 else "high" if "default" in policy
-                 else "highest" if "name" in policy and row["function"].startswith("cblas_") else "native")
-        assert (row["requested"], row["applied"]) == (asked, "fp32"), row
+        assert (row["requested"], row["applied"]) == (asked if asks(row) else "native", "fp32"), row
 
 
 def test_what_is_emulated_takes_the_long_way_and_what_is_not_does_not(tmp_path):
