@@ -101,14 +101,6 @@ Decision decide_by(const MatmulCall& call, const Process& process, const Policy&
         call.device == Device::cuda ? on_cuda(allowed, call, policy) : on_cpu(allowed, policy.cpu_mode);
 
     decision.precision = outcome.precision;
-    const bool has_tolerance = decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
-    const bool is_lower = decision.precision == Precision::high || decision.precision == Precision::medium;
-    if (has_tolerance && call.device == Device::cuda && is_lower) {
-        // Products on a GPU are not audited.
-        decision.precision = Precision::highest;
-        decision.reason = Reason::learning;
-        return decision;
-    }
     if (decision.source == Source::guard_pin) {
         decision.reason = Reason::pinned;
     } else if (allowed != wanted) {

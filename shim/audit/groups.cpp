@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 
 #include "shim/thread/thread_context.hpp"
+#include "shim/where/place.hpp"
+#include "system/hash.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::audit {
@@ -128,6 +130,15 @@ Group* find_group(std::uint64_t key) {
     return nullptr;
 }
 
+std::uint64_t group_key(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
+    system::Hash hash;
+    hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
+    hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch)).add(scope_key());
+    hash.add(in_force.generation);  // a reload begins anew
+    const std::uint64_t group = hash.value();
+    return in_force.asks_paths() ? where::with_place(group, where::place_key(in_force)) : group;
+}
+
 Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy) {
     Verdict verdict{decision, find_group(group_key)};
     const policy::Rule* const rule = rule_of(decision, policy);
@@ -136,6 +147,28 @@ Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const p
     else if (policy.audit_action == policy::AuditAction::pin && verdict.group != nullptr)
         judge_by_guard(policy.audit_tolerance, verdict);
     return verdict;
+}
+
+policy::Decision judge_without_audits(const policy::Decision& decision, const policy::Policy& policy) {
+    const policy::Rule* const rule = rule_of(decision, policy);
+    const auto format = policy::format_of(decision.precision);
+    if (rule == nullptr || !rule->tolerance || !format || *format == policy::Applied::fp32) return decision;
+    policy::Decision exact = decision;
+    exact.precision = Precision::highest;
+    exact.reason = Reason::learning;
+    return exact;
+}
+
+void set_formats(record::Audit& audit, const policy::Policy& policy, std::optional<AuditFormat> tested,
+                 AuditFormat ran) {
+    if (tested) {
+        audit.tested = *tested;
+    } else if (policy.audit_against == AuditFormat::fp64) {
+        audit.reference = AuditFormat::fp64;
+        audit.tested = ran;
+    } else {
+        audit.tested = policy.audit_against.value_or(ran == AuditFormat::fp32 ? AuditFormat::tf32 : ran);
+    }
 }
 
 bool is_due(const Verdict& verdict, const policy::Policy& policy) {

@@ -8,6 +8,8 @@
 #include "policy/decide.hpp"
 #include "policy/policy.hpp"
 #include "record/audit.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/site.hpp"
 
 namespace fp32shim::audit {
 
@@ -49,6 +51,9 @@ class Group {
 /// lock-free.
 Group* find_group(std::uint64_t key);
 
+/// Returns the key of the group that a call belongs to.
+std::uint64_t group_key(const Site& site, const Settings& in_force, const policy::MatmulCall& call);
+
 /// A decision, after the audits of its group of calls were considered.
 struct Verdict {
     policy::Decision decision;
@@ -61,6 +66,14 @@ struct Verdict {
 /// does not allow (yet), becomes a stricter one. `group_key`: see find_group(). Without room for a group, a tolerance
 /// allows nothing below FP32.
 Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy);
+
+/// Returns a decision about a call that no audit can judge: FP32 where a rule has a tolerance, else as it is.
+policy::Decision judge_without_audits(const policy::Decision& decision, const policy::Policy& policy);
+
+/// Sets the formats that an audit compares. `tested`: the format to test against FP32; absent: as the policy says.
+/// `ran`: the format that the product runs in.
+void set_formats(record::Audit& audit, const policy::Policy& policy, std::optional<policy::AuditFormat> tested,
+                 policy::AuditFormat ran);
 
 /// Returns true if this call is to be audited: it is one of the first of its group (more of them count where a
 /// tolerance has not judged the group yet), or the policy's fraction and seed choose it. The same sequence of calls

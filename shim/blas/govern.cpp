@@ -83,16 +83,6 @@ std::int64_t run(const Site& site, const Frame& frame, const Product& product, P
     return value;
 }
 
-/// Returns the key of the group of calls that are audited together.
-std::uint64_t group_key(const Site& site, const Settings& in_force, const policy::MatmulCall& call) {
-    system::Hash hash;
-    hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
-    hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch)).add(scope_key());
-    hash.add(in_force.generation);  // a reload begins anew
-    const std::uint64_t group = hash.value();
-    return in_force.asks_paths() ? where::with_place(group, where::place_key(in_force)) : group;
-}
-
 /// Runs a call as planned, and once more to compare. Kept apart: it needs more of the stack than other calls.
 [[gnu::noinline]] std::int64_t run_audited(const Site& site, const Frame& frame, const Product& product, Plan& plan,
                                            const audit::Verdict& verdict, const Settings& in_force) {
@@ -134,7 +124,8 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const auto in_words = [&](policy::MatmulCall& call) { call = product.call; };
     audit::Verdict verdict{forwards ? policy::Decision{} : decide(site, in_force, in_words)};
     const bool may_audit = in_force.audits && !forwards && site.function->family->treatment == Treatment::governed;
-    if (may_audit) verdict = audit::judge(verdict.decision, group_key(site, in_force, product.call), in_force.policy);
+    if (may_audit)
+        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, product.call), in_force.policy);
     const policy::Decision& decision = verdict.decision;
     Plan plan = make_plan(site, frame, product, decision, in_force.policy.tf32_rounding);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_one_by_one()) {

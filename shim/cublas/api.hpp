@@ -2,6 +2,7 @@
 // Written down here so that the shim is built, and runs, without CUDA.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace fp32shim::cublas {
@@ -67,6 +68,11 @@ enum DataType : std::int32_t {
 enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
 enum Side : std::int32_t { side_left = 0, side_right = 1 };
 
+/// Values of cublasFillMode_t, cublasDiagType_t and cublasPointerMode_t.
+enum Fill : std::int32_t { fill_lower = 0, fill_upper = 1 };
+enum Diagonal : std::int32_t { diagonal_stored = 0, diagonal_unit = 1 };
+enum PointerMode : std::int32_t { pointers_to_host = 0, pointers_to_device = 1 };
+
 /// Values of cublasLtMatmulDescAttributes_t. LayoutAttribute has those of cublasLtMatrixLayoutAttribute_t,
 /// PreferenceAttribute of cublasLtMatmulPreferenceAttributes_t, AlgoCapability of cublasLtMatmulAlgoCapAttributes_t.
 enum DescAttribute : std::int32_t { desc_compute_type = 0, desc_trans_a = 3, desc_trans_b = 4 };
@@ -106,5 +112,34 @@ enum ImplFlags : std::uint64_t {
 
 /// Values of CUdevice_attribute: the two parts of a GPU's compute capability that the shim asks the CUDA driver for.
 enum DeviceAttribute : std::int32_t { compute_capability_major = 75, compute_capability_minor = 76 };
+
+/// CUstream, or cudaStream_t: a stream of the driver's; nullptr: the default stream.
+using Stream = void*;
+
+/// Values of CUresult, as far as the shim tells them apart; CUstreamCaptureStatus and CUstreamCaptureMode.
+enum DriverResult : std::int32_t { driver_success = 0, driver_not_ready = 600 };
+enum CaptureStatus : std::int32_t { not_capturing = 0 };
+enum CaptureMode : std::int32_t { capture_relaxed = 2 };
+
+/// Values of CUmemorytype. A unified address says itself where it is.
+enum MemoryType : std::int32_t { memory_host = 1, memory_unified = 4 };
+
+/// CUDA_MEMCPY2D: a copy of `height` rows of `width` bytes, each `pitch` bytes after the one before.
+struct Copy2D {
+    struct Side {
+        std::size_t x = 0;
+        std::size_t y = 0;
+        std::int32_t memory_type = 0;
+        const void* host = nullptr;
+        std::uint64_t device = 0;
+        void* array = nullptr;
+        std::size_t pitch = 0;
+    };
+    Side from;
+    Side to;
+    std::size_t width = 0;
+    std::size_t height = 0;
+};
+static_assert(sizeof(Copy2D) == 128, "as cuda.h has it");
 
 }  // namespace fp32shim::cublas

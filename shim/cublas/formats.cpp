@@ -14,13 +14,30 @@ using policy::Floor;
 using policy::Precision;
 using policy::Reason;
 
-/// Returns true if the GPU can compute in the format, as an unknown GPU (0) is taken to; if not, cuBLAS uses FP32.
+}  // namespace
+
 bool has(Format format, std::int32_t compute_capability) {
     if (compute_capability == 0) return true;
     if (format == Format::bf16x9) return compute_capability == 100 || compute_capability == 103;
     constexpr std::int32_t oldest[] = {70, 80, 80, 0, 0};
     return compute_capability >= oldest[static_cast<std::size_t>(format)];
 }
+
+std::int32_t compute_type_for(Format format, bool pedantic) {
+    if (format == Format::fp32 && pedantic) return compute_32f_pedantic;
+    constexpr std::int32_t types[] = {compute_32f_fast_16f, compute_32f_fast_16bf, compute_32f_fast_tf32,
+                                      compute_32f_emulated_16bfx9, compute_32f};
+    return types[static_cast<std::size_t>(format)];
+}
+
+std::int32_t math_mode_for(Format format, bool pedantic) {
+    if (format == Format::fp32 && pedantic) return math_pedantic;
+    constexpr std::int32_t modes[] = {math_tensor_op, math_tf32_tensor_op, math_tf32_tensor_op,
+                                      math_fp32_emulated_bf16x9, math_default};
+    return modes[static_cast<std::size_t>(format)];
+}
+
+namespace {
 
 Format where_there_is(Format format, std::int32_t compute_capability) {
     return has(format, compute_capability) ? format : Format::fp32;
@@ -141,20 +158,6 @@ Wish within_reach(const Asked& asked, const Environment& environment, Wish wish)
     if (wish.format == Format::bf16 && !has_bf16) wish = {Format::tf32, reason};
     if (!has(wish.format, asked.compute_capability)) wish = {Format::fp32, reason};
     return wish;
-}
-
-std::int32_t compute_type_for(Format format, bool pedantic) {
-    if (format == Format::fp32 && pedantic) return compute_32f_pedantic;
-    constexpr std::int32_t types[] = {compute_32f_fast_16f, compute_32f_fast_16bf, compute_32f_fast_tf32,
-                                      compute_32f_emulated_16bfx9, compute_32f};
-    return types[static_cast<std::size_t>(format)];
-}
-
-std::int32_t math_mode_for(Format format, bool pedantic) {
-    if (format == Format::fp32 && pedantic) return math_pedantic;
-    constexpr std::int32_t modes[] = {math_tensor_op, math_tf32_tensor_op, math_tf32_tensor_op,
-                                      math_fp32_emulated_bf16x9, math_default};
-    return modes[static_cast<std::size_t>(format)];
 }
 
 bool is_pedantic(const Asked& asked) {

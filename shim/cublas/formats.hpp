@@ -20,6 +20,14 @@ enum class Format : std::uint8_t { fp16, bf16, tf32, bf16x9, fp32 };
 
 policy::Applied applied_of(Format format);
 
+/// Returns true if the GPU can compute in the format, as an unknown GPU (0) is taken to; if not, cuBLAS uses FP32.
+bool has(Format format, std::int32_t compute_capability);
+
+/// Returns the compute type, or the bits 0 to 2 of the math mode, that stand for a format. `pedantic`: FP32 whatever
+/// the environment says.
+std::int32_t compute_type_for(Format format, bool pedantic);
+std::int32_t math_mode_for(Format format, bool pedantic);
+
 struct Asked {
     Road road = Road::none;
     std::int32_t math_mode = 0;  ///< math mode of the handle, as the program set it; 0 for cublasLt, which has none

@@ -1,5 +1,9 @@
 #include "shim/cublas/govern.hpp"
 
+#include <cerrno>
+
+#include "shim/audit/groups.hpp"
+#include "shim/cublas/audit/audit.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/express.hpp"
 #include "shim/cublas/lt.hpp"
@@ -65,6 +69,80 @@ CallOutcome follow_state(Site& site, const Frame& frame, const Settings& in_forc
     return {status, nullptr};
 }
 
+bool multiplies_nothing(const Site& site, const Frame& frame, const Product& product) {
+    return product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64);
+}
+
+/// Runs a call as planned, and measures its time if calls are logged. Returns the library's status.
+std::int32_t run_timed(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
+                       const Settings& in_force, Done& done, CallTime& time) {
+    const bool logs = in_force.logs();
+    const Running outer = running;
+    running = {site.provider, nullptr, &frame};
+    if (logs) time.begin = time_now(in_force);
+    const std::int32_t status = run(site, frame, product, plan, done);
+    if (logs) time.end = time_now(in_force);
+    running = outer;
+    return status;
+}
+
+/// Returns the decision that audits judge. The cheapest format of a tolerance is one that the function has.
+policy::Decision decide_for_audits(Site& site, const Product& product, const Settings& in_force,
+                                   policy::MatmulCall& call) {
+    policy::Decision decision = decide_call(site, in_force, call);
+    const bool has_tolerance =
+        decision.rule >= 0 && in_force.policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
+    if (has_tolerance && decision.precision == policy::Precision::medium &&
+        !can_multiply_in(Format::bf16, site, product))
+        decision.precision = policy::Precision::high;
+    return decision;
+}
+
+/// Governs a call while audits are on: they judge its decision, and may compute it once more. Kept apart: it needs
+/// more of the stack than other calls.
+[[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Product& product,
+                                                 const Settings& in_force, HandleLockGuard& guard) {
+    policy::MatmulCall call;
+    describe_sizes(site, frame, product, call);
+    Singles singles;
+    const bool is_nothing = multiplies_nothing(site, frame, product);
+    const bool may_audit = !is_nothing && singles.describe(site, frame, product);
+    audit::Verdict verdict{decide_for_audits(site, product, in_force, call)};
+    if (may_audit)
+        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy);
+    else
+        verdict.decision = audit::judge_without_audits(verdict.decision, in_force.policy);
+    Plan plan = plan_decision(site, product, verdict.decision, in_force);
+    if (is_nothing) plan = plan_for_nothing(plan);
+    Done done = done_by(site, plan);
+    CallTime time;
+    record::Audit result;
+    std::int32_t status = 0;
+    bool is_audited =
+        may_audit && plan.applied != policy::Applied::unchanged && audit::is_due(verdict, in_force.policy);
+    if (is_audited) {
+        const int saved_errno = errno;
+        CallAudit call_audit(site, frame, product, singles, in_force.policy, verdict.tested);
+        errno = saved_errno;
+        status = run_timed(site, frame, product, plan, in_force, done, time);
+        is_audited = status == status_success;
+        if (is_audited) {
+            const int errno_of_call = errno;
+            result = call_audit.finish(done.applied);
+            audit::note(verdict, in_force.policy, result);
+            errno = errno_of_call;
+        }
+    } else {
+        status = run_timed(site, frame, product, plan, in_force, done, time);
+    }
+    guard.release();
+    if (in_force.logs()) {
+        done.status = status;
+        record_call(site, in_force, call, verdict.decision, done, &time, {}, is_audited ? &result : nullptr);
+    }
+    return {status, nullptr};
+}
+
 }  // namespace
 
 void bind(Site& site) {
@@ -99,17 +177,12 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     HandleLockGuard guard(product.handle);  // to the end of the call nobody changes the handle's math mode
     describe_request(site, frame, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), product);
+    if (in_force.audits) return govern_with_audits(site, frame, product, in_force, guard);
     Plan plan = plan_call(site, product, in_force, in_words);
-    if (product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64))
-        plan = plan_for_nothing(plan);
+    if (multiplies_nothing(site, frame, product)) plan = plan_for_nothing(plan);
     Done done = done_by(site, plan);
     CallTime time;
-    const Running outer = running;
-    running = {site.provider, nullptr, &frame};
-    if (logs) time.begin = time_now(in_force);
-    const std::int32_t status = run(site, frame, product, plan, done);
-    if (logs) time.end = time_now(in_force);
-    running = outer;
+    const std::int32_t status = run_timed(site, frame, product, plan, in_force, done, time);
     guard.release();
     if (logs) {
         done.status = status;

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "shim/loader/elf/objects.hpp"
-#include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/memory/arena.hpp"
 
@@ -68,6 +66,9 @@ Library* read_library(const LoadedObject& object) {
     library->loads = object.loads.load(std::memory_order_acquire);
     find(object, "cublasSetMathMode", library->set_math_mode);
     find(object, "cublasGetMathMode", library->get_math_mode);
+    find(object, "cublasGetStream_v2", library->get_stream);
+    find(object, "cublasGetPointerMode_v2", library->get_pointer_mode);
+    find(object, "cublasGemmEx", library->gemm_ex);
     find(object, "cublasLtMatmulDescInit_internal", library->desc_init);
     find(object, "cublasLtMatmulDescSetAttribute", library->desc_set);
     find(object, "cublasLtMatmulDescGetAttribute", library->desc_get);
@@ -88,25 +89,6 @@ struct Known {
     std::atomic<const Library*> library;
 };
 constinit Known known_libraries[64]{};
-
-/// The CUDA driver, if the program has loaded it; the shim loads nothing.
-struct Driver {
-    std::int32_t (*get_current_device)(std::int32_t* device) = nullptr;
-    std::int32_t (*get_attribute)(std::int32_t* value, std::int32_t attribute, std::int32_t device) = nullptr;
-};
-
-Driver find_driver() {
-    const elf::Reading reading;
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
-        if (elf::read_object(map).name() != "libcuda.so.1") continue;
-        const LoadedObject& object = *loaded_object(map);
-        Driver driver;
-        find(object, "cuCtxGetDevice", driver.get_current_device);
-        find(object, "cuDeviceGetAttribute", driver.get_attribute);
-        return driver;
-    }
-    return {};
-}
 
 }  // namespace
 
@@ -150,22 +132,6 @@ std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algori
             largest = alignment;
     }
     return largest;
-}
-
-Device current_device() {
-    const Driver driver = find_driver();
-    Device device;
-    std::int32_t index = -1;
-    std::int32_t major = 0;
-    std::int32_t minor = 0;
-    if (driver.get_current_device == nullptr || driver.get_attribute == nullptr ||
-        driver.get_current_device(&index) != 0)
-        return device;
-    device.index = index;
-    if (driver.get_attribute(&major, compute_capability_major, index) == 0 &&
-        driver.get_attribute(&minor, compute_capability_minor, index) == 0)
-        device.compute_capability = major * 10 + minor;
-    return device;
 }
 
 }  // namespace fp32shim::cublas

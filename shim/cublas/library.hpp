@@ -1,4 +1,4 @@
-// One loaded cuBLAS, cublasLt or CUDA driver: the functions that the shim itself calls in it.
+// One loaded cuBLAS or cublasLt: the functions that the shim itself calls in it.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "shim/cublas/api.hpp"
+#include "shim/cublas/driver.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/loader/loaded_object.hpp"
 
@@ -29,6 +30,9 @@ struct Library {
 
     std::int32_t (*set_math_mode)(Handle, std::int32_t) = nullptr;
     std::int32_t (*get_math_mode)(Handle, std::int32_t*) = nullptr;
+    std::int32_t (*get_stream)(Handle, Stream*) = nullptr;
+    std::int32_t (*get_pointer_mode)(Handle, std::int32_t*) = nullptr;
+    void* gemm_ex = nullptr;   ///< cublasGemmEx, with 32-bit integers
     std::int32_t version = 0;  ///< 120903 is 12.9.3; 0: unknown
 
     // cublasLt
@@ -65,13 +69,5 @@ std::size_t desc_size(const Library& library, std::int32_t version);
 
 /// Returns the alignment in bytes that is enough for all four matrices of a cublasLt algorithm.
 std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
-
-struct alignas(8) Device {                // one word, so that threads read it atomically
-    std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
-    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
-
-    bool operator==(const Device&) const = default;
-};
-Device current_device();
 
 }  // namespace fp32shim::cublas

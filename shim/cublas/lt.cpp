@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "shim/cublas/arguments.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
 #include "shim/cublas/lt_search.hpp"

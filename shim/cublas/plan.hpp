@@ -2,6 +2,7 @@
 // word.
 #pragma once
 
+#include "shim/audit/groups.hpp"
 #include "shim/cublas/make_plan.hpp"
 #include "shim/cublas/product.hpp"
 #include "shim/decision/decide.hpp"
@@ -34,7 +35,8 @@ Plan plan_call(Site& site, const Product& product, const Settings& in_force, con
         return interned_plan(kept >> number_shift & number_mask);
     policy::MatmulCall call;
     describe(call);
-    const policy::Decision decision = decide_call(site, in_force, call);
+    policy::Decision decision = decide_call(site, in_force, call);
+    if (in_force.audits) decision = audit::judge_without_audits(decision, in_force.policy);
     const Plan plan = plan_decision(site, product, decision, in_force);
     if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_decide(in_force))
         keep_plan(site, product, plan, in_force);

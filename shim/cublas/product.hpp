@@ -27,9 +27,6 @@ struct Product {
 };
 bool is_cublas_library(const LoadedObject* object);
 
-/// Returns 'N', 'T', 'C' or 'R' (conjugate); '?' for another value of cublasOperation_t.
-char letter_of_operation(std::int32_t value);
-
 /// Reads the operands' type and the handle of a call; describe_request() adds the rest.
 Product describe(const Site& site, const Frame& frame);
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 
-#include "shim/blas/audit/errors.hpp"
-#include "shim/blas/audit/wide_product.hpp"
+#include "shim/audit/errors.hpp"
+#include "shim/audit/groups.hpp"
+#include "shim/audit/packed.hpp"
+#include "shim/audit/roles.hpp"
+#include "shim/audit/wide_product.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/thread/running.hpp"
@@ -15,66 +17,6 @@ namespace {
 
 using policy::Applied;
 using policy::AuditFormat;
-
-constexpr std::size_t line = 64;  // parts of the memory begin on cache lines
-
-std::size_t rounded_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
-
-bool is_in_place(const Level3& single) { return single.c == nullptr; }
-
-Matrix result_of(const Level3& single) { return is_in_place(single) ? operand_b(single) : operand_c(single); }
-
-Part written_of(const Level3& single) { return written_part(single).part; }
-
-bool has_pair(const Level3& single, bool is_beta) {
-    const bool real = single.operation == Operation::herk || (is_beta && single.operation == Operation::her2k);
-    return single.is_complex && !real;
-}
-
-/// Returns true if the result depends on what C (or B of a trmm in place) held before.
-bool uses_start(const Level3& single) {
-    if (is_in_place(single)) return true;
-    const auto* beta = static_cast<const float*>(single.beta);
-    return beta != nullptr && (beta[0] != 0.0F || (has_pair(single, true) && beta[1] != 0.0F));
-}
-
-std::size_t packed_bytes(const Matrix& matrix) {
-    return rounded_up(static_cast<std::size_t>(matrix.inner()) * static_cast<std::size_t>(matrix.outer()) *
-                      static_cast<std::size_t>(matrix.width) * sizeof(float));
-}
-
-Matrix packed(const Matrix& like, char* memory) {
-    Matrix matrix = like;
-    matrix.data = reinterpret_cast<const float*>(memory);
-    matrix.ld = std::max<std::int64_t>(like.inner(), 1);
-    return matrix;
-}
-
-void copy_elements(const Matrix& from, Part part, const Matrix& to) {
-    for (std::int64_t outer = 0; outer < from.outer(); ++outer) {
-        const auto [begin, end] = stored_range(from, part, outer);
-        const float* const source = from.data + (begin + outer * from.ld) * from.width;
-        std::copy(source, source + (end - begin) * from.width,
-                  const_cast<float*>(to.data) + (begin + outer * to.ld) * to.width);
-    }
-}
-
-void absolute(const float* from, float* to, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) to[i] = std::abs(from[i]);
-}
-
-void absolute_complex(const float* from, float* to, std::size_t count) {
-    for (std::size_t i = 0; i + 1 < count; i += 2) {
-        to[i] = std::sqrt(from[i] * from[i] + from[i + 1] * from[i + 1]);
-        to[i + 1] = 0;
-    }
-}
-
-void take_absolute_scalar(const void* from, bool is_pair, float (&to)[2]) {
-    const auto* value = static_cast<const float*>(from);
-    if (value == nullptr) return;
-    (is_pair ? absolute_complex : absolute)(value, to, is_pair ? 2 : 1);
-}
 
 /// Returns the product with another result: `to`, which holds what C, or B of a trmm in place, held before.
 Level3 with_result(const Level3& single, const Matrix& to) {
@@ -140,15 +82,7 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
       }()) {
     const FunctionIndex gemm = gemm_beside(*site.function);
     gemm_ = {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm};
-    const AuditFormat ran = format_of(plan);
-    if (tested) {
-        audit_.tested = *tested;
-    } else if (policy.audit_against == AuditFormat::fp64) {
-        audit_.reference = AuditFormat::fp64;
-        audit_.tested = ran;
-    } else {
-        audit_.tested = policy.audit_against.value_or(ran == AuditFormat::fp32 ? AuditFormat::tf32 : ran);
-    }
+    audit::set_formats(audit_, policy, tested, format_of(plan));
     starts_ = next_start_ = memory_.bytes().data();
     if (memory_.bytes().empty()) {
         audit_.flags = record::audit_skipped;
@@ -255,7 +189,7 @@ bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& s
 
 /// Computes |alpha| |A||B| + |beta| |C| into `to`. Returns false if there is no memory.
 bool CallAudit::run_bound(const Level3& single, const Matrix& start, const Matrix& to) {
-    const auto kernel = single.is_complex ? absolute_complex : absolute;
+    const RoundingKernel kernel = absolute_values(single.is_complex);
     if (start.data != nullptr) {
         copy_elements(start, written_of(single), to);
         round_in_place(to, kernel);

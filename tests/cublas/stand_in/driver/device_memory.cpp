@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <tuple>
@@ -12,6 +14,11 @@
 namespace stand_in {
 
 constexpr std::size_t most_kept_bytes = std::size_t{1} << 26;
+
+std::size_t DeviceMemory::bytes_by_environment() {
+    const char* const text = std::getenv("STAND_IN_MEMORY");
+    return text == nullptr ? std::size_t{16} << 30 : std::strtoull(text, nullptr, 10);
+}
 
 DeviceMemory::Allocation DeviceMemory::map(std::uintptr_t& address, std::size_t mapped_bytes) {
     // The C library's own memfd_create is younger than what the bundle for machines with a GPU is built for.
@@ -34,7 +41,7 @@ DeviceMemory::Allocation DeviceMemory::map(std::uintptr_t& address, std::size_t 
 }
 
 std::uintptr_t DeviceMemory::allocate(int device, std::size_t bytes) {
-    if (bytes > total_bytes - used(device)) return 0;
+    if (bytes > total_bytes_ - std::min(total_bytes_, used(device))) return 0;
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t mapped_bytes = (bytes + page - 1) / page * page;
     std::uintptr_t address = 0;

@@ -12,7 +12,8 @@ namespace stand_in {
 
 class DeviceMemory {
   public:
-    static constexpr std::size_t total_bytes = std::size_t{16} << 30;
+    // Bytes of each device: STAND_IN_MEMORY, default 16 GiB.
+    std::size_t total_bytes() const { return total_bytes_; }
 
     // The address, aligned to 256 bytes and more; 0: no memory left. Bytes are not zero, as on a device.
     std::uintptr_t allocate(int device, std::size_t bytes);
@@ -34,6 +35,8 @@ class DeviceMemory {
     static void unmap(std::uintptr_t address, const Allocation& allocation);
     static Allocation map(std::uintptr_t& address, std::size_t mapped_bytes);
 
+    static std::size_t bytes_by_environment();
+    const std::size_t total_bytes_ = bytes_by_environment();
     mutable std::shared_mutex mutex_;
     std::map<std::uintptr_t, Allocation> allocations_;
     // Released ones by their mapped bytes, for the next of that size: to map is a quarter of a small product's time.

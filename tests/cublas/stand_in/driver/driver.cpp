@@ -2,6 +2,7 @@
 //
 // Devices by environment: STAND_IN_DEVICES (default 1) and STAND_IN_COMPUTE_CAPABILITY, "9.0" or a list per device.
 // STAND_IN_DRIVER_DELAY_US: how long cuCtxGetDevice takes, for threads that are to meet there.
+// STAND_IN_MEMORY: bytes of memory of each device.
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "driver/device_memory.hpp"
@@ -68,6 +70,17 @@ Driver& driver() {
 std::vector<CUcontext>& context_stack() {
     thread_local std::vector<CUcontext> stack;
     return stack;
+}
+
+// The way in which the running thread takes part in captures of streams.
+CUstreamCaptureMode& thread_capture_mode() {
+    thread_local CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    return mode;
+}
+
+CUresult allow_unsafe_call(CUcontext context) {
+    return thread_capture_mode() == CU_STREAM_CAPTURE_MODE_RELAXED ? driver().scheduler.fault(context)
+                                                                   : driver().scheduler.allow_unsafe_call(context);
 }
 
 CUcontext current() { return context_stack().empty() ? nullptr : context_stack().back(); }
@@ -137,6 +150,40 @@ CUresult fill(CUdeviceptr address, T value, std::size_t count) {
         std::byte* bytes = driver().memory.view(address, count * sizeof(T));
         if (bytes == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
         std::fill_n(reinterpret_cast<T*>(bytes), count, value);
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult copy_rows(const CUDA_MEMCPY2D* copy, CUstream stream) {
+    const bool to_host = copy != nullptr && copy->dstMemoryType == CU_MEMORYTYPE_HOST;
+    if (copy == nullptr || (copy->srcMemoryType == CU_MEMORYTYPE_HOST) == to_host) return CUDA_ERROR_INVALID_VALUE;
+    const std::size_t width = copy->WidthInBytes;
+    const std::size_t rows = copy->Height;
+    if (width == 0 || rows == 0) return CUDA_SUCCESS;
+    if (copy->srcXInBytes != 0 || copy->srcY != 0 || copy->dstXInBytes != 0 || copy->dstY != 0)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    const CUdeviceptr address = to_host ? copy->srcDevice : copy->dstDevice;
+    const std::size_t pitch = to_host ? copy->srcPitch : copy->dstPitch;
+    const std::size_t host_pitch = to_host ? copy->dstPitch : copy->srcPitch;
+    if (pitch < width || host_pitch < width) return CUDA_ERROR_INVALID_VALUE;
+    const std::size_t extent = (rows - 1) * pitch + width;
+    if (driver().memory.view(address, extent) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::vector<std::byte> staged;
+    if (!to_host)
+        for (std::size_t row = 0; row < rows; ++row) {
+            const auto* const from = static_cast<const std::byte*>(copy->srcHost) + row * host_pitch;
+            staged.insert(staged.end(), from, from + width);
+        }
+    auto* const host = static_cast<std::byte*>(copy->dstHost);
+    return driver().scheduler.launch_uncaptured(stream, [=, staged = std::move(staged)] {
+        std::byte* const device = driver().memory.view(address, extent);
+        if (device == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
+        for (std::size_t row = 0; row < rows; ++row) {
+            if (to_host)
+                std::memcpy(host + row * host_pitch, device + row * pitch, width);
+            else
+                std::memcpy(device + row * pitch, staged.data() + row * width, width);
+        }
         return CUDA_SUCCESS;
     });
 }
@@ -237,7 +284,7 @@ CUresult CUDAAPI cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice device) {
     if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
     if (driver().device(device) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *bytes = stand_in::DeviceMemory::total_bytes;
+    *bytes = driver().memory.total_bytes();
     return CUDA_SUCCESS;
 }
 
@@ -319,7 +366,7 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
     CUresult result = stand_in::require_context(&context);
     if (result != CUDA_SUCCESS) return result;
     if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    result = driver().scheduler.allow_unsafe_call(context);
+    result = stand_in::allow_unsafe_call(context);
     if (result != CUDA_SUCCESS) return result;
     *address = driver().memory.allocate(context->device, bytes);
     return *address == 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
@@ -330,7 +377,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
     CUresult result = stand_in::require_context(&context);
     if (result != CUDA_SUCCESS) return result;
     if (address == 0) return CUDA_SUCCESS;
-    result = driver().scheduler.allow_unsafe_call(context);
+    result = stand_in::allow_unsafe_call(context);
     if (result == CUDA_SUCCESS) result = driver().scheduler.synchronize_context(context);
     if (result != CUDA_SUCCESS) return result;
     return driver().memory.release(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -341,7 +388,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_byt
     const CUresult result = stand_in::require_context(&context);
     if (result != CUDA_SUCCESS) return result;
     if (free_bytes == nullptr || total_bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *total_bytes = stand_in::DeviceMemory::total_bytes;
+    *total_bytes = driver().memory.total_bytes();
     *free_bytes = *total_bytes - driver().memory.used(context->device);
     return CUDA_SUCCESS;
 }
@@ -364,6 +411,31 @@ CUresult CUDAAPI cuMemcpyDtoH_v2(void* destination, CUdeviceptr source, std::siz
     result = driver().scheduler.synchronize_legacy(context);
     if (result == CUDA_SUCCESS) std::memcpy(destination, driver().memory.view(source, bytes), bytes);
     return result;
+}
+
+CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstream stream) {
+    const CUresult result = stand_in::require_stream(&stream);
+    if (result != CUDA_SUCCESS) return result;
+    if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    // A launch of nothing: refused where the stream captures, since graphs have no memory of their own here.
+    const CUresult queued = driver().scheduler.launch_uncaptured(stream, [] { return CUDA_SUCCESS; });
+    if (queued != CUDA_SUCCESS) return queued;
+    *address = driver().memory.allocate(stream->context->device, bytes);
+    return *address == 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+    const CUresult result = stand_in::require_stream(&stream);
+    if (result != CUDA_SUCCESS) return result;
+    return driver().scheduler.launch_uncaptured(
+        stream, [address] { return driver().memory.release(address) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS; });
+}
+
+// Between the host and one allocation. What comes from the host is read at once, as from pageable memory; what goes
+// there is written when the copy runs.
+CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
+    const CUresult result = stand_in::require_stream(&stream);
+    return result != CUDA_SUCCESS ? result : stand_in::copy_rows(copy, stream);
 }
 
 CUresult CUDAAPI cuMemsetD8_v2(CUdeviceptr address, unsigned char value, std::size_t count) {
@@ -444,6 +516,12 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph* graph) {
 CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
     const CUresult result = stand_in::require_stream(&stream);
     return result != CUDA_SUCCESS ? result : driver().scheduler.capture_status(stream, status);
+}
+
+CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+    if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *mode = std::exchange(stand_in::thread_capture_mode(), *mode);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {

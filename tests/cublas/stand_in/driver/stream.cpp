@@ -74,6 +74,15 @@ CUresult Scheduler::launch(CUstream stream, const Kernel& kernel) {
     return launch_locked(stream, kernel);
 }
 
+CUresult Scheduler::launch_uncaptured(CUstream stream, const Kernel& kernel) {
+    std::lock_guard lock(mutex_);
+    if (known(stream) && capturing(*stream)) {
+        stream->capture_status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return launch_locked(stream, kernel);
+}
+
 void Scheduler::invalidate_captures(CUcontext context) {
     for (CUstream stream : context->streams)
         if (capturing(*stream)) stream->capture_status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
@@ -176,14 +185,22 @@ CUresult Scheduler::synchronize_context(CUcontext context) {
 }
 
 CUresult Scheduler::query(CUstream stream) {
-    std::lock_guard lock(mutex_);
-    if (!known(stream)) return CUDA_ERROR_INVALID_HANDLE;
-    if (stream->context->fault != CUDA_SUCCESS) return stream->context->fault;
-    if (capturing(*stream)) {
-        stream->capture_status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    std::uint64_t first = 0;
+    {
+        std::lock_guard lock(mutex_);
+        if (!known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+        if (stream->context->fault != CUDA_SUCCESS) return stream->context->fault;
+        if (capturing(*stream)) {
+            stream->capture_status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+            return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        }
+        if (stream->queue.empty()) return CUDA_SUCCESS;
+        first = stream->queue.front().sequence;
     }
-    return stream->queue.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    // Another thread may be running the work of this stream.
+    std::unique_lock executing(execution_, std::try_to_lock);
+    if (executing.owns_lock()) run_stream(stream, first);
+    return CUDA_ERROR_NOT_READY;
 }
 
 CUresult Scheduler::allow_unsafe_call(CUcontext context) {
@@ -316,6 +333,9 @@ CUresult Scheduler::capture_status(CUstream stream, CUstreamCaptureStatus* statu
     std::lock_guard lock(mutex_);
     if (!known(stream)) return CUDA_ERROR_INVALID_HANDLE;
     if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (is_legacy(stream))
+        for (CUstream other : stream->context->streams)
+            if (other->blocking && capturing(*other)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     *status = stream->capture_status;
     return CUDA_SUCCESS;
 }

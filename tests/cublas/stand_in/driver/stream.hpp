@@ -68,10 +68,14 @@ class Scheduler {
     CUresult create_stream(CUcontext context, unsigned flags, CUstream* stream);
     CUresult destroy_stream(CUstream stream);
     CUresult launch(CUstream stream, const Kernel& kernel);
+    // The same for work that cannot be part of a graph here: refused, and the end of a capture.
+    CUresult launch_uncaptured(CUstream stream, const Kernel& kernel);
 
     // Run everything launched on the stream, or in the context, and return.
     CUresult synchronize(CUstream stream);
     CUresult synchronize_context(CUcontext context);
+    // Runs the first piece of work that waits, after it has looked: so that a program which asks again and again sees
+    // an end, as on a device.
     CUresult query(CUstream stream);
     // Synchronizes for calls that wait as the legacy default stream does.
     CUresult synchronize_legacy(CUcontext context);

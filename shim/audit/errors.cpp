@@ -1,4 +1,4 @@
-#include "shim/blas/audit/errors.hpp"
+#include "shim/audit/errors.hpp"
 
 #include <algorithm>
 #include <bit>

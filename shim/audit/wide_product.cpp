@@ -1,4 +1,4 @@
-#include "shim/blas/audit/wide_product.hpp"
+#include "shim/audit/wide_product.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/blas/audit/errors.hpp"
+#include "shim/audit/errors.hpp"
 #include "shim/blas/emulate/level3.hpp"
 
 namespace fp32shim::blas {

@@ -1,0 +1,339 @@
+#include "shim/cublas/audit/audit.hpp"
+
+#include <algorithm>
+
+#include "shim/audit/groups.hpp"
+#include "shim/audit/packed.hpp"
+#include "shim/audit/roles.hpp"
+#include "shim/audit/wide_product.hpp"
+#include "shim/cublas/audit/own_frame.hpp"
+#include "shim/cublas/environment.hpp"
+#include "shim/cublas/routes.hpp"
+#include "shim/thread/running.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+using blas::Level3;
+using blas::Matrix;
+using blas::packed;
+using blas::packed_bytes;
+using policy::AuditFormat;
+
+constexpr std::size_t device_line = 256;  // every kernel of cuBLAS accepts this alignment
+constexpr std::size_t scalar_bytes = device_line;
+
+/// Returns the format of cuBLAS that an audit's format names; nullopt: cuBLAS has none.
+std::optional<Format> format_of(AuditFormat format) {
+    switch (format) {
+        case AuditFormat::fp32:
+            return Format::fp32;
+        case AuditFormat::tf32:
+            return Format::tf32;
+        case AuditFormat::bf16:
+            return Format::bf16;
+        case AuditFormat::bf16x9:
+            return Format::bf16x9;
+        default:
+            return std::nullopt;
+    }
+}
+
+bool is_gemm(const Site& site) { return site.function->product().operation == blas::Operation::gemm; }
+
+bool has_b(const Level3& single) { return operand_b(single).rows != 0; }
+
+std::int64_t operation_value(char letter) {
+    return letter == 'N' ? op_n : letter == 'T' ? op_t : letter == 'C' ? op_c : op_conjg;
+}
+
+/// Returns the arguments of a product for a function with these positions.
+OwnFrame arguments_of(const Positions& positions, const HandleRecord& handle, const Level3& single, Format format) {
+    OwnFrame frame;
+    const auto put = [&](Role role, auto value) { frame.put(positions.of(role), value); };
+    put(Role::handle, static_cast<const void*>(handle.handle.load(std::memory_order_relaxed)));
+    put(Role::side, std::int64_t{single.side == 'L' ? side_left : side_right});
+    put(Role::uplo, std::int64_t{single.uplo == 'U' ? fill_upper : fill_lower});
+    put(Role::trans_a, operation_value(single.trans_a));
+    put(Role::trans_b, operation_value(single.trans_b));
+    put(Role::diag, std::int64_t{single.diag == 'U' ? diagonal_unit : diagonal_stored});
+    put(Role::m, single.m);
+    put(Role::n, single.n);
+    put(Role::k, single.k);
+    put(Role::alpha, single.alpha);
+    put(Role::a, single.a);
+    put(Role::lda, single.lda);
+    put(Role::b, single.b);
+    put(Role::ldb, single.ldb);
+    put(Role::beta, single.beta);
+    put(Role::c, static_cast<const void*>(single.c));
+    put(Role::ldc, single.ldc);
+    for (Role role : {Role::a_type, Role::b_type, Role::c_type})
+        put(role, std::int64_t{single.is_complex ? type_c_32f : type_r_32f});
+    put(Role::compute_type, std::int64_t{compute_type_for(format, true)});
+    put(Role::algorithm, std::int64_t{gemm_default});
+    return frame;
+}
+
+Level3 with_operands(const Level3& single, const Matrix& a, const Matrix& b, const Matrix& c) {
+    Level3 other = single;
+    other.a = a.data;
+    other.lda = a.ld;
+    other.b = b.data;
+    other.ldb = b.ld;
+    other.c = const_cast<float*>(c.data);
+    other.ldc = c.ld;
+    return other;
+}
+
+}  // namespace
+
+bool can_multiply_in(Format format, const Site& site, const Product& product) {
+    if (format == Format::fp32) return true;
+    if (product.device.compute_capability == 0 || !has(format, product.device.compute_capability)) return false;
+    if (format == Format::bf16 && !is_gemm(site)) return false;
+    if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
+    // The variable that switches TF32 off may switch BF16 off as well.
+    return !environment().tf32_is_off;
+}
+
+/// The memory of one product at a time. On the device there are copies of the operands, aligned and without gaps.
+struct CallAudit::Memory {
+    char* scalars;  ///< on the device: alpha, then beta
+    Matrix device_a, device_b, device_c;
+    Matrix a, b;
+    Matrix result;  ///< the program's
+    Matrix reference;
+    Matrix tested;
+    Matrix bound;
+    char* sums;
+    char* wide;
+
+    static std::size_t device_bytes(const Level3& single) {
+        return scalar_bytes + aligned(operand_a(single)) + aligned(operand_b(single)) + aligned(operand_c(single));
+    }
+    static std::size_t host_bytes(const Level3& single, bool needs_wide) {
+        const Matrix c = operand_c(single);
+        const std::size_t wide = needs_wide ? blas::bytes_for_wide(single) : 0;
+        if (wide > host_memory_limit) return wide;
+        return packed_bytes(operand_a(single)) + packed_bytes(operand_b(single)) + 4 * packed_bytes(c) +
+               blas::rounded_up(blas::ErrorSums::bytes_for(c)) + blas::rounded_up(wide);
+    }
+
+    Memory(const Level3& single, char* device, char* host) {
+        const Matrix stored_a = operand_a(single);
+        const Matrix stored_b = operand_b(single);
+        const Matrix stored_c = operand_c(single);
+        scalars = take(device, scalar_bytes);
+        device_a = packed(stored_a, take(device, aligned(stored_a)));
+        device_b = packed(stored_b, take(device, aligned(stored_b)));
+        device_c = packed(stored_c, take(device, aligned(stored_c)));
+        a = packed(stored_a, take(host, packed_bytes(stored_a)));
+        b = packed(stored_b, take(host, packed_bytes(stored_b)));
+        for (Matrix* matrix : {&result, &reference, &tested, &bound})
+            *matrix = packed(stored_c, take(host, packed_bytes(stored_c)));
+        sums = take(host, blas::rounded_up(blas::ErrorSums::bytes_for(stored_c)));
+        wide = host;
+    }
+
+  private:
+    static char* take(char*& memory, std::size_t bytes) {
+        char* const taken = memory;
+        memory += bytes;
+        return taken;
+    }
+    static std::size_t aligned(const Matrix& matrix) {
+        return (packed_bytes(matrix) + device_line - 1) / device_line * device_line;
+    }
+};
+
+CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& product, Singles& singles,
+                     const policy::Policy& policy, std::optional<AuditFormat> tested)
+    : site_(site),
+      frame_(frame),
+      product_(product),
+      singles_(singles),
+      policy_(policy),
+      tested_(tested),
+      driver_(find_driver()) {
+    is_prepared_ = prepare();
+}
+
+/// Reads all that the product will overwrite, and where it lies. Returns false if the call cannot be audited now.
+bool CallAudit::prepare() {
+    const Library& library = *site_.cublas.library;
+    auto* const handle = product_.handle->handle.load(std::memory_order_relaxed);
+    std::int32_t pointer_mode = pointers_to_host;
+    if (!driver_.is_complete() || library.get_stream == nullptr || library.get_pointer_mode == nullptr ||
+        library.gemm_ex == nullptr || current_device() != product_.device ||
+        library.get_stream(handle, &stream_) != status_success ||
+        library.get_pointer_mode(handle, &pointer_mode) != status_success)
+        return false;
+    scalars_on_device_ = pointer_mode == pointers_to_device;
+    const AuditStream stream(driver_, stream_);
+    return stream.is_not_capturing() && stream.wait_until_idle() && singles_.read(stream, scalars_on_device_) &&
+           keep_starts(stream);
+}
+
+bool CallAudit::keep_starts(const AuditStream& stream) {
+    const Level3 first = singles_.at(0);
+    const bool keeps_c = blas::uses_start(first);
+    const bool keeps_b = singles_.overwrites_b();
+    if (!keeps_c && !keeps_b) return true;
+    const std::size_t bytes = keeps_c ? packed_bytes(operand_c(first)) : packed_bytes(operand_b(first));
+    const auto count = static_cast<std::size_t>(singles_.count());
+    if (bytes > host_memory_limit / count) return false;
+    starts_.emplace(bytes * count);
+    next_start_ = starts_->bytes().data();
+    if (starts_->bytes().empty()) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Level3 single = singles_.at(static_cast<std::int64_t>(i));
+        const Matrix matrix = keeps_c ? operand_c(single) : operand_b(single);
+        if (!stream.read(matrix, packed(matrix, next_start_ + i * bytes))) return false;
+    }
+    return stream.wait();
+}
+
+record::Audit CallAudit::finish(policy::Applied ran) {
+    const std::optional<AuditFormat> format = policy::audit_format_of(ran);
+    audit::set_formats(audit_, policy_, tested_, format.value_or(AuditFormat::fp32));
+    if (!format || !is_prepared_ || !can_test(*format) || !compare_all(*format))
+        audit_.flags |= record::audit_skipped;
+    return audit_;
+}
+
+/// Returns true if this GPU and function have all formats that are to be compared.
+bool CallAudit::can_test(AuditFormat ran) const {
+    if (audit_.reference == AuditFormat::fp64 || audit_.tested == ran) return true;
+    const std::optional<Format> format = format_of(audit_.tested);
+    return format && can_multiply_in(*format, site_, product_);
+}
+
+bool CallAudit::compare_all(AuditFormat ran) {
+    const Level3 first = singles_.at(0);
+    const std::size_t device_bytes = Memory::device_bytes(first);
+    const std::size_t host_bytes = Memory::host_bytes(first, audit_.reference == AuditFormat::fp64);
+    if (device_bytes > device_memory_limit || host_bytes > host_memory_limit) return false;
+    const MappedMemory host(host_bytes);
+    const AuditStream stream(driver_, stream_);
+    const DeviceMemory device(stream, device_bytes);
+    if (host.bytes().empty() || device.begin() == nullptr) return false;
+    for (std::int64_t i = 0; i < singles_.count(); ++i) {
+        const Level3 single = singles_.at(i);
+        if (!compare_one(stream, single, Memory(single, device.begin(), host.bytes().data()), ran)) return false;
+        if ((audit_.flags & record::audit_bad_operand) != 0) return true;
+    }
+    return true;
+}
+
+/// Compares one product. Returns false if that was impossible; sets a flag where its operands are not finite.
+bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, const Memory& memory, AuditFormat ran) {
+    Matrix start{};
+    if (!fetch(stream, single, memory, start)) return false;
+    if (!note_operands(single, memory, start)) return true;
+    const Level3 on_host = with_operands(single, memory.a, memory.b, memory.result);
+    const Level3 on_device = with_operands(single, memory.device_a, memory.device_b, memory.device_c);
+    blas::ErrorSums sums(memory.result, memory.sums);
+    std::fill_n(memory.sums, blas::ErrorSums::bytes_for(memory.result), '\0');
+    if (audit_.reference == AuditFormat::fp64) {
+        const Matrix layout = start.data != nullptr ? start : packed(memory.result, nullptr);
+        const blas::WideMatrix reference = multiply_wide(on_host, layout, memory.wide);
+        if (!run_bound(stream, on_device, memory, start)) return false;
+        compare(memory.result, reference, memory.bound, singles_.written(), sums);
+    } else {
+        const auto result_in = [&](AuditFormat format, const Matrix& to) -> const Matrix* {
+            if (format == ran) return &memory.result;
+            return run_in(stream, *format_of(format), on_device, memory, start, to) ? &to : nullptr;
+        };
+        const Matrix* const reference = result_in(AuditFormat::fp32, memory.reference);
+        const Matrix* const tested = reference == nullptr ? nullptr : result_in(audit_.tested, memory.tested);
+        if (tested == nullptr || !run_bound(stream, on_device, memory, start)) return false;
+        compare(*tested, *reference, memory.bound, singles_.written(), sums);
+    }
+    sums.take_into(audit_);
+    return true;
+}
+
+/// Copies a product's operands and result to the host. `start`: what C held before, if that counts.
+bool CallAudit::fetch(const AuditStream& stream, const Level3& single, const Memory& memory, Matrix& start) {
+    if (!stream.read(operand_a(single), memory.a) || !stream.read(operand_c(single), memory.result)) return false;
+    const bool keeps_b = singles_.overwrites_b();
+    if (!keeps_b && has_b(single) && !stream.read(operand_b(single), memory.b)) return false;
+    if (next_start_ != nullptr) {
+        const Matrix kept = packed(keeps_b ? memory.b : memory.result, next_start_);
+        next_start_ += packed_bytes(kept);
+        (keeps_b ? copy_elements(kept, blas::Part::whole, memory.b) : void(start = kept));
+    }
+    return stream.wait();
+}
+
+/// Notes the exponents of a product's operands. Returns false if they hold NaN or infinity.
+bool CallAudit::note_operands(const Level3& single, const Memory& memory, const Matrix& start) {
+    bool all_finite = add_exponents(memory.a, part_of_a(single), audit_.a);
+    if (has_b(single)) all_finite &= add_exponents(memory.b, blas::Part::whole, audit_.b);
+    if (start.data != nullptr) all_finite &= add_exponents(start, singles_.written().part, audit_.c);
+    if (!all_finite) audit_.flags |= record::audit_bad_operand;
+    return all_finite;
+}
+
+/// Computes the product of the operands on the host, in a format, into `to`. `single`: the product on the device.
+bool CallAudit::run_in(const AuditStream& stream, Format format, const Level3& single, const Memory& memory,
+                       const Matrix& start, const Matrix& to) {
+    if (!stream.write(memory.a, memory.device_a) || (has_b(single) && !stream.write(memory.b, memory.device_b)) ||
+        (start.data != nullptr && !stream.write(start, memory.device_c)))
+        return false;
+    Level3 other = single;
+    if (scalars_on_device_) {
+        Scalars scalars;
+        std::copy_n(static_cast<const float*>(single.alpha), 2, scalars.alpha);
+        if (single.beta != nullptr) std::copy_n(static_cast<const float*>(single.beta), 2, scalars.beta);
+        if (!stream.write_bytes(&scalars, memory.scalars, sizeof scalars)) return false;
+        other.alpha = memory.scalars;
+        if (single.beta != nullptr) other.beta = memory.scalars + sizeof scalars.alpha;
+    }
+    return call(other, format) == status_success && stream.read(memory.device_c, to) && stream.wait();
+}
+
+/// Computes |alpha| |A||B| + |beta| |C|. Leaves the absolute values of the operands on the host.
+bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const Memory& memory,
+                          const Matrix& start) {
+    const blas::RoundingKernel kernel = blas::absolute_values(single.is_complex);
+    round_in_place(memory.a, kernel);
+    if (has_b(single)) round_in_place(memory.b, kernel);
+    Matrix bound{};
+    if (start.data != nullptr) {
+        bound = memory.bound;
+        copy_elements(start, blas::Part::whole, bound);
+        round_in_place(bound, kernel);
+    }
+    Scalars scalars;
+    blas::take_absolute_scalar(single.alpha, has_pair(single, false), scalars.alpha);
+    blas::take_absolute_scalar(single.beta, has_pair(single, true), scalars.beta);
+    Level3 other = single;
+    other.alpha = scalars.alpha;
+    if (single.beta != nullptr) other.beta = scalars.beta;
+    return run_in(stream, Format::fp32, other, memory, bound, memory.bound);
+}
+
+/// Launches a product in a format, on the program's handle. Returns the library's status.
+std::int32_t CallAudit::call(const Level3& single, Format format) const {
+    const Library& library = *site_.cublas.library;
+    const bool by_type = is_gemm(site_);
+    const Family& family = by_type ? static_cast<const Family&>(families::cublas_gemm_ex) : *site_.function->family;
+    const OwnFrame frame = arguments_of(family.cblas, *product_.handle, single, format);
+    const auto multiply = [&] {
+        void* const address = by_type ? library.gemm_ex : site_.real;
+        return static_cast<std::int32_t>(route_of(family)->as_called(address, frame.frame()));
+    };
+    const Running outer = running;
+    running = {site_.provider, nullptr, &frame_};
+    // A logging callback of the program's may have set another mode meanwhile.
+    const std::int32_t status =
+        by_type ? multiply()
+                : call_under_math_mode(*product_.handle, library, program_math_mode(*product_.handle, library),
+                                       math_mode_for(format, true), multiply);
+    running = outer;
+    return status;
+}
+
+}  // namespace fp32shim::cublas

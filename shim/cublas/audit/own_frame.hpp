@@ -1,0 +1,26 @@
+// The arguments of a call that the shim itself makes, laid out as entry points lay out those of the program's calls:
+// so a Route can make it.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/entry/frame.hpp"
+#include "shim/table/families.hpp"
+
+namespace fp32shim::cublas {
+
+class OwnFrame {
+  public:
+    /// Sets the argument at a position; does nothing for -1, the position of an argument that there is not.
+    void put(int position, std::int64_t word) {
+        if (position >= 0) words_[Frame::offset_of(position) / sizeof(std::int64_t)] = word;
+    }
+    void put(int position, const void* pointer) { put(position, reinterpret_cast<std::int64_t>(pointer)); }
+
+    const Frame& frame() const { return *static_cast<const Frame*>(static_cast<const void*>(words_)); }
+
+  private:
+    std::int64_t words_[max_words + 1] = {};
+};
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,162 @@
+#include "shim/cublas/audit/singles.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "shim/cublas/arguments.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+using blas::Level3;
+using blas::Matrix;
+
+/// Returns true for syrkx and herkx: one product of two matrices, of which one triangle is formed.
+bool is_rank_kx(const Function& function) { return function.name.find("rkx") != std::string_view::npos; }
+
+char fill_letter(std::int32_t value) { return value == fill_upper ? 'U' : value == fill_lower ? 'L' : '?'; }
+
+/// Sets the options of a product. Values that cuBLAS does not know become '?'.
+void set_options(const ArgumentReader& arguments, Level3& single) {
+    if (arguments.has(Role::side)) {
+        const std::int32_t side = arguments.enumerator(Role::side);
+        single.side = side == side_left ? 'L' : side == side_right ? 'R' : '?';
+    }
+    if (arguments.has(Role::uplo)) single.uplo = fill_letter(arguments.enumerator(Role::uplo));
+    if (arguments.has(Role::diag)) {
+        const std::int32_t diag = arguments.enumerator(Role::diag);
+        single.diag = diag == diagonal_unit ? 'U' : diag == diagonal_stored ? 'N' : '?';
+    }
+    single.trans_a = arguments.operation(Role::trans_a);
+    single.trans_b = arguments.operation(Role::trans_b);
+}
+
+void set_sizes_and_operands(const ArgumentReader& arguments, Level3& single) {
+    const auto pointer = [&](Role role) {
+        return arguments.has(role) ? const_cast<void*>(arguments.array(role)) : nullptr;
+    };
+    single.m = arguments.integer(Role::m, 0);
+    single.n = arguments.integer(Role::n, 0);
+    single.k = arguments.integer(Role::k, 0);
+    single.alpha = pointer(Role::alpha);
+    single.a = pointer(Role::a);
+    single.lda = arguments.integer(Role::lda, 0);
+    single.b = pointer(Role::b);
+    single.ldb = arguments.integer(Role::ldb, 0);
+    single.beta = pointer(Role::beta);
+    single.c = pointer(Role::c);
+    single.ldc = arguments.integer(Role::ldc, 0);
+}
+
+/// Turns a rank-k update of two matrices into the gemmt that it is.
+void make_gemmt(Level3& single) {
+    const char turned = single.operation == blas::Operation::her2k ? 'C' : 'T';
+    single.operation = blas::Operation::gemmt;
+    single.trans_b = single.trans_a == 'N' ? turned : 'N';
+}
+
+bool fits(const Matrix& matrix) {
+    constexpr std::int64_t most = INT32_MAX;
+    return matrix.rows >= 1 && matrix.columns >= 1 && matrix.rows <= most && matrix.columns <= most &&
+           matrix.ld >= matrix.rows;
+}
+
+bool is_among(char letter, std::string_view letters) { return letters.find(letter) != std::string_view::npos; }
+
+const void* moved(const void* data, std::int64_t elements, bool is_complex) {
+    return data == nullptr ? nullptr : static_cast<const float*>(data) + elements * (is_complex ? 2 : 1);
+}
+
+}  // namespace
+
+bool Singles::describe(const Site& site, const Frame& frame, const Product& product) {
+    const Function& function = *site.function;
+    const ProductFamily& family = function.product();
+    if (family.treatment != Treatment::governed || family.road == Road::lt_matmul || family.road == Road::none ||
+        product.handle == nullptr || product.counted != Counted::governed ||
+        family.operation == blas::Operation::trsm || family.batching == Batching::groups)
+        return false;
+    const ArgumentReader arguments(function, frame);
+    for (Role role : {Role::b_type, Role::c_type})
+        if (arguments.has(role) && arguments.enumerator(role) != arguments.enumerator(Role::a_type)) return false;
+    first_.operation = family.operation;
+    first_.is_complex = product.dtype == policy::Dtype::complex64;
+    set_options(arguments, first_);
+    set_sizes_and_operands(arguments, first_);
+    // The manual asks of the operands of syrkx and herkx that the whole result is symmetric.
+    written_ = blas::written_part(first_);
+    const bool real_alpha = !first_.is_complex || first_.operation == blas::Operation::herk;
+    const bool real_beta = real_alpha || first_.operation == blas::Operation::her2k;
+    if (is_rank_kx(function)) make_gemmt(first_);
+    overwrites_b_ = first_.operation == blas::Operation::trmm && first_.b == first_.c;
+    alpha_bytes_ = sizeof(float) * (real_alpha ? 1 : 2);
+    beta_bytes_ = first_.beta == nullptr ? 0 : sizeof(float) * (real_beta ? 1 : 2);
+    in_arrays_ = family.batching == Batching::pointers;
+    if (family.batching != Batching::single) {
+        const std::int64_t all = arguments.integer(Role::batch_count, 0);
+        if (all < 1) return false;
+        step_ = (all + most_of_a_batch - 1) / most_of_a_batch;
+        count_ = (all + step_ - 1) / step_;
+    }
+    if (family.batching == Batching::strided) {  // strides have 64 bits in every form
+        stride_a_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_a));
+        stride_b_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_b));
+        stride_c_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_c));
+    }
+    return has_valid_arguments();
+}
+
+bool Singles::has_valid_arguments() const {
+    constexpr std::string_view all_operations = "NTCR";
+    const Matrix b = blas::operand_b(first_);
+    if (first_.trans_a != 0 && !is_among(first_.trans_a, all_operations)) return false;
+    if (first_.trans_b != 0 && !is_among(first_.trans_b, all_operations)) return false;
+    // Conjugation without transposition is gemm's only.
+    if (first_.operation != blas::Operation::gemm && first_.trans_a == 'R') return false;
+    if (first_.side == '?' || first_.uplo == '?' || first_.diag == '?') return false;
+    const bool has_b = first_.operation != blas::Operation::syrk && first_.operation != blas::Operation::herk;
+    return first_.alpha != nullptr && first_.a != nullptr && first_.c != nullptr &&
+           (!has_b || (first_.b != nullptr && fits(b))) && fits(blas::operand_a(first_)) &&
+           fits(blas::operand_c(first_));
+}
+
+bool Singles::read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const {
+    constexpr std::size_t size = sizeof(void*);
+    return array == nullptr || stream.read_rows(array, static_cast<std::size_t>(step_) * size, pointers.data(), size,
+                                                size, static_cast<std::size_t>(count_));
+}
+
+bool Singles::read(const AuditStream& stream, bool scalars_on_device) {
+    if (scalars_on_device) {
+        if (!stream.read_bytes(first_.alpha, scalars_.alpha, alpha_bytes_) ||
+            (beta_bytes_ != 0 && !stream.read_bytes(first_.beta, scalars_.beta, beta_bytes_)))
+            return false;
+    } else {
+        std::memcpy(scalars_.alpha, first_.alpha, alpha_bytes_);
+        if (beta_bytes_ != 0) std::memcpy(scalars_.beta, first_.beta, beta_bytes_);
+    }
+    if (in_arrays_ && (!read_pointers(stream, first_.a, a_) || !read_pointers(stream, first_.b, b_) ||
+                       !read_pointers(stream, first_.c, c_)))
+        return false;
+    return stream.wait();
+}
+
+blas::Level3 Singles::at(std::int64_t index) const {
+    blas::Level3 single = first_;
+    single.alpha = scalars_.alpha;
+    single.beta = first_.beta == nullptr ? nullptr : scalars_.beta;
+    if (in_arrays_) {
+        const auto place = static_cast<std::size_t>(index);
+        single.a = a_[place];
+        single.b = b_[place];
+        single.c = const_cast<void*>(c_[place]);
+    } else {
+        const std::int64_t number = index * step_;
+        single.a = moved(first_.a, number * stride_a_, first_.is_complex);
+        single.b = moved(first_.b, number * stride_b_, first_.is_complex);
+        single.c = const_cast<void*>(moved(first_.c, number * stride_c_, first_.is_complex));
+    }
+    return single;
+}
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,64 @@
+// The products of one cuBLAS call that an audit computes again, each with its own operands in device memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "shim/audit/errors.hpp"
+#include "shim/cublas/audit/stream.hpp"
+#include "shim/cublas/product.hpp"
+
+namespace fp32shim::cublas {
+
+/// Most products of one batch that an audit computes again. Of larger batches, these are spread evenly.
+inline constexpr std::int64_t most_of_a_batch = 64;
+
+/// Alpha and beta on the host; 0 where a product has none. A real one is followed by 0.
+struct Scalars {
+    float alpha[2] = {};
+    float beta[2] = {};
+};
+
+/// The products of one call. Not to be copied: the products point to the scalars.
+class Singles {
+  public:
+    /// Reads the arguments that lie on the host. Returns false for calls that are never audited: other operands than
+    /// float32 or complex64, solves, batches in groups, invalid arguments.
+    bool describe(const Site& site, const Frame& frame, const Product& product);
+
+    /// Reads alpha, beta and the arrays of pointers. Returns false if the driver refuses.
+    bool read(const AuditStream& stream, bool scalars_on_device);
+
+    std::int64_t count() const { return count_; }
+    /// Returns a product. Its operands lie on the device, alpha and beta on the host. Precondition: read() has
+    /// succeeded.
+    blas::Level3 at(std::int64_t index) const;
+
+    blas::Written written() const { return written_; }
+    /// Returns true if the product's result takes the place of its B.
+    bool overwrites_b() const { return overwrites_b_; }
+
+  private:
+    using Pointers = std::array<const void*, most_of_a_batch>;
+
+    bool has_valid_arguments() const;
+    bool read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const;
+
+    blas::Level3 first_;  ///< of a batch of pointers, the operands are the arrays
+    blas::Written written_;
+    bool overwrites_b_ = false;
+    bool in_arrays_ = false;
+    std::int64_t count_ = 1;
+    std::int64_t step_ = 1;  ///< of this many products of the batch, one is among these
+    std::int64_t stride_a_ = 0;
+    std::int64_t stride_b_ = 0;
+    std::int64_t stride_c_ = 0;
+    std::size_t alpha_bytes_ = 0;
+    std::size_t beta_bytes_ = 0;
+    Scalars scalars_;
+    Pointers a_{};
+    Pointers b_{};
+    Pointers c_{};
+};
+
+}  // namespace fp32shim::cublas

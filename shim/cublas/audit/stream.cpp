@@ -1,0 +1,132 @@
+#include "shim/cublas/audit/stream.hpp"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+
+#include "system/raw_syscall.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+constexpr std::int64_t longest_wait_ns = 10 * second_ns;
+constexpr std::int64_t shortest_sleep_ns = 10'000;
+constexpr std::int64_t longest_sleep_ns = 1'000'000;
+
+constinit std::atomic<bool> gave_up{false};
+
+std::int64_t now_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);  // answered by the vdso
+    return now.tv_sec * second_ns + now.tv_nsec;
+}
+
+void sleep_for(std::int64_t nanoseconds) {
+    const timespec length{0, nanoseconds};
+    system::raw::syscall6(SYS_nanosleep, system::raw::address(&length), 0);
+}
+
+void give_up() {
+    if (gave_up.exchange(true, std::memory_order_relaxed)) return;
+    system::stderr_line("audit: a CUDA stream was still busy after 10 s; no more products on GPUs are audited");
+}
+
+std::uint64_t device_address(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+std::size_t row_bytes(const blas::Matrix& matrix, std::int64_t elements) {
+    return static_cast<std::size_t>(elements) * static_cast<std::size_t>(matrix.width) * sizeof(float);
+}
+
+/// Returns the distance of two columns; of a single column, its length, since its leading dimension may be anything.
+std::size_t pitch_of(const blas::Matrix& matrix) {
+    return row_bytes(matrix, matrix.outer() > 1 ? matrix.ld : matrix.inner());
+}
+
+}  // namespace
+
+AuditStream::AuditStream(const Driver& driver, Stream stream)
+    : driver_(driver), stream_(stream), mode_(capture_relaxed) {
+    driver_.exchange_capture_mode(&mode_);
+}
+
+AuditStream::~AuditStream() { driver_.exchange_capture_mode(&mode_); }
+
+bool AuditStream::is_not_capturing() const {
+    std::int32_t status = not_capturing;
+    return driver_.stream_is_capturing(stream_, &status) == driver_success && status == not_capturing;
+}
+
+bool AuditStream::wait_until_idle() const {
+    if (gave_up.load(std::memory_order_relaxed)) return false;
+    const std::int64_t begin = now_ns();
+    std::int64_t length = shortest_sleep_ns;
+    std::int32_t result = driver_.query_stream(stream_);
+    while (result == driver_not_ready) {
+        if (now_ns() - begin > longest_wait_ns) {
+            give_up();
+            return false;
+        }
+        sleep_for(length);
+        length = std::min(2 * length, longest_sleep_ns);
+        result = driver_.query_stream(stream_);
+    }
+    return result == driver_success;
+}
+
+bool AuditStream::wait() const { return driver_.synchronize_stream(stream_) == driver_success; }
+
+bool AuditStream::read_rows(const void* device, std::size_t device_pitch, void* host, std::size_t host_pitch,
+                            std::size_t width, std::size_t count) const {
+    Copy2D copy;
+    copy.from.memory_type = memory_unified;
+    copy.from.device = device_address(device);
+    copy.from.pitch = device_pitch;
+    copy.to.memory_type = memory_host;
+    copy.to.host = host;
+    copy.to.pitch = host_pitch;
+    copy.width = width;
+    copy.height = count;
+    return driver_.copy(&copy, stream_) == driver_success;
+}
+
+bool AuditStream::write_bytes(const void* host, void* device, std::size_t size) const {
+    Copy2D copy;
+    copy.from.memory_type = memory_host;
+    copy.from.host = host;
+    copy.from.pitch = size;
+    copy.to.memory_type = memory_unified;
+    copy.to.device = device_address(device);
+    copy.to.pitch = size;
+    copy.width = size;
+    copy.height = 1;
+    return driver_.copy(&copy, stream_) == driver_success;
+}
+
+bool AuditStream::read(const blas::Matrix& device, const blas::Matrix& host) const {
+    return read_rows(device.data, pitch_of(device), const_cast<float*>(host.data), pitch_of(host),
+                     row_bytes(host, host.inner()), static_cast<std::size_t>(host.outer()));
+}
+
+bool AuditStream::write(const blas::Matrix& host, const blas::Matrix& device) const {
+    // Both are without gaps, so that the whole matrix is one row.
+    return write_bytes(host.data, const_cast<float*>(device.data),
+                       row_bytes(host, host.inner()) * static_cast<std::size_t>(host.outer()));
+}
+
+DeviceMemory::DeviceMemory(const AuditStream& stream, std::size_t size) : stream_(stream) {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    if (stream_.driver_.memory_info(&free, &total) != driver_success || size > free / 4 ||
+        stream_.driver_.allocate(&address_, size, stream_.stream_) != driver_success)
+        address_ = 0;
+}
+
+DeviceMemory::~DeviceMemory() {
+    if (address_ != 0) stream_.driver_.release(address_, stream_.stream_);
+}
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,42 @@
+// The CUDA driver that the program has loaded: the functions that the shim calls in it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/cublas/api.hpp"
+
+namespace fp32shim::cublas {
+
+struct alignas(8) Device {                // one word, so that threads read it atomically
+    std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
+    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
+
+    bool operator==(const Device&) const = default;
+};
+
+/// Returns the device of the context that is current on this thread.
+Device current_device();
+
+/// The driver's functions that audits call; nullptr: the driver lacks the function.
+struct Driver {
+    std::int32_t (*stream_is_capturing)(Stream, std::int32_t* status) = nullptr;
+    std::int32_t (*exchange_capture_mode)(std::int32_t* mode) = nullptr;
+    std::int32_t (*query_stream)(Stream) = nullptr;
+    std::int32_t (*synchronize_stream)(Stream) = nullptr;
+    std::int32_t (*memory_info)(std::size_t* free, std::size_t* total) = nullptr;
+    std::int32_t (*allocate)(std::uint64_t* address, std::size_t size, Stream) = nullptr;
+    std::int32_t (*release)(std::uint64_t address, Stream) = nullptr;
+    std::int32_t (*copy)(const Copy2D*, Stream) = nullptr;
+
+    bool is_complete() const {
+        return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && query_stream != nullptr &&
+               synchronize_stream != nullptr && memory_info != nullptr && allocate != nullptr && release != nullptr &&
+               copy != nullptr;
+    }
+};
+
+/// Returns the driver that the program has loaded; without functions if there is none. The shim loads nothing.
+Driver find_driver();
+
+}  // namespace fp32shim::cublas
