@@ -2,7 +2,7 @@
 //
 // Devices by environment: STAND_IN_DEVICES (default 1) and STAND_IN_COMPUTE_CAPABILITY, "9.0" or a list per device.
 // STAND_IN_DRIVER_DELAY_US: how long cuCtxGetDevice takes, for threads that are to meet there.
-// STAND_IN_MEMORY: bytes of memory of each device.
+// STAND_IN_MEMORY: bytes of memory of each device. STAND_IN_STREAMS=busy: cuStreamQuery never sees a stream idle.
 
 #include <algorithm>
 #include <atomic>
@@ -465,6 +465,8 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream stream) {
+    static const char* const streams = std::getenv("STAND_IN_STREAMS");
+    if (streams != nullptr && std::strcmp(streams, "busy") == 0) return CUDA_ERROR_NOT_READY;
     const CUresult result = stand_in::require_stream(&stream);
     return result != CUDA_SUCCESS ? result : driver().scheduler.query(stream);
 }

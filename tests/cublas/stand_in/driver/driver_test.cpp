@@ -32,6 +32,57 @@ TEST_F(StandIn, work_waits_for_synchronisation_and_host_scalars_do_not) {
     EXPECT_EQ(download(c, 1)[0], 60);
 }
 
+TEST_F(StandIn, a_stream_that_is_asked_again_and_again_becomes_idle) {
+    start();
+    CUstream stream = nullptr;
+    ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    CUdeviceptr address = 0;
+    ASSERT_EQ(cuMemAllocAsync(&address, 8, stream), CUDA_SUCCESS);
+    const std::vector<int> sent = {1, 2};
+    std::vector<int> back = {0, 0};
+    CUDA_MEMCPY2D copy{};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = sent.data();
+    copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+    copy.dstDevice = address;
+    copy.srcPitch = copy.dstPitch = copy.WidthInBytes = 4;
+    copy.Height = 2;
+    ASSERT_EQ(cuMemcpy2DAsync(&copy, stream), CUDA_SUCCESS);
+    copy = {};
+    copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+    copy.srcDevice = address;
+    copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+    copy.dstHost = back.data();
+    copy.srcPitch = copy.dstPitch = copy.WidthInBytes = 4;
+    copy.Height = 2;
+    ASSERT_EQ(cuMemcpy2DAsync(&copy, stream), CUDA_SUCCESS);
+    EXPECT_EQ(back, (std::vector<int>{0, 0}));
+    while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) continue;
+    EXPECT_EQ(back, sent);
+    copy.Height = 1 << 20;  // beyond the allocation
+    EXPECT_EQ(cuMemcpy2DAsync(&copy, stream), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemFreeAsync(address, stream), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+}
+
+TEST_F(StandIn, only_a_relaxed_thread_may_allocate_while_another_stream_is_captured) {
+    start();
+    CUstream stream = nullptr;
+    CUgraph graph = nullptr;
+    CUdeviceptr address = 0;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    ASSERT_EQ(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+    EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    EXPECT_EQ(cuMemAlloc(&address, 8), CUDA_SUCCESS);
+    ASSERT_EQ(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAllocAsync(&address, 8, stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_EQ(cuStreamEndCapture(stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
 TEST_F(StandIn, device_scalars_are_read_when_the_work_runs) {
     start();
     float *a = upload<float>({2}), *b = upload<float>({3}), *c = upload<float>({0});

@@ -1,6 +1,7 @@
 #include "driver/stream.hpp"
 
 #include <limits>
+#include <utility>
 
 namespace stand_in {
 namespace {
@@ -66,6 +67,7 @@ CUresult Scheduler::launch_locked(CUstream stream, const Kernel& kernel) {
         }
     }
     stream->queue.push_back({++sequence_, kernel});
+    stream->queried = false;
     return CUDA_SUCCESS;
 }
 
@@ -195,6 +197,7 @@ CUresult Scheduler::query(CUstream stream) {
             return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         }
         if (stream->queue.empty()) return CUDA_SUCCESS;
+        if (!std::exchange(stream->queried, true)) return CUDA_ERROR_NOT_READY;
         first = stream->queue.front().sequence;
     }
     // Another thread may be running the work of this stream.

@@ -33,6 +33,7 @@ struct CUstream_st {
     CUcontext context = nullptr;
     bool blocking = true;
     std::deque<Work> queue;
+    bool queried = false;  // since the latest launch
 
     CUstreamCaptureStatus capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;

@@ -1,0 +1,54 @@
+"""The products of graded_products.py on a GPU.
+
+    graded_cublas_products.py FUNCTION GOOD BAD [GOOD BAD …]
+
+FUNCTION: cublasSgemm_v2, or cublasSsyrkx and cublasSgemmGroupedBatched, which have no BF16 or are never audited.
+"""
+
+import ctypes
+import sys
+
+import numpy as np
+
+from cuda import Gpu
+from graded import SIZE, print_errors
+
+gpu = Gpu()
+NO_TRANSPOSE, UPPER = 0, 1
+
+
+def device(matrix):
+    return gpu.put(matrix, matrix.shape[0])
+
+
+def gemm(a, b):
+    c = np.full((SIZE, SIZE), np.nan, np.float32)
+    one, zero = gpu.scalar(1, np.float32), gpu.scalar(0, np.float32)
+    matrices = [device(x) for x in (a, b, c)]
+    gpu.call("cublasSgemm_v2", NO_TRANSPOSE, NO_TRANSPOSE, SIZE, SIZE, SIZE, one, matrices[0], SIZE, matrices[1], SIZE, zero,
+             matrices[2], SIZE)
+    return gpu.get(matrices[2], c, SIZE)
+
+
+def half(a, b):
+    """One triangle by syrkx, the other one by numpy in float32: the errors of rows are of the same size."""
+    c = np.asfortranarray(a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
+    matrices = [device(x) for x in (a, np.asfortranarray(b.T), c)]
+    gpu.call("cublasSsyrkx", UPPER, NO_TRANSPOSE, SIZE, SIZE, gpu.scalar(1, np.float32), matrices[0], SIZE, matrices[1], SIZE,
+             gpu.scalar(0, np.float32), matrices[2], SIZE)
+    return gpu.get(matrices[2], c, SIZE)
+
+
+def group(a, b):
+    c = np.zeros((SIZE, SIZE), np.float32)
+    matrices = [device(x) for x in (a, b, c)]
+    arrays = [device(np.array([[matrix.value]], np.uint64)) for matrix in matrices]
+    size, option, one, zero = (ctypes.byref(kind(value)) for kind, value in (
+        (ctypes.c_int, SIZE), (ctypes.c_int, NO_TRANSPOSE), (ctypes.c_float, 1), (ctypes.c_float, 0)))
+    gpu.call("cublasSgemmGroupedBatched", option, option, size, size, size, one, arrays[0], size, arrays[1], size, zero,
+             arrays[2], size, 1, ctypes.byref(ctypes.c_int(1)))
+    return gpu.get(matrices[2], c, SIZE)
+
+
+FUNCTIONS = {"cublasSgemm_v2": gemm, "cublasSsyrkx": half, "cublasSgemmGroupedBatched": group}
+print_errors(FUNCTIONS[sys.argv[1]], list(map(int, sys.argv[2:])))

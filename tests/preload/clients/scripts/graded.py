@@ -1,0 +1,27 @@
+"""Operands that tolerate TF32, and operands that do not."""
+
+import numpy as np
+
+SIZE = 64
+rng = np.random.default_rng(3)
+
+
+def good():
+    return [rng.standard_normal((SIZE, SIZE)).astype(np.float32) for _ in range(2)]
+
+
+def bad():
+    """Rows of Q' L are eigenvectors times eigenvalues, which differ by 10^5: the small ones drown."""
+    q = np.linalg.qr(rng.standard_normal((SIZE, SIZE)))[0]
+    l = q * np.geomspace(1e-1, 1e4, SIZE) @ q.T
+    return q.T.astype(np.float32, order="C"), l.astype(np.float32)
+
+
+def print_errors(multiply, counts):
+    """Multiplies good operands, then bad ones, by turns, and prints for each product the largest relative error of a row."""
+    for kind, count in zip([good, bad] * len(counts), counts):
+        for _ in range(count):
+            a, b = kind()
+            exact = a.astype(np.float64) @ b.astype(np.float64)
+            errors = np.linalg.norm(multiply(a, b) - exact, axis=1) / np.linalg.norm(exact, axis=1)
+            print(kind.__name__, errors.max())
