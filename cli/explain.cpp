@@ -333,7 +333,9 @@ int explain(const ExplainOptions& options) {
     if (!options.call_site.empty()) explanation.call.call_site = &call_site;
     if (!options.stack.empty()) explanation.call.stack = &stack;
     explanation.policy = std::move(loaded.policy);
-    explanation.decision = policy::decide(explanation.call, process, explanation.policy, {});
+    const policy::Decision decision = policy::decide(explanation.call, process, explanation.policy, {});
+    // Audits of the program's data may later allow a tolerance's cheaper format.
+    explanation.decision = policy::without_audits(decision, explanation.policy);
     if (explanation.decision.reason != policy::Reason::observed) {
         for (const policy::Rule& rule : explanation.policy.rules) {
             explanation.tried.push_back(policy::explain_rule(rule, explanation.call, process));

@@ -113,6 +113,15 @@ Decision decide_by(const MatmulCall& call, const Process& process, const Policy&
 
 }  // namespace
 
+Decision without_audits(Decision decision, const Policy& policy) {
+    const bool has_tolerance = decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
+    const std::optional<Applied> format = format_of(decision.precision);
+    if (!has_tolerance || !format || *format == Applied::fp32) return decision;
+    decision.precision = Precision::highest;
+    decision.reason = Reason::learning;
+    return decision;
+}
+
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides) {
     return decide_by(call, process, policy, overrides, policy.rules.size(), [](std::size_t i) { return i; });
 }

@@ -18,7 +18,7 @@ struct RowAudits {
     policy::AuditFormat reference = policy::AuditFormat::fp32;
     std::uint64_t compared = 0;      ///< audits with errors: the others are counted below
     std::uint64_t beyond = 0;        ///< those of them with an error beyond the tolerance that was in force
-    std::uint64_t skipped = 0;       ///< audits without memory for the second product
+    std::uint64_t skipped = 0;       ///< audits that could not be made
     std::uint64_t bad_operands = 0;  ///< audits of operands with NaN or infinity
     std::uint64_t bad_results = 0;   ///< audits with NaN or infinity in a result, of finite operands
     record::AuditErrors worst;       ///< the largest error of any audit, by each metric

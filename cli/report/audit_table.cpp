@@ -24,7 +24,7 @@ std::string remarks_of(const RowAudits& audits) {
     };
     add(audits.bad_operands, "with NaN or infinity in the operands");
     add(audits.bad_results, "with NaN or infinity in the result only");
-    add(audits.skipped, "without memory");
+    add(audits.skipped, "skipped");
     return text;
 }
 

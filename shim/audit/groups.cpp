@@ -149,16 +149,6 @@ Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const p
     return verdict;
 }
 
-policy::Decision judge_without_audits(const policy::Decision& decision, const policy::Policy& policy) {
-    const policy::Rule* const rule = rule_of(decision, policy);
-    const auto format = policy::format_of(decision.precision);
-    if (rule == nullptr || !rule->tolerance || !format || *format == policy::Applied::fp32) return decision;
-    policy::Decision exact = decision;
-    exact.precision = Precision::highest;
-    exact.reason = Reason::learning;
-    return exact;
-}
-
 void set_formats(record::Audit& audit, const policy::Policy& policy, std::optional<AuditFormat> tested,
                  AuditFormat ran) {
     if (tested) {

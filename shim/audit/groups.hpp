@@ -67,9 +67,6 @@ struct Verdict {
 /// allows nothing below FP32.
 Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy);
 
-/// Returns a decision about a call that no audit can judge: FP32 where a rule has a tolerance, else as it is.
-policy::Decision judge_without_audits(const policy::Decision& decision, const policy::Policy& policy);
-
 /// Sets the formats that an audit compares. `tested`: the format to test against FP32; absent: as the policy says.
 /// `ran`: the format that the product runs in.
 void set_formats(record::Audit& audit, const policy::Policy& policy, std::optional<policy::AuditFormat> tested,

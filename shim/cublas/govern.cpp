@@ -111,7 +111,7 @@ policy::Decision decide_for_audits(Site& site, const Product& product, const Set
     if (may_audit)
         verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy);
     else
-        verdict.decision = audit::judge_without_audits(verdict.decision, in_force.policy);
+        verdict.decision = policy::without_audits(verdict.decision, in_force.policy);
     Plan plan = plan_decision(site, product, verdict.decision, in_force);
     if (is_nothing) plan = plan_for_nothing(plan);
     Done done = done_by(site, plan);

@@ -2,7 +2,6 @@
 // word.
 #pragma once
 
-#include "shim/audit/groups.hpp"
 #include "shim/cublas/make_plan.hpp"
 #include "shim/cublas/product.hpp"
 #include "shim/decision/decide.hpp"
@@ -36,7 +35,7 @@ Plan plan_call(Site& site, const Product& product, const Settings& in_force, con
     policy::MatmulCall call;
     describe(call);
     policy::Decision decision = decide_call(site, in_force, call);
-    if (in_force.audits) decision = audit::judge_without_audits(decision, in_force.policy);
+    if (in_force.audits) decision = policy::without_audits(decision, in_force.policy);
     const Plan plan = plan_decision(site, product, decision, in_force);
     if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_decide(in_force))
         keep_plan(site, product, plan, in_force);

@@ -172,6 +172,15 @@ def test_explain_tells_formats_of_several_parts_on_a_cpu_from_those_on_a_gpu(tmp
     assert explained("--policy", policy, *gpu)["reason"] == on_gpu[1]
 
 
+@pytest.mark.parametrize("function", ["sgemm_", "cublasSgemm_v2", "cublasLtMatmul"])
+def test_explain_says_that_a_tolerance_is_float32_until_audits_have_judged_it(tmp_path, function):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = { tolerance = 1e-2 }\n')
+    device = [] if function == "sgemm_" else ["--compute-capability", "9.0"]
+    result = explained("--policy", policy, "--function", function, *device)
+    assert (result["applied"], result["reason"]) == ("fp32", "learning")
+
+
 def test_explain_tells_an_old_gpu_from_none():
     words = ["explain", "--function", "cublasSgemm_v2", "--precision", "high"]
     assert "no GPU was named" not in fp32shim(*words, "--compute-capability", "7.0").stdout

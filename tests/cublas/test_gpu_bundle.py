@@ -78,7 +78,7 @@ def test_programs_need_nothing_but_cuda_and_the_c_library():
         assert "RPATH" not in dynamic and "RUNPATH" not in dynamic, binary
         names.append(binary.name)
     assert {"libfp32shim.so", "products", "products_dlopen", "handles", "lt", "questions", "qtlq_cublas",
-            "timing"} <= set(names)
+            "timing", "audits"} <= set(names)
 
 
 def test_the_bundle_is_at_most_40_megabytes_and_has_no_stand_in():
@@ -123,7 +123,7 @@ def test_every_section_passes_on_the_stand_in_or_says_what_is_missing(tmp_path):
     assert " 0 failed" in finished.stdout
     results = (tmp_path / "results.md").read_text()
     for heading in ["## Experiments", "## Steps", "## What cuBLAS does", "## The published TF32 case through cuBLAS",
-                    "## Timing"]:
+                    "## Timing", "## Audits against float64"]:
         assert heading in results
     assert "no time left" not in results
     for precision in ["native", "highest", "high", "medium", "floor"]:
@@ -132,7 +132,7 @@ def test_every_section_passes_on_the_stand_in_or_says_what_is_missing(tmp_path):
     assert re.search(r"\| forced TF32 \| 64\^3 \| 5 \|", results)
     assert (tmp_path / "rows.tsv").read_text().count("\n") > 20
     sections = [line.split("\t")[0] for line in (tmp_path / "steps.tsv").read_text().splitlines()]
-    assert list(dict.fromkeys(sections)) == ["shim", "questions", "timing", "qtlq", "frameworks", "clients"]
+    assert list(dict.fromkeys(sections)) == ["shim", "questions", "timing", "audits", "qtlq", "frameworks", "clients"]
 
 
 def test_every_experiment_has_its_decision_rule(tmp_path):
@@ -163,6 +163,23 @@ def test_a_failed_step_is_named_and_makes_the_status_1(tmp_path):
     assert re.search(r"qtlq +high +FAILED: status 1, see qtlq-high\.log", finished.stdout)
     log = (tmp_path / "logs/qtlq-high.log").read_text()
     assert "agrees with: published FP32" in log and "column: FP32\nexpected: column: TF32" in log
+
+
+def test_audited_errors_are_compared_with_measured_ones(tmp_path):
+    finished = run_script(tmp_path / "good", "audits")
+    assert finished.returncode == 0, finished.stdout
+    log = (tmp_path / "good/logs/audits-against_float64.log").read_text()
+    assert log.count("| as measured |") == 5 and log.count("| not audited, result right |") == 1
+    assert re.search(r"1\.0001 times 1 \| \d+ \| 1 \| 1\.000\de-04 \| 1\.000\de-04", log)
+    old = run_script(tmp_path / "old", "audits", STAND_IN_COMPUTE_CAPABILITY="7.5")
+    assert old.returncode == 0, old.stdout
+    assert (tmp_path / "old/logs/audits-against_float64.log").read_text().count("| skipped |") == 5
+
+
+def test_an_audit_that_is_not_made_is_a_failure(tmp_path):
+    finished = run_script(tmp_path, "audits", STAND_IN_MEMORY=str(1 << 17))
+    assert finished.returncode == 1, finished.stdout
+    assert "| WRONG |" in (tmp_path / "logs/audits-against_float64.log").read_text()
 
 
 @pytest.mark.parametrize(("rounding", "column"), [("away", "ties away from zero"), ("even", "ties to even"),

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/blas/emulate/operand.hpp"
+#include "shim/audit/packed.hpp"
 #include "shim/cublas/driver.hpp"
 
 namespace fp32shim::cublas {

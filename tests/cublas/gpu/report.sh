@@ -45,6 +45,7 @@ tables() {
     printf '\n## Steps\n\n'
     table "$output/steps.tsv" section what verdict seconds
     titled "What cuBLAS does" "$logs/questions-all.log"
+    titled "Audits against float64" "$logs/audits-against_float64.log"
     if compgen -G "$logs/qtlq-*.txt" >/dev/null; then printf '\n## The published TF32 case through cuBLAS\n'; fi
     for precision in highest high medium; do quoted "$precision" "$logs/qtlq-$precision.txt"; done
     if compgen -G "$logs/frameworks-*.log" >/dev/null; then

@@ -6,6 +6,7 @@
 # Sections, in this order, with what each takes on an H200 with 16 cores at most:
 #   questions    240 s   what cuBLAS does, and the experiments on it
 #   timing        60 s   forced against native TF32
+#   audits        20 s   the errors that the shim audits, against float64
 #   qtlq          30 s   the published TF32 case through cuBLAS
 #   frameworks   200 s   PyTorch, CuPy and JAX, side by side, and the experiments on them
 #   clients      120 s   the programs of the project's tests, on a real cuBLAS
@@ -25,7 +26,7 @@ set -uo pipefail
 here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # Some ways to carry a folder lose this.
 chmod u+x "$here"/* 2>/dev/null
-all_sections=(questions timing qtlq frameworks clients)
+all_sections=(questions timing audits qtlq frameworks clients)
 sections=()
 quick='' smoke='' output='' time_limit='' libraries='' python=python3
 

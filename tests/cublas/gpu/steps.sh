@@ -98,6 +98,14 @@ section_timing() {
     run 60 timing "8192, alternating" timing_rounds
 }
 
+# Errors as the shim audits them, compared with float64, and a graph that audits leave alone.
+section_audits() {
+    local size=() recording=$logs/audits.fp32rec
+    if [[ $smoke ]]; then size=(--size 64); fi
+    run 60 audits "against float64" under FP32_MATMUL_PRECISION=high FP32_MATMUL_AUDIT=1 FP32_MATMUL_LOG="$recording" -- \
+        "$here/audits" "$recording" "${size[@]}"
+}
+
 # qtlq PRECISION COLUMN APPLIED: runs the case, and checks the rounding that it shows and the decision. COLUMN may be any
 # of several roundings: devices differ.
 qtlq() {

@@ -245,6 +245,27 @@ TEST(Decide, PassesOverARuleWhoseUnlessHolds) {
     EXPECT_EQ(decide(on_cuda(90), policy).rule, 1);
 }
 
+TEST(Decide, KeepsProductsInFp32UntilAnAuditHasJudgedTheirTolerance) {
+    Policy policy;
+    policy.rules.push_back(rule_for(medium));
+    policy.rules.back().tolerance = Tolerance{};
+    for (const MatmulCall& call : {on_cpu(), on_cuda(90)}) {
+        policy.cpu_mode = CpuMode::emulate;
+        const Decision decision = decide(call, policy);
+        EXPECT_EQ(decision.precision, medium);
+        const Decision now = without_audits(decision, policy);
+        EXPECT_EQ(now.precision, highest);
+        EXPECT_EQ(now.reason, Reason::learning);
+        EXPECT_EQ(now.rule, 0);
+    }
+    // An older GPU is at FP32 for another reason.
+    const Decision old = decide(on_cuda(75), policy);
+    EXPECT_EQ(without_audits(old, policy), old);
+    policy.rules.back().tolerance.reset();
+    const Decision other = decide(on_cuda(90), policy);
+    EXPECT_EQ(without_audits(other, policy), other);
+}
+
 TEST(Decide, CanBeToldByARuleToLeaveACallAlone) {
     Policy policy = with_default(high);
     policy.rules = {rule_for(native)};
