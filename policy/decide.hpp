@@ -39,8 +39,8 @@ Decision decide(const MatmulCall& call, const Process& process, const Policy& po
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::span<const std::uint16_t> rules);
 
-/// Returns a decision as it holds for a call that no audit has judged: FP32 where its rule has a tolerance, else as it
-/// is.
+/// Returns a decision as it holds for a call that no audit has judged: FP32 where its rule has a tolerance, else as
+/// it is.
 Decision without_audits(Decision decision, const Policy& policy);
 
 /// Facts that are the same in all calls of a call site.
