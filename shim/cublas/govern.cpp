@@ -69,13 +69,14 @@ CallOutcome follow_state(Site& site, const Frame& frame, const Settings& in_forc
     return {status, nullptr};
 }
 
-bool multiplies_nothing(const Site& site, const Frame& frame, const Product& product) {
+inline bool multiplies_nothing(const Site& site, const Frame& frame, const Product& product) {
     return product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64);
 }
 
 /// Runs a call as planned, and measures its time if calls are logged. Returns the library's status.
-std::int32_t run_timed(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
-                       const Settings& in_force, Done& done, CallTime& time) {
+[[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Product& product,
+                                                     const Plan& plan, const Settings& in_force, Done& done,
+                                                     CallTime& time) {
     const bool logs = in_force.logs();
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
@@ -177,8 +178,9 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     HandleLockGuard guard(product.handle);  // to the end of the call nobody changes the handle's math mode
     describe_request(site, frame, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), product);
-    if (in_force.audits) return govern_with_audits(site, frame, product, in_force, guard);
-    Plan plan = plan_call(site, product, in_force, in_words);
+    const Plan* const kept = kept_plan(site, product);
+    if (kept == nullptr && in_force.audits) return govern_with_audits(site, frame, product, in_force, guard);
+    Plan plan = kept != nullptr ? *kept : new_plan(site, product, in_force, in_words);
     if (multiplies_nothing(site, frame, product)) plan = plan_for_nothing(plan);
     Done done = done_by(site, plan);
     CallTime time;

@@ -13,6 +13,13 @@ namespace fp32shim::cublas {
 /// Thread-safe, lock-free.
 template <class Describe>
 Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
+
+/// Returns the site's cached plan for calls like this one; nullptr: there is none, as always while audits are on.
+const Plan* kept_plan(const Site& site, const Product& product);
+/// Makes a plan, and caches it where it holds for all calls like this one.
+template <class Describe>
+Plan new_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
+
 Done done_by(const Site& site, const Plan& plan);
 
 /// Returns the record of a call that could not be changed, for this reason, and ran as the program made it.
@@ -29,9 +36,18 @@ Plan plan_decision(const Site& site, const Product& product, const policy::Decis
 
 template <class Describe>
 Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
+    const Plan* const kept = kept_plan(site, product);
+    return kept != nullptr ? *kept : new_plan(site, product, in_force, describe);
+}
+
+inline const Plan* kept_plan(const Site& site, const Product& product) {
     const std::uint64_t kept = site.cublas.plan.load(std::memory_order_acquire);
-    if (product.key != key_unknown && (kept & (kept_bit | key_mask)) == (kept_bit | product.key))
-        return interned_plan(kept >> number_shift & number_mask);
+    const bool is_kept = product.key != key_unknown && (kept & (kept_bit | key_mask)) == (kept_bit | product.key);
+    return is_kept ? &interned_plan(kept >> number_shift & number_mask) : nullptr;
+}
+
+template <class Describe>
+Plan new_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
     policy::MatmulCall call;
     describe(call);
     policy::Decision decision = decide_call(site, in_force, call);

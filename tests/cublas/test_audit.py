@@ -123,7 +123,8 @@ def test_a_format_that_the_gpu_lacks_is_skipped_and_never_an_error_of_zero(audit
 
 @pytest.mark.parametrize("precision, scalars", [("native", "host"), ("high", "device"), ("medium", "host")])
 def test_results_are_those_without_audits(precision, scalars, tmp_path):
-    plain = run_script("audited_cublas_products.py", "tf32", "all", scalars, precision=precision, log=tmp_path / "plain.fp32rec")
+    plain = run_script("audited_cublas_products.py", "tf32", "all", scalars, precision=precision,
+                       log=tmp_path / "plain.fp32rec")
     for against in ("tf32", "fp64"):
         same = run_script("audited_cublas_products.py", "tf32", "all", scalars, precision=precision,
                           log=tmp_path / "audited.fp32rec", policy=policy("sample = 1", f'against = "{against}"'))
@@ -148,6 +149,33 @@ def test_programs_see_what_they_see_without_audits(client, precision, compute_ca
 
     if client != "handles":  # its threads multiply until others are done
         assert decisions(audited) == decisions(plain)
+
+
+# ---- odd products
+
+
+@pytest.mark.parametrize("kind, tally", [("nan", (0, 1, 0, 0)), ("overflow", (1, 0, 1, 0)), ("device", (0, 0, 0, 1))])
+def test_what_cannot_be_compared_is_said_and_is_no_error(audited, kind, tally):
+    _, audits = audited("odd_cublas_products.py", kind, policy=policy("sample = 1"), env={"STAND_IN_DEVICES": "2"})
+    (only,) = audits
+    assert tuple(only[key] for key in ("audits", "bad_operands", "bad_results", "skipped")) == tally
+    assert only["norm"]["worst"] == 0
+
+
+@pytest.mark.parametrize("odd, error", [(0, 1e-4), (3, 1e-4), (129, 1e-4), (4, 0)])
+def test_of_a_large_batch_some_products_are_compared_evenly_spread(audited, odd, error):
+    """Every third of 130."""
+    _, audits = audited("odd_cublas_products.py", "batch", odd, policy=policy("sample = 1"))
+    (only,) = audits
+    assert (only["audits"], only["batch"]) == (1, 130)
+    assert only["norm"]["worst"] == pytest.approx(error, rel=0.01)
+
+
+def test_a_format_that_the_program_asks_for_itself_is_audited_and_not_pinned(audited):
+    _, audits = audited("odd_cublas_products.py", "mode", policy=GUARD.replace("1e-2", "1e-5").replace('default = "high"', ""))
+    (only,) = audits
+    assert (only["applied"], only["tested"], only["calls"], only["audits"], only["beyond"]) == ("tf32", "tf32", 10, 10, 10)
+    assert only["norm"]["worst"] == pytest.approx(1e-4, rel=0.01)
 
 
 # ---- guard and tolerances
@@ -264,7 +292,8 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     return result;
 }
 """
-    subprocess.run([tool("cc", "gcc"), "-shared", "-fPIC", "-x", "c", "-", "-o", str(clock)], input=source, text=True, check=True)
+    subprocess.run([tool("cc", "gcc"), "-shared", "-fPIC", "-x", "c", "-", "-o", str(clock)], input=source, text=True,
+                   check=True)
     result = run_script("graded_cublas_products.py", "cublasSgemm_v2", 4, policy=policy("sample = 1"), preload_before=[clock],
                         env={"STAND_IN_STREAMS": "busy"}, log=tmp_path / "run.fp32rec")
     assert result.stderr == "fp32shim: audit: a CUDA stream was still busy after 10 s; no more products on GPUs are audited\n"

@@ -213,7 +213,8 @@ bool CallAudit::compare_all(AuditFormat ran) {
     const Level3 first = singles_.at(0);
     const std::size_t device_bytes = Memory::device_bytes(first);
     const std::size_t host_bytes = Memory::host_bytes(first, audit_.reference == AuditFormat::fp64);
-    if (device_bytes > device_memory_limit || host_bytes > host_memory_limit) return false;
+    const std::size_t kept_bytes = starts_ ? starts_->bytes().size() : 0;
+    if (device_bytes > device_memory_limit || host_bytes > host_memory_limit - kept_bytes) return false;
     const MappedMemory host(host_bytes);
     const AuditStream stream(driver_, stream_);
     const DeviceMemory device(stream, device_bytes);

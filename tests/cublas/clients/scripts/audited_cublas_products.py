@@ -84,12 +84,12 @@ def updates_of_two_matrices(tested):
             c = np.full((n, n), np.nan, dtype)
             device_c = gpu.put(c, n + EXTRA_ROWS)
             ld = turned[0].shape[0] + EXTRA_ROWS
-            words = [uplo, trans, n, k, gpu.scalar(0.5, dtype), stored[0], ld, stored[1], ld, gpu.scalar(0, np.float32 if trans == 2 else dtype),
-                     device_c, n + EXTRA_ROWS]
+            beta = gpu.scalar(0, np.float32 if function == "cublasCherkx" else dtype)
+            words = [uplo, trans, n, k, gpu.scalar(0.5, dtype), stored[0], ld, stored[1], ld, beta, device_c, n + EXTRA_ROWS]
             finish(function, words, c, device_c)
             turn = (lambda x: x.conj().T) if function == "cublasCherkx" else (lambda x: x.T)
-            expect(function, [n, n, k], lambda r: 0.5 * wide(r(a)) @ turn(wide(r(b))), lambda: 0.5 * abs(wide(a)) @ abs(wide(b)).T,
-                   tested)
+            expect(function, [n, n, k], lambda r: 0.5 * wide(r(a)) @ turn(wide(r(b))),
+                   lambda: 0.5 * abs(wide(a)) @ abs(wide(b)).T, tested)
 
 
 def out_of_place_trmm(tested):

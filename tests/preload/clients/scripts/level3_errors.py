@@ -86,7 +86,8 @@ def level3(call, name_of, tested):
                      beta_here, stored[2], m, scalars=[dtype, dtype])
                 expect(name_of(f"{letter}gemm"), [m, n, k],
                        lambda r: alpha * op(wide(r(a)), trans_a) @ op(wide(r(b)), trans_b) + beta_here * wide(c),
-                       lambda: abs(alpha) * op(abs(wide(a)), trans_a) @ op(abs(wide(b)), trans_b) + abs(beta_here) * abs(wide(c)),
+                       lambda: (abs(alpha) * op(abs(wide(a)), trans_a) @ op(abs(wide(b)), trans_b)
+                                + abs(beta_here) * abs(wide(c))),
                        tested)
         for routine in ("symm", "hemm") if is_complex else ("symm",):
             for side, uplo in ("LU", "LL", "RU", "RL"):
@@ -108,7 +109,8 @@ def level3(call, name_of, tested):
                     return alpha * (x @ y if side == "L" else y @ x) + beta * take(wide(c))
 
                 expect(name_of(f"{letter}{routine}"), [m, n, order], product,
-                       lambda: product(lambda x: x, lambda x: abs(full(x)) if x.shape[0] == x.shape[1] else abs(x), abs(alpha), abs(beta)),
+                       lambda: product(lambda x: x, lambda x: abs(full(x)) if x.shape[0] == x.shape[1] else abs(x),
+                                       abs(alpha), abs(beta)),
                        tested)
         for routine in ("syrk", "syr2k", "herk", "her2k") if is_complex else ("syrk", "syr2k"):
             hermitian = routine.startswith("he")
@@ -136,7 +138,8 @@ def level3(call, name_of, tested):
                         return alpha * both + (np.conj(alpha) if hermitian else alpha) * turn(both) + beta * take(symmetric_c)
                     return alpha * both + beta * take(symmetric_c)
 
-                expect(name_of(f"{letter}{routine}"), [n, n, k], product, lambda: product(lambda x: x, abs, abs(first), abs(second)), tested)
+                expect(name_of(f"{letter}{routine}"), [n, n, k], product,
+                       lambda: product(lambda x: x, abs, abs(first), abs(second)), tested)
         for side, uplo, trans, diag in ("LUNN", "LLTU", "RUCN", "RLNU"):
             m, n, _ = sizes()
             order = m if side == "L" else n

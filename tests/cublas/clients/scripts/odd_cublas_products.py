@@ -1,0 +1,62 @@
+"""One odd product of cuBLAS.
+
+    odd_cublas_products.py nan          an operand has NaN
+    odd_cublas_products.py overflow     finite operands, an infinite result
+    odd_cublas_products.py mode         on a handle that the program has set to TF32, ten times
+    odd_cublas_products.py batch I      a batch of 130 of which only the I-th product is inexact at TF32
+    odd_cublas_products.py device       on a handle of device 0, while device 1 is current
+"""
+
+import ctypes
+import sys
+
+import numpy as np
+
+from cuda import Gpu
+
+SIZE, BATCH, TF32_MODE = 8, 130, 3
+gpu = Gpu()
+zero, one = gpu.scalar(0, np.float32), gpu.scalar(1, np.float32)
+
+
+def full(value):
+    return np.full((SIZE, SIZE), value, np.float32)
+
+
+def gemm(a, b):
+    matrices = [gpu.put(x, SIZE) for x in (a, b, full(0))]
+    gpu.call("cublasSgemm_v2", 0, 0, SIZE, SIZE, SIZE, one, matrices[0], SIZE, matrices[1], SIZE, zero, matrices[2], SIZE)
+    gpu.drive("cuStreamSynchronize", gpu.stream)
+
+
+def batch(odd):
+    a = np.hstack([full(1.0001 if i == odd else 1) for i in range(BATCH)])
+    matrices = [gpu.put(x, SIZE) for x in (a, full(1), np.zeros_like(a))]
+    stride = ctypes.c_longlong
+    gpu.call("cublasSgemmStridedBatched", 0, 0, SIZE, SIZE, SIZE, one, matrices[0], SIZE, stride(SIZE * SIZE), matrices[1],
+             SIZE, stride(0), zero, matrices[2], SIZE, stride(SIZE * SIZE), BATCH)
+    gpu.drive("cuStreamSynchronize", gpu.stream)
+
+
+def other_device():
+    context = ctypes.c_void_p()
+    gpu.drive("cuDevicePrimaryCtxRetain", ctypes.byref(context), 1)
+    gpu.drive("cuCtxSetCurrent", context)
+    # The operands are of device 0, as unified addresses can tell.
+    gpu.call("cublasSgemm_v2", 0, 0, SIZE, SIZE, SIZE, one, operands[0], SIZE, operands[0], SIZE, zero, operands[1], SIZE)
+
+
+kind = sys.argv[1]
+if kind == "nan":
+    gemm(full(np.nan), full(1))
+elif kind == "overflow":
+    gemm(full(1e30), full(1e30))
+elif kind == "mode":
+    gpu.ask("cublasSetMathMode", gpu.handle, TF32_MODE)
+    for _ in range(10):
+        gemm(full(1.0001), full(1))
+elif kind == "batch":
+    batch(int(sys.argv[2]))
+else:
+    operands = [gpu.put(full(1), SIZE) for _ in range(2)]
+    other_device()
