@@ -86,6 +86,15 @@ Level3 with_operands(const Level3& single, const Matrix& a, const Matrix& b, con
     return other;
 }
 
+/// Returns false for matrices that no audit has memory for, whose bytes might not even fit a number.
+bool may_fit(const Level3& single) {
+    const auto bytes = [](const Matrix& matrix) {
+        return static_cast<double>(matrix.rows) * static_cast<double>(matrix.columns) * matrix.width * sizeof(float);
+    };
+    return bytes(operand_a(single)) + bytes(operand_b(single)) + bytes(operand_c(single)) <
+           static_cast<double>(device_memory_limit);
+}
+
 }  // namespace
 
 bool can_multiply_in(Format format, const Site& site, const Product& product) {
@@ -177,6 +186,7 @@ bool CallAudit::prepare() {
 
 bool CallAudit::keep_starts(const AuditStream& stream) {
     const Level3 first = singles_.at(0);
+    if (!may_fit(first)) return false;
     const bool keeps_c = blas::uses_start(first);
     const bool keeps_b = singles_.overwrites_b();
     if (!keeps_c && !keeps_b) return true;
