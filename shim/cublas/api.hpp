@@ -69,20 +69,36 @@ enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
 enum Side : std::int32_t { side_left = 0, side_right = 1 };
 
 /// Values of cublasFillMode_t, cublasDiagType_t and cublasPointerMode_t.
-enum Fill : std::int32_t { fill_lower = 0, fill_upper = 1 };
+enum Fill : std::int32_t { fill_lower = 0, fill_upper = 1, fill_full = 2 };
 enum Diagonal : std::int32_t { diagonal_stored = 0, diagonal_unit = 1 };
 enum PointerMode : std::int32_t { pointers_to_host = 0, pointers_to_device = 1 };
 
 /// Values of cublasLtMatmulDescAttributes_t. LayoutAttribute has those of cublasLtMatrixLayoutAttribute_t,
 /// PreferenceAttribute of cublasLtMatmulPreferenceAttributes_t, AlgoCapability of cublasLtMatmulAlgoCapAttributes_t.
-enum DescAttribute : std::int32_t { desc_compute_type = 0, desc_trans_a = 3, desc_trans_b = 4 };
+enum DescAttribute : std::int32_t {
+    desc_compute_type = 0,
+    desc_pointer_mode = 2,
+    desc_trans_a = 3,
+    desc_trans_b = 4,
+    desc_trans_c = 5,
+    desc_fill_mode = 6,
+    desc_epilogue = 7,
+    desc_bias_batch_stride = 10,
+};
 enum LayoutAttribute : std::int32_t {
     layout_type = 0,
+    layout_order = 1,
     layout_rows = 2,
     layout_cols = 3,
+    layout_ld = 4,
     layout_batch_count = 5,
+    layout_batch_stride = 6,
+    layout_plane_offset = 7,
     layout_batch_mode = 8
 };
+
+/// Bits of cublasLtEpilogue_t, which say what is done to a product's result before it is stored.
+enum Epilogue : std::uint32_t { epilogue_none = 1, epilogue_relu = 2, epilogue_bias = 4, epilogue_gelu = 32 };
 enum PreferenceAttribute : std::int32_t {
     preference_search_mode = 0,
     preference_max_workspace_bytes = 1,

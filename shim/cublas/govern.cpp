@@ -1,9 +1,6 @@
 #include "shim/cublas/govern.hpp"
 
-#include <cerrno>
-
-#include "shim/audit/groups.hpp"
-#include "shim/cublas/audit/audit.hpp"
+#include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/express.hpp"
 #include "shim/cublas/lt.hpp"
@@ -87,61 +84,23 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     return status;
 }
 
-/// Returns the decision that audits judge. The cheapest format of a tolerance is one that the function has.
-policy::Decision decide_for_audits(Site& site, const Product& product, const Settings& in_force,
-                                   policy::MatmulCall& call) {
-    policy::Decision decision = decide_call(site, in_force, call);
-    const bool has_tolerance =
-        decision.rule >= 0 && in_force.policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
-    if (has_tolerance && decision.precision == policy::Precision::medium &&
-        !can_multiply_in(Format::bf16, site, product))
-        decision.precision = policy::Precision::high;
-    return decision;
-}
-
-/// Governs a call while audits are on: they judge its decision, and may compute it once more. Kept apart: it needs
-/// more of the stack than other calls.
+/// Governs a call while audits are on. Kept apart: it needs more of the stack than other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Product& product,
                                                  const Settings& in_force, HandleLockGuard& guard) {
     policy::MatmulCall call;
     describe_sizes(site, frame, product, call);
     Singles singles;
+    Launcher launcher{site, frame, product, set_up_cublas, launch_by_cublas};
     const bool is_nothing = multiplies_nothing(site, frame, product);
     const bool may_audit = !is_nothing && singles.describe(site, frame, product);
-    audit::Verdict verdict{decide_for_audits(site, product, in_force, call)};
-    if (may_audit)
-        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy);
-    else
-        verdict.decision = policy::without_audits(verdict.decision, in_force.policy);
-    Plan plan = plan_decision(site, product, verdict.decision, in_force);
-    if (is_nothing) plan = plan_for_nothing(plan);
-    Done done = done_by(site, plan);
     CallTime time;
-    record::Audit result;
-    std::int32_t status = 0;
-    bool is_audited =
-        may_audit && plan.applied != policy::Applied::unchanged && audit::is_due(verdict, in_force.policy);
-    if (is_audited) {
-        const int saved_errno = errno;
-        CallAudit call_audit(site, frame, product, singles, in_force.policy, verdict.tested);
-        errno = saved_errno;
-        status = run_timed(site, frame, product, plan, in_force, done, time);
-        is_audited = status == status_success;
-        if (is_audited) {
-            const int errno_of_call = errno;
-            result = call_audit.finish(done.applied);
-            audit::note(verdict, in_force.policy, result);
-            errno = errno_of_call;
-        }
-    } else {
-        status = run_timed(site, frame, product, plan, in_force, done, time);
-    }
+    const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, call, in_force,
+                                        [&](const Plan& plan, Done& done_so_far) {
+                                            return run_timed(site, frame, product, plan, in_force, done_so_far, time);
+                                        });
     guard.release();
-    if (in_force.logs()) {
-        done.status = status;
-        record_call(site, in_force, call, verdict.decision, done, &time, {}, is_audited ? &result : nullptr);
-    }
-    return {status, nullptr};
+    if (in_force.logs()) record_audited(site, in_force, call, done, time);
+    return {done.status, nullptr};
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ Library* read_library(const LoadedObject& object) {
     find(object, "cublasLtMatmulDescInit_internal", library->desc_init);
     find(object, "cublasLtMatmulDescSetAttribute", library->desc_set);
     find(object, "cublasLtMatmulDescGetAttribute", library->desc_get);
+    find(object, "cublasLtMatrixLayoutInit_internal", library->layout_init);
     find(object, "cublasLtMatrixLayoutGetAttribute", library->layout_get);
     find(object, "cublasLtMatmulPreferenceInit_internal", library->preference_init);
     find(object, "cublasLtMatmulPreferenceSetAttribute", library->preference_set);

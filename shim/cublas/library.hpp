@@ -42,6 +42,8 @@ struct Library {
     std::int32_t (*desc_set)(void* desc, std::int32_t attribute, const void* value, std::size_t size) = nullptr;
     std::int32_t (*desc_get)(const void* desc, std::int32_t attribute, void* value, std::size_t size,
                              std::size_t* written) = nullptr;
+    std::int32_t (*layout_init)(void* layout, std::size_t size, std::int32_t type, std::uint64_t rows,
+                                std::uint64_t columns, std::int64_t ld) = nullptr;
     std::int32_t (*layout_get)(const void* layout, std::int32_t attribute, void* value, std::size_t size,
                                std::size_t* written) = nullptr;
     std::int32_t (*preference_init)(void* preference, std::size_t size) = nullptr;

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "shim/cublas/arguments.hpp"
+#include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
+#include "shim/cublas/lt_arguments.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
 #include "shim/cublas/lt_search.hpp"
 #include "shim/cublas/run.hpp"
@@ -17,35 +19,10 @@ namespace {
 
 using policy::Reason;
 
-enum Argument {
-    argument_handle = 0,
-    argument_desc = 1,
-    argument_a = 3,
-    argument_a_layout = 4,
-    argument_b = 5,
-    argument_b_layout = 6,
-    argument_c = 8,
-    argument_c_layout = 9,
-    argument_d = 10,
-    argument_d_layout = 11,
-    argument_algorithm = 12,
-    argument_workspace_size = 14,
-};
-
 /// Indices, from 0, of the arguments that follow the layouts in cublasLtMatmulAlgoCheck.
 enum CheckArgument {
     check_algorithm = 6,
     check_result = 7,
-};
-
-/// The handle, descriptor and layouts of a product: the program's own, except for a descriptor that the shim copied.
-struct Parts {
-    Handle handle;
-    const void* desc;
-    const void* a_layout;
-    const void* b_layout;
-    const void* c_layout;
-    const void* d_layout;
 };
 
 // ---- describe ----------------------------------------------------------------------------------------------------
@@ -354,6 +331,42 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     return status;
 }
 
+/// Runs a product as planned, and measures its time if calls are logged. Returns the library's status.
+std::int32_t run_timed(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
+                       const Settings& in_force, const Plan& plan, Done& done, CallTime& time) {
+    const bool logs = in_force.logs();
+    const Running outer = running;
+    running = {site.provider, nullptr, &frame};
+    if (logs) time.begin = time_now(in_force);
+    const std::int32_t status = run(site, frame, parts, lt, logs, plan, done);
+    if (logs) time.end = time_now(in_force);
+    running = outer;
+    return status;
+}
+
+/// Governs a product while audits are on. Kept apart: it needs more of the stack than other calls.
+[[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Parts& parts, LtProduct& lt,
+                                                 const Settings& in_force) {
+    Singles singles;
+    Launcher launcher{.site = site,
+                      .frame = frame,
+                      .product = lt.product,
+                      .set_up = set_up_lt,
+                      .launch = launch_by_lt,
+                      .parts = parts};
+    const bool is_nothing = !multiplies(lt.call);
+    const bool may_audit = !is_nothing && lt.product.handle != nullptr &&
+                           singles.describe_lt(*site.cublas.library, frame, parts, lt.product);
+    CallTime time;
+    const AuditedRun done =
+        run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, lt.call, in_force,
+                    [&](const Plan& plan, Done& done_so_far) {
+                        return run_timed(site, frame, parts, lt, in_force, plan, done_so_far, time);
+                    });
+    if (in_force.logs()) record_audited(site, in_force, lt.call, done, time);
+    return {done.status, nullptr};
+}
+
 }  // namespace
 
 bool has_changed_searches() { return searches_were_changed.load(std::memory_order_acquire); }
@@ -367,18 +380,14 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     LtProduct lt;
     if (!describe(site, parts, pointer(argument_algorithm), lt) || lt.product.counted == Counted::not_at_all)
         return untouched;
+    if (in_force.audits) return govern_with_audits(site, frame, parts, lt, in_force);
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
     if (!multiplies(lt.call)) plan = plan_for_nothing(plan);
     if (plan.change.how == record::How::forward && !logs && !has_changed_searches()) return untouched;
     Done done = done_by(site, plan);
-    const Running outer = running;
-    running = {site.provider, nullptr, &frame};
     CallTime time;
-    if (logs) time.begin = time_now(in_force);
-    const std::int32_t status = run(site, frame, parts, lt, logs, plan, done);
-    if (logs) time.end = time_now(in_force);
-    running = outer;
+    const std::int32_t status = run_timed(site, frame, parts, lt, in_force, plan, done, time);
     if (logs) {
         done.status = status;
         record_call(site, in_force, lt.call, plan.decision, done, &time);

@@ -25,8 +25,12 @@ class ChangedDesc {
         const std::size_t size = desc_size(library, version);
         if (size == 0) return false;
         std::memcpy(words_.data(), desc, size);
-        return library.desc_set(words_.data(), desc_compute_type, &compute_type, sizeof compute_type) ==
-               status_success;
+        return set(library, desc_compute_type, compute_type);
+    }
+    /// Sets another attribute. Returns false if the library refuses.
+    template <class Value>
+    bool set(const Library& library, std::int32_t attribute, const Value& value) {
+        return library.desc_set(words_.data(), attribute, &value, sizeof value) == status_success;
     }
     const void* address() const { return words_.data(); }
     const auto& words() const { return words_; }

@@ -6,10 +6,6 @@
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
 #include "shim/audit/wide_product.hpp"
-#include "shim/cublas/audit/own_frame.hpp"
-#include "shim/cublas/environment.hpp"
-#include "shim/cublas/routes.hpp"
-#include "shim/thread/running.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -39,41 +35,7 @@ std::optional<Format> format_of(AuditFormat format) {
     }
 }
 
-bool is_gemm(const Site& site) { return site.function->product().operation == blas::Operation::gemm; }
-
 bool has_b(const Level3& single) { return operand_b(single).rows != 0; }
-
-std::int64_t operation_value(char letter) {
-    return letter == 'N' ? op_n : letter == 'T' ? op_t : letter == 'C' ? op_c : op_conjg;
-}
-
-/// Returns the arguments of a product for a function with these positions.
-OwnFrame arguments_of(const Positions& positions, const HandleRecord& handle, const Level3& single, Format format) {
-    OwnFrame frame;
-    const auto put = [&](Role role, auto value) { frame.put(positions.of(role), value); };
-    put(Role::handle, static_cast<const void*>(handle.handle.load(std::memory_order_relaxed)));
-    put(Role::side, std::int64_t{single.side == 'L' ? side_left : side_right});
-    put(Role::uplo, std::int64_t{single.uplo == 'U' ? fill_upper : fill_lower});
-    put(Role::trans_a, operation_value(single.trans_a));
-    put(Role::trans_b, operation_value(single.trans_b));
-    put(Role::diag, std::int64_t{single.diag == 'U' ? diagonal_unit : diagonal_stored});
-    put(Role::m, single.m);
-    put(Role::n, single.n);
-    put(Role::k, single.k);
-    put(Role::alpha, single.alpha);
-    put(Role::a, single.a);
-    put(Role::lda, single.lda);
-    put(Role::b, single.b);
-    put(Role::ldb, single.ldb);
-    put(Role::beta, single.beta);
-    put(Role::c, static_cast<const void*>(single.c));
-    put(Role::ldc, single.ldc);
-    for (Role role : {Role::a_type, Role::b_type, Role::c_type})
-        put(role, std::int64_t{single.is_complex ? type_c_32f : type_r_32f});
-    put(Role::compute_type, std::int64_t{compute_type_for(format, true)});
-    put(Role::algorithm, std::int64_t{gemm_default});
-    return frame;
-}
 
 Level3 with_operands(const Level3& single, const Matrix& a, const Matrix& b, const Matrix& c) {
     Level3 other = single;
@@ -96,15 +58,6 @@ bool may_fit(const Level3& single) {
 }
 
 }  // namespace
-
-bool can_multiply_in(Format format, const Site& site, const Product& product) {
-    if (format == Format::fp32) return true;
-    if (product.device.compute_capability == 0 || !has(format, product.device.compute_capability)) return false;
-    if (format == Format::bf16 && !is_gemm(site)) return false;
-    if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
-    // The variable that switches TF32 off may switch BF16 off as well.
-    return !environment().tf32_is_off;
-}
 
 /// The memory of one product at a time. On the device there are copies of the operands, aligned and without gaps.
 struct CallAudit::Memory {
@@ -156,32 +109,18 @@ struct CallAudit::Memory {
     }
 };
 
-CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& product, Singles& singles,
-                     const policy::Policy& policy, std::optional<AuditFormat> tested)
-    : site_(site),
-      frame_(frame),
-      product_(product),
-      singles_(singles),
-      policy_(policy),
-      tested_(tested),
-      driver_(find_driver()) {
+CallAudit::CallAudit(const Launcher& launcher, Singles& singles, const policy::Policy& policy,
+                     std::optional<AuditFormat> tested)
+    : launcher_(launcher), singles_(singles), policy_(policy), tested_(tested), driver_(find_driver()) {
     is_prepared_ = prepare();
 }
 
 /// Reads all that the product will overwrite, and where it lies. Returns false if the call cannot be audited now.
 bool CallAudit::prepare() {
-    const Library& library = *site_.cublas.library;
-    auto* const handle = product_.handle->handle.load(std::memory_order_relaxed);
-    std::int32_t pointer_mode = pointers_to_host;
-    if (!driver_.is_complete() || library.get_stream == nullptr || library.get_pointer_mode == nullptr ||
-        library.gemm_ex == nullptr || current_device() != product_.device ||
-        library.get_stream(handle, &stream_) != status_success ||
-        library.get_pointer_mode(handle, &pointer_mode) != status_success)
-        return false;
-    scalars_on_device_ = pointer_mode == pointers_to_device;
-    const AuditStream stream(driver_, stream_);
-    return stream.is_not_capturing() && stream.wait_until_idle() && singles_.read(stream, scalars_on_device_) &&
-           keep_starts(stream);
+    if (!launcher_.is_ready || !driver_.is_complete() || current_device() != launcher_.product.device) return false;
+    const AuditStream stream(driver_, launcher_.stream);
+    return stream.is_not_capturing() && stream.wait_until_idle() &&
+           singles_.read(stream, launcher_.scalars_on_device) && keep_starts(stream);
 }
 
 bool CallAudit::keep_starts(const AuditStream& stream) {
@@ -198,7 +137,7 @@ bool CallAudit::keep_starts(const AuditStream& stream) {
     if (starts_->bytes().empty()) return false;
     for (std::size_t i = 0; i < count; ++i) {
         const Level3 single = singles_.at(static_cast<std::int64_t>(i));
-        const Matrix matrix = keeps_c ? operand_c(single) : operand_b(single);
+        const Matrix matrix = keeps_c ? singles_.start_at(static_cast<std::int64_t>(i)) : operand_b(single);
         if (!stream.read(matrix, packed(matrix, next_start_ + i * bytes))) return false;
     }
     return stream.wait();
@@ -214,9 +153,10 @@ record::Audit CallAudit::finish(policy::Applied ran) {
 
 /// Returns true if this GPU and function have all formats that are to be compared.
 bool CallAudit::can_test(AuditFormat ran) const {
-    if (audit_.reference == AuditFormat::fp64 || audit_.tested == ran) return true;
+    if (audit_.reference == AuditFormat::fp64) return !launcher_.adds_epilogue;
+    if (audit_.tested == ran) return true;
     const std::optional<Format> format = format_of(audit_.tested);
-    return format && can_multiply_in(*format, site_, product_);
+    return format && launcher_.can_multiply_in(*format);
 }
 
 bool CallAudit::compare_all(AuditFormat ran) {
@@ -226,7 +166,7 @@ bool CallAudit::compare_all(AuditFormat ran) {
     const std::size_t kept_bytes = starts_ ? starts_->bytes().size() : 0;
     if (device_bytes > device_memory_limit || host_bytes > host_memory_limit - kept_bytes) return false;
     const MappedMemory host(host_bytes);
-    const AuditStream stream(driver_, stream_);
+    const AuditStream stream(driver_, launcher_.stream);
     const DeviceMemory device(stream, device_bytes);
     if (host.bytes().empty() || device.begin() == nullptr) return false;
     for (std::int64_t i = 0; i < singles_.count(); ++i) {
@@ -254,7 +194,7 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
     } else {
         const auto result_in = [&](AuditFormat format, const Matrix& to) -> const Matrix* {
             if (format == ran) return &memory.result;
-            return run_in(stream, *format_of(format), on_device, memory, start, to) ? &to : nullptr;
+            return run_in(stream, *format_of(format), false, on_device, memory, start, to) ? &to : nullptr;
         };
         const Matrix* const reference = result_in(AuditFormat::fp32, memory.reference);
         const Matrix* const tested = reference == nullptr ? nullptr : result_in(audit_.tested, memory.tested);
@@ -288,13 +228,13 @@ bool CallAudit::note_operands(const Level3& single, const Memory& memory, const 
 }
 
 /// Computes the product of the operands on the host, in a format, into `to`. `single`: the product on the device.
-bool CallAudit::run_in(const AuditStream& stream, Format format, const Level3& single, const Memory& memory,
-                       const Matrix& start, const Matrix& to) {
+bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, const Level3& single,
+                       const Memory& memory, const Matrix& start, const Matrix& to) {
     if (!stream.write(memory.a, memory.device_a) || (has_b(single) && !stream.write(memory.b, memory.device_b)) ||
         (start.data != nullptr && !stream.write(start, memory.device_c)))
         return false;
     Level3 other = single;
-    if (scalars_on_device_) {
+    if (launcher_.scalars_on_device) {
         Scalars scalars;
         std::copy_n(static_cast<const float*>(single.alpha), 2, scalars.alpha);
         if (single.beta != nullptr) std::copy_n(static_cast<const float*>(single.beta), 2, scalars.beta);
@@ -302,7 +242,8 @@ bool CallAudit::run_in(const AuditStream& stream, Format format, const Level3& s
         other.alpha = memory.scalars;
         if (single.beta != nullptr) other.beta = memory.scalars + sizeof scalars.alpha;
     }
-    return call(other, format) == status_success && stream.read(memory.device_c, to) && stream.wait();
+    return launcher_.launch(launcher_, other, format, is_bound) == status_success &&
+           stream.read(memory.device_c, to) && stream.wait();
 }
 
 /// Computes |alpha| |A||B| + |beta| |C|. Leaves the absolute values of the operands on the host.
@@ -323,28 +264,7 @@ bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const
     Level3 other = single;
     other.alpha = scalars.alpha;
     if (single.beta != nullptr) other.beta = scalars.beta;
-    return run_in(stream, Format::fp32, other, memory, bound, memory.bound);
-}
-
-/// Launches a product in a format, on the program's handle. Returns the library's status.
-std::int32_t CallAudit::call(const Level3& single, Format format) const {
-    const Library& library = *site_.cublas.library;
-    const bool by_type = is_gemm(site_);
-    const Family& family = by_type ? static_cast<const Family&>(families::cublas_gemm_ex) : *site_.function->family;
-    const OwnFrame frame = arguments_of(family.cblas, *product_.handle, single, format);
-    const auto multiply = [&] {
-        void* const address = by_type ? library.gemm_ex : site_.real;
-        return static_cast<std::int32_t>(route_of(family)->as_called(address, frame.frame()));
-    };
-    const Running outer = running;
-    running = {site_.provider, nullptr, &frame_};
-    // A logging callback of the program's may have set another mode meanwhile.
-    const std::int32_t status =
-        by_type ? multiply()
-                : call_under_math_mode(*product_.handle, library, program_math_mode(*product_.handle, library),
-                                       math_mode_for(format, true), multiply);
-    running = outer;
-    return status;
+    return run_in(stream, Format::fp32, true, other, memory, bound, memory.bound);
 }
 
 }  // namespace fp32shim::cublas

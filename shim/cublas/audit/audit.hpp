@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "record/audit.hpp"
+#include "shim/cublas/audit/launcher.hpp"
 #include "shim/cublas/audit/singles.hpp"
 #include "shim/cublas/audit/stream.hpp"
 #include "shim/memory/mapped_memory.hpp"
@@ -17,9 +18,6 @@ namespace fp32shim::cublas {
 inline constexpr std::size_t device_memory_limit = std::size_t{1} << 30;
 inline constexpr std::size_t host_memory_limit = std::size_t{2} << 30;
 
-/// Returns true if this function of the library can multiply in a format.
-bool can_multiply_in(Format format, const Site& site, const Product& product);
-
 /// One audit: begins before the product runs, and ends by finish() after it. Waits for the program's stream. What it
 /// adds are copies and products on that stream and handle, in memory of its own; the handle's modes, and the memory
 /// of the program, stay as they are. Precondition: the handle's lock is held from begin to end.
@@ -27,8 +25,8 @@ class CallAudit {
   public:
     /// `singles`: the call's products, described. `tested`: the format to test against FP32; absent: as the policy
     /// says.
-    CallAudit(const Site& site, const Frame& frame, const Product& product, Singles& singles,
-              const policy::Policy& policy, std::optional<policy::AuditFormat> tested);
+    CallAudit(const Launcher& launcher, Singles& singles, const policy::Policy& policy,
+              std::optional<policy::AuditFormat> tested);
 
     /// Returns the audit of the product that was launched meanwhile, successfully, in a format.
     record::Audit finish(policy::Applied ran);
@@ -42,22 +40,17 @@ class CallAudit {
                      policy::AuditFormat ran);
     bool fetch(const AuditStream& stream, const blas::Level3& single, const Memory& memory, blas::Matrix& start);
     bool note_operands(const blas::Level3& single, const Memory& memory, const blas::Matrix& start);
-    bool run_in(const AuditStream& stream, Format format, const blas::Level3& single, const Memory& memory,
-                const blas::Matrix& start, const blas::Matrix& to);
+    bool run_in(const AuditStream& stream, Format format, bool is_bound, const blas::Level3& single,
+                const Memory& memory, const blas::Matrix& start, const blas::Matrix& to);
     bool run_bound(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
                    const blas::Matrix& start);
-    std::int32_t call(const blas::Level3& single, Format format) const;
     bool can_test(policy::AuditFormat ran) const;
 
-    const Site& site_;
-    const Frame& frame_;
-    const Product& product_;
+    const Launcher& launcher_;
     Singles& singles_;
     const policy::Policy& policy_;
     std::optional<policy::AuditFormat> tested_;
     Driver driver_;
-    Stream stream_ = nullptr;
-    bool scalars_on_device_ = false;
     bool is_prepared_ = false;
     record::Audit audit_;
     std::optional<MappedMemory>

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "shim/cublas/arguments.hpp"
+#include "shim/cublas/lt_descriptor.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -67,6 +68,31 @@ const void* moved(const void* data, std::int64_t elements, bool is_complex) {
     return data == nullptr ? nullptr : static_cast<const float*>(data) + elements * (is_complex ? 2 : 1);
 }
 
+/// A matrix as cublasLt's layout describes it.
+struct LtMatrix {
+    std::int32_t type = -1;
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    std::int64_t ld = 0;
+    std::int32_t batch_count = 1;
+    std::int64_t stride = 0;
+
+    /// Returns false for another order than by columns, planar numbers, and batches by pointers.
+    bool read(const Library& library, const void* layout) {
+        std::int32_t order = -1;
+        std::int64_t plane_offset = 0;
+        std::uint32_t batch_mode = 0;
+        const auto get = [&](std::int32_t attribute, auto& value) {
+            return cublas::read(library.layout_get, layout, attribute, value);
+        };
+        get(layout_plane_offset, plane_offset);
+        get(layout_batch_mode, batch_mode);  // older libraries have no modes
+        return layout != nullptr && get(layout_type, type) && get(layout_order, order) && get(layout_rows, rows) &&
+               get(layout_cols, columns) && get(layout_ld, ld) && get(layout_batch_count, batch_count) &&
+               get(layout_batch_stride, stride) && order == 0 && plane_offset == 0 && batch_mode == 0;
+    }
+};
+
 }  // namespace
 
 bool Singles::describe(const Site& site, const Frame& frame, const Product& product) {
@@ -92,18 +118,69 @@ bool Singles::describe(const Site& site, const Frame& frame, const Product& prod
     alpha_bytes_ = sizeof(float) * (real_alpha ? 1 : 2);
     beta_bytes_ = first_.beta == nullptr ? 0 : sizeof(float) * (real_beta ? 1 : 2);
     in_arrays_ = family.batching == Batching::pointers;
-    if (family.batching != Batching::single) {
-        const std::int64_t all = arguments.integer(Role::batch_count, 0);
-        if (all < 1) return false;
-        step_ = (all + most_of_a_batch - 1) / most_of_a_batch;
-        count_ = (all + step_ - 1) / step_;
-    }
+    if (family.batching != Batching::single && !spread(arguments.integer(Role::batch_count, 0))) return false;
     if (family.batching == Batching::strided) {  // strides have 64 bits in every form
         stride_a_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_a));
         stride_b_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_b));
         stride_c_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_c));
     }
     return has_valid_arguments();
+}
+
+/// Chooses the products of a batch that are computed again. Returns false for a batch of none.
+bool Singles::spread(std::int64_t batch_count) {
+    if (batch_count < 1) return false;
+    step_ = (batch_count + most_of_a_batch - 1) / most_of_a_batch;
+    count_ = (batch_count + step_ - 1) / step_;
+    return true;
+}
+
+bool Singles::describe_lt(const Library& library, const Frame& frame, const Parts& parts, const Product& product) {
+    LtMatrix a;
+    LtMatrix b;
+    LtMatrix c;
+    LtMatrix d;
+    const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
+    const auto attribute = [&](std::int32_t which, auto fallback) {
+        cublas::read(library.desc_get, parts.desc, which, fallback);
+        return fallback;
+    };
+    if (product.counted != Counted::governed || library.layout_init == nullptr || !a.read(library, parts.a_layout) ||
+        !b.read(library, parts.b_layout) || !c.read(library, parts.c_layout) || !d.read(library, parts.d_layout))
+        return false;
+    if (b.type != a.type || c.type != a.type || d.type != a.type || b.batch_count != d.batch_count ||
+        a.batch_count != d.batch_count || c.batch_count != d.batch_count || c.rows != d.rows ||
+        c.columns != d.columns || attribute(desc_trans_c, std::int32_t{op_n}) != op_n ||
+        attribute(desc_fill_mode, std::int32_t{fill_full}) != fill_full ||
+        (d.batch_count > 1 && attribute(desc_bias_batch_stride, std::int64_t{0}) != 0))
+        return false;
+    first_.is_complex = product.dtype == policy::Dtype::complex64;
+    first_.trans_a = letter_of_operation(attribute(desc_trans_a, std::int32_t{op_n}));
+    first_.trans_b = letter_of_operation(attribute(desc_trans_b, std::int32_t{op_n}));
+    first_.m = d.rows;
+    first_.n = d.columns;
+    first_.k = first_.trans_a == 'N' || first_.trans_a == 'R' ? a.columns : a.rows;
+    first_.alpha = pointer(argument_alpha);
+    first_.a = pointer(argument_a);
+    first_.lda = a.ld;
+    first_.b = pointer(argument_b);
+    first_.ldb = b.ld;
+    first_.beta = pointer(argument_beta);
+    first_.c = pointer(argument_d);
+    first_.ldc = d.ld;
+    lt_c_ = blas::operand_c(first_);
+    lt_c_.data = static_cast<const float*>(pointer(argument_c));
+    lt_c_.ld = c.ld;
+    alpha_bytes_ = sizeof(float) * (first_.is_complex ? 2 : 1);
+    beta_bytes_ = first_.beta == nullptr ? 0 : alpha_bytes_;
+    stride_a_ = a.stride;
+    stride_b_ = b.stride;
+    stride_c_ = d.stride;
+    lt_stride_c_ = c.stride;
+    const Matrix stored_a = blas::operand_a(first_);
+    const Matrix stored_b = blas::operand_b(first_);
+    return spread(d.batch_count) && stored_a.rows == a.rows && stored_a.columns == a.columns &&
+           stored_b.rows == b.rows && stored_b.columns == b.columns && has_valid_arguments();
 }
 
 bool Singles::has_valid_arguments() const {
@@ -139,6 +216,13 @@ bool Singles::read(const AuditStream& stream, bool scalars_on_device) {
                        !read_pointers(stream, first_.c, c_)))
         return false;
     return stream.wait();
+}
+
+blas::Matrix Singles::start_at(std::int64_t index) const {
+    if (lt_c_.rows == 0) return blas::operand_c(at(index));
+    Matrix c = lt_c_;
+    c.data = static_cast<const float*>(moved(c.data, index * step_ * lt_stride_c_, first_.is_complex));
+    return c;
 }
 
 blas::Level3 Singles::at(std::int64_t index) const {

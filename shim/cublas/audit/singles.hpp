@@ -6,6 +6,7 @@
 
 #include "shim/audit/errors.hpp"
 #include "shim/cublas/audit/stream.hpp"
+#include "shim/cublas/lt_arguments.hpp"
 #include "shim/cublas/product.hpp"
 
 namespace fp32shim::cublas {
@@ -26,6 +27,10 @@ class Singles {
     /// float32 or complex64, solves, batches in groups, invalid arguments.
     bool describe(const Site& site, const Frame& frame, const Product& product);
 
+    /// Reads those of cublasLtMatmul, whose handle is known. Returns false for all that is not a product of matrices
+    /// in column-major order, as with other epilogues than bias, ReLU and GELU.
+    bool describe_lt(const Library& library, const Frame& frame, const Parts& parts, const Product& product);
+
     /// Reads alpha, beta and the arrays of pointers. Returns false if the driver refuses.
     bool read(const AuditStream& stream, bool scalars_on_device);
 
@@ -33,6 +38,9 @@ class Singles {
     /// Returns a product. Its operands lie on the device, alpha and beta on the host. Precondition: read() has
     /// succeeded.
     blas::Level3 at(std::int64_t index) const;
+
+    /// Returns C, which the product adds to its result: the memory of the result but for cublasLt.
+    blas::Matrix start_at(std::int64_t index) const;
 
     blas::Written written() const { return written_; }
     /// Returns true if the product's result takes the place of its B.
@@ -42,6 +50,7 @@ class Singles {
     using Pointers = std::array<const void*, most_of_a_batch>;
 
     bool has_valid_arguments() const;
+    bool spread(std::int64_t batch_count);
     bool read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const;
 
     blas::Level3 first_;  ///< of a batch of pointers, the operands are the arrays
@@ -53,6 +62,8 @@ class Singles {
     std::int64_t stride_a_ = 0;
     std::int64_t stride_b_ = 0;
     std::int64_t stride_c_ = 0;
+    blas::Matrix lt_c_{};  ///< cublasLt: C of the first product
+    std::int64_t lt_stride_c_ = 0;
     std::size_t alpha_bytes_ = 0;
     std::size_t beta_bytes_ = 0;
     Scalars scalars_;

@@ -128,6 +128,33 @@ class Products {
         return largest;
     }
 
+    /// cublasLtMatmul without an algorithm, as an audit calls it.
+    Errors lt(int n) const {
+        const gpu::Library library = gpu::open_cuda_library("libcublasLt");
+        const Numbers a = random_numbers(static_cast<std::size_t>(n) * n, 6);
+        const Numbers b = random_numbers(a.size(), 7);
+        const Buffer device_a(device_, a), device_b(device_, b);
+        const Buffer device_c(device_, a.size() * sizeof(float));
+        const float alpha = 1;
+        const float beta = 0;
+        cublasLtMatmulDesc_t descriptor = nullptr;
+        cublasLtMatrixLayout_t layout = nullptr;
+        gpu::check(library.get<decltype(cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate")(
+                       &descriptor, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                   "cublasLtMatmulDescCreate");
+        const auto size = static_cast<std::uint64_t>(n);
+        gpu::check(library.get<decltype(cublasLtMatrixLayoutCreate)>("cublasLtMatrixLayoutCreate")(
+                       &layout, CUDA_R_32F, size, size, n),
+                   "cublasLtMatrixLayoutCreate");
+        gpu::check(library.get<decltype(cublasLtMatmul)>("cublasLtMatmul")(
+                       reinterpret_cast<cublasLtHandle_t>(cublas_.handle), descriptor, &alpha, device_a.as<float>(),
+                       layout, device_b.as<float>(), layout, &beta, device_c.as<float>(), layout,
+                       device_c.as<float>(), layout, nullptr, nullptr, 0, nullptr),
+                   "cublasLtMatmul");
+        const Numbers result = device_c.download<float>(a.size());
+        return errors_of(result.data(), multiply_exactly(1, a.data(), false, b.data(), n), n);
+    }
+
     /// A rank-k update: the triangle that is written, mirrored.
     Errors syrk(int n) const {
         const Numbers a = random_numbers(static_cast<std::size_t>(n) * n, 5);
@@ -254,6 +281,7 @@ bool run(const std::string& recording, int size) {
     // 1.0001 is 1 in TF32, however that rounds: an error of 1e-4.
     row("cublasSgemm, 1.0001 times 1", [&](int m) { return products.gemm(m, all(m, 1.0001F), all(m, 1), false); });
     row("cublasSgemmStridedBatched", [&](int m) { return products.batch(m); });
+    row("cublasLtMatmul", [&](int m) { return products.lt(m); });
     row("cublasSsyrk", [&](int m) { return products.syrk(m); });
     const bool graph_is_right = products.graph(n);
     const Found captured = find_audits(recording, n);

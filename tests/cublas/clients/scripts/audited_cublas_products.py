@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from cuda import Gpu
-from level3_errors import ROUND, errors, expect, level3, random, sizes, wide
+from level3_errors import ROUND, errors, expect, level3, op, random, sizes, wide
 
 OPTIONS = {"N": 0, "T": 1, "C": 2, "L": 0, "R": 1, "U": 1}
 FLOAT32, COMPLEX64, COMPUTE_32F, DEFAULT_ALGORITHM = 0, 4, 68, -1
@@ -131,6 +131,62 @@ def batch(tested, function, dtype, count):
     print(json.dumps({"function": function, "sizes": [m, n, k], **largest}))
 
 
+DESC_POINTER_MODE, DESC_TRANS_A, DESC_TRANS_B, DESC_EPILOGUE, DESC_BIAS = 2, 3, 4, 7, 8
+LAYOUT_BATCH_COUNT, LAYOUT_BATCH_STRIDE = 5, 6
+EPILOGUE_BIAS, EPILOGUE_RELU = 4, 2
+
+
+def lt_layout(host, kind, count):
+    rows = host[0].shape[0]
+    batch = {LAYOUT_BATCH_COUNT: ctypes.c_int32(count), LAYOUT_BATCH_STRIDE: ctypes.c_int64(host[0].size)} if count > 1 else {}
+    extra = EXTRA_ROWS if count == 1 else 0
+    return gpu.lt_object("MatrixLayout", batch, kind, ctypes.c_uint64(rows), ctypes.c_uint64(host[0].shape[1]),
+                         ctypes.c_int64(rows + extra))
+
+
+def lt_product(tested, dtype, trans_a, epilogue=None, count=1, in_place=False):
+    """D = alpha op(A) B + beta C, perhaps with a bias for each row, and only what is positive."""
+    m, n, k = sizes()
+    kind = COMPLEX64 if dtype == np.complex64 else FLOAT32
+    shape_a = (m, k) if trans_a == "N" else (k, m)
+    a, b, c = ([random(*shape, dtype) for _ in range(count)] for shape in (shape_a, (k, n), (m, n)))
+    alpha, beta = 1.5, 0.5
+    attributes = {DESC_TRANS_A: ctypes.c_int32(OPTIONS[trans_a]),
+                  DESC_POINTER_MODE: ctypes.c_int32(int(gpu.scalars_on_device))}
+    bias = random(m, 1, dtype) if epilogue else np.zeros((m, 1), dtype)
+    if epilogue:
+        attributes[DESC_EPILOGUE] = ctypes.c_uint32(epilogue)
+        attributes[DESC_BIAS] = ctypes.c_uint64(gpu.put(bias, m).value)
+    desc = gpu.lt_object("MatmulDesc", attributes, COMPUTE_32F, kind)
+    extra = EXTRA_ROWS if count == 1 else 0
+    device_a, device_b, device_c = (gpu.put(np.hstack(x), x[0].shape[0] + extra) for x in (a, b, c))
+    device_d = device_c if in_place else gpu.put(np.hstack(c) * np.nan, m + extra)
+    layouts = [lt_layout(x, kind, count) for x in (a, b, c)]
+    gpu.lt("Matmul", gpu.handle, desc, gpu.scalar(alpha, dtype), device_a, layouts[0], device_b, layouts[1],
+           gpu.scalar(beta, dtype), device_c, layouts[2], device_d, layouts[2], None, None, ctypes.c_size_t(0), gpu.stream)
+    results.update(gpu.get(device_d, np.hstack(c), m + extra).tobytes())
+    largest = {}
+
+    def product(x, y, z):
+        whole = alpha * op(wide(x), trans_a) @ wide(y) + beta * wide(z) + wide(bias)
+        return np.maximum(whole, 0) if epilogue and epilogue & EPILOGUE_RELU else whole
+
+    for x, y, z in zip(a, b, c):
+        bound = alpha * op(abs(wide(x)), trans_a) @ abs(wide(y)) + beta * abs(wide(z))
+        for name, error in errors(product(ROUND[tested](x), ROUND[tested](y), z), product(x, y, z), bound).items():
+            largest[name] = max(error, largest.get(name, 0))
+    print(json.dumps({"function": "cublasLtMatmul", "sizes": [m, n, k], "epilogue": epilogue is not None, **largest}))
+
+
+def lt_products(tested):
+    lt_product(tested, np.float32, "N")
+    lt_product(tested, np.float32, "T", in_place=True)
+    lt_product(tested, np.complex64, "C")
+    lt_product(tested, np.float32, "N", epilogue=EPILOGUE_BIAS)
+    lt_product(tested, np.float32, "T", epilogue=EPILOGUE_BIAS | EPILOGUE_RELU)
+    lt_product(tested, np.float32, "N", count=3)
+
+
 def main():
     tested, modes = sys.argv[1], sys.argv[2] == "all"
     if modes:
@@ -141,6 +197,7 @@ def main():
     batch(tested, "cublasSgemmStridedBatched", np.float32, 3)
     batch(tested, "cublasCgemmStridedBatched", np.complex64, 3)
     batch(tested, "cublasSgemmBatched", np.float32, 64)
+    lt_products(tested)
     gpu.check_modes()
     print(json.dumps({"results": results.hexdigest()}))
 

@@ -12,6 +12,7 @@ class Gpu:
     def __init__(self, scalars_on_device=False):
         self.driver = ctypes.CDLL("libcuda.so.1")
         self.cublas = ctypes.CDLL("libcublas.so.13")
+        self.cublas_lt = ctypes.CDLL("libcublasLt.so.13")
         self.scalars_on_device = scalars_on_device
         self.kept = []
         device, context = ctypes.c_int(), ctypes.c_void_p()
@@ -37,6 +38,18 @@ class Gpu:
         """A function of the handle's. Python's integers are sizes and options."""
         size = ctypes.c_int64 if function.endswith("_64") else ctypes.c_int
         self.ask(function, self.handle, *(size(word) if isinstance(word, int) else word for word in arguments))
+
+    def lt(self, function, *arguments):
+        status = getattr(self.cublas_lt, f"cublasLt{function}")(*arguments)
+        assert status == 0, f"cublasLt{function}: status {status}"
+
+    def lt_object(self, function, attributes, *arguments):
+        """A descriptor or layout with these attributes: {number: value}."""
+        address = ctypes.c_void_p()
+        self.lt(f"{function}Create", ctypes.byref(address), *arguments)
+        for number, value in attributes.items():
+            self.lt(f"{function}SetAttribute", address, number, ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value)))
+        return address
 
     def put(self, matrix, leading_dimension):
         """Columns on the device, with NaN in the gaps."""

@@ -2,7 +2,8 @@
 
     graded_cublas_products.py FUNCTION GOOD BAD [GOOD BAD …]
 
-FUNCTION: cublasSgemm_v2, or cublasSsyrkx and cublasSgemmGroupedBatched, which have no BF16 or are never audited.
+FUNCTION: cublasSgemm_v2, cublasLtMatmul, or cublasSsyrkx and cublasSgemmGroupedBatched, which have no BF16 or are never
+audited.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ from cuda import Gpu
 from graded import SIZE, print_errors
 
 gpu = Gpu()
-NO_TRANSPOSE, UPPER = 0, 1
+NO_TRANSPOSE, UPPER, FLOAT32, COMPUTE_32F = 0, 1, 0, 68
 
 
 def device(matrix):
@@ -27,6 +28,15 @@ def gemm(a, b):
     matrices = [device(x) for x in (a, b, c)]
     gpu.call("cublasSgemm_v2", NO_TRANSPOSE, NO_TRANSPOSE, SIZE, SIZE, SIZE, one, matrices[0], SIZE, matrices[1], SIZE, zero,
              matrices[2], SIZE)
+    return gpu.get(matrices[2], c, SIZE)
+
+
+def lt(a, b):
+    c = np.full((SIZE, SIZE), np.nan, np.float32)
+    matrices = [device(x) for x in (a, b, c)]
+    gpu.lt("Matmul", gpu.handle, LT_DESC, gpu.scalar(1, np.float32), matrices[0], LT_LAYOUT, matrices[1], LT_LAYOUT,
+           gpu.scalar(0, np.float32), matrices[2], LT_LAYOUT, matrices[2], LT_LAYOUT, None, None, ctypes.c_size_t(0),
+           gpu.stream)
     return gpu.get(matrices[2], c, SIZE)
 
 
@@ -50,5 +60,7 @@ def group(a, b):
     return gpu.get(matrices[2], c, SIZE)
 
 
-FUNCTIONS = {"cublasSgemm_v2": gemm, "cublasSsyrkx": half, "cublasSgemmGroupedBatched": group}
+LT_DESC = gpu.lt_object("MatmulDesc", {}, COMPUTE_32F, FLOAT32)
+LT_LAYOUT = gpu.lt_object("MatrixLayout", {}, FLOAT32, ctypes.c_uint64(SIZE), ctypes.c_uint64(SIZE), ctypes.c_int64(SIZE))
+FUNCTIONS = {"cublasSgemm_v2": gemm, "cublasLtMatmul": lt, "cublasSsyrkx": half, "cublasSgemmGroupedBatched": group}
 print_errors(FUNCTIONS[sys.argv[1]], list(map(int, sys.argv[2:])))

@@ -4,6 +4,7 @@
     odd_cublas_products.py overflow     finite operands, an infinite result
     odd_cublas_products.py mode         on a handle that the program has set to TF32, ten times
     odd_cublas_products.py batch I      a batch of 130 of which only the I-th product is inexact at TF32
+    odd_cublas_products.py rows         cublasLtMatmul of matrices in the order of rows
     odd_cublas_products.py device       on a handle of device 0, while device 1 is current
 """
 
@@ -46,6 +47,16 @@ def other_device():
     gpu.call("cublasSgemm_v2", 0, 0, SIZE, SIZE, SIZE, one, operands[0], SIZE, operands[0], SIZE, zero, operands[1], SIZE)
 
 
+def by_rows():
+    order, rows = 1, ctypes.c_int32(1)
+    desc = gpu.lt_object("MatmulDesc", {}, 68, 0)
+    layout = gpu.lt_object("MatrixLayout", {order: rows}, 0, ctypes.c_uint64(SIZE), ctypes.c_uint64(SIZE), ctypes.c_int64(SIZE))
+    a, b, c = (gpu.put(full(value), SIZE) for value in (1, 1, 0))
+    gpu.lt("Matmul", gpu.handle, desc, one, a, layout, b, layout, zero, c, layout, c, layout, None, None, ctypes.c_size_t(0),
+           gpu.stream)
+    print(gpu.get(c, full(0), SIZE)[0, 0])
+
+
 kind = sys.argv[1]
 if kind == "nan":
     gemm(full(np.nan), full(1))
@@ -57,6 +68,8 @@ elif kind == "mode":
         gemm(full(1.0001), full(1))
 elif kind == "batch":
     batch(int(sys.argv[2]))
+elif kind == "rows":
+    by_rows()
 else:
     operands = [gpu.put(full(1), SIZE) for _ in range(2)]
     other_device()

@@ -1,0 +1,157 @@
+#include "shim/cublas/audit/launcher.hpp"
+
+#include "shim/cublas/audit/own_frame.hpp"
+#include "shim/cublas/environment.hpp"
+#include "shim/cublas/lt_descriptor.hpp"
+#include "shim/cublas/routes.hpp"
+#include "shim/thread/running.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+using blas::Level3;
+using blas::Matrix;
+
+bool is_gemm(const Site& site) { return site.function->product().operation == blas::Operation::gemm; }
+
+std::int64_t operation_value(char letter) {
+    return letter == 'N' ? op_n : letter == 'T' ? op_t : letter == 'C' ? op_c : op_conjg;
+}
+
+/// Returns the arguments of a product for a function with these positions.
+OwnFrame arguments_of(const Positions& positions, const HandleRecord& handle, const Level3& single, Format format) {
+    OwnFrame frame;
+    const auto put = [&](Role role, auto value) { frame.put(positions.of(role), value); };
+    put(Role::handle, static_cast<const void*>(handle.handle.load(std::memory_order_relaxed)));
+    put(Role::side, std::int64_t{single.side == 'L' ? side_left : side_right});
+    put(Role::uplo, std::int64_t{single.uplo == 'U' ? fill_upper : fill_lower});
+    put(Role::trans_a, operation_value(single.trans_a));
+    put(Role::trans_b, operation_value(single.trans_b));
+    put(Role::diag, std::int64_t{single.diag == 'U' ? diagonal_unit : diagonal_stored});
+    put(Role::m, single.m);
+    put(Role::n, single.n);
+    put(Role::k, single.k);
+    put(Role::alpha, single.alpha);
+    put(Role::a, single.a);
+    put(Role::lda, single.lda);
+    put(Role::b, single.b);
+    put(Role::ldb, single.ldb);
+    put(Role::beta, single.beta);
+    put(Role::c, static_cast<const void*>(single.c));
+    put(Role::ldc, single.ldc);
+    for (Role role : {Role::a_type, Role::b_type, Role::c_type})
+        put(role, std::int64_t{single.is_complex ? type_c_32f : type_r_32f});
+    put(Role::compute_type, std::int64_t{compute_type_for(format, true)});
+    put(Role::algorithm, std::int64_t{gemm_default});
+    return frame;
+}
+
+/// A cublasLtMatrixLayout_t of a matrix without gaps.
+class OwnLayout {
+  public:
+    OwnLayout(const Library& library, const Matrix& matrix)
+        : is_made_(library.layout_init(words_, sizeof words_, matrix.width == 2 ? type_c_32f : type_r_32f,
+                                       static_cast<std::uint64_t>(matrix.rows),
+                                       static_cast<std::uint64_t>(matrix.columns), matrix.ld) == status_success) {}
+    bool is_made() const { return is_made_; }
+    const void* address() const { return words_; }
+
+  private:
+    alignas(16) std::uint64_t words_[8] = {};
+    bool is_made_;
+};
+
+}  // namespace
+
+bool can_multiply_in(Format format, const Site& site, const Product& product) {
+    if (format == Format::fp32) return true;
+    if (product.device.compute_capability == 0 || !has(format, product.device.compute_capability)) return false;
+    if (format == Format::bf16 && !is_gemm(site)) return false;
+    if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
+    // The variable that switches TF32 off may switch BF16 off as well.
+    return !environment().tf32_is_off;
+}
+
+bool Launcher::can_multiply_in(Format format) const { return cublas::can_multiply_in(format, site, product); }
+
+void set_up_cublas(Launcher& launcher) {
+    const Library& library = *launcher.site.cublas.library;
+    auto* const handle = launcher.product.handle->handle.load(std::memory_order_relaxed);
+    std::int32_t pointer_mode = pointers_to_host;
+    launcher.is_ready = library.get_stream != nullptr && library.get_pointer_mode != nullptr &&
+                        library.gemm_ex != nullptr &&
+                        library.get_stream(handle, &launcher.stream) == status_success &&
+                        library.get_pointer_mode(handle, &pointer_mode) == status_success;
+    launcher.scalars_on_device = pointer_mode == pointers_to_device;
+}
+
+void set_up_lt(Launcher& launcher) {
+    const Library& library = *launcher.site.cublas.library;
+    std::int32_t pointer_mode = pointers_to_host;
+    std::uint32_t epilogue = epilogue_none;
+    constexpr std::uint32_t known_epilogues = epilogue_none | epilogue_relu | epilogue_bias | epilogue_gelu;
+    // Pointer modes beyond these two are about vectors of alpha.
+    launcher.is_ready = read(library.desc_get, launcher.parts.desc, desc_pointer_mode, pointer_mode) &&
+                        read(library.desc_get, launcher.parts.desc, desc_epilogue, epilogue) &&
+                        (pointer_mode == pointers_to_host || pointer_mode == pointers_to_device) &&
+                        (epilogue & ~known_epilogues) == 0;
+    launcher.scalars_on_device = pointer_mode == pointers_to_device;
+    launcher.adds_epilogue = epilogue != epilogue_none;
+    launcher.stream = reinterpret_cast<Stream>(launcher.frame.word(argument_stream));
+}
+
+std::int32_t launch_by_cublas(const Launcher& launcher, const Level3& single, Format format, bool /*is_bound*/) {
+    const Library& library = *launcher.site.cublas.library;
+    const bool by_type = is_gemm(launcher.site);
+    const Family& family =
+        by_type ? static_cast<const Family&>(families::cublas_gemm_ex) : *launcher.site.function->family;
+    const OwnFrame frame = arguments_of(family.cblas, *launcher.product.handle, single, format);
+    const auto multiply = [&] {
+        void* const address = by_type ? library.gemm_ex : launcher.site.real;
+        return static_cast<std::int32_t>(route_of(family)->as_called(address, frame.frame()));
+    };
+    const Running outer = running;
+    running = {launcher.site.provider, nullptr, &launcher.frame};
+    // A logging callback of the program's may have set another mode meanwhile.
+    const std::int32_t status = by_type ? multiply()
+                                        : call_under_math_mode(*launcher.product.handle, library,
+                                                               program_math_mode(*launcher.product.handle, library),
+                                                               math_mode_for(format, true), multiply);
+    running = outer;
+    return status;
+}
+
+std::int32_t launch_by_lt(const Launcher& launcher, const Level3& single, Format format, bool is_bound) {
+    const Library& library = *launcher.site.cublas.library;
+    ChangedDesc desc;
+    constexpr std::uint32_t no_epilogue{epilogue_none};
+    if (!desc.copy(library, launcher.parts.desc, compute_type_for(format, true)) ||
+        (is_bound && launcher.adds_epilogue && !desc.set(library, desc_epilogue, no_epilogue)))
+        return status_not_supported;
+    const OwnLayout a(library, operand_a(single));
+    const OwnLayout b(library, operand_b(single));
+    const OwnLayout c(library, operand_c(single));
+    if (!a.is_made() || !b.is_made() || !c.is_made()) return status_not_supported;
+    OwnFrame frame;
+    frame.put(argument_handle, launcher.parts.handle);
+    frame.put(argument_desc, desc.address());
+    frame.put(argument_alpha, single.alpha);
+    frame.put(argument_a, single.a);
+    frame.put(argument_a_layout, a.address());
+    frame.put(argument_b, single.b);
+    frame.put(argument_b_layout, b.address());
+    frame.put(argument_beta, single.beta);
+    frame.put(argument_c, static_cast<const void*>(single.c));
+    frame.put(argument_c_layout, c.address());
+    frame.put(argument_d, static_cast<const void*>(single.c));
+    frame.put(argument_d_layout, c.address());
+    frame.put(argument_stream, static_cast<const void*>(launcher.stream));  // the algorithm is the library's choice
+    const Running outer = running;
+    running = {launcher.site.provider, nullptr, &launcher.frame};
+    const auto status =
+        static_cast<std::int32_t>(launcher.site.cublas.route->as_called(launcher.site.real, frame.frame()));
+    running = outer;
+    return status;
+}
+
+}  // namespace fp32shim::cublas

@@ -1,0 +1,72 @@
+// The steps of a call while audits are on: its decision is judged, and its products may be computed once more.
+#pragma once
+
+#include <cerrno>
+
+#include "shim/audit/groups.hpp"
+#include "shim/cublas/audit/audit.hpp"
+#include "shim/cublas/plan.hpp"
+
+namespace fp32shim::cublas {
+
+struct AuditedRun {
+    policy::Decision decision;
+    Done done;
+    std::int32_t status = 0;
+    bool is_audited = false;
+    record::Audit audit{};
+};
+
+/// Returns the decision that audits judge. The cheapest format of a tolerance is one that the function has.
+inline policy::Decision decide_for_audits(Site& site, const Product& product, const Settings& in_force,
+                                          policy::MatmulCall& call) {
+    policy::Decision decision = decide_call(site, in_force, call);
+    const bool has_tolerance =
+        decision.rule >= 0 && in_force.policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
+    if (has_tolerance && decision.precision == policy::Precision::medium &&
+        !can_multiply_in(Format::bf16, site, product))
+        decision.precision = policy::Precision::high;
+    return decision;
+}
+
+/// Plans a call, runs it by `run(plan, done)`, which returns the library's status, and audits it if that is due.
+/// `singles`: its products, described; nullptr: they are never audited. `is_nothing`: nothing is multiplied.
+template <class Run>
+AuditedRun run_audited(Site& site, Launcher& launcher, Singles* singles, bool is_nothing, policy::MatmulCall& call,
+                       const Settings& in_force, const Run& run) {
+    audit::Verdict verdict{decide_for_audits(site, launcher.product, in_force, call)};
+    if (singles != nullptr)
+        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy);
+    else
+        verdict.decision = policy::without_audits(verdict.decision, in_force.policy);
+    Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
+    if (is_nothing) plan = plan_for_nothing(plan);
+    AuditedRun result{verdict.decision, done_by(site, plan)};
+    if (singles == nullptr || plan.applied == policy::Applied::unchanged ||
+        !audit::is_due(verdict, in_force.policy)) {
+        result.status = run(plan, result.done);
+        return result;
+    }
+    const HandleLockGuard guard(launcher.product.handle);
+    const int errno_before = errno;
+    launcher.set_up(launcher);
+    CallAudit call_audit(launcher, *singles, in_force.policy, verdict.tested);
+    errno = errno_before;
+    result.status = run(plan, result.done);
+    result.is_audited = result.status == status_success;
+    if (!result.is_audited) return result;
+    const int errno_after = errno;
+    result.audit = call_audit.finish(result.done.applied);
+    audit::note(verdict, in_force.policy, result.audit);
+    errno = errno_after;
+    return result;
+}
+
+inline void record_audited(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                           const AuditedRun& run, const CallTime& time) {
+    Done done = run.done;
+    done.status = run.status;
+    record_call(site, in_force, call, run.decision, done, &time, {}, run.is_audited ? &run.audit : nullptr);
+}
+
+}  // namespace fp32shim::cublas
