@@ -4,14 +4,14 @@ import ctypes
 
 import numpy as np
 
-TO_HOST, TO_DEVICE = 0, 1
 NON_BLOCKING = 1
+OWN_ERRNO = 4711
 
 
 class Gpu:
     def __init__(self, scalars_on_device=False):
         self.driver = ctypes.CDLL("libcuda.so.1")
-        self.cublas = ctypes.CDLL("libcublas.so.13")
+        self.cublas = ctypes.CDLL("libcublas.so.13", use_errno=True)
         self.cublas_lt = ctypes.CDLL("libcublasLt.so.13")
         self.scalars_on_device = scalars_on_device
         self.kept = []
@@ -35,9 +35,11 @@ class Gpu:
         assert status == 0, f"{function}: status {status}"
 
     def call(self, function, *arguments):
-        """A function of the handle's. Python's integers are sizes and options."""
+        """A function of the handle's, which leaves errno alone. Python's integers are sizes and options."""
         size = ctypes.c_int64 if function.endswith("_64") else ctypes.c_int
+        ctypes.set_errno(OWN_ERRNO)
         self.ask(function, self.handle, *(size(word) if isinstance(word, int) else word for word in arguments))
+        assert ctypes.get_errno() == OWN_ERRNO
 
     def lt(self, function, *arguments):
         status = getattr(self.cublas_lt, f"cublasLt{function}")(*arguments)
