@@ -11,8 +11,7 @@ namespace fp32shim::record {
 inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B or C held NaN or infinity: there are no errors
 inline constexpr std::uint8_t audit_bad_result = 2;   ///< a result got NaN or infinity from finite operands
 inline constexpr std::uint8_t audit_beyond = 8;       ///< the error is beyond the tolerance
-inline constexpr std::uint8_t audit_skipped =
-    4;  ///< the product could not be computed again: no memory, or no such format
+inline constexpr std::uint8_t audit_skipped = 4;      ///< it could not be made: no memory, or no such format
 
 /// Lowest and highest binary exponents of the elements of a matrix that are not zero, NaN or infinite:
 /// floor(log2|x|).
