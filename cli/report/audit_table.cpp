@@ -1,4 +1,5 @@
-// The table of audits in `fp32shim report`: how far a lower precision changes which products.
+// The tables of audits in `fp32shim report`: how far a lower precision changes which products, and where the first
+// NaN and infinity come from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/output/moment.hpp"
 #include "cli/report/formats.hpp"
 #include "policy/policy.hpp"
 
@@ -57,7 +59,8 @@ std::vector<std::string> cells_of(const MergedRow& row, const RowAudits& audits)
             remarks_of(audits)};
 }
 
-Table without_empty_columns(const std::vector<std::vector<std::string>>& rows) {
+Table without_empty_columns(const std::vector<Table::Column>& columns,
+                            const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> shown;
     std::vector<Table::Column> heads;
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -75,9 +78,50 @@ Table without_empty_columns(const std::vector<std::vector<std::string>>& rows) {
     return table;
 }
 
+const std::vector<Table::Column> nonfinite_columns = {
+    {"time"},           {"process"}, {"function"},  {"size"},         {"where", false, 16},   {"scope", false, 12},
+    {"ran at"},         {"found"},   {"row", true}, {"column", true}, {"of the batch", true}, {"|A| below", true},
+    {"|B| below", true}};
+
+/// Returns a power of two above all numbers with these exponents.
+std::string limit_text(const record::Exponents& exponents) {
+    return exponents.lowest > exponents.highest ? "" : fmt::format("2^{}", exponents.highest + 1);
+}
+
+std::vector<std::string> cells_of(const MergedCalls& calls, const MergedNonfinite& nonfinite) {
+    const MergedRow& row = calls.rows()[nonfinite.row];
+    const record::Audit& found = nonfinite.found.audit;
+    return {time_of_day(nonfinite.found.end_ns),
+            fmt::format("{}", calls.processes()[nonfinite.process].facts.process.pid),
+            std::string(row.function),
+            row.size_text(),
+            std::string(row.where),
+            std::string(row.scope),
+            std::string(row.ran_at()),
+            std::string(found_text(found, "NaN")),
+            fmt::format("{}", found.worst_row),
+            fmt::format("{}", found.worst_column),
+            row.batch == 1 ? "" : fmt::format("{}", found.product),
+            limit_text(found.a),
+            limit_text(found.b)};
+}
+
 double order_of(const RowAudits* audits) { return audits->worst.by(policy::Metric::row); }
 
+std::string more_text(std::size_t count, std::size_t shown) {
+    return shown < count ? fmt::format("{} more; --top 0 shows all\n", counted(count - shown, "row")) : "";
+}
+
 }  // namespace
+
+std::string nonfinite_text(const MergedCalls& calls, std::size_t limit, int stream) {
+    const std::vector<MergedNonfinite>& all = calls.nonfinite();
+    if (all.empty()) return {};
+    const std::size_t shown = limit == 0 ? all.size() : std::min(limit, all.size());
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < shown; ++i) rows.push_back(cells_of(calls, all[i]));
+    return without_empty_columns(nonfinite_columns, rows).text(stream) + more_text(all.size(), shown);
+}
 
 std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream) {
     const AuditSums& audits = calls.audits();
@@ -93,11 +137,8 @@ std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream)
     for (const RowAudits* audits_of_row :
          std::vector(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(shown)))
         rows.push_back(cells_of(calls.rows()[audits_of_row->row], *audits_of_row));
-    const Table table = without_empty_columns(rows);
-    text += table.text(stream);
-    if (shown < sorted.size())
-        text += fmt::format("{} more; --top 0 shows all\n", counted(sorted.size() - shown, "row"));
-    return text;
+    const Table table = without_empty_columns(columns, rows);
+    return text + table.text(stream) + more_text(sorted.size(), shown);
 }
 
 }  // namespace fp32shim::cli

@@ -30,6 +30,10 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 /// there are none. `limit`: most rows; 0: all.
 std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream);
 
+/// Returns a table of the products that made the first NaN or infinity of their processes; empty: there are none.
+/// `limit`: as above.
+std::string nonfinite_text(const MergedCalls& calls, std::size_t limit, int stream);
+
 /// Writes JSON (docs/cli/report-json.md), row by row: a document of a million rows would take gigabytes. `groups`
 /// replace the rows.
 void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, const CallPaths& paths,
