@@ -246,6 +246,10 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
     });
 }
 
+std::uint64_t MergedCalls::calls_without_row() const {
+    return filter_ == nullptr || filter_->is_empty() ? uncounted_calls() : 0;
+}
+
 std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
     std::vector<std::pair<std::string, Share>> result;
     for (const char* format :
@@ -257,7 +261,7 @@ std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
                                         [&](const auto& entry) { return entry.first == row.ran_at(); });
         place->second.add(row.counters);
     }
-    if (filter_ == nullptr || filter_->is_empty()) result.back().second.calls += uncounted_calls();
+    result.back().second.calls += calls_without_row();
     std::erase_if(result, [](const auto& entry) { return entry.second.calls == 0; });
     return result;
 }

@@ -149,6 +149,8 @@ class MergedCalls {
     const std::vector<MergedNonfinite>& nonfinite() const { return nonfinite_; }
     /// Returns the sum of all calls that pass the filter; without a filter, calls without a row count too.
     Share total() const { return total_; }
+    /// Returns the number of calls of total() that no row has.
+    std::uint64_t calls_without_row() const;
     /// Returns the calls of each MergedRow::ran_at(), the strictest format first; `unknown` for calls without a row.
     std::vector<std::pair<std::string, Share>> by_format() const;
     /// Returns the number of machines that the recordings come from.
