@@ -147,6 +147,11 @@ record::DecisionEvent decision_of(const Description& description, long place) {
     decision.call.trans_a = description.transpositions[0];
     decision.call.trans_b = description.transpositions[1];
     decision.call.batch = description.batch;
+    if (description.function.starts_with("cublas")) {
+        decision.call.device = policy::Device::cuda;
+        decision.call.device_index = 0;
+        decision.call.compute_capability = 90;
+    }
     decision.call.scope = description.scope;
     decision.call.m = description.m + place;
     decision.call.n = description.n + place;
