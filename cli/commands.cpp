@@ -63,6 +63,7 @@ constexpr Command table[] = {
   fp32shim report recordings/ 'other/*.fp32rec'  many processes and hosts
   fp32shim report --by function,size-class run.fp32rec  where sizes are many
   fp32shim report --format json run.fp32rec | jq .totals.calls
+  fp32shim report --format benchdnn -o shapes.txt run.fp32rec
   fp32shim report --caller 'libtorch_*' --max-dim '>=4096' --top 0 run.fp32rec)",
      .define = define_report},
     {.name = "replay",

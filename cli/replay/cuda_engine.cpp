@@ -172,7 +172,9 @@ OpenedEngine open_cuda_engine(const std::string& library) {
     void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (driver == nullptr) return {nullptr, "there is no NVIDIA driver"};
     void* const cublas = open_cublas(library);
-    if (cublas == nullptr) return {nullptr, dlerror()};
+    if (cublas == nullptr)
+        return {nullptr,
+                library.empty() ? "the loader finds no libcublas; LD_LIBRARY_PATH names its folder" : dlerror()};
     Functions functions{};
     if (const char* const missing = find_functions(driver, cublas, functions))
         return {nullptr, fmt::format("the CUDA libraries have no {}", missing)};

@@ -168,9 +168,12 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
-    const Looks looks{may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
-                      in_force.searches() && !forwards && can_search(product, plan)};
-    if (looks.any()) return {run_and_look(site, frame, product, plan, verdict, in_force, looks), nullptr};
+    if (may_audit || in_force.finds_nonfinite) {
+        const Looks looks{
+            may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
+            in_force.searches() && !forwards && can_search(product, plan)};
+        if (looks.any()) return {run_and_look(site, frame, product, plan, verdict, in_force, looks), nullptr};
+    }
     CallTime time;
     if (logs) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);

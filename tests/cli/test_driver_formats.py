@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import shim
 from command import fp32shim, make_recording
 
 GEMMS = [
@@ -103,6 +104,13 @@ def test_shapes_have_all_products(recording):
     assert by_calls[4]["layout"] == "unknown" and by_calls[4]["precision"] == "tf32"
     assert by_calls[3]["batching"] == "strided" and by_calls[2]["batching"] == "pointers"
     assert by_calls[7]["operation"] == "" and by_calls[9]["operation"] == "syrk"
+
+
+def test_the_columns_of_shapes_are_documented(recording):
+    page = (shim.ROOT / "docs/cli/formats.md").read_text()
+    described = page.split("**`report --format shapes`**")[1].split("\n\n")[0]
+    header = written(recording, "shapes").splitlines()[0].split(",")
+    assert [name for name in re.findall(r"`(\w+)`", described) if name in header] == header
 
 
 def test_calls_of_one_kind_are_one_line(tmp_path):
