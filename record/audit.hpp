@@ -62,7 +62,9 @@ struct Audit {
     std::uint32_t worst_row = 0;     ///< number, from 0, of the row with `errors.row`
     std::uint32_t worst_column = 0;  ///< number, from 0, of the column with `errors.column`
     Exponents a, b, c;               ///< of the operands; C as it was before the call
-    std::uint32_t product = 0;       ///< with audit_nonfinite: number, from 0, of the product in its batch
+    // With audit_nonfinite:
+    std::uint32_t product = 0;  ///< number, from 0, of the product in its batch
+    float alpha = 1, beta = 0;  ///< sizes of the factors of A B and of C; of complex ones, of the larger part
 };
 
 }  // namespace fp32shim::record

@@ -43,6 +43,12 @@ FieldValue place_of(const RecordedAudit& audit) {
     return is_nonfinite(audit) || is_compared(audit) ? FieldValue(audit.audit.*place) : FieldValue();
 }
 
+template <float record::Audit::*factor>
+FieldValue factor_of(const RecordedAudit& audit) {
+    const auto value = static_cast<double>(audit.audit.*factor);
+    return std::isfinite(value) ? FieldValue(value) : FieldValue();
+}
+
 using Exponents = record::Exponents;
 using record::Audit;
 using record::AuditErrors;
@@ -73,6 +79,8 @@ constexpr Column<RecordedAudit> nonfinite_columns[] = {
     {"result_row", place_of<&Audit::worst_row>},
     {"result_column", place_of<&Audit::worst_column>},
     {"product", place_of<&Audit::product>},
+    {"alpha", factor_of<&Audit::alpha>},
+    {"beta", factor_of<&Audit::beta>},
     {"a_lowest", exponent_of<&Audit::a, &Exponents::lowest>},
     {"a_highest", exponent_of<&Audit::a, &Exponents::highest>},
     {"b_lowest", exponent_of<&Audit::b, &Exponents::lowest>},

@@ -71,10 +71,21 @@ AuditTable without_empty_columns(const std::vector<Table::Column>& columns,
     return table;
 }
 
-const std::vector<Table::Column> nonfinite_columns = {
-    {"time"},           {"process"}, {"function"},  {"size"},         {"where", false, 16},   {"scope", false, 12},
-    {"ran at"},         {"found"},   {"row", true}, {"column", true}, {"of the batch", true}, {"|A| below", true},
-    {"|B| below", true}};
+const std::vector<Table::Column> nonfinite_columns = {{"time"},
+                                                      {"process"},
+                                                      {"function"},
+                                                      {"size"},
+                                                      {"where", false, 16},
+                                                      {"scope", false, 12},
+                                                      {"ran at"},
+                                                      {"found"},
+                                                      {"row", true},
+                                                      {"column", true},
+                                                      {"of the batch", true},
+                                                      {"|A| below", true},
+                                                      {"|B| below", true},
+                                                      {"|alpha|", true},
+                                                      {"|beta|", true}};
 
 /// Returns a power of two above all numbers with these exponents.
 std::string limit_text(const record::Exponents& exponents) {
@@ -96,7 +107,9 @@ std::vector<std::string> cells_of(const MergedCalls& calls, const MergedNonfinit
             fmt::format("{}", found.worst_column),
             row.batch == 1 ? "" : fmt::format("{}", found.product),
             limit_text(found.a),
-            limit_text(found.b)};
+            limit_text(found.b),
+            found.alpha == 1 ? "" : fmt::format("{:.4g}", found.alpha),
+            found.beta == 0 ? "" : fmt::format("{:.4g}", found.beta)};
 }
 
 double order_of(const RowAudits* audits) { return audits->worst.by(policy::Metric::row); }

@@ -109,6 +109,8 @@ Json nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) 
                  {"row", found.worst_row},
                  {"column", found.worst_column},
                  {"product", found.product},
+                 {"alpha", number_or_null(static_cast<double>(found.alpha))},
+                 {"beta", number_or_null(static_cast<double>(found.beta))},
                  {"exponents", {{"a", json_of(found.a)}, {"b", json_of(found.b)}}}});
     return json;
 }

@@ -1,6 +1,6 @@
 #include "shim/audit/say_nonfinite.hpp"
 
-#include <array>
+#include <bit>
 
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/place.hpp"
@@ -16,6 +16,9 @@ void append_limit(system::LineWriter& line, std::string_view name, const record:
     if (exponents.lowest > exponents.highest) return;
     line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
 }
+
+/// Returns the exponent of a power of two above a positive number.
+int exponent_above(float number) { return static_cast<int>(std::bit_cast<std::uint32_t>(number) >> 23) - 126; }
 
 }  // namespace
 
@@ -33,6 +36,8 @@ void say_nonfinite(const Site& site, const Settings& in_force, const policy::Mat
     if (call.batch != 1) line.text(" of product ").number(found.product);
     append_limit(line, "A", found.a);
     append_limit(line, "B", found.b);
+    if (found.alpha != 1) line.text(", |alpha| < 2^").number(exponent_above(found.alpha));
+    if (found.beta != 0) line.text(", |beta| < 2^").number(exponent_above(found.beta));
     where::CallPlace place;
     const record::DecisionEvent event = decision_event(site, in_force, call, decision, done, place);
     place.find(site, in_force, true);

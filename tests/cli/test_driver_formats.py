@@ -110,7 +110,7 @@ def test_the_columns_of_shapes_are_documented(recording):
     page = (shim.ROOT / "docs/cli/formats.md").read_text()
     described = page.split("**`report --format shapes`**")[1].split("\n\n")[0]
     header = written(recording, "shapes").splitlines()[0].split(",")
-    assert [name for name in re.findall(r"`(\w+)`", described) if name in header] == header
+    assert set(header) <= set(re.findall(r"`(\w+)`", described))
 
 
 def test_calls_of_one_kind_are_one_line(tmp_path):

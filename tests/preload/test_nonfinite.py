@@ -83,10 +83,24 @@ def test_a_product_of_a_batch_is_named_by_its_number(search):
 
 def test_a_number_that_rounds_to_infinity_is_named_where_it_is_rounded(search):
     assert search("below_infinity") == ([], [])
+    (line,), (named,) = search("scaled")
+    assert (named["alpha"], named["beta"]) == (1, pytest.approx(1e10)) and ", |beta| < 2^34" in line
     (line,), (named,) = search("below_infinity", recorded=True, precision="high", cpu="emulate")
     assert (named["applied"], named["found"], named["row"], named["column"]) == ("tf32", "infinity", 1, 0)
     assert named["exponents"] == {"a": [0, 127], "b": [0, 0]}
     assert "|A| < 2^128, |B| < 2^1;" in line
+
+
+@pytest.mark.parametrize("blas", LP64_BLAS)
+def test_random_products_are_the_same_to_the_bit_while_they_are_searched(blas):
+    """Guard pages around the operands, NaN and infinities, floating-point flags: see test_random_products.py."""
+    found = 0
+    for seed in range(1, 13):  # a search ends with the first find
+        more = ["blis"] if blas == "blis" else []
+        result = run("random_products", 1000 * seed, 100, "same", *more, blas=blas, log=False, env=NONFINITE)
+        assert all(LINE in line for line in result.stderr.splitlines()), result.stderr
+        found += result.stderr.count(LINE)
+    assert found > 0
 
 
 def test_one_line_is_written_by_many_threads(search):

@@ -1,5 +1,8 @@
 #include "shim/blas/audit/nonfinite.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "shim/blas/audit/errors.hpp"
 #include "shim/blas/audit/finite.hpp"
 #include "shim/blas/audit/roles.hpp"
@@ -27,6 +30,14 @@ bool has_finite_operands(const Level3& single) {
     return is_in_place(single) || !first_nonfinite({operand_b(single)});
 }
 
+/// Returns the size of a scalar, without arithmetic that might raise a floating-point exception: the larger of its
+/// two parts. 0: the routine has no such scalar.
+float size_of(const void* scalar, bool is_pair) {
+    const auto* const value = static_cast<const float*>(scalar);
+    if (value == nullptr) return 0;
+    return is_pair ? std::max(std::abs(value[0]), std::abs(value[1])) : std::abs(value[0]);
+}
+
 record::Audit audit_of(const Level3& single, const Place& place, std::int64_t number, const Plan& plan) {
     record::Audit audit;
     audit.tested = audit.reference = format_of(plan);
@@ -35,6 +46,8 @@ record::Audit audit_of(const Level3& single, const Place& place, std::int64_t nu
     audit.worst_row = static_cast<std::uint32_t>(place.row);
     audit.worst_column = static_cast<std::uint32_t>(place.column);
     audit.product = static_cast<std::uint32_t>(number);
+    audit.alpha = size_of(single.alpha, has_pair(single, false));
+    audit.beta = size_of(single.beta, has_pair(single, true));
     add_exponents(operand_a(single), part_of_a(single), audit.a);
     if (const Matrix b = operand_b(single); !is_in_place(single) && b.data != nullptr)
         add_exponents(b, Part::whole, audit.b);
