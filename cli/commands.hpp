@@ -54,6 +54,7 @@ Action define_bisect(CLI::App& app);
 Action define_suggest(CLI::App& app);
 Action define_check(CLI::App& app);
 Action define_report(CLI::App& app);
+Action define_replay(CLI::App& app);
 Action define_log(CLI::App& app);
 Action define_top(CLI::App& app);
 Action define_ps(CLI::App& app);

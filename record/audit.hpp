@@ -10,8 +10,12 @@ namespace fp32shim::record {
 /// Bits of Audit::flags.
 inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B or C held NaN or infinity: there are no errors
 inline constexpr std::uint8_t audit_bad_result = 2;   ///< a result got NaN or infinity from finite operands
-inline constexpr std::uint8_t audit_beyond = 8;       ///< the error is beyond the tolerance
 inline constexpr std::uint8_t audit_skipped = 4;      ///< it could not be made: no memory, or no such format
+inline constexpr std::uint8_t audit_beyond = 8;       ///< the error is beyond the tolerance
+/// No audit, but the first product of its process that made NaN or infinity of finite operands. Has the formats that
+/// ran, the place of such an element, and the exponents of A and B; no errors.
+inline constexpr std::uint8_t audit_nonfinite = 16;
+inline constexpr std::uint8_t audit_nan = 32;  ///< with audit_nonfinite: the element is NaN, else infinite
 
 /// Lowest and highest binary exponents of the elements of a matrix that are not zero, NaN or infinite:
 /// floor(log2|x|).
@@ -58,6 +62,9 @@ struct Audit {
     std::uint32_t worst_row = 0;     ///< number, from 0, of the row with `errors.row`
     std::uint32_t worst_column = 0;  ///< number, from 0, of the column with `errors.column`
     Exponents a, b, c;               ///< of the operands; C as it was before the call
+    // With audit_nonfinite:
+    std::uint32_t product = 0;  ///< number, from 0, of the product in its batch
+    float alpha = 1, beta = 0;  ///< sizes of the factors of A B and of C; of complex ones, of the larger part
 };
 
 }  // namespace fp32shim::record

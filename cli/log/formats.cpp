@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/log/audit_entries.hpp"
 #include "cli/log/source.hpp"
 #include "cli/log/trace_paths.hpp"
 #include "cli/output/moment.hpp"
@@ -28,6 +29,7 @@
 namespace fp32shim::cli {
 namespace {
 
+using record::RecordedAudit;
 using record::RecordedCounters;
 using record::RecordedEvent;
 using record::RecordedRow;
@@ -145,6 +147,10 @@ class TableWriter : public LogWriter {
                         duration_text(static_cast<double>(counters.total_ns), counters.timed_calls < counters.calls),
                         decision_words(row)));
     }
+    bool audit(const RecordingFacts& facts, const RecordedRow& row, const RecordedAudit& audit) override {
+        return put(fmt::format("{} {:>{}}{:>19}  {}; {}\n", time_of_day(audit.end_ns), process_text(facts),
+                               process_width_, event_of(audit), words_of(row, audit), decision_words(row)));
+    }
     bool takes_decisions_again() const override { return true; }
 
   private:
@@ -190,19 +196,36 @@ class JsonWriter : public LogWriter {
         return put_object(this->line(line.finish()));
     }
     bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
-        std::string common, line;
-        visit_common_fields("row", facts, counters.last_ns, -1, [&](std::string_view key, const FieldValue& value) {
-            common += fmt::format("{}\"{}\":", common.empty() ? "" : ",", key);
-            value.append_json(common);
-        });
-        append_json(line, row_with_counters(row, counters), -1, common);
+        std::string line;
+        append_json(line, row_with_counters(row, counters), -1, common_members("row", facts, counters.last_ns));
         return put_object(line += '\n');
+    }
+    bool audit(const RecordingFacts& facts, const RecordedRow& row, const RecordedAudit& audit) override {
+        std::string line = "{" + common_members(event_of(audit), facts, audit.end_ns);
+        append_members(line, decision_columns(), to_merged_row(row));
+        append_members(line, columns_of(audit), audit);
+        return put_object(line += "}\n");
     }
     void end() override {
         if (is_array_) put(has_entries_ ? "\n]\n" : "[]\n");
     }
 
   private:
+    static void append_member(std::string& text, std::string_view key, const FieldValue& value) {
+        text += fmt::format("{}\"{}\":", text.empty() || text == "{" ? "" : ",", key);
+        value.append_json(text);
+    }
+    template <class Row>
+    static void append_members(std::string& text, std::span<const Column<Row>> columns, const Row& row) {
+        for (const Column<Row>& column : columns) append_member(text, column.name, column.value(row));
+    }
+    /// Returns the keys and values that an entry about no single thread begins with.
+    static std::string common_members(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns) {
+        std::string text;
+        visit_common_fields(event, facts, time_ns, -1,
+                            [&](std::string_view key, const FieldValue& value) { append_member(text, key, value); });
+        return text;
+    }
     /// Writes an object that ends in a line feed.
     bool put_object(std::string_view object) {
         if (!is_array_) return put(object);

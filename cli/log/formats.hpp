@@ -25,6 +25,11 @@ class LogWriter {
     /// Writes a distinct decision with its counts. Returns false once stdout cannot be written.
     virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
                      const record::RecordedCounters& counters) = 0;
+    /// Writes what an audit found in a call, or the first NaN or infinity. Returns false once stdout cannot be
+    /// written. A format without a place for it leaves it out.
+    virtual bool audit(const record::RecordingFacts&, const record::RecordedRow&, const record::RecordedAudit&) {
+        return true;
+    }
     /// Returns true if row() may be called again for a decision that has got more calls since it was written. People
     /// read the last counts of a decision, but programs would add up all its counts.
     virtual bool takes_decisions_again() const { return false; }

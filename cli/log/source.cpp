@@ -14,11 +14,22 @@ LogSource::LogSource(std::string path, std::unique_ptr<record::RecordingReader> 
       facts_(recording_->facts()),
       filter_(filter, *recording_),
       has_calls_(!with_rows && facts_.start.log_level == policy::LogLevel::calls),
+      has_audits_(!with_rows),
       is_one_of_many_(is_one_of_many) {
     if (is_one_of_many_) recording_->rest();
 }
 
 std::optional<std::int64_t> LogSource::next_time() {
+    const std::optional<std::int64_t> entry = next_entry_time();
+    if (!are_audits_loaded_) load_audits();
+    if (next_audit_ == audits_.size()) return entry;
+    const std::int64_t audit = audits_[next_audit_].end_ns;
+    is_audit_next_ = !entry || audit < *entry;
+    return is_audit_next_ ? audit : entry;
+}
+
+/// Returns the time of the next call or decision.
+std::optional<std::int64_t> LogSource::next_entry_time() {
     if (!has_calls_) {
         if (!are_rows_loaded_) load_rows();
         return next_row_ < rows_.size() ? std::optional(rows_[next_row_].counters.last_ns) : std::nullopt;
@@ -56,7 +67,30 @@ void LogSource::load_rows() {
     if (is_one_of_many_) recording_->rest();
 }
 
+/// Loads the audits that were not yet read.
+void LogSource::load_audits() {
+    are_audits_loaded_ = true;
+    audits_.erase(audits_.begin(), audits_.begin() + static_cast<std::ptrdiff_t>(std::exchange(next_audit_, 0)));
+    if (!has_audits_) return;
+    std::unordered_map<std::uint32_t, std::size_t> number;
+    const auto take = [&](const record::RecordedAudit& audit) {
+        if (number[audit.slot]++ < audits_read_[audit.slot]) return true;
+        const record::RecordedRow* const row = recording_->row(audit.row);
+        if (row != nullptr && filter_.passes(*row)) audits_.push_back(audit);
+        return true;
+    };
+    recording_->visit_all_audits(take);
+    audits_read_ = std::move(number);
+    std::ranges::stable_sort(audits_, {}, &record::RecordedAudit::end_ns);
+    if (is_one_of_many_) recording_->rest();
+}
+
 bool LogSource::write_next(LogWriter& writer) {
+    if (std::exchange(is_audit_next_, false)) {
+        const record::RecordedAudit& audit = audits_[next_audit_++];
+        const record::RecordedRow* row = recording_->row(audit.row);
+        return row == nullptr || writer.audit(facts_, *row, audit);
+    }
     if (has_calls_) {
         const record::RecordedEvent event = *std::exchange(next_event_, std::nullopt);
         const record::RecordedRow* row = recording_->row(event.row);
@@ -72,6 +106,7 @@ bool LogSource::refresh() {
         for (const auto& entry : recording_->counters()) calls_[entry.row] = entry.counters.calls;
     events_.reset();
     next_event_.reset();
+    are_audits_loaded_ = false;
     return recording_->refresh();
 }
 

@@ -15,11 +15,12 @@
 namespace fp32shim::cli {
 
 /// Entries of one recording: calls, each at the time of its return, or distinct decisions, each at the return of its
-/// last call. Memory: the reader's, and 4 KiB for each thread's slot or 72 bytes for each decision.
+/// last call; and audits, each behind its call. Memory: the reader's, and 4 KiB for each thread's slot or 72 bytes
+/// for each decision, and 136 bytes for each audit.
 class LogSource {
   public:
-    /// Keeps a reference to the filter. `with_rows`: entries are decisions even if calls were recorded.
-    /// `is_one_of_many`: the file is open only during reads.
+    /// Keeps a reference to the filter. `with_rows`: entries are decisions even if calls were recorded, without
+    /// audits. `is_one_of_many`: the file is open only during reads.
     LogSource(std::string path, std::unique_ptr<record::RecordingReader> recording, const Filter& filter,
               bool with_rows, bool is_one_of_many);
 
@@ -46,14 +47,17 @@ class LogSource {
     std::string missing_text() const;
 
   private:
+    std::optional<std::int64_t> next_entry_time();
     void load_event();
     void load_rows();
+    void load_audits();
 
     std::string path_;
     std::unique_ptr<record::RecordingReader> recording_;
     record::RecordingFacts facts_;
     RowFilter filter_;
     bool has_calls_;
+    bool has_audits_;
     bool is_one_of_many_;
 
     std::optional<record::RecordedEvents> events_;  ///< cursor over calls; absent: not begun since the last refresh()
@@ -65,6 +69,12 @@ class LogSource {
     std::size_t next_row_ = 0;
     std::unordered_map<std::uint32_t, std::uint64_t> calls_;  ///< calls per row id before the last refresh()
     std::uint64_t unknown_events_ = 0;
+
+    bool are_audits_loaded_ = false;
+    bool is_audit_next_ = false;
+    std::vector<record::RecordedAudit> audits_;  ///< audits to write, in the order of time
+    std::size_t next_audit_ = 0;
+    std::unordered_map<std::uint32_t, std::size_t> audits_read_;  ///< number of audits read so far, by slot
 };
 
 }  // namespace fp32shim::cli

@@ -196,8 +196,11 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     counted.reserve(recording.counters().size());
     if (paths != nullptr) paths->start();
     std::map<std::uint32_t, std::uint32_t> audited;  // index in rows_, by the id of a row in this recording
-    recording.visit_audits(
-        [&](const record::RecordedAudit& audit) { return audited.emplace(audit.row, no_place), true; });
+    const auto note_row = [&](const record::RecordedAudit& audit) {
+        return audited.emplace(audit.row, no_place), true;
+    };
+    recording.visit_audits(note_row);
+    recording.visit_nonfinite(note_row);
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* row = recording.row(id);
         if (!takes_all && (row == nullptr || !rows->passes(*row))) continue;
@@ -233,6 +236,18 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
         return true;
     });
     audits_.add_lost(recording.lost_audits());
+    recording.visit_nonfinite([&](const record::RecordedAudit& audit) {
+        const auto found = places.find(audit.row);
+        if (found == places.end() || found->second == no_place) return true;
+        const auto later = std::ranges::upper_bound(nonfinite_, audit.end_ns, {},
+                                                    [](const MergedNonfinite& other) { return other.found.end_ns; });
+        nonfinite_.insert(later, {found->second, processes_.size(), audit});
+        return true;
+    });
+}
+
+std::uint64_t MergedCalls::calls_without_row() const {
+    return filter_ == nullptr || filter_->is_empty() ? uncounted_calls() : 0;
 }
 
 std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
@@ -246,7 +261,7 @@ std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
                                         [&](const auto& entry) { return entry.first == row.ran_at(); });
         place->second.add(row.counters);
     }
-    if (filter_ == nullptr || filter_->is_empty()) result.back().second.calls += uncounted_calls();
+    result.back().second.calls += calls_without_row();
     std::erase_if(result, [](const auto& entry) { return entry.second.calls == 0; });
     return result;
 }

@@ -94,6 +94,13 @@ struct MergedProcess {
     bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
+/// The first product of a process that made NaN or infinity of finite operands.
+struct MergedNonfinite {
+    std::uint32_t row = 0;        ///< index in MergedCalls::rows()
+    std::size_t process = 0;      ///< index in MergedCalls::processes()
+    record::RecordedAudit found;  ///< its `row` is that of the recording
+};
+
 /// Quantity by which rows and groups of rows are sorted, the largest first; `time`: by total duration.
 enum class RowOrder : std::uint8_t { time, calls, flops };
 /// Returns the number by which calls are sorted. `work`: floating-point operations of all of them.
@@ -138,8 +145,12 @@ class MergedCalls {
     const std::vector<MergedProcess>& processes() const { return processes_; }
     /// Returns the audits of rows().
     const AuditSums& audits() const { return audits_; }
+    /// Returns the first products of processes that made NaN or infinity of finite operands, by time.
+    const std::vector<MergedNonfinite>& nonfinite() const { return nonfinite_; }
     /// Returns the sum of all calls that pass the filter; without a filter, calls without a row count too.
     Share total() const { return total_; }
+    /// Returns the number of calls of total() that no row has.
+    std::uint64_t calls_without_row() const;
     /// Returns the calls of each MergedRow::ran_at(), the strictest format first; `unknown` for calls without a row.
     std::vector<std::pair<std::string, Share>> by_format() const;
     /// Returns the number of machines that the recordings come from.
@@ -167,6 +178,7 @@ class MergedCalls {
     std::vector<std::uint32_t> slots_;  ///< hash table: index in rows_ plus one; 0: free
     std::vector<MergedProcess> processes_;
     AuditSums audits_;
+    std::vector<MergedNonfinite> nonfinite_;
     Share total_;
     std::int64_t first_ns_ = 0, last_ns_ = 0;
 };

@@ -4,12 +4,18 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "record/audit.hpp"
 
 namespace fp32shim::cli {
+
+/// Returns the finding of an audit with the flag audit_nonfinite: `infinity`, or this word for NaN.
+inline std::string_view found_text(const record::Audit& audit, std::string_view nan) {
+    return (audit.flags & record::audit_nan) != 0 ? nan : "infinity";
+}
 
 /// Audits of one row in one pair of formats.
 struct RowAudits {

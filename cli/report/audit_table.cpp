@@ -1,4 +1,5 @@
-// The table of audits in `fp32shim report`: how far a lower precision changes which products.
+// The tables of audits in `fp32shim report`: how far a lower precision changes which products, and where the first
+// NaN and infinity come from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/output/moment.hpp"
 #include "cli/report/formats.hpp"
 #include "policy/policy.hpp"
 
@@ -57,47 +59,103 @@ std::vector<std::string> cells_of(const MergedRow& row, const RowAudits& audits)
             remarks_of(audits)};
 }
 
-Table without_empty_columns(const std::vector<std::vector<std::string>>& rows) {
-    std::vector<std::size_t> shown;
-    std::vector<Table::Column> heads;
+/// Makes a table without the columns that have nothing in any row.
+AuditTable without_empty_columns(const std::vector<Table::Column>& columns,
+                                 const std::vector<std::vector<std::string>>& rows, std::size_t left_out) {
+    AuditTable table{.heads = {}, .rows = std::vector<std::vector<std::string>>(rows.size()), .left_out = left_out};
     for (std::size_t i = 0; i < columns.size(); ++i) {
         if (std::ranges::all_of(rows, [i](const auto& cells) { return cells[i].empty(); })) continue;
-        shown.push_back(i);
-        heads.push_back(columns[i]);
-    }
-    Table table(std::move(heads));
-    for (const auto& cells : rows) {
-        std::vector<std::string> some;
-        some.reserve(shown.size());
-        for (const std::size_t i : shown) some.push_back(cells[i]);
-        table.add(std::move(some));
+        table.heads.push_back(columns[i]);
+        for (std::size_t row = 0; row < rows.size(); ++row) table.rows[row].push_back(rows[row][i]);
     }
     return table;
 }
 
+const std::vector<Table::Column> nonfinite_columns = {{"time"},
+                                                      {"process"},
+                                                      {"function"},
+                                                      {"size"},
+                                                      {"where", false, 16},
+                                                      {"scope", false, 12},
+                                                      {"ran at"},
+                                                      {"found"},
+                                                      {"row", true},
+                                                      {"column", true},
+                                                      {"of the batch", true},
+                                                      {"|A| below", true},
+                                                      {"|B| below", true},
+                                                      {"|alpha|", true},
+                                                      {"|beta|", true}};
+
+/// Returns a power of two above all numbers with these exponents.
+std::string limit_text(const record::Exponents& exponents) {
+    return exponents.lowest > exponents.highest ? "" : fmt::format("2^{}", exponents.highest + 1);
+}
+
+std::vector<std::string> cells_of(const MergedCalls& calls, const MergedNonfinite& nonfinite) {
+    const MergedRow& row = calls.rows()[nonfinite.row];
+    const record::Audit& found = nonfinite.found.audit;
+    return {time_of_day(nonfinite.found.end_ns),
+            fmt::format("{}", calls.processes()[nonfinite.process].facts.process.pid),
+            std::string(row.function),
+            row.size_text(),
+            std::string(row.where),
+            std::string(row.scope),
+            std::string(row.ran_at()),
+            std::string(found_text(found, "NaN")),
+            fmt::format("{}", found.worst_row),
+            fmt::format("{}", found.worst_column),
+            row.batch == 1 ? "" : fmt::format("{}", found.product),
+            limit_text(found.a),
+            limit_text(found.b),
+            found.alpha == 1 ? "" : fmt::format("{:.4g}", found.alpha),
+            found.beta == 0 ? "" : fmt::format("{:.4g}", found.beta)};
+}
+
 double order_of(const RowAudits* audits) { return audits->worst.by(policy::Metric::row); }
+
+/// Returns the number of rows to show. `limit`: most of them; 0: all.
+std::size_t shown_of(std::size_t count, std::size_t limit) { return limit == 0 ? count : std::min(limit, count); }
+
+std::string text_of(const AuditTable& cells, int stream) {
+    if (cells.rows.empty()) return {};
+    Table table(cells.heads);
+    for (const std::vector<std::string>& row : cells.rows) table.add(row);
+    return table.text(stream) +
+           (cells.left_out > 0 ? fmt::format("{} more; --top 0 shows all\n", counted(cells.left_out, "row")) : "");
+}
 
 }  // namespace
 
-std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream) {
-    const AuditSums& audits = calls.audits();
-    std::string text;
-    if (audits.lost() > 0)
-        text = fmt::format("{} found no room in their recordings\n", counted(audits.lost(), "audit"));
-    if (audits.all().empty()) return text;
-    std::vector<const RowAudits*> sorted;
-    for (const RowAudits& row : audits.all()) sorted.push_back(&row);
-    std::ranges::stable_sort(sorted, std::greater<>(), order_of);
-    const std::size_t shown = limit == 0 ? sorted.size() : std::min(limit, sorted.size());
+AuditTable nonfinite_table(const MergedCalls& calls, std::size_t limit) {
+    const std::vector<MergedNonfinite>& all = calls.nonfinite();
     std::vector<std::vector<std::string>> rows;
-    for (const RowAudits* audits_of_row :
-         std::vector(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(shown)))
-        rows.push_back(cells_of(calls.rows()[audits_of_row->row], *audits_of_row));
-    const Table table = without_empty_columns(rows);
-    text += table.text(stream);
-    if (shown < sorted.size())
-        text += fmt::format("{} more; --top 0 shows all\n", counted(sorted.size() - shown, "row"));
-    return text;
+    for (std::size_t i = 0; i < shown_of(all.size(), limit); ++i) rows.push_back(cells_of(calls, all[i]));
+    return without_empty_columns(nonfinite_columns, rows, all.size() - rows.size());
+}
+
+AuditTable audit_table(const MergedCalls& calls, std::size_t limit) {
+    std::vector<const RowAudits*> sorted;
+    for (const RowAudits& row : calls.audits().all()) sorted.push_back(&row);
+    std::ranges::stable_sort(sorted, std::greater<>(), order_of);
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < shown_of(sorted.size(), limit); ++i)
+        rows.push_back(cells_of(calls.rows()[sorted[i]->row], *sorted[i]));
+    return without_empty_columns(columns, rows, sorted.size() - rows.size());
+}
+
+std::string lost_audits_text(const MergedCalls& calls) {
+    const std::uint64_t lost = calls.audits().lost();
+    return lost == 0 ? "" : fmt::format("{} found no room in their recordings", counted(lost, "audit"));
+}
+
+std::string nonfinite_text(const MergedCalls& calls, std::size_t limit, int stream) {
+    return text_of(nonfinite_table(calls, limit), stream);
+}
+
+std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream) {
+    const std::string lost = lost_audits_text(calls);
+    return lost + (lost.empty() ? "" : "\n") + text_of(audit_table(calls, limit), stream);
 }
 
 }  // namespace fp32shim::cli

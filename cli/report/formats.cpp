@@ -82,21 +82,44 @@ Json json_of(const record::Exponents& exponents) {
     return exponents.lowest > exponents.highest ? Json() : Json({exponents.lowest, exponents.highest});
 }
 
+/// Returns the members that name a product which was looked at.
+Json product_json(const MergedRow& row) {
+    return {{"function", text_or_null(row.function)},
+            {"m", row.m},
+            {"n", row.n},
+            {"k", row.k},
+            {"batch", row.batch},
+            {"caller", text_or_null(row.caller)},
+            {"scope", text_or_null(row.scope)},
+            {"where", text_or_null(row.where)},
+            {"applied", text_or_null(row.applied)},
+            {"source", text_or_null(row.source)},
+            {"reason", text_or_null(row.reason)}};
+}
+
+Json nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) {
+    const MergedProcess& process = calls.processes()[nonfinite.process];
+    const record::Audit& found = nonfinite.found.audit;
+    Json json = {{"time", FieldValue::time_or_null(nonfinite.found.end_ns).json()},
+                 {"recording", process.path},
+                 {"pid", process.facts.process.pid},
+                 {"host", text_or_null(process.facts.process.host)}};
+    json.update(product_json(calls.rows()[nonfinite.row]));
+    json.update({{"found", found_text(found, "nan")},
+                 {"row", found.worst_row},
+                 {"column", found.worst_column},
+                 {"product", found.product},
+                 {"alpha", number_or_null(static_cast<double>(found.alpha))},
+                 {"beta", number_or_null(static_cast<double>(found.beta))},
+                 {"exponents", {{"a", json_of(found.a)}, {"b", json_of(found.b)}}}});
+    return json;
+}
+
 /// Returns the audits of one row. An error that is infinite is null.
 Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
     const MergedRow& row = calls.rows()[audits.row];
-    Json json = {{"function", text_or_null(row.function)},
-                 {"m", row.m},
-                 {"n", row.n},
-                 {"k", row.k},
-                 {"batch", row.batch},
-                 {"caller", text_or_null(row.caller)},
-                 {"scope", text_or_null(row.scope)},
-                 {"where", text_or_null(row.where)},
-                 {"applied", text_or_null(row.applied)},
-                 {"source", text_or_null(row.source)},
-                 {"reason", text_or_null(row.reason)},
-                 {"calls", row.counters.calls},
+    Json json = product_json(row);
+    json.update({{"calls", row.counters.calls},
                  {"host_ns", row.counters.total_ns},
                  {"tested", policy::to_string(audits.tested)},
                  {"reference", policy::to_string(audits.reference)},
@@ -104,7 +127,7 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
                  {"beyond", audits.beyond},
                  {"skipped", audits.skipped},
                  {"bad_operands", audits.bad_operands},
-                 {"bad_results", audits.bad_results}};
+                 {"bad_results", audits.bad_results}});
     const struct {
         const char* key;
         double record::AuditErrors::*error;
@@ -151,6 +174,9 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     json["totals"]["dropped_events"] = calls.dropped_events();
     json["totals"]["overwritten_events"] = calls.overwritten_events();
     json["totals"]["lost_changes"] = calls.lost_changes();
+    json["first_nonfinite"] = Json::array();
+    for (const MergedNonfinite& nonfinite : calls.nonfinite())
+        json["first_nonfinite"].push_back(nonfinite_json(calls, nonfinite));
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = json_of(share);
     json["groups"] = nullptr;

@@ -26,9 +26,23 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
                         const std::vector<RowGroup>* groups = nullptr);
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);
 
-/// Returns a table of the rows with audits, the largest error first, and a line about audits that are lost; empty:
-/// there are none. `limit`: most rows; 0: all.
+/// Cells of a table about audits, in words, without columns that are empty everywhere.
+struct AuditTable {
+    std::vector<Table::Column> heads;
+    std::vector<std::vector<std::string>> rows;
+    std::size_t left_out = 0;  ///< number of further rows
+};
+/// Returns the rows with audits, the largest error first. `limit`: most rows; 0: all.
+AuditTable audit_table(const MergedCalls& calls, std::size_t limit);
+/// Returns the products that made the first NaN or infinity of their processes, by time. `limit`: as above.
+AuditTable nonfinite_table(const MergedCalls& calls, std::size_t limit);
+/// Returns a line about audits that are lost; empty: there are none.
+std::string lost_audits_text(const MergedCalls& calls);
+
+/// Returns audit_table() as text, behind lost_audits_text(); empty: there are no audits.
 std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream);
+/// Returns nonfinite_table() as text; empty: there are none.
+std::string nonfinite_text(const MergedCalls& calls, std::size_t limit, int stream);
 
 /// Writes JSON (docs/cli/report-json.md), row by row: a document of a million rows would take gigabytes. `groups`
 /// replace the rows.

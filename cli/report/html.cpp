@@ -14,6 +14,7 @@
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
+#include "cli/report/formats.hpp"
 #include "cli/report/page_paths.hpp"
 #include "cli/report/page_rows.hpp"
 #include "cli/report/page_text.hpp"
@@ -24,8 +25,9 @@ namespace {
 
 // Upper limits that bound the page's size; those of its rows are in report/page_rows.cpp.
 constexpr std::size_t max_processes = 200;
-constexpr std::size_t max_lines = 50;  ///< maximum number of lines of a warning, and of listed changes
-constexpr std::size_t max_values = 5;  ///< maximum number of values listed for a fact
+constexpr std::size_t max_audits = 200;  ///< maximum number of rows of the table of audits
+constexpr std::size_t max_lines = 50;    ///< maximum number of lines of a warning, and of listed changes
+constexpr std::size_t max_values = 5;    ///< maximum number of values listed for a fact
 
 /// Returns `2026-11-21 08:42:00 UTC`.
 std::string moment_text(std::int64_t time_ns) {
@@ -179,6 +181,20 @@ Json changes_json(const MergedCalls& calls) {
     return json;
 }
 
+// --- Audits
+
+Json table_json(const AuditTable& table) {
+    Json heads = Json::array();
+    for (const Table::Column& head : table.heads)
+        heads.push_back({{"title", head.title}, {"number", head.is_number}});
+    Json rows = Json::array();
+    for (const std::vector<std::string>& row : table.rows) {
+        rows.push_back(Json::array());
+        for (const std::string& cell : row) rows.back().push_back(cut(cell));
+    }
+    return {{"heads", std::move(heads)}, {"rows", std::move(rows)}, {"more", table.left_out}};
+}
+
 // --- Warnings
 
 /// Adds a warning, unless `lines` are empty. `is_about_refused`: the page offers to show the rows that did not run as
@@ -284,6 +300,8 @@ Json warnings_json(const MergedCalls& calls, const std::vector<ReadingProblem>& 
     std::vector<std::string> lines;
     for (const ReadingProblem& problem : problems) lines.push_back(problem.path + ": " + problem.text);
     add_warning(warnings, "Recordings are damaged: what could not be read is missing here", lines);
+    if (const std::string lost = lost_audits_text(calls); !lost.empty())
+        add_warning(warnings, "Audits are missing", {lost});
     warn_about_decisions(warnings, calls);
     warn_about_recordings(warnings, calls);
     return warnings;
@@ -361,6 +379,8 @@ Json page_data(const HtmlReport& report) {
     });
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
+    json["nonfinite"] = table_json(nonfinite_table(calls, max_lines));
+    json["audits"] = table_json(audit_table(calls, max_audits));
     json["timeline"] = timeline_json(report.timeline);
     PageRows rows = page_rows(calls, report.order, cut);
     json["decisions"] = std::move(rows.json);

@@ -19,6 +19,7 @@
 #include "cli/report/diff/comparison.hpp"
 #include "cli/report/diff/formats.hpp"
 #include "cli/report/diff/page.hpp"
+#include "cli/report/driver_formats.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/report/html.hpp"
 #include "cli/report/output_file.hpp"
@@ -50,12 +51,29 @@ struct Contents {
     std::vector<ReadingProblem> problems;
 };
 
+/// A format for programs that measure products.
+struct DriverWriter {
+    std::string_view format;
+    void (*write)(const std::vector<ProductKind>&, ReportOutput&);
+};
+constexpr DriverWriter driver_writers[] = {
+    {"benchdnn", write_benchdnn}, {"rocblas-bench", write_rocblas_bench}, {"shapes", write_shapes}};
+
+bool is_for_drivers(std::string_view format) {
+    return std::ranges::find(driver_writers, format, &DriverWriter::format) != std::end(driver_writers);
+}
+
 void write(const Contents& contents, const ReportOptions& options, ReportOutput& output) {
     const RowOrder order = order_of(options.sort);
     const Grouping grouping = grouping_by(options.by);
     if (options.format == "html") {
         output.put(report_html({contents.calls, contents.paths, contents.timeline, contents.problems, order, grouping,
                                 !options.filter.is_empty()}));
+        return;
+    }
+    if (const auto writer = std::ranges::find(driver_writers, options.format, &DriverWriter::format);
+        writer != std::end(driver_writers)) {
+        writer->write(product_kinds(contents.calls, order), output);
         return;
     }
     std::optional<std::vector<RowGroup>> groups;
@@ -128,8 +146,8 @@ Contents read(const std::vector<std::string>& paths, const ReportOptions& option
     Contents contents{
         MergedCalls(&options.filter, MergedCalls::Objects::left_out), CallPaths(&native_places), {}, {}, {}};
     constexpr std::string_view without_events[] = {"prometheus", "folded", "speedscope"};
-    const bool needs_events =
-        !options.diff && std::ranges::find(without_events, options.format) == std::end(without_events);
+    const bool needs_events = !options.diff && !is_for_drivers(options.format) &&
+                              std::ranges::find(without_events, options.format) == std::end(without_events);
     CallPaths* const call_paths = needs_paths(options) ? &contents.paths : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         native_places.name_rows_of(recording, options.filter.looks_at_call_sites());
@@ -146,6 +164,7 @@ Contents read(const std::vector<std::string>& paths, const ReportOptions& option
 /// Returns the reason why a format has no groups; empty: it has.
 std::string_view why_not_grouped(std::string_view format) {
     if (format == "prometheus") return "whose labels are fixed";
+    if (is_for_drivers(format)) return "which has a line for each kind of product";
     return format == "folded" || format == "speedscope" ? "which has call paths" : "";
 }
 
@@ -159,7 +178,7 @@ std::string problem_of(const ReportOptions& options) {
             "--diff: found {}; it takes two, before and after: files, folders with recordings, or globs "
             "in quotes",
             counted(options.recordings.size(), "recording"));
-    if (options.format == "prometheus" || options.format == "speedscope")
+    if (options.format == "prometheus" || options.format == "speedscope" || is_for_drivers(options.format))
         return fmt::format(
             "--diff: found together with --format {}, which has no place for a second recording; allowed: "
             "table, json, csv, html, folded",
@@ -255,7 +274,9 @@ Action define_report(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    add_format(app, options->format, {"table", "json", "csv", "prometheus", "html", "folded", "speedscope"});
+    add_format(app, options->format,
+               {"table", "json", "csv", "prometheus", "html", "folded", "speedscope", "benchdnn", "rocblas-bench",
+                "shapes"});
     add_name(app, "-o,--output", options->output, "FILE",
              "Write to this file instead of stdout, whole or not at all");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},

@@ -274,6 +274,7 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
         if (body.empty()) return;
         put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
     };
+    section("First NaN or infinity from finite operands", nonfinite_text(calls, limits.sites, stream));
     section("", format_text(calls, stream));
     if (groups == nullptr) {
         write_tables(call_site_columns, sorted(calls.rows(), limits.order), "row", limits, stream, put);

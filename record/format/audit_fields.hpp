@@ -19,6 +19,9 @@ inline void store(const Audit& audit, AuditRecord& entry) {
     entry.column_error = audit.errors.column;
     entry.worst_row = audit.worst_row;
     entry.worst_column = audit.worst_column;
+    entry.product = audit.product;
+    entry.alpha = audit.alpha;
+    entry.beta = audit.beta;
     const Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
     for (int i = 0; i < 3; ++i) {
         entry.exponents[2 * i] = operands[i]->lowest;
@@ -35,6 +38,9 @@ inline Audit load(const AuditRecord& entry) {
     audit.errors = {entry.norm, entry.max, entry.mean, entry.component, entry.row_error, entry.column_error};
     audit.worst_row = entry.worst_row;
     audit.worst_column = entry.worst_column;
+    audit.product = entry.product;
+    audit.alpha = entry.alpha;
+    audit.beta = entry.beta;
     Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
     for (int i = 0; i < 3; ++i) *operands[i] = {entry.exponents[2 * i], entry.exponents[2 * i + 1]};
     return audit;

@@ -233,7 +233,9 @@ struct AuditRecord {
     std::uint32_t worst_row;
     std::uint32_t worst_column;
     std::int16_t exponents[6];  ///< lowest and highest binary exponent of A, of B and of C; none: lowest > highest
-    std::uint8_t reserved1[12];
+    std::uint32_t product;      ///< with audit_nonfinite: number, from 0, of the product in its batch
+    float alpha;                ///< with audit_nonfinite: its size, see record::Audit
+    float beta;                 ///< likewise
 };
 static_assert(sizeof(AuditRecord) == 96);
 

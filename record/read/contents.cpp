@@ -128,7 +128,17 @@ void RecordingReader::read_segments(const format::Header& header) {
     read_children(header);
 }
 
-void RecordingReader::visit_audits(const std::function<bool(const RecordedAudit&)>& visitor) const {
+void RecordingReader::visit_audits(const AuditVisitor& visitor) const {
+    visit_all_audits(
+        [&](const RecordedAudit& audit) { return (audit.audit.flags & audit_nonfinite) != 0 || visitor(audit); });
+}
+
+void RecordingReader::visit_nonfinite(const AuditVisitor& visitor) const {
+    visit_all_audits(
+        [&](const RecordedAudit& audit) { return (audit.audit.flags & audit_nonfinite) == 0 || visitor(audit); });
+}
+
+void RecordingReader::visit_all_audits(const AuditVisitor& visitor) const {
     std::vector<AuditRecord> piece(audits_of_a_piece);
     for (const SegmentPlace& segment : audit_segments_) {
         for (std::uint32_t first = 0; first < AuditSegment::capacity; first += audits_of_a_piece) {
@@ -138,7 +148,7 @@ void RecordingReader::visit_audits(const std::function<bool(const RecordedAudit&
             std::size_t whole = 0;
             for (; whole < read / sizeof(AuditRecord) && piece[whole].time != 0; ++whole) {
                 const AuditRecord& entry = piece[whole];
-                if (!visitor({entry.row, realtime_of(entry.time), format::load(entry)})) return;
+                if (!visitor({entry.row, realtime_of(entry.time), segment.slot, format::load(entry)})) return;
             }
             if (whole < audits_of_a_piece) break;
         }

@@ -103,6 +103,7 @@ struct RecordedEvent {
 struct RecordedAudit {
     std::uint32_t row = 0;    ///< RecordedRow::id
     std::int64_t end_ns = 0;  ///< return of the call: nanoseconds since 1970, UTC
+    std::uint32_t slot = 0;
     Audit audit;
 };
 
@@ -279,9 +280,14 @@ class RecordingReader {
     void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot = std::nullopt,
                       const std::vector<std::uint64_t>& after = {}) const;
 
+    using AuditVisitor = std::function<bool(const RecordedAudit&)>;
     /// Visits the audits of each slot in the order of their calls, one slot after the other, until `visitor` returns
     /// false.
-    void visit_audits(const std::function<bool(const RecordedAudit&)>& visitor) const;
+    void visit_audits(const AuditVisitor& visitor) const;
+    /// Visits the first product that made NaN or infinity of finite operands; there may be none.
+    void visit_nonfinite(const AuditVisitor& visitor) const;
+    /// Visits both, each slot's in the order of their calls.
+    void visit_all_audits(const AuditVisitor& visitor) const;
     /// Returns the number of audits that found no space in the file.
     std::uint64_t lost_audits() const { return lost_audits_; }
 

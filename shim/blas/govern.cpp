@@ -1,9 +1,13 @@
 #include "shim/blas/govern.hpp"
 
 #include <cerrno>
+#include <optional>
+#include <span>
 
 #include "shim/audit/groups.hpp"
+#include "shim/audit/say_nonfinite.hpp"
 #include "shim/blas/audit/audit.hpp"
+#include "shim/blas/audit/nonfinite.hpp"
 #include "shim/blas/decide.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/express.hpp"
@@ -13,8 +17,6 @@
 #include "shim/blas/treat.hpp"
 #include "shim/decision/record_call.hpp"
 #include "shim/thread/thread_context.hpp"
-#include "shim/where/place.hpp"
-#include "system/hash.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
@@ -83,17 +85,37 @@ std::int64_t run(const Site& site, const Frame& frame, const Product& product, P
     return value;
 }
 
-/// Runs a call as planned, and once more to compare. Kept apart: it needs more of the stack than other calls.
-[[gnu::noinline]] std::int64_t run_audited(const Site& site, const Frame& frame, const Product& product, Plan& plan,
-                                           const audit::Verdict& verdict, const Settings& in_force) {
-    CallAudit call_audit(site, frame, product, plan, in_force.policy, verdict.tested);
+/// The ways to look at a call's result.
+struct Looks {
+    bool audits = false;    ///< it is computed once more, to compare
+    bool searches = false;  ///< it is searched for NaN and infinity
+
+    bool any() const { return audits || searches; }
+};
+
+/// Runs a call as planned, and looks at its result. Kept apart: it needs more of the stack than other calls.
+[[gnu::noinline]] std::int64_t run_and_look(const Site& site, const Frame& frame, const Product& product, Plan& plan,
+                                            const audit::Verdict& verdict, const Settings& in_force, Looks looks) {
+    std::optional<CallAudit> call_audit;
+    if (looks.audits) call_audit.emplace(site, frame, product, plan, in_force.policy, verdict.tested);
+    std::optional<NonfiniteSearch> search;
+    if (looks.searches) search.emplace(site, frame, product);
     CallTime time;
-    time.begin = time_now(in_force);
+    if (in_force.logs()) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);
-    time.end = time_now(in_force);
-    record::Audit result = call_audit.finish();
-    audit::note(verdict, in_force.policy, result);
-    if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &result);
+    if (in_force.logs()) time.end = time_now(in_force);
+    record::Audit found[2];
+    std::size_t count = 0;
+    if (call_audit) {
+        found[count] = call_audit->finish();
+        audit::note(verdict, in_force.policy, found[count++]);
+    }
+    const std::optional<record::Audit> nonfinite = search ? search->find(plan) : std::nullopt;
+    const bool is_first = nonfinite && end_search();
+    if (is_first) found[count++] = *nonfinite;
+    if (in_force.logs())
+        record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, std::span(found, count));
+    if (is_first) audit::say_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
     return value;
 }
 
@@ -135,8 +157,12 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
-    if (may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy))
-        return {run_audited(site, frame, product, plan, verdict, in_force), nullptr};
+    if (may_audit || in_force.finds_nonfinite) {
+        const Looks looks{
+            may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
+            in_force.searches() && !forwards && can_search(product, plan)};
+        if (looks.any()) return {run_and_look(site, frame, product, plan, verdict, in_force, looks), nullptr};
+    }
     CallTime time;
     if (logs) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);

@@ -21,4 +21,10 @@ OperandRounding rounding_to(policy::Applied format, policy::Tf32Rounding tf32_ro
 Plan make_plan(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                policy::Tf32Rounding tf32_rounding);
 
+/// Returns the format that a call runs in under this plan.
+inline policy::AuditFormat format_of(const Plan& plan) {
+    return plan.rounds ? policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32)
+                       : policy::AuditFormat::fp32;
+}
+
 }  // namespace fp32shim::blas

@@ -7,6 +7,8 @@
 #include "shim/cublas/run.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/thread/running.hpp"
+#include "system/line_writer.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -103,6 +105,17 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     return {done.status, nullptr};
 }
 
+/// Says on stderr, once per process, that the search for NaN and infinity does not look at this site's products.
+void say_not_searched(const Site& site) {
+    static constinit system::OncePerProcess said;
+    if (!said.first()) return;
+    char buffer[256];
+    system::LineWriter line(buffer);
+    line.texts("audit: nonfinite: ", site.function->name,
+               ": products on a GPU are not searched for NaN and infinity");
+    system::stderr_line(line.view());
+}
+
 }  // namespace
 
 void bind(Site& site) {
@@ -115,6 +128,7 @@ void bind(Site& site) {
 }
 
 bool needs_gate(const Site& site, const Settings& in_force) {
+    if (in_force.searches() && site.function->multiplies()) say_not_searched(site);
     if (!site.function->multiplies()) return true;
     if (site.function->product().road == Road::lt_matmul && has_changed_searches()) return true;
     if (in_force.logs()) return true;

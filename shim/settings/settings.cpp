@@ -25,6 +25,7 @@ namespace fp32shim {
 
 constinit std::atomic<const Settings*> settings_in_force{nullptr};
 constinit std::atomic<ScopesSeen> scopes_seen{ScopesSeen::none};
+constinit std::atomic<bool> nonfinite_is_found{false};
 
 namespace {
 
@@ -120,6 +121,12 @@ void call_when_settings_change(void (*renew)()) {
 void settings_changed() {
     settings_changes.fetch_add(1);
     if (auto* const renew = renew_what_is_kept.load()) renew();
+}
+
+bool end_search() {
+    if (nonfinite_is_found.exchange(true, std::memory_order_acq_rel)) return false;
+    settings_changed();
+    return true;
 }
 
 const Settings& settings() {

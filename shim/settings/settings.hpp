@@ -39,8 +39,10 @@ struct Settings {
     bool finds_nonfinite = false;        ///< results are searched for the first NaN or infinity
     std::uint8_t native_frames = 0;  ///< number of native callers of a product to record; 0: the calling place only
 
+    /// Returns true as long as results are searched for the first NaN or infinity.
+    bool searches() const;
     /// Returns true if results are looked at after a product has run.
-    bool looks_at_results() const { return audits || fingerprints || finds_nonfinite; }
+    bool looks_at_results() const { return audits || fingerprints || searches(); }
     /// Returns true if the rows of calls differ by the path that leads to them.
     bool asks_paths() const { return asks_python || native_frames != 0; }
     bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
@@ -68,6 +70,14 @@ void settings_changed();
 
 /// Makes settings_changed() call `renew` from now on. Only the first function given is called.
 void call_when_settings_change(void (*renew)());
+
+extern constinit std::atomic<bool> nonfinite_is_found;
+inline bool Settings::searches() const {
+    return finds_nonfinite && !nonfinite_is_found.load(std::memory_order_relaxed);
+}
+/// Ends the search of this process, and of children that it forks from now on, for the first NaN or infinity. Returns
+/// false if it was over already. Thread-safe.
+bool end_search();
 
 /// Returns the number of changes of the process-wide overrides, modulo 256.
 std::uint8_t process_override_count();

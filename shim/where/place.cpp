@@ -32,13 +32,13 @@ std::uint64_t place_key(const Settings& in_force) {
     return stack.key;
 }
 
-void CallPlace::find(const Site& site, const Settings& in_force) {
+void CallPlace::find(const Site& site, const Settings& in_force, bool with_python) {
     site_ = &site;
     executable_ = in_force.facts.executable;
     read = read_frame;
     any = any_line;
     size = site.caller != nullptr ? 1 : 0;
-    if (in_force.asks_python) python_ = python();
+    if (with_python) python_ = python();
     if (python_ != nullptr) {
         without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
         python_->read_stack(stack_);

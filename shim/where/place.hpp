@@ -32,7 +32,9 @@ class CallPlace : public record::Stack, public policy::CallLines {
 
     /// Reads the place: the lines of Python if these settings ask for them; if there are none, the compiled functions
     /// if these settings ask for those.
-    void find(const Site& site, const Settings& in_force);
+    void find(const Site& site, const Settings& in_force) { find(site, in_force, in_force.asks_python); }
+    /// Reads the place, with the lines of Python or without.
+    void find(const Site& site, const Settings& in_force, bool with_python);
     /// Returns the innermost line outside of installed packages and the standard library: `train.py:41
     /// Model.forward`; empty if it is not known.
     std::string_view where() const { return {where_, where_size_}; }

@@ -13,7 +13,7 @@ import termios
 import shim  # tests/preload: where things were built, and what is installed
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
-COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "check", "report", "log", "top", "ps", "set", "reload", "completion"]
+COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "check", "report", "replay", "log", "top", "ps", "set", "reload", "completion"]
 
 
 @dataclasses.dataclass

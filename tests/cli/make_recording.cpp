@@ -6,8 +6,9 @@
 //
 // LEVEL is summary or calls. Each description is one distinct decision on the CPU, called CALLS times by each thread,
 // 1000 ticks a call, or these in turn. SIZE is that of m, n and k, or MxNxK; FROM-TO stands for a decision of each
-// size. STACK is a call path, outermost frame first: frames with `;` between them, FUNCTION@FILE@LINE of Python, or
-// PATH+OFFSET in a program; a `%` in it stands for the number of the decision. It then prints the path, and with
+// size. SIZE/NT and SIZE/NT/BATCH have the transpositions and the number of products in a batch. STACK is a call
+// path, outermost frame first: frames with `;` between them, FUNCTION@FILE@LINE of Python, or PATH+OFFSET in a
+// program; a `%` in it stands for the number of the decision. It then prints the path, and with
 // --stay stays alive until its standard input ends. ROWS: how many distinct decisions the recording has room for.
 #include <poll.h>
 #include <unistd.h>
@@ -32,6 +33,8 @@ struct Description {
     std::string function;
     long m = 0, n = 0, k = 0;
     long more_sizes = 0;  ///< further decisions, each one larger in m, n and k
+    std::string transpositions = "NN";
+    long batch = 1;
     policy::Precision requested{};
     policy::Applied applied{};
     policy::Reason reason{};
@@ -78,7 +81,10 @@ Description parsed(const std::string& text) {
     }
     Description description;
     description.function = parts[0];
-    read_sizes(parts[1], description);
+    const std::vector<std::string> size = split(parts[1], '/');
+    read_sizes(size[0], description);
+    if (size.size() > 1) description.transpositions = size[1];
+    if (size.size() > 2) description.batch = std::stol(size[2]);
     description.requested = policy::parse_precision(parts[2]).value();
     description.applied = policy::parse_word(policy::applied_words, parts[3]).value();
     description.reason = reason_of(parts[4]);
@@ -136,8 +142,16 @@ record::DecisionEvent decision_of(const Description& description, long place) {
     record::DecisionEvent decision;
     decision.call.function = description.function;
     decision.call.caller = "libcaller.so";
-    decision.call.dtype = policy::Dtype::float32;
-    decision.call.trans_a = decision.call.trans_b = 'N';
+    const bool is_complex = description.function.find("cgemm") != std::string::npos;
+    decision.call.dtype = is_complex ? policy::Dtype::complex64 : policy::Dtype::float32;
+    decision.call.trans_a = description.transpositions[0];
+    decision.call.trans_b = description.transpositions[1];
+    decision.call.batch = description.batch;
+    if (description.function.starts_with("cublas")) {
+        decision.call.device = policy::Device::cuda;
+        decision.call.device_index = 0;
+        decision.call.compute_capability = 90;
+    }
     decision.call.scope = description.scope;
     decision.call.m = description.m + place;
     decision.call.n = description.n + place;

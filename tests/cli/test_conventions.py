@@ -263,7 +263,8 @@ def test_bash_offers_commands_options_and_their_values():
     assert bash_offers("ver") == ["verify"]
     assert "--precision" in bash_offers("run", "--p") and "--pin" in bash_offers("run", "--p")
     assert bash_offers("run", "--precision", "h") == ["highest", "high"]
-    assert bash_offers("report", "--format", "") == ["table", "json", "csv", "prometheus", "html", "folded", "speedscope"]
+    assert bash_offers("report", "--format", "") == [
+        "table", "json", "csv", "prometheus", "html", "folded", "speedscope", "benchdnn", "rocblas-bench", "shapes"]
     assert bash_offers("report", "--format", "=") == bash_offers("report", "--format", "")
     assert bash_offers("run", "--precision", "=", "h") == ["highest", "high"]
     assert bash_offers("completion", "z") == ["zsh"]

@@ -131,6 +131,7 @@ def test_a_side_can_be_a_folder(tmp_path, sides):
 @pytest.mark.parametrize("words, text", [
     (["before"], "found 1 recording; it takes two"), (["before", "after", "before"], "found 3 recordings; it takes two"),
     (["before", "nowhere"], "no such file or folder"),
+    (["--format", "shapes", "before", "after"], "--format shapes"),
     (["--format", "speedscope", "before", "after"], "--format speedscope"), (["--format", "prometheus", "before", "after"], "--format prometheus")])
 def test_a_comparison_that_cannot_be_is_one_line(tmp_path, sides, words, text):
     files = [tmp_path / f"{word}.fp32rec" if word in ("before", "after", "nowhere") else word for word in words]

@@ -149,6 +149,10 @@ def printed(command, tmp_path):
                    "sys.exit(any((a @ a)[0, 0] == 2 for i in range(3)))")
         return fp32shim("bisect", "--cpu", "emulate", "--calls", "--format", "json", "--", shim.SYSTEM_PYTHON, "-c", program,
                         cwd=tmp_path, env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    if command == "replay":
+        make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:9", "ssyrk_:8:native:fp32:as_requested:9")
+        library = shim.blas_library("openblas")
+        return fp32shim("replay", "--format", "json", "--max-time", "1", "--library", library, tmp_path / "a.fp32rec")
     if command == "verify":
         (tmp_path / "broken.fp32rec").write_bytes(b"nothing")
         make_recording(tmp_path / "a.fp32rec", "summary", TF32)
@@ -164,7 +168,7 @@ def printed(command, tmp_path):
 
 @pytest.mark.parametrize("command, title", [("check", "## `check`"), ("doctor", "## `doctor`"), ("explain", "## `explain`"),
                                             ("ps", "## `ps` and `top`"), ("top", "## `ps` and `top`"),
-                                            ("verify", "## `verify`"), ("bisect", "## `bisect`")])
+                                            ("verify", "## `verify`"), ("replay", "## `replay`"), ("bisect", "## `bisect`")])
 def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
     result = printed(command, tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr

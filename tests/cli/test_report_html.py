@@ -301,6 +301,25 @@ def test_changes_are_listed_and_drawn(open_page, tmp_path):
     assert "precision highest" in page.text("#changes tbody")
 
 
+def test_audits_and_the_first_nan_or_infinity_have_tables(open_page, tmp_path):
+    log = tmp_path / "audited.fp32rec"
+    program = "import numpy as np\nfor a in (np.ones((8, 4), 'f'), np.full((16, 4), 1e30, 'f')): a @ a.T[:, :3].copy()\n"
+    policy = 'schema = 1\n[audit]\nsample = 1\nagainst = "tf32"\nnonfinite = true\n'
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    shim.run(shim.SYSTEM_PYTHON, "-c", program, policy=policy, log=log, env={"FP32_MATMUL_WHERE": "python"})
+    page = open_page(log)
+    found = page.text("#nonfinite table")
+    assert "Found" in found and "|A| below" in found and "cblas_sgemm" in found and "infinity" in found and "2^100" in found
+    audits = page.text("#audits table")
+    assert "Component" in audits and "tf32 with fp32" in audits and "16x3x4" in audits and "8x3x4" in audits
+    assert len(page.all("#nonfinite tbody tr")) == 1 and len(page.all("#audits tbody tr")) == 2
+
+
+def test_without_audits_their_tables_are_hidden(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32))
+    assert not page.find("#audits").is_displayed() and not page.find("#nonfinite").is_displayed()
+
+
 # Two thousand decisions at FP32 that take longer than whatever else there is.
 MANY = "sgemm_:1-2100:native:fp32:as_requested:1:1:900000"
 

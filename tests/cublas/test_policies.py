@@ -186,3 +186,11 @@ def test_a_rule_can_name_the_function_that_calls_cublas(pattern, expect):
     policy = f'schema = 1\ndefault = "highest"\n[[rule]]\nprecision = "high"\nwhen = {{ call_site = "{pattern}" }}\n'
     result = run_client("products", policy=policy, exact=True, expect=expect, only=GEMM)
     assert seen(result, "applied") == {(expect,)}
+
+
+def test_products_on_a_gpu_are_said_not_to_be_searched_for_nan():
+    program = {"only": "*IsRefusedAreRaisedByTheMathMode", "precision": "highest", "expect": "fp32",
+               "libraries": [CLIENTS / "counting_refusing", STAND_IN]}
+    line = "products on a GPU are not searched for NaN and infinity"
+    assert run_client("counted", env={"FP32_MATMUL_AUDIT": "nonfinite"}, **program).stderr.count(line) == 1
+    assert line not in run_client("counted", **program).stderr

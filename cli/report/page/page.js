@@ -198,6 +198,18 @@
     if (data.changes.more) body.append(element("tr", {}, element("td", {colSpan: 5}, `and ${count(data.changes.more)} more`)));
   }
 
+  // Draws a table that comes in words.
+  function showTable(id, {heads, rows, more}) {
+    $(id).hidden = rows.length === 0;
+    const table = document.querySelector(`#${id} table`);
+    const kindOf = (head) => head.number ? "number" : "";
+    const titled = (text) => text[0].toUpperCase() + text.slice(1);
+    table.tHead.append(element("tr", {}, ...heads.map((head) => element("th", {scope: "col", class: kindOf(head)}, titled(head.title)))));
+    for (const row of rows)
+      table.tBodies[0].append(element("tr", {}, ...row.map((text, i) => element("td", {class: kindOf(heads[i])}, text))));
+    if (more) table.tBodies[0].append(element("tr", {}, element("td", {colSpan: heads.length}, `and ${count(more)} more`)));
+  }
+
   function showRun() {
     for (const fact of data.facts) {
       $("facts").append(element("dt", {}, fact.name));
@@ -739,6 +751,8 @@
   showTotals();
   showFormats();
   showChanges();
+  showTable("nonfinite", data.nonfinite);
+  showTable("audits", data.audits);
   showRun();
   setUpTable();
   drawCharts();

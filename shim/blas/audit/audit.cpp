@@ -32,10 +32,6 @@ Level3 with_result(const Level3& single, const Matrix& to) {
     return other;
 }
 
-AuditFormat format_of(const Plan& plan) {
-    return plan.rounds ? policy::audit_format_of(plan.applied).value_or(AuditFormat::fp32) : AuditFormat::fp32;
-}
-
 }  // namespace
 
 bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <span>
 
 #include "shim/audit/groups.hpp"
 #include "shim/cublas/audit/audit.hpp"
@@ -66,7 +67,7 @@ inline void record_audited(const Site& site, const Settings& in_force, const pol
                            const AuditedRun& run, const CallTime& time) {
     Done done = run.done;
     done.status = run.status;
-    record_call(site, in_force, call, run.decision, done, &time, {}, run.is_audited ? &run.audit : nullptr);
+    record_call(site, in_force, call, run.decision, done, &time, {}, std::span(&run.audit, run.is_audited ? 1 : 0));
 }
 
 }  // namespace fp32shim::cublas

@@ -1,0 +1,114 @@
+#include "cli/log/audit_entries.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cli/recordings/row_audits.hpp"
+#include "policy/policy.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+using record::RecordedAudit;
+
+bool is_nonfinite(const RecordedAudit& audit) { return (audit.audit.flags & record::audit_nonfinite) != 0; }
+bool has(const RecordedAudit& audit, std::uint8_t flag) { return (audit.audit.flags & flag) != 0; }
+
+/// Returns true if the audit has errors.
+bool is_compared(const RecordedAudit& audit) {
+    return !has(audit, record::audit_skipped | record::audit_bad_operand);
+}
+
+std::string_view outcome_of(const RecordedAudit& audit) {
+    if (has(audit, record::audit_skipped)) return "skipped";
+    if (has(audit, record::audit_bad_operand)) return "bad_operand";
+    return has(audit, record::audit_bad_result) ? "bad_result" : "compared";
+}
+
+template <double record::AuditErrors::*error>
+FieldValue error_of(const RecordedAudit& audit) {
+    const double value = audit.audit.errors.*error;
+    return is_compared(audit) && std::isfinite(value) ? FieldValue(value) : FieldValue();
+}
+
+template <record::Exponents record::Audit::*operand, std::int16_t record::Exponents::*bound>
+FieldValue exponent_of(const RecordedAudit& audit) {
+    const record::Exponents& exponents = audit.audit.*operand;
+    return exponents.lowest > exponents.highest ? FieldValue() : FieldValue(std::int64_t{exponents.*bound});
+}
+
+template <std::uint32_t record::Audit::*place>
+FieldValue place_of(const RecordedAudit& audit) {
+    return is_nonfinite(audit) || is_compared(audit) ? FieldValue(audit.audit.*place) : FieldValue();
+}
+
+template <float record::Audit::*factor>
+FieldValue factor_of(const RecordedAudit& audit) {
+    const auto value = static_cast<double>(audit.audit.*factor);
+    return std::isfinite(value) ? FieldValue(value) : FieldValue();
+}
+
+using Exponents = record::Exponents;
+using record::Audit;
+using record::AuditErrors;
+
+constexpr Column<RecordedAudit> audit_columns[] = {
+    {"tested", [](const RecordedAudit& audit) { return FieldValue(to_string(audit.audit.tested)); }},
+    {"reference", [](const RecordedAudit& audit) { return FieldValue(to_string(audit.audit.reference)); }},
+    {"outcome", [](const RecordedAudit& audit) { return FieldValue(outcome_of(audit)); }},
+    {"beyond", [](const RecordedAudit& audit) { return FieldValue(has(audit, record::audit_beyond)); }},
+    {"norm", error_of<&AuditErrors::norm>},
+    {"max", error_of<&AuditErrors::max>},
+    {"mean", error_of<&AuditErrors::mean>},
+    {"component", error_of<&AuditErrors::component>},
+    {"row", error_of<&AuditErrors::row>},
+    {"column", error_of<&AuditErrors::column>},
+    {"worst_row", place_of<&Audit::worst_row>},
+    {"worst_column", place_of<&Audit::worst_column>},
+    {"a_lowest", exponent_of<&Audit::a, &Exponents::lowest>},
+    {"a_highest", exponent_of<&Audit::a, &Exponents::highest>},
+    {"b_lowest", exponent_of<&Audit::b, &Exponents::lowest>},
+    {"b_highest", exponent_of<&Audit::b, &Exponents::highest>},
+    {"c_lowest", exponent_of<&Audit::c, &Exponents::lowest>},
+    {"c_highest", exponent_of<&Audit::c, &Exponents::highest>},
+};
+
+constexpr Column<RecordedAudit> nonfinite_columns[] = {
+    {"found", [](const RecordedAudit& audit) { return FieldValue(found_text(audit.audit, "nan")); }},
+    {"result_row", place_of<&Audit::worst_row>},
+    {"result_column", place_of<&Audit::worst_column>},
+    {"product", place_of<&Audit::product>},
+    {"alpha", factor_of<&Audit::alpha>},
+    {"beta", factor_of<&Audit::beta>},
+    {"a_lowest", exponent_of<&Audit::a, &Exponents::lowest>},
+    {"a_highest", exponent_of<&Audit::a, &Exponents::highest>},
+    {"b_lowest", exponent_of<&Audit::b, &Exponents::lowest>},
+    {"b_highest", exponent_of<&Audit::b, &Exponents::highest>},
+};
+
+}  // namespace
+
+std::string_view event_of(const RecordedAudit& audit) { return is_nonfinite(audit) ? "nonfinite" : "audit"; }
+
+std::span<const Column<RecordedAudit>> columns_of(const RecordedAudit& audit) {
+    if (is_nonfinite(audit)) return nonfinite_columns;
+    return audit_columns;
+}
+
+std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry) {
+    const record::Audit& audit = entry.audit;
+    if (is_nonfinite(entry))
+        return fmt::format("first NaN or infinity from finite operands: {} in row {}, column {}{}",
+                           found_text(audit, "NaN"), audit.worst_row, audit.worst_column,
+                           row.decision.call.batch == 1 ? "" : fmt::format(" of product {}", audit.product));
+    const std::string formats = fmt::format("{} with {}: ", to_string(audit.tested), to_string(audit.reference));
+    if (has(entry, record::audit_skipped)) return formats + "no memory";
+    if (has(entry, record::audit_bad_operand)) return formats + "NaN or infinity in the operands";
+    return fmt::format("{}norm {:.1e}, row or column {:.1e}, component {:.1e}{}{}", formats, audit.errors.norm,
+                       audit.errors.by(policy::Metric::row), audit.errors.component,
+                       has(entry, record::audit_beyond) ? "; beyond the tolerance" : "",
+                       has(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "");
+}
+
+}  // namespace fp32shim::cli

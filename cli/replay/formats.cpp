@@ -1,0 +1,180 @@
+#include "cli/replay/formats.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// A device and a format: a column of the table.
+using Place = std::pair<bool, policy::Applied>;
+
+Place place_of(const MeasuringTask& task) { return {task.on_gpu, task.format}; }
+
+std::string_view device_of(const Place& place) { return place.first ? "cuda" : "cpu"; }
+
+std::string title_of(const Place& place) {
+    return fmt::format("{} {}", place.first ? "GPU" : "CPU", to_string(place.second));
+}
+
+/// The measured products at one place, summed over all calls of the recordings.
+struct Total {
+    std::uint64_t kinds = 0;
+    std::uint64_t calls = 0;
+    double ns = 0;                  ///< of all these calls, here
+    std::uint64_t recorded_ns = 0;  ///< of those of them that ran on a CPU
+    std::uint64_t recorded_calls = 0;
+};
+
+/// Returns the total of each place that has measured anything, in the order of the columns.
+std::map<Place, Total> totals_of(const Replay& replay) {
+    std::map<Place, Total> totals;
+    for (const ReplayedKind& replayed : replay.kinds)
+        for (const MeasuringTask& task : replayed.tasks) {
+            if (!task.problem.empty()) continue;
+            Total& total = totals[place_of(task)];
+            ++total.kinds;
+            total.calls += replayed.kind->calls.calls;
+            total.ns += task.ns * static_cast<double>(replayed.kind->calls.calls);
+            if (replayed.kind->device != "cpu") continue;
+            total.recorded_ns += replayed.kind->calls.host_ns;
+            total.recorded_calls += replayed.kind->calls.calls;
+        }
+    return totals;
+}
+
+double recorded_each(const ProductKind& kind) {
+    return static_cast<double>(kind.calls.host_ns) /
+           static_cast<double>(std::max<std::uint64_t>(kind.calls.calls, 1));
+}
+
+/// Returns the number of calls with each reason for not being measured, the most first.
+std::vector<std::pair<std::string, Share>> left_out_of(const Replay& replay) {
+    std::vector<std::pair<std::string, Share>> reasons;
+    const auto add = [&](const std::string& why, const ProductKind& kind) {
+        auto found = std::ranges::find(reasons, why, &std::pair<std::string, Share>::first);
+        if (found == reasons.end()) found = reasons.insert(found, {why, Share()});
+        found->second.calls += kind.calls.calls;
+        found->second.host_ns += kind.calls.host_ns;
+        ++found->second.timed_calls;  // counts kinds
+    };
+    for (const ReplayedKind& replayed : replay.kinds) {
+        if (!replayed.why_not.empty()) add(replayed.why_not, *replayed.kind);
+        for (const MeasuringTask& task : replayed.tasks)
+            if (!task.problem.empty())
+                add(fmt::format("{}: {}", title_of(place_of(task)), task.problem), *replayed.kind);
+    }
+    return reasons;
+}
+
+Table table_of(const Replay& replay, const std::map<Place, Total>& totals) {
+    std::vector<Table::Column> columns = {{"calls", true}, {"share", true}, {"product"},
+                                          {"dtype"},       {"ran at"},      {"recorded", true}};
+    for (const auto& [place, total] : totals) columns.push_back({title_of(place), true});
+    Table table(std::move(columns));
+    std::uint64_t all_ns = 0;
+    for (const ReplayedKind& replayed : replay.kinds) all_ns += replayed.kind->calls.host_ns;
+    for (const ReplayedKind& replayed : replay.kinds) {
+        if (std::ranges::none_of(replayed.tasks, [](const MeasuringTask& task) { return task.problem.empty(); }))
+            continue;
+        const ProductKind& kind = *replayed.kind;
+        std::vector<std::string> cells = {
+            count_text(kind.calls.calls),
+            share_text(kind.calls.host_ns, all_ns),
+            kind.text(),
+            std::string(kind.dtype),
+            std::string(kind.ran_at),
+            kind.device == "cpu" ? duration_text(recorded_each(kind), kind.calls.is_estimate) : "(launch)"};
+        for (const auto& [place, total] : totals) {
+            const auto task = std::ranges::find_if(replayed.tasks, [&place = place](const MeasuringTask& candidate) {
+                return place_of(candidate) == place && candidate.problem.empty();
+            });
+            cells.push_back(task == replayed.tasks.end() ? "" : duration_text(task->ns));
+        }
+        table.add(std::move(cells));
+    }
+    return table;
+}
+
+std::string letter_text(char letter) { return letter == 0 ? std::string() : std::string(1, letter); }
+
+Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
+
+Json json_of(const ReplayedKind& replayed) {
+    const ProductKind& kind = *replayed.kind;
+    Json json = {{"operation", text_or_null(kind.operation)},
+                 {"dtype", text_or_null(kind.dtype)},
+                 {"trans_a", text_or_null(letter_text(kind.sizes.trans_a))},
+                 {"trans_b", text_or_null(letter_text(kind.sizes.trans_b))},
+                 {"m", size_or_null(kind.sizes.m)},
+                 {"n", size_or_null(kind.sizes.n)},
+                 {"k", size_or_null(kind.sizes.k)},
+                 {"batch", size_or_null(kind.batch)},
+                 {"device", text_or_null(kind.device)},
+                 {"precision", text_or_null(kind.ran_at)},
+                 {"calls", kind.calls.calls},
+                 {"host_ns", kind.calls.host_ns},
+                 {"left_out", text_or_null(replayed.why_not)}};
+    json["measured"] = Json::array();
+    for (const MeasuringTask& task : replayed.tasks)
+        json["measured"].push_back({{"device", device_of(place_of(task))},
+                                    {"precision", to_string(task.format)},
+                                    {"library", text_or_null(task.library)},
+                                    {"ns", task.problem.empty() ? Json(task.ns) : Json()},
+                                    {"runs", task.runs},
+                                    {"problem", text_or_null(task.problem)}});
+    return json;
+}
+
+}  // namespace
+
+std::string replay_text(const Replay& replay, int stream) {
+    const std::map<Place, Total> totals = totals_of(replay);
+    std::string text;
+    if (!replay.libraries.empty()) text += fmt::format("CPU: {}\n", printable(listed(replay.libraries, 4)));
+    if (!replay.gpu.empty()) text += fmt::format("GPU: {}\n", printable(replay.gpu));
+    if (!totals.empty())
+        text += "Time of one call, recorded and measured here\n\n" + table_of(replay, totals).text(stream) + "\n";
+    if (!totals.empty()) text += "All these calls\n";
+    for (const auto& [place, total] : totals) {
+        text += fmt::format("{}: {} in {} of {}", title_of(place), duration_text(total.ns),
+                            counted(total.calls, "call"), counted(total.kinds, "kind"));
+        if (total.recorded_calls == total.calls)
+            text += fmt::format("; recorded: {}", duration_text(static_cast<double>(total.recorded_ns)));
+        text += "\n";
+    }
+    const auto reasons = left_out_of(replay);
+    if (!reasons.empty()) text += "\nNot measured\n";
+    for (const auto& [why, share] : reasons)
+        text += fmt::format("{} of {}, {} recorded: {}\n", counted(share.calls, "call"),
+                            counted(share.timed_calls, "kind"), duration_text(static_cast<double>(share.host_ns)),
+                            printable(why));
+    return text;
+}
+
+std::string replay_json(const Replay& replay) {
+    Json json;
+    json["schema"] = 1;
+    json["libraries"] = replay.libraries;
+    json["gpu"] = text_or_null(replay.gpu);
+    json["totals"] = Json::array();
+    for (const auto& [place, total] : totals_of(replay))
+        json["totals"].push_back({{"device", device_of(place)},
+                                  {"precision", to_string(place.second)},
+                                  {"kinds", total.kinds},
+                                  {"calls", total.calls},
+                                  {"ns", total.ns},
+                                  {"recorded_calls", total.recorded_calls},
+                                  {"recorded_ns", total.recorded_ns}});
+    json["products"] = Json::array();
+    for (const ReplayedKind& kind : replay.kinds) json["products"].push_back(json_of(kind));
+    return json_text(json);
+}
+
+}  // namespace fp32shim::cli

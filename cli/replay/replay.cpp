@@ -1,0 +1,163 @@
+// fp32shim replay: times the products of recordings on this machine.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/doctor/machine.hpp"
+#include "cli/options.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/recordings/filter.hpp"
+#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/process_text.hpp"
+#include "cli/recordings/recordings.hpp"
+#include "cli/replay/formats.hpp"
+#include "system/inline_text.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct ReplayOptions {
+    std::vector<std::string> recordings;
+    std::string format, library;
+    std::int64_t top = 20;
+    double max_time = 30;
+    Filter filter;
+};
+
+/// Path of each library that the recorded processes had loaded and that is here, by its base name.
+using LibraryPaths = std::map<std::string, std::string, std::less<>>;
+
+LibraryPaths library_paths(const MergedCalls& calls) {
+    LibraryPaths paths;
+    for (const MergedProcess& process : calls.processes())
+        for (const record::RecordedObject& object : process.objects.all)
+            if (access(object.path.c_str(), R_OK) == 0) paths.emplace(system::base_name(object.path), object.path);
+    return paths;
+}
+
+/// Returns the path of a library that ran products of this kind; empty: none is here.
+std::string library_of(const ProductKind& kind, const LibraryPaths& paths) {
+    for (const SharedText provider : kind.providers)
+        if (const auto found = paths.find(std::string_view(provider)); found != paths.end()) return found->second;
+    return {};
+}
+
+/// Returns the formats that a GPU has, the strictest first.
+std::vector<policy::Applied> formats_of(const Gpu& gpu) {
+    using policy::Applied;
+    if (gpu.compute_capability.empty() || std::stod(gpu.compute_capability) < 8) return {Applied::fp32};
+    return {Applied::fp32, Applied::tf32, Applied::bf16};
+}
+
+/// Returns the measurements to make of a kind; without any, sets the reason.
+void plan_kind(const ReplayOptions& options, const LibraryPaths& paths, const Gpus& gpus, ReplayedKind& replayed) {
+    const ProductKind& kind = *replayed.kind;
+    replayed.why_not = kind.why_no_gemm();
+    if (replayed.why_not.empty() && kind.dtype != "float32" && kind.dtype != "complex64")
+        replayed.why_not = fmt::format("{} is not measured", kind.dtype);
+    if (!replayed.why_not.empty()) return;
+    const std::string found = library_of(kind, paths);
+    const std::string library = options.library.empty() && !kind.is_cublas ? found : options.library;
+    if (!library.empty()) replayed.tasks.push_back({.kind = &kind, .on_gpu = false, .library = library});
+    if (!gpus.devices.empty())
+        for (const policy::Applied format : formats_of(gpus.devices.front()))
+            replayed.tasks.push_back(
+                {.kind = &kind, .on_gpu = true, .library = kind.is_cublas ? found : "", .format = format});
+    if (!replayed.tasks.empty()) return;
+    replayed.why_not = kind.is_cublas ? fmt::format("it ran on a GPU, and here is none ({})", gpus.problem)
+                                      : "its library is not here; --library names another one";
+}
+
+Replay plan(const ReplayOptions& options, const std::vector<ProductKind>& kinds, const MergedCalls& calls,
+            const Gpus& gpus) {
+    const LibraryPaths paths = library_paths(calls);
+    Replay replay;
+    std::int64_t planned = 0;
+    for (const ProductKind& kind : kinds) {
+        ReplayedKind& replayed = replay.kinds.emplace_back(ReplayedKind{&kind});
+        plan_kind(options, paths, gpus, replayed);
+        if (replayed.tasks.empty()) continue;
+        if (options.top != 0 && ++planned > options.top) {
+            replayed.tasks.clear();
+            replayed.why_not = fmt::format("--top {} leaves it out", options.top);
+            continue;
+        }
+        for (const MeasuringTask& task : replayed.tasks)
+            if (!task.on_gpu && std::ranges::find(replay.libraries, task.library) == replay.libraries.end())
+                replay.libraries.push_back(task.library);
+    }
+    if (!gpus.devices.empty())
+        replay.gpu = fmt::format("{} (compute capability {})", gpus.devices.front().name,
+                                 gpus.devices.front().compute_capability);
+    return replay;
+}
+
+/// Makes all measurements of a replay. Returns false if a library crashed.
+bool measure(Replay& replay, double seconds) {
+    std::vector<MeasuringTask> tasks;
+    for (const ReplayedKind& kind : replay.kinds) tasks.insert(tasks.end(), kind.tasks.begin(), kind.tasks.end());
+    Progress progress("measuring products");
+    const bool is_sound = measure(tasks, seconds, [&](std::size_t done) { progress.show(done, tasks.size()); });
+    std::size_t next = 0;
+    for (ReplayedKind& kind : replay.kinds)
+        for (MeasuringTask& task : kind.tasks) task = tasks[next++];
+    return is_sound;
+}
+
+bool has_measured(const Replay& replay) {
+    return std::ranges::any_of(replay.kinds, [](const ReplayedKind& kind) {
+        return std::ranges::any_of(kind.tasks, [](const MeasuringTask& task) { return task.problem.empty(); });
+    });
+}
+
+int replay(ReplayOptions& options) {
+    if (const std::string problem = options.filter.read(); !problem.empty()) {
+        say("replay", problem);
+        return exit_code::usage;
+    }
+    if (!options.library.empty() && access(options.library.c_str(), R_OK) != 0) {
+        say("replay", fmt::format("--library {}: there is no such file, or it cannot be read", options.library));
+        return exit_code::usage;
+    }
+    const RecordingPaths paths = find_recordings(options.recordings);
+    if (say_errors("replay", paths)) return exit_code::usage;
+    MergedCalls calls(&options.filter);
+    NativePlaces native_places;
+    const auto problems =
+        visit_recordings(paths.paths, [&](const std::string& path, record::RecordingReader& recording) {
+            native_places.name_rows_of(recording, options.filter.looks_at_call_sites());
+            calls.add(path, recording);
+        });
+    const bool is_damaged = say_problems("replay", problems);
+    const std::vector<ProductKind> kinds = product_kinds(calls, RowOrder::time);
+    Replay found = plan(options, kinds, calls, read_gpus());
+    const bool is_sound = measure(found, options.max_time);
+    print(options.format == "json" ? replay_json(found) : replay_text(found, STDOUT_FILENO));
+    if (is_damaged || !is_sound) return exit_code::finding;
+    return has_measured(found) ? exit_code::ok : exit_code::inconclusive;
+}
+
+}  // namespace
+
+Action define_replay(CLI::App& app) {
+    auto options = std::make_shared<ReplayOptions>();
+    app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
+        ->type_name("FILE")
+        ->required();
+    add_format(app, options->format, {"table", "json"});
+    add_name(app, "--library", options->library, "FILE",
+             "BLAS library for the CPU; where not given, the one that was recorded");
+    add_count(app, "--top", options->top, 0, "Kinds of products to measure, those with most host time; 20; 0: all");
+    add_seconds(app, "--max-time", options->max_time, 1, "Time for all measurements; 30");
+    options->filter.declare(app);
+    return [options] { return replay(*options); };
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,115 @@
+#include "shim/blas/audit/nonfinite.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "shim/audit/errors.hpp"
+#include "shim/audit/roles.hpp"
+#include "shim/blas/audit/finite.hpp"
+#include "shim/blas/emulate/arguments.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+using policy::Applied;
+using policy::Reason;
+
+/// Returns the elements that the product writes, or updates.
+Elements written_elements(const Level3& single) { return {result_of(single), written_of(single)}; }
+
+bool is_finite_scalar(const void* scalar, bool is_pair) {
+    return scalar == nullptr || all_finite(static_cast<const float*>(scalar), is_pair ? 2 : 1);
+}
+
+/// Returns true if the scalars and operands that the product has read are finite, but for its result's start.
+bool has_finite_operands(const Level3& single) {
+    if (!is_finite_scalar(single.alpha, has_pair(single, false)) ||
+        !is_finite_scalar(single.beta, has_pair(single, true)))
+        return false;
+    if (first_nonfinite({operand_a(single), part_of_a(single), single.diag == 'U'})) return false;
+    return is_in_place(single) || !first_nonfinite({operand_b(single)});
+}
+
+/// Returns the size of a scalar, without arithmetic that might raise a floating-point exception: the larger of its
+/// two parts. 0: the routine has no such scalar.
+float size_of(const void* scalar, bool is_pair) {
+    const auto* const value = static_cast<const float*>(scalar);
+    if (value == nullptr) return 0;
+    return is_pair ? std::max(std::abs(value[0]), std::abs(value[1])) : std::abs(value[0]);
+}
+
+record::Audit audit_of(const Level3& single, const Place& place, std::int64_t number, const Plan& plan) {
+    record::Audit audit;
+    audit.tested = audit.reference = format_of(plan);
+    audit.flags = record::audit_nonfinite;
+    if (place.is_nan) audit.flags |= record::audit_nan;
+    audit.worst_row = static_cast<std::uint32_t>(place.row);
+    audit.worst_column = static_cast<std::uint32_t>(place.column);
+    audit.product = static_cast<std::uint32_t>(number);
+    audit.alpha = size_of(single.alpha, has_pair(single, false));
+    audit.beta = size_of(single.beta, has_pair(single, true));
+    add_exponents(operand_a(single), part_of_a(single), audit.a);
+    if (const Matrix b = operand_b(single); !is_in_place(single) && b.data != nullptr)
+        add_exponents(b, Part::whole, audit.b);
+    return audit;
+}
+
+}  // namespace
+
+bool can_search(const Product& product, const Plan& plan) {
+    return product.readable && plan.applied != Applied::unchanged && plan.reason != Reason::invalid_arguments &&
+           plan.reason != Reason::width_unknown;
+}
+
+NonfiniteSearch::NonfiniteSearch(const Site& site, const Frame& frame, const Product& product)
+    : site_(site), frame_(frame), product_(product) {
+    for_each_product(site, frame, product, look_at_start, this);
+}
+
+bool NonfiniteSearch::look_at_start(void* search, const Level3& single) {
+    auto& self = *static_cast<NonfiniteSearch*>(search);
+    const bool is_bad = multiplies(single) && uses_start(single) && first_nonfinite(written_elements(single));
+    const bool goes_on = !is_bad || self.note_bad_start();
+    ++self.number_;
+    return goes_on;
+}
+
+/// Notes that product number_ begins with NaN or infinity. Returns false if there is no memory to note it.
+bool NonfiniteSearch::note_bad_start() {
+    if (!bad_starts_) {
+        std::size_t count = 0;
+        for_each_product(
+            site_, frame_, product_, [](void* sum, const Level3&) { return ++*static_cast<std::size_t*>(sum) != 0; },
+            &count);
+        bad_starts_.emplace(count);
+    }
+    if (bad_starts_->bytes().empty()) return false;
+    bad_starts_->bytes()[static_cast<std::size_t>(number_)] = 1;
+    return true;
+}
+
+bool NonfiniteSearch::began_bad(const Level3& single, std::int64_t number) const {
+    if (!uses_start(single) || !bad_starts_) return false;
+    const std::span<const char> noted = bad_starts_->bytes();
+    return noted.empty() || noted[static_cast<std::size_t>(number)] != 0;
+}
+
+std::optional<record::Audit> NonfiniteSearch::find(const Plan& plan) {
+    plan_ = &plan;
+    number_ = 0;
+    for_each_product(site_, frame_, product_, look_at_result, this);
+    return found_;
+}
+
+bool NonfiniteSearch::look_at_result(void* search, const Level3& single) {
+    auto& self = *static_cast<NonfiniteSearch*>(search);
+    const std::int64_t number = self.number_++;
+    // Without a product, the operands are not to be read, and some libraries read them nevertheless.
+    if (!multiplies(single)) return true;
+    const std::optional<Place> place = first_nonfinite(written_elements(single));
+    if (!place || self.began_bad(single, number) || !has_finite_operands(single)) return true;
+    self.found_ = audit_of(single, *place, number, *self.plan_);
+    return false;
+}
+
+}  // namespace fp32shim::blas

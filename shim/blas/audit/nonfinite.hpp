@@ -1,0 +1,44 @@
+// Searches the results of a CPU library for the first product that made NaN or infinity of finite operands.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "record/audit.hpp"
+#include "shim/blas/emulate/operand.hpp"
+#include "shim/blas/plan.hpp"
+#include "shim/blas/product.hpp"
+#include "shim/memory/mapped_memory.hpp"
+
+namespace fp32shim::blas {
+
+/// Returns true if the results of a call that is planned so can be searched: its arguments are valid.
+bool can_search(const Product& product, const Plan& plan);
+
+/// The search in one call: begins before the product runs, and ends by find() after it.
+class NonfiniteSearch {
+  public:
+    /// Notes the products that begin with NaN or infinity in C, or in B of a product in place.
+    NonfiniteSearch(const Site& site, const Frame& frame, const Product& product);
+
+    /// Returns the first product of this call that made NaN or infinity of finite operands, as an audit with the flag
+    /// audit_nonfinite; nullopt: there is none. The memory of the operands must be as it was for the product.
+    std::optional<record::Audit> find(const Plan& plan);
+
+  private:
+    static bool look_at_start(void* search, const Level3& single);
+    static bool look_at_result(void* search, const Level3& single);
+    bool note_bad_start();
+    bool began_bad(const Level3& single, std::int64_t number) const;
+
+    const Site& site_;
+    const Frame& frame_;
+    const Product& product_;
+    const Plan* plan_ = nullptr;
+    std::int64_t number_ = 0;  ///< number of the product in its batch
+    /// A byte for each product, 1: it began with NaN or infinity; made for the first of them.
+    std::optional<MappedMemory> bad_starts_;
+    std::optional<record::Audit> found_;
+};
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,175 @@
+"""fp32shim replay: recorded products are measured here, and what is not is named."""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+import shim
+from command import fp32shim, make_recording
+
+OPENBLAS = {"OPENBLAS_NUM_THREADS": "1"}
+SMALL = "sgemm_:8x4x16/NT:native:fp32:as_requested:100"
+LARGE = "cblas_sgemm:96x160x128/TN:native:fp32:as_requested:10"
+BATCH = "sgemm_batch_strided_:24x16x8/NN/5:native:fp32:as_requested:7"
+COMPLEX = "cgemm_:24x32x8/CN:native:fp32:as_requested:6"
+ON_GPU = "cublasSgemmStridedBatched:24x16x8/NT/5:high:tf32:as_requested:7"
+STAND_IN = shim.BUILD / "tests/cublas/stand_in"
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    return lambda *calls: make_recording(tmp_path / "a.fp32rec", "summary", *calls)
+
+
+def replay(recording, *words, blas="openblas", env=None):
+    library = ["--library", shim.blas_library(blas)] if blas else []
+    return fp32shim("replay", "--max-time", "1", *library, *words, recording, env={**OPENBLAS, **(env or {})})
+
+
+def replayed(recording, *words, **keywords):
+    result = replay(recording, "--format", "json", *words, **keywords)
+    assert result.returncode == 0, result.stderr
+    return result.json
+
+
+def seen_by_the_shim(recording, tmp_path, *words, **keywords):
+    """The products that a replay really makes."""
+    log = tmp_path / "seen.jsonl"
+    env = {"LD_PRELOAD": shim.LIBRARY, "FP32_MATMUL_LOG": log, **keywords.pop("env", {})}
+    result = replay(recording, *words, env=env, **keywords)
+    assert result.returncode == 0, result.stderr
+    return [event for event in map(json.loads, log.read_text().splitlines()) if event["event"] == "decision"]
+
+
+def products(decisions, *more):
+    keys = ("function", "m", "n", "k", "trans_a", "trans_b", *more)
+    return {tuple(decision[key] for key in keys) for decision in decisions}
+
+
+@pytest.mark.parametrize("blas", shim.LP64_BLAS)
+def test_a_program_is_measured_by_the_library_that_it_used(tmp_path, blas):
+    log = tmp_path / "run.fp32rec"
+    program = "import numpy as np\na = np.ones((96, 64), 'f')\nfor _ in range(20): a @ np.ones((64, 32), 'f')\na.T @ a\n"
+    shim.run(shim.SYSTEM_PYTHON, "-c", program, blas=blas, log=log)
+    result = replayed(log, blas=None)
+    assert [pathlib.Path(path).parent for path in result["libraries"]] == [shim.blas_directory(blas)]
+    (total,) = result["totals"]
+    assert (total["device"], total["precision"], total["kinds"], total["calls"]) == ("cpu", "fp32", 1, 20)
+    product, other = sorted(result["products"], key=lambda product: product["operation"])
+    assert (product["m"], product["n"], product["k"], product["calls"]) == (96, 32, 64, 20)
+    (measured,) = product["measured"]
+    assert measured["problem"] is None and measured["runs"] > 10
+    assert 2 * 96 * 32 * 64 / 1e13 * 1e9 < measured["ns"] < 1e8
+    assert total["ns"] == pytest.approx(20 * measured["ns"])
+    assert (other["operation"], other["left_out"]) == ("syrk", "syrk is no gemm")
+
+
+@pytest.mark.parametrize("blas", shim.LP64_BLAS)
+def test_the_products_have_the_recorded_sizes_and_valid_arguments(recorded, tmp_path, blas):
+    decisions = seen_by_the_shim(recorded(SMALL, LARGE, BATCH, COMPLEX), tmp_path, blas=blas)
+    assert products(decisions, "reason") == {
+        ("sgemm_", 8, 4, 16, "N", "T", "as_requested"), ("cblas_sgemm", 96, 160, 128, "T", "N", "as_requested"),
+        ("sgemm_", 24, 16, 8, "N", "N", "as_requested"), ("cgemm_", 24, 32, 8, "C", "N", "as_requested")}
+
+
+def test_a_batch_takes_as_long_as_its_products(recorded):
+    single = "sgemm_:64:native:fp32:as_requested:9"
+    batch = "sgemm_batch_strided_:64/NN/50:native:fp32:as_requested:1"
+    by_batch = {product["batch"]: product["measured"][0]["ns"] for product in replayed(recorded(single, batch))["products"]}
+    assert 20 < by_batch[50] / by_batch[1] < 150
+
+
+def test_a_library_with_other_names_is_measured_by_those(recorded, tmp_path):
+    decisions = seen_by_the_shim(recorded("scipy_cblas_sgemm64_:8x4x16/NT:native:fp32:as_requested:9", ON_GPU), tmp_path)
+    functions = {name for name, *_ in products(decisions)}
+    assert len(functions) == 1 and functions <= {"sgemm_", "cblas_sgemm"}
+    assert {decision["reason"] for decision in decisions} == {"as_requested"}
+
+
+def library_of(tmp_path, body):
+    source, library = tmp_path / "blas.c", tmp_path / "libbad.so"
+    source.write_text("#include <stdlib.h>\n#include <unistd.h>\nvoid sgemm_(char* ta, char* tb, int* m) { " + body + " }\n")
+    subprocess.run([shim.tool("cc"), "-shared", "-fPIC", source, "-o", library], check=True)
+    return library
+
+
+@pytest.mark.parametrize("body, end", [("if (*m == 8) abort();", "by signal 6"), ("if (*m == 8) exit(3);", "with status 3")])
+def test_a_crash_of_a_library_is_told_and_the_others_are_measured(recorded, tmp_path, body, end):
+    recording = recorded(SMALL, "sgemm_:24x16x8:native:fp32:as_requested:9", "sgemm_:25x16x8:native:fp32:as_requested:1")
+    result = replay(recording, "--library", library_of(tmp_path, body), "--format", "json", blas=None)
+    assert result.returncode == 1
+    by_m = {product["m"]: product["measured"][0]["problem"] for product in result.json["products"]}
+    assert by_m == {8: f"the library ended its process {end}", 24: None, 25: None}
+
+
+def test_without_the_library_it_is_said_how_to_name_another(recorded):
+    result = replay(recorded(SMALL), blas=None)
+    assert result.returncode == 3
+    assert "100 calls of 1 kind" in result.stdout and "its library is not here; --library names another one" in result.stdout
+    assert replay(recorded(SMALL), "--library", "/nowhere/libblas.so", blas=None).returncode == 2
+
+
+def test_products_beyond_the_number_are_named(recorded):
+    text = replay(recorded(LARGE, SMALL, COMPLEX), "--top", "1").stdout
+    assert text.count("CPU fp32: ") == 1 and "--top 1 leaves it out" in text and "of 2 kinds" in text
+
+
+def test_products_that_the_time_does_not_last_for_are_named(recorded, tmp_path):
+    recording = recorded("sgemm_:8-12:native:fp32:as_requested:1")
+    slow = library_of(tmp_path, "usleep(300000);")
+    result = replay(recording, "--library", slow, "--format", "json", blas=None)
+    assert result.returncode == 0
+    problems = [product["measured"][0]["problem"] for product in result.json["products"]]
+    # Each is called twice at least: 0.6 seconds, of one in all.
+    assert problems == [None, None] + 3 * ["there was no time left; --max-time gives more"]
+
+
+def test_a_product_that_does_not_fit_into_memory_is_named(recorded):
+    result = replay(recorded("sgemm_:2000000:native:fp32:as_requested:2", SMALL))
+    assert result.returncode == 0 and "its matrices need more than a quarter of the memory" in result.stdout
+
+
+def test_only_calls_that_pass_the_filter_are_measured(recorded):
+    result = replayed(recorded(SMALL, LARGE), "--m", "8")
+    assert [product["m"] for product in result["products"]] == [8]
+
+
+def on_stand_in(compute_capability="9.0"):
+    shim.need((STAND_IN / "libcublas.so.13").exists(), "the stand-in for cuBLAS was not built")
+    return {"LD_LIBRARY_PATH": STAND_IN, "STAND_IN_COMPUTE_CAPABILITY": compute_capability}
+
+
+def test_a_gpu_measures_all_of_its_formats(recorded, tmp_path):
+    recording = recorded(SMALL, COMPLEX, ON_GPU)
+    decisions = seen_by_the_shim(recording, tmp_path, blas=None, env=on_stand_in())
+    expected = set()
+    for applied in ("fp32", "tf32", "bf16"):
+        expected |= {("cublasGemmEx", 8, 4, 16, "N", "T", 1, "float32", applied),
+                     ("cublasGemmEx", 24, 32, 8, "C", "N", 1, "complex64", applied),
+                     ("cublasGemmStridedBatchedEx", 24, 16, 8, "N", "T", 5, "float32", applied)}
+    assert products(decisions, "batch", "dtype", "applied") == expected
+    assert {decision["status"] for decision in decisions} == {0}
+    result = replayed(recording, blas=None, env=on_stand_in())
+    assert [(total["device"], total["precision"], total["calls"], total["recorded_calls"]) for total in result["totals"]] == [
+        ("cuda", "fp32", 113, 106), ("cuda", "tf32", 113, 106), ("cuda", "bf16", 113, 106)]
+    text = replay(recording, "--function", "cublas*", blas=None, env=on_stand_in()).stdout
+    assert " (launch) " in text and "recorded: " not in text  # the time of a launch is not that of a product
+
+
+def test_a_gpu_without_tf32_measures_fp32_only(recorded):
+    result = replayed(recorded(SMALL), blas=None, env=on_stand_in("7.5"))
+    assert [total["precision"] for total in result["totals"]] == ["fp32"]
+
+
+def test_a_gpu_and_a_cpu_stand_side_by_side(recorded):
+    text = replay(recorded(SMALL), env=on_stand_in()).stdout
+    assert "CPU fp32  GPU fp32  GPU tf32  GPU bf16" in text and "GPU: fp32shim stand-in" in text
+
+
+def test_a_damaged_recording_is_reported_and_the_rest_measured(recorded, tmp_path):
+    (tmp_path / "bad.fp32rec").write_bytes(b"nothing")
+    recorded(SMALL)
+    result = replay(tmp_path)
+    assert result.returncode == 1 and "CPU fp32: " in result.stdout and "bad.fp32rec" in result.stderr

@@ -1,0 +1,79 @@
+#include "shim/blas/audit/finite.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cfenv>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace fp32shim::blas {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+float number_with(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+
+TEST(Finite, NumbersAreBadIfAllBitsOfTheirExponentAreSet) {
+    for (std::uint32_t exponent = 0; exponent <= 0xff; ++exponent)
+        for (const std::uint32_t mantissa : {0U, 1U, 0x400000U, 0x7fffffU})
+            for (const std::uint32_t sign : {0U, 0x80000000U}) {
+                const std::vector<float> numbers(19, number_with(sign | exponent << 23 | mantissa));
+                EXPECT_EQ(all_finite(numbers.data(), numbers.size()), exponent != 0xff)
+                    << exponent << " " << mantissa;
+            }
+}
+
+TEST(Finite, OneBadNumberIsFoundAtEveryPlaceOfEveryLength) {
+    for (std::size_t begin = 0; begin < 9; ++begin)
+        for (const std::size_t count : {0U, 1U, 3U, 8U, 31U, 255U, 256U, 257U, 600U}) {
+            std::vector<float> numbers(begin + count + 1, 1.0F);
+            numbers.back() = infinity;  // behind the end
+            EXPECT_TRUE(all_finite(numbers.data() + begin, count));
+            for (std::size_t place = begin; place < begin + count; ++place) {
+                numbers[place] = number_with(0xff800001U);  // a signalling NaN
+                EXPECT_FALSE(all_finite(numbers.data() + begin, count)) << begin << " " << count << " " << place;
+                numbers[place] = 1.0F;
+            }
+        }
+}
+
+TEST(Finite, SearchesRaiseNoFloatingPointException) {
+    const std::vector<float> numbers(300, number_with(0x7f800001U));
+    std::feclearexcept(FE_ALL_EXCEPT);
+    EXPECT_FALSE(all_finite(numbers.data(), numbers.size()));
+    EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
+}
+
+TEST(Finite, OnlyElementsOfAPartCount) {
+    std::vector<float> numbers(35, 1.0F);
+    const Matrix matrix{.data = numbers.data(), .rows = 5, .columns = 5, .ld = 7};
+    EXPECT_FALSE(first_nonfinite({matrix}));
+    numbers[5 + 2 * 7] = infinity;  // padding
+    EXPECT_FALSE(first_nonfinite({matrix}));
+    numbers[3 + 1 * 7] = infinity;  // row 3, column 1: below the diagonal
+    EXPECT_FALSE(first_nonfinite({matrix, Part::upper}));
+    const auto found = first_nonfinite({matrix, Part::lower});
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->row, 3);
+    EXPECT_EQ(found->column, 1);
+    EXPECT_FALSE(found->is_nan);
+    Matrix by_rows = matrix;
+    by_rows.row_major = true;
+    EXPECT_FALSE(first_nonfinite({by_rows, Part::lower}));
+    EXPECT_EQ(first_nonfinite({by_rows})->column, 3);
+}
+
+TEST(Finite, ADiagonalThatIsNotReadDoesNotCount) {
+    std::vector<float> numbers(18, 1.0F);
+    const Matrix matrix{.data = numbers.data(), .rows = 3, .columns = 3, .ld = 3, .row_major = false, .width = 2};
+    numbers[2 * (1 + 1 * 3) + 1] = number_with(0x7fc00000U);
+    EXPECT_TRUE(first_nonfinite({matrix, Part::upper})->is_nan);
+    EXPECT_FALSE(first_nonfinite({matrix, Part::upper, true}));
+    numbers[2 * (0 + 2 * 3) + 1] = infinity;
+    EXPECT_EQ(first_nonfinite({matrix, Part::upper, true})->column, 2);
+}
+
+}  // namespace
+}  // namespace fp32shim::blas
