@@ -1,12 +1,15 @@
 #include "shim/blas/govern.hpp"
 
 #include <cerrno>
+#include <optional>
+#include <span>
 
 #include "shim/audit/groups.hpp"
 #include "shim/blas/audit/audit.hpp"
 #include "shim/blas/decide.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/express.hpp"
+#include "shim/blas/fingerprint/fingerprint_call.hpp"
 #include "shim/blas/integer_width.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/routine.hpp"
@@ -93,17 +96,33 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
     return in_force.asks_paths() ? where::with_place(group, where::place_key(in_force)) : group;
 }
 
-/// Runs a call as planned, and once more to compare. Kept apart: it needs more of the stack than other calls.
-[[gnu::noinline]] std::int64_t run_audited(const Site& site, const Frame& frame, const Product& product, Plan& plan,
-                                           const audit::Verdict& verdict, const Settings& in_force) {
-    CallAudit call_audit(site, frame, product, plan, in_force.policy, verdict.tested);
+/// The ways to look at a call's result.
+struct Looks {
+    bool audits = false;        ///< it is computed once more, to compare
+    bool fingerprints = false;  ///< its hash and sketch are recorded
+
+    bool any() const { return audits || fingerprints; }
+};
+
+/// Runs a call as planned, and looks at its result. Kept apart: it needs more of the stack than other calls.
+[[gnu::noinline]] std::int64_t run_and_look(const Site& site, const Frame& frame, const Product& product, Plan& plan,
+                                            const audit::Verdict& verdict, const Settings& in_force, Looks looks) {
+    std::optional<CallAudit> call_audit;
+    if (looks.audits) call_audit.emplace(site, frame, product, plan, in_force.policy, verdict.tested);
     CallTime time;
     time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);
     time.end = time_now(in_force);
-    record::Audit result = call_audit.finish();
-    audit::note(verdict, in_force.policy, result);
-    if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &result);
+    record::Audit found[1];
+    std::size_t count = 0;
+    if (call_audit) {
+        found[count] = call_audit->finish();
+        audit::note(verdict, in_force.policy, found[count++]);
+    }
+    const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
+    if (in_force.logs())
+        record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, std::span(found, count),
+                    fingerprint ? &*fingerprint : nullptr);
     return value;
 }
 
@@ -144,8 +163,9 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
-    if (may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy))
-        return {run_audited(site, frame, product, plan, verdict, in_force), nullptr};
+    const Looks looks{may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
+                      in_force.fingerprints && !forwards && can_fingerprint(product, plan)};
+    if (looks.any()) return {run_and_look(site, frame, product, plan, verdict, in_force, looks), nullptr};
     CallTime time;
     if (logs) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "policy/decide.hpp"
@@ -41,10 +42,11 @@ struct ExpressKey {
 };
 
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr where it was not
-/// measured. `audit`: the call's audit, for a recording; nullptr: it was not audited. Precondition: in_force.logs().
+/// measured. `audits`: what audits found, for a recording. `fingerprint`: that of the result, for a recording;
+/// nullptr: none was taken. Precondition: in_force.logs().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key = {},
-                 const record::Audit* audit = nullptr);
+                 std::span<const record::Audit> audits = {}, const record::Fingerprint* fingerprint = nullptr);
 
 /// Returns the event that a log or recording has for a call, and finds the call's place in its program. The event's
 /// views are valid until the call returns, as long as `place` is.

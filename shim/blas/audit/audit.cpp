@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "shim/blas/audit/errors.hpp"
+#include "shim/blas/audit/roles.hpp"
 #include "shim/blas/audit/wide_product.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/emulate/emulate.hpp"
@@ -19,24 +20,6 @@ using policy::AuditFormat;
 constexpr std::size_t line = 64;  // parts of the memory begin on cache lines
 
 std::size_t rounded_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
-
-bool is_in_place(const Level3& single) { return single.c == nullptr; }
-
-Matrix result_of(const Level3& single) { return is_in_place(single) ? operand_b(single) : operand_c(single); }
-
-Part written_of(const Level3& single) { return written_part(single).part; }
-
-bool has_pair(const Level3& single, bool is_beta) {
-    const bool real = single.operation == Operation::herk || (is_beta && single.operation == Operation::her2k);
-    return single.is_complex && !real;
-}
-
-/// Returns true if the result depends on what C (or B of a trmm in place) held before.
-bool uses_start(const Level3& single) {
-    if (is_in_place(single)) return true;
-    const auto* beta = static_cast<const float*>(single.beta);
-    return beta != nullptr && (beta[0] != 0.0F || (has_pair(single, true) && beta[1] != 0.0F));
-}
 
 std::size_t packed_bytes(const Matrix& matrix) {
     return rounded_up(static_cast<std::size_t>(matrix.inner()) * static_cast<std::size_t>(matrix.outer()) *
@@ -88,10 +71,6 @@ Level3 with_result(const Level3& single, const Matrix& to) {
         other.ldc = to.ld;
     }
     return other;
-}
-
-AuditFormat format_of(const Plan& plan) {
-    return plan.rounds ? policy::audit_format_of(plan.applied).value_or(AuditFormat::fp32) : AuditFormat::fp32;
 }
 
 }  // namespace

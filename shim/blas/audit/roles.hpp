@@ -1,0 +1,40 @@
+// The parts that matrices and scalars play in a product that was computed: its result, and the memory that it began
+// with.
+#pragma once
+
+#include "policy/policy.hpp"
+#include "shim/blas/audit/errors.hpp"
+#include "shim/blas/emulate/operand.hpp"
+#include "shim/blas/plan.hpp"
+
+namespace fp32shim::blas {
+
+/// Returns true if the result takes the place of B.
+inline bool is_in_place(const Level3& single) {
+    return (single.operation == Operation::trmm || single.operation == Operation::trsm) && single.c == nullptr;
+}
+
+inline Matrix result_of(const Level3& single) { return is_in_place(single) ? operand_b(single) : operand_c(single); }
+
+inline Part written_of(const Level3& single) { return written_part(single).part; }
+
+/// Returns true if alpha (`is_beta`: beta) is a complex number.
+inline bool has_pair(const Level3& single, bool is_beta) {
+    const bool real = single.operation == Operation::herk || (is_beta && single.operation == Operation::her2k);
+    return single.is_complex && !real;
+}
+
+/// Returns true if the result depends on what C (or B of a product in place) held before.
+inline bool uses_start(const Level3& single) {
+    if (is_in_place(single)) return true;
+    const auto* beta = static_cast<const float*>(single.beta);
+    return beta != nullptr && (beta[0] != 0.0F || (has_pair(single, true) && beta[1] != 0.0F));
+}
+
+/// Returns the format that a call ran in.
+inline policy::AuditFormat format_of(const Plan& plan) {
+    return plan.rounds ? policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32)
+                       : policy::AuditFormat::fp32;
+}
+
+}  // namespace fp32shim::blas
