@@ -1,8 +1,10 @@
 // A fingerprint: by it two runs tell if a call gave the same result, and else how far the results are apart.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 
 namespace fp32shim::record {
 
@@ -22,6 +24,13 @@ struct Fingerprint {
 
     bool is_finite() const { return (flags & fingerprint_nonfinite) == 0; }
 };
+
+/// Returns true if two results have the same bits: hashes of different results are equal once in 10^19 times, and
+/// even then norm and sketch would tell them apart.
+inline bool same_bits(const Fingerprint& a, const Fingerprint& b) {
+    return a.hash == b.hash && a.flags == b.flags && a.norm == b.norm &&
+           std::equal(std::begin(a.sketch), std::end(a.sketch), std::begin(b.sketch));
+}
 
 /// Returns an estimate of the Frobenius norm of the difference of two results.
 inline double distance(const Fingerprint& a, const Fingerprint& b) {
