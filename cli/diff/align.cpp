@@ -6,16 +6,16 @@
 namespace fp32shim::cli {
 namespace {
 
-using Entries = std::span<const std::uint32_t>;
+using Entries = std::span<const std::uint64_t>;
 
 /// Entries of a sequence that the other one has too, with their places.
 struct Common {
-    std::vector<std::uint32_t> entries;
+    std::vector<std::uint64_t> entries;
     std::vector<std::size_t> places;
 };
 
 Common common_with(Entries sequence, Entries other) {
-    const std::unordered_set<std::uint32_t> known(other.begin(), other.end());
+    const std::unordered_set<std::uint64_t> known(other.begin(), other.end());
     Common common;
     for (std::size_t i = 0; i < sequence.size(); ++i) {
         if (!known.contains(sequence[i])) continue;
@@ -140,6 +140,43 @@ std::vector<AlignedRun> align(Entries a, Entries b) {
         begin = {begin.a + end.a, begin.b + end.b};
     }
     return runs;
+}
+
+namespace {
+
+std::size_t length_of(const std::vector<AlignedRun>& runs) {
+    std::size_t length = 0;
+    for (const AlignedRun& run : runs) length += run.count;
+    return length;
+}
+
+/// Keeps the runs of equal results, and aligns what lies between them by kinds.
+std::vector<AlignedRun> align_between(const std::vector<AlignedRun>& equal, Entries a, Entries b) {
+    std::vector<AlignedRun> runs;
+    AlignedRun done{0, 0, 0};
+    const auto add_gap = [&](std::size_t end_a, std::size_t end_b) {
+        const std::size_t begin_a = done.a + done.count, begin_b = done.b + done.count;
+        for (const AlignedRun& run : align(a.subspan(begin_a, end_a - begin_a), b.subspan(begin_b, end_b - begin_b)))
+            runs.push_back({begin_a + run.a, begin_b + run.b, run.count});
+    };
+    for (const AlignedRun& run : equal) {
+        add_gap(run.a, run.b);
+        runs.push_back(run);
+        done = run;
+    }
+    add_gap(a.size(), b.size());
+    return runs;
+}
+
+}  // namespace
+
+std::vector<AlignedRun> align_products(const ProductSequence& a, const ProductSequence& b) {
+    std::vector<AlignedRun> by_kind = align(a.kinds, b.kinds);
+    const bool is_whole = by_kind.size() == 1 && by_kind[0].count == std::max(a.kinds.size(), b.kinds.size());
+    if (is_whole) return by_kind;
+    std::vector<AlignedRun> by_result = align_between(align(a.results, b.results), a.kinds, b.kinds);
+    // Results that are equal by chance, as zeros are, may stand at other places in the other run.
+    return length_of(by_result) >= length_of(by_kind) ? by_result : by_kind;
 }
 
 }  // namespace fp32shim::cli

@@ -21,6 +21,15 @@ inline constexpr std::size_t most_left_out = 1000;
 
 /// Returns runs of equal entries, rising on both sides, as few entries left out as possible (Myers 1986). Takes time
 /// and memory in proportion to the lengths, times most_left_out at worst.
-std::vector<AlignedRun> align(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b);
+std::vector<AlignedRun> align(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
+
+/// Products of one run, in their order: a number for the kind of each, and one for kind and result.
+struct ProductSequence {
+    std::span<const std::uint64_t> kinds, results;
+};
+
+/// Aligns products of equal kinds: as many as align() can, and among these ways the one with equal results. So a
+/// product more in one of the runs is found where it is, and not behind others of its kind.
+std::vector<AlignedRun> align_products(const ProductSequence& a, const ProductSequence& b);
 
 }  // namespace fp32shim::cli

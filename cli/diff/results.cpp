@@ -12,6 +12,7 @@
 #include "record/fingerprint.hpp"
 #include "record/read/reader.hpp"
 #include "shim/table/functions.hpp"
+#include "system/hash.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -40,23 +41,24 @@ class RecordingResults {
         process_.pid = facts.pid;
         process_.rank = facts.rank;
         process_.opened_ns = recording.facts().opened_ns;
-        for (const std::uint32_t slot : recording.slots_with_fingerprints()) add_thread(slot);
+        for (const std::uint32_t slot : recording.slots_with_fingerprints()) add_slot(slot);
+        for (const ThreadResults& thread : process_.threads) side.fingerprints += thread.kinds.size();
     }
 
     ProcessResults&& take() { return std::move(process_); }
 
   private:
-    void add_thread(std::uint32_t slot) {
-        ThreadResults thread;
-        thread.slot = slot;
+    void add_slot(std::uint32_t slot) {
         record::RecordedFingerprints all = recording_.fingerprints(slot);
+        std::map<std::int32_t, std::size_t> places;  // in process_.threads, by id
         while (const auto entry = all.next()) {
-            if (thread.kinds.empty()) thread.first_ns = entry->end_ns;
-            thread.kinds.push_back(side_.kinds[row_of(entry->row)]);
+            const auto [place, is_new] = places.try_emplace(entry->thread, process_.threads.size());
+            if (is_new) process_.threads.push_back({slot, entry->thread, entry->end_ns, {}, {}});
+            ThreadResults& thread = process_.threads[place->second];
+            const std::uint32_t kind = side_.kinds[row_of(entry->row)];
+            thread.kinds.push_back(kind);
+            thread.results.push_back(system::Hash().add(kind).add(entry->fingerprint.hash).value());
         }
-        if (thread.kinds.empty()) return;
-        side_.fingerprints += thread.kinds.size();
-        process_.threads.push_back(std::move(thread));
     }
 
     std::uint32_t row_of(std::uint32_t id) {
@@ -101,11 +103,11 @@ std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const
     return matches;
 }
 
-using Counts = std::unordered_map<std::uint32_t, std::uint64_t>;
+using Counts = std::unordered_map<std::uint64_t, std::uint64_t>;
 
 Counts counts_of(const ThreadResults& thread) {
     Counts counts;
-    for (const std::uint32_t kind : thread.kinds) ++counts[kind];
+    for (const std::uint64_t kind : thread.kinds) ++counts[kind];
     return counts;
 }
 
@@ -152,17 +154,18 @@ double difference_of(const record::Fingerprint& a, const record::Fingerprint& b)
 /// Fingerprints of a thread by their places, which rise.
 class FingerprintsByPlace {
   public:
-    FingerprintsByPlace(const record::RecordingReader& recording, std::uint32_t slot)
-        : all_(recording.fingerprints(slot)) {}
+    FingerprintsByPlace(const record::RecordingReader& recording, const ThreadResults& thread)
+        : all_(recording.fingerprints(thread.slot)), thread_(thread.thread) {}
 
     std::optional<record::RecordedFingerprint> at(std::size_t place) {
-        std::optional<record::RecordedFingerprint> entry;
-        for (; next_ <= place; ++next_) entry = all_.next();
-        return entry;
+        while (const auto entry = all_.next())
+            if (entry->thread == thread_ && next_++ == place) return entry;
+        return std::nullopt;
     }
 
   private:
     record::RecordedFingerprints all_;
+    std::int32_t thread_;
     std::size_t next_ = 0;
 };
 
@@ -176,8 +179,8 @@ std::unique_ptr<record::RecordingReader> open_again(const std::string& path, std
 void compare(const ProcessResults& a, std::size_t thread_a, const record::RecordingReader& recording_a,
              const ProcessResults& b, std::size_t thread_b, const record::RecordingReader& recording_b,
              const std::vector<AlignedRun>& runs, ResultPair pair, AlignedResults& results) {
-    FingerprintsByPlace all_a(recording_a, a.threads[thread_a].slot);
-    FingerprintsByPlace all_b(recording_b, b.threads[thread_b].slot);
+    FingerprintsByPlace all_a(recording_a, a.threads[thread_a]);
+    FingerprintsByPlace all_b(recording_b, b.threads[thread_b]);
     for (const AlignedRun& run : runs) {
         for (std::size_t i = 0; i < run.count; ++i) {
             const auto one = all_a.at(run.a + i), other = all_b.at(run.b + i);
@@ -241,7 +244,8 @@ AlignedResults align_results(const ResultsOfSide& a, const ResultsOfSide& b, std
             pair.process_a = static_cast<std::uint32_t>(i);
             pair.thread_a = static_cast<std::uint32_t>(thread_a);
             compare(one, thread_a, *recording_a, other, thread_b, *recording_b,
-                    align(one.threads[thread_a].kinds, other.threads[thread_b].kinds), pair, results);
+                    align_products(one.threads[thread_a].sequence(), other.threads[thread_b].sequence()), pair,
+                    results);
         }
     }
     results.unaligned_a = a.fingerprints - results.pairs.size();

@@ -30,9 +30,13 @@ class ProductKinds {
 
 /// The products with fingerprints of one thread, in their order.
 struct ThreadResults {
-    std::uint32_t slot = 0;            ///< of the recording
-    std::int64_t first_ns = 0;         ///< return of the first product
-    std::vector<std::uint32_t> kinds;  ///< of each product: its number in ProductKinds
+    std::uint32_t slot = 0;              ///< of the recording
+    std::int32_t thread = 0;             ///< its id: threads one after the other share a slot
+    std::int64_t first_ns = 0;           ///< return of the first product
+    std::vector<std::uint64_t> kinds;    ///< of each product: its number in ProductKinds
+    std::vector<std::uint64_t> results;  ///< of each product: a hash of kind and result
+
+    ProductSequence sequence() const { return {kinds, results}; }
 };
 
 /// A process, with products that have fingerprints.

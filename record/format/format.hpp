@@ -258,7 +258,8 @@ struct FingerprintRecord {
     std::uint64_t time;    ///< ticks at which the call returned; stored last
     std::uint32_t row;     ///< number of the call's row
     std::uint32_t flags;   ///< bits record::fingerprint_…
-    std::uint64_t number;  ///< number, from 0, among the slot's calls that got one: those missing found no space
+    std::uint32_t number;  ///< number, from 0, among the thread's calls that got one: those missing found no space
+    std::int32_t thread;   ///< id of the calling thread
     std::uint64_t hash;
     double norm;
     double sketch[sketch_size];

@@ -154,7 +154,8 @@ RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
 std::optional<RecordedFingerprint> RecordedFingerprints::next() {
     const format::FingerprintRecord* const entry = cursor_.next();
     if (entry == nullptr) return std::nullopt;
-    return RecordedFingerprint{entry->row, reader_->realtime_of(entry->time), entry->number, format::load(*entry)};
+    return RecordedFingerprint{entry->row, reader_->realtime_of(entry->time), entry->number, entry->thread,
+                               format::load(*entry)};
 }
 
 void RecordingReader::read_counters(const std::vector<SegmentPlace>& segments) {

@@ -112,7 +112,8 @@ struct RecordedAudit {
 struct RecordedFingerprint {
     std::uint32_t row = 0;     ///< RecordedRow::id
     std::int64_t end_ns = 0;   ///< return of the call: nanoseconds since 1970, UTC
-    std::uint64_t number = 0;  ///< number, from 0, among the slot's calls that got one: those missing are lost
+    std::uint32_t number = 0;  ///< number, from 0, among the thread's calls that got one: those missing are lost
+    std::int32_t thread = 0;   ///< id of the calling thread
     Fingerprint fingerprint;
 };
 

@@ -19,7 +19,7 @@ struct CallRecords {
     format::Segment<Entry>* segment;
     std::uint32_t used;      // entries of that segment
     std::uint32_t segments;  // number of segments so far
-    std::uint64_t wanted;    // number of records so far, those without space included
+    std::uint32_t wanted;    // number of records of the thread so far, those without space included
     std::uint64_t retry_at;  // in ticks: until then no space is asked for
 };
 

@@ -303,6 +303,7 @@ void Recording::change_thread(ThreadWriter& writer) {
     const std::int32_t thread = system::raw::gettid();
     if (thread == writer.thread_) return;
     writer.thread_ = thread;
+    writer.fingerprints_.wanted = 0;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
     // Without room for events this marker is not needed.
     if (writer.ring_ != nullptr && (writer.has_place_for_event() || find_room_for_events(writer)))
@@ -395,6 +396,7 @@ void Recording::add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::ui
                &format::Header::lost_fingerprints, [&](format::FingerprintRecord& entry) {
                    format::store(fingerprint, entry);
                    entry.number = writer.fingerprints_.wanted - 1;
+                   entry.thread = writer.thread_;
                });
 }
 

@@ -1,4 +1,6 @@
 // Records about single calls, of which there are two kinds, audits and fingerprints: none is lost unsaid.
+#include <thread>
+
 #include "recording_fixture.hpp"
 
 namespace fp32shim::record::test {
@@ -77,6 +79,27 @@ TEST(CallRecords, OfAnUnknownCallAreLost) {
     const auto reader = read_recording(folder / "run.fp32rec");
     EXPECT_EQ(fingerprints_of(*reader).size(), 0U);
     EXPECT_EQ(reader->lost_fingerprints(), 1U);
+}
+
+TEST(CallRecords, OfThreadsThatShareASlotAreToldApart) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    const auto work = [&](std::uint64_t first) {
+        ThreadWriter* const writer = recording->attach();
+        for (std::uint64_t i = 0; i < 3; ++i) add_call(*recording, *writer, 8, first + i);
+        recording->detach(writer);
+    };
+    std::thread(work, 0).join();
+    std::thread(work, 10).join();
+    const auto reader = read_recording(folder / "run.fp32rec");
+    EXPECT_EQ(reader->slots_with_fingerprints().size(), 1U);
+    const auto fingerprints = fingerprints_of(*reader);
+    ASSERT_EQ(fingerprints.size(), 6U);
+    EXPECT_NE(fingerprints[0].thread, fingerprints[3].thread);
+    for (std::size_t i = 0; i < 6; ++i) {
+        EXPECT_EQ(fingerprints[i].number, i % 3);
+        EXPECT_EQ(fingerprints[i].thread, fingerprints[i / 3 * 3].thread);
+    }
 }
 
 TEST(CallRecords, OfAForkedChildBeginInItsOwnFile) {

@@ -131,6 +131,8 @@ void normalize(std::string& bytes) {
     for (std::size_t offset = format::segment_size; offset < bytes.size(); offset += format::segment_size) {
         auto& segment = *reinterpret_cast<format::SegmentHeader*>(bytes.data() + offset);
         if (segment.thread != 0) segment.thread = 4243;
+        if (segment.kind == static_cast<std::uint32_t>(format::SegmentKind::fingerprints))
+            reinterpret_cast<format::FingerprintSegment*>(bytes.data() + offset)->entries[0].thread = 4243;
         if (segment.kind != static_cast<std::uint32_t>(format::SegmentKind::objects)) continue;
         auto& objects = *reinterpret_cast<format::ObjectSegment*>(bytes.data() + offset);
         for (format::ObjectRecord& object : objects.entries)
@@ -187,6 +189,7 @@ void expect_written_results(const RecordingReader& reader, bool with_results) {
     ASSERT_TRUE(first);
     EXPECT_EQ(first->row, 1U);
     EXPECT_EQ(first->number, 0U);
+    EXPECT_EQ(first->thread, 4243);
     EXPECT_EQ(first->end_ns, 1'795'000'000'000'000'000 + 1'000'500);
     EXPECT_FALSE(first->fingerprint.is_finite());
     EXPECT_EQ(first->fingerprint.hash, written_fingerprint().hash);
