@@ -1,16 +1,16 @@
 // Writes recordings for the tests of `fp32shim report`, `log` and `verify`: what the shim's writer would write for
 // calls that are described on the command line.
 //
-//   make_recording FILE LEVEL [--stay] [--rows ROWS] [--max-size BYTES]
+//   make_recording FILE LEVEL [--stay] [--rows ROWS] [--max-size BYTES] [--one-thread]
 //                  [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS,...[:SCOPE[:STACK[:RESULT,...]]]]]]...
 //
 // LEVEL is summary or calls. Each description is one distinct decision on the CPU, called CALLS times by each thread,
-// 1000 ticks a call, or these in turn. SIZE is that of m, n and k, or MxNxK; FROM-TO stands for a decision of each
-// size. STACK is a call path, outermost frame first: frames with `;` between them, FUNCTION@FILE@LINE of Python, or
-// PATH+OFFSET in a program; a `%` in it stands for the number of the decision. RESULT is a number, of which each
-// call's result in turn consists, and which it has a fingerprint of; nan: of one that is not finite. It then prints
-// the path, and with
-// --stay stays alive until its standard input ends. ROWS: how many distinct decisions the recording has room for.
+// 1000 ticks a call, or these in turn; with --one-thread, by the same thread as all others. SIZE is that of m, n and
+// k, or MxNxK; FROM-TO stands for a decision of each size. STACK is a call path, outermost frame first: frames with
+// `;` between them, FUNCTION@FILE@LINE of Python, or PATH+OFFSET in a program; a `%` in it stands for the number of
+// the decision. RESULT is a number that stands for a call's result, which then has a fingerprint; calls take them in
+// turn; nan is a result that is not finite. It then prints the path, and with --stay stays alive until its standard
+// input ends. ROWS: how many distinct decisions the recording has room for.
 #include <poll.h>
 #include <unistd.h>
 
@@ -209,11 +209,14 @@ int main(int argc, char** argv) {
     if (argc < 3) return 2;
     const bool with_events = std::strcmp(argv[2], "calls") == 0;
     bool stays = false;
+    bool is_one_thread = false;
     record::RecordingSettings settings;
     std::vector<Description> descriptions;
     for (int i = 3; i < argc; ++i) {
         if (std::strcmp(argv[i], "--stay") == 0)
             stays = true;
+        else if (std::strcmp(argv[i], "--one-thread") == 0)
+            is_one_thread = true;
         else if (std::strcmp(argv[i], "--max-size") == 0 && i + 1 < argc)
             settings.max_size = std::stoul(argv[++i]);
         else if (std::strcmp(argv[i], "--rows") == 0 && i + 1 < argc)
@@ -236,8 +239,9 @@ int main(int argc, char** argv) {
     std::uint64_t key = 0;
     for (const Description& description : descriptions) {
         ++key;
+        if (is_one_thread) call(*opened.recording, description, key, with_events);
         std::vector<std::thread> threads;
-        for (long i = 0; i < description.threads; ++i) {
+        for (long i = 0; i < description.threads && !is_one_thread; ++i) {
             threads.emplace_back([&, key] { call(*opened.recording, description, key, with_events); });
         }
         for (std::thread& thread : threads) thread.join();

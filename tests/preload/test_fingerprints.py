@@ -178,7 +178,10 @@ def sgemm(m, n, k, alpha, lda):
     at, trans = x.ctypes.data_as(ctypes.c_void_p), ctypes.c_char_p(b"N")
     blas.sgemm_(trans, trans, integer(m), integer(n), integer(k), real(alpha), at, integer(lda), at, integer(8), real(1), at, integer(8))
 for sizes in ((8, 8, 8, 1, 8), (0, 8, 8, 1, 8), (8, 8, 0, 1, 8), (8, 8, 8, 0, 8), (8, 8, 8, 1, 1)):
-    sgemm(*sizes)
+    try:
+        sgemm(*sizes)
+    except (SystemError, ValueError):  # numpy's xerbla_
+        assert sizes[-1] == 1
 """
     for name in "ab":
         run(SYSTEM_PYTHON, "-c", code, blas_library("openblas"), log=tmp_path / f"{name}.fp32rec", env=FINGERPRINT)
