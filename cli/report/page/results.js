@@ -74,7 +74,8 @@
       options: {
         animation: false, maintainAspectRatio: false, parsing: false, interaction: {mode: "index", intersect: false},
         scales: {x: {type: "linear", title: {display: true, text: "aligned product"}, min: 1, max: Math.max(2, data.aligned)},
-                 y: {type: "logarithmic", title: {display: true, text: "estimated relative difference"}}},
+                 y: {type: "logarithmic", title: {display: true, text: "estimated relative difference"},
+                     ticks: {callback: (value) => /^1e/.test(value.toExponential()) ? value.toExponential(0) : ""}}},
         plugins: {tooltip: {callbacks: {title: (items) => `product ${count(items[0].parsed.x)}`,
                                         label: (item) => `${item.dataset.label}: ${difference(item.parsed.y)}`}}},
       },

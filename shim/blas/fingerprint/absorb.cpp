@@ -29,7 +29,7 @@ void absorb_plain(Lanes& lanes, double* sums, const float* floats, std::size_t b
             lanes.not_finite[i] |= bad;
             const auto value = static_cast<double>(std::bit_cast<float>(signed_bits));
             lane_sums[i] += value;
-            lanes.squares[i % 8] += value * value;
+            lanes.squares[i % 16] += value * value;
         }
     }
     for (std::size_t i = 0; i < lane_count; ++i) sums[i] += lane_sums[i];
@@ -55,8 +55,8 @@ __attribute__((target("avx2,fma"))) void absorb_avx2(Lanes& lanes, double* sums,
         signs[i] = _mm256_load_si256(signs_at + i);
         lane_sums[2 * i] = lane_sums[2 * i + 1] = _mm256_setzero_pd();
     }
-    __m256d low_squares = _mm256_load_pd(lanes.squares);
-    __m256d high_squares = _mm256_load_pd(lanes.squares + 4);
+    __m256d squares[4];
+    for (int i = 0; i < 4; ++i) squares[i] = _mm256_load_pd(lanes.squares + 4 * i);
     for (; blocks > 0; --blocks, floats += lane_count) {
 #pragma GCC unroll 4
         for (int i = 0; i < parts; ++i) {
@@ -72,8 +72,9 @@ __attribute__((target("avx2,fma"))) void absorb_avx2(Lanes& lanes, double* sums,
             const __m256d high = _mm256_cvtps_pd(_mm_castsi128_ps(_mm256_extracti128_si256(finite, 1)));
             lane_sums[2 * i] = _mm256_add_pd(lane_sums[2 * i], low);
             lane_sums[2 * i + 1] = _mm256_add_pd(lane_sums[2 * i + 1], high);
-            low_squares = _mm256_fmadd_pd(low, low, low_squares);
-            high_squares = _mm256_fmadd_pd(high, high, high_squares);
+            __m256d* const two = squares + 2 * (i % 2);
+            two[0] = _mm256_fmadd_pd(low, low, two[0]);
+            two[1] = _mm256_fmadd_pd(high, high, two[1]);
         }
     }
     for (int i = 0; i < parts; ++i) {
@@ -83,8 +84,7 @@ __attribute__((target("avx2,fma"))) void absorb_avx2(Lanes& lanes, double* sums,
     for (int i = 0; i < 2 * parts; ++i)
         _mm256_storeu_pd(sums + 4 * i, _mm256_add_pd(_mm256_loadu_pd(sums + 4 * i), lane_sums[i]));
     _mm256_store_si256(not_finite_at, not_finite);
-    _mm256_store_pd(lanes.squares, low_squares);
-    _mm256_store_pd(lanes.squares + 4, high_squares);
+    for (int i = 0; i < 4; ++i) _mm256_store_pd(lanes.squares + 4 * i, squares[i]);
 }
 
 __attribute__((target("avx512f"))) void absorb_avx512(Lanes& lanes, double* sums, const float* floats,
@@ -105,7 +105,8 @@ __attribute__((target("avx512f"))) void absorb_avx512(Lanes& lanes, double* sums
         signs[i] = _mm512_load_si512(lanes.signs + 16 * i);
         lane_sums[2 * i] = lane_sums[2 * i + 1] = _mm512_setzero_pd();
     }
-    __m512d squares = _mm512_load_pd(lanes.squares);
+    __m512d low_squares = _mm512_load_pd(lanes.squares);
+    __m512d high_squares = _mm512_load_pd(lanes.squares + 8);
     for (; blocks > 0; --blocks, floats += lane_count) {
 #pragma GCC unroll 2
         for (int i = 0; i < parts; ++i) {
@@ -123,8 +124,8 @@ __attribute__((target("avx512f"))) void absorb_avx512(Lanes& lanes, double* sums
             const __m512d high = _mm512_maskz_cvtps_pd(all_8, _mm256_castsi256_ps(high_half));
             lane_sums[2 * i] = _mm512_add_pd(lane_sums[2 * i], low);
             lane_sums[2 * i + 1] = _mm512_add_pd(lane_sums[2 * i + 1], high);
-            squares = _mm512_fmadd_pd(low, low, squares);
-            squares = _mm512_fmadd_pd(high, high, squares);
+            low_squares = _mm512_fmadd_pd(low, low, low_squares);
+            high_squares = _mm512_fmadd_pd(high, high, high_squares);
         }
     }
     for (int i = 0; i < parts; ++i) {
@@ -133,7 +134,8 @@ __attribute__((target("avx512f"))) void absorb_avx512(Lanes& lanes, double* sums
     }
     for (int i = 0; i < 2 * parts; ++i)
         _mm512_storeu_pd(sums + 8 * i, _mm512_add_pd(_mm512_loadu_pd(sums + 8 * i), lane_sums[i]));
-    _mm512_store_pd(lanes.squares, squares);
+    _mm512_store_pd(lanes.squares, low_squares);
+    _mm512_store_pd(lanes.squares + 8, high_squares);
     lanes.not_finite[0] |= not_finite;
 }
 
@@ -144,13 +146,13 @@ void absorb_neon(Lanes& lanes, double* sums, const float* floats, std::size_t bl
     const uint32x4_t factor = vdupq_n_u32(hash_factor);
     const uint32x4_t inf = vdupq_n_u32(infinity);
     uint32x4_t hash[parts], signs[parts], not_finite = vld1q_u32(lanes.not_finite);
-    float64x2_t lane_sums[2 * parts], squares[4];
+    float64x2_t lane_sums[2 * parts], squares[8];
     for (int i = 0; i < parts; ++i) {
         hash[i] = vld1q_u32(lanes.hash + 4 * i);
         signs[i] = vld1q_u32(lanes.signs + 4 * i);
         lane_sums[2 * i] = lane_sums[2 * i + 1] = vdupq_n_f64(0);
     }
-    for (int i = 0; i < 4; ++i) squares[i] = vld1q_f64(lanes.squares + 2 * i);
+    for (int i = 0; i < 8; ++i) squares[i] = vld1q_f64(lanes.squares + 2 * i);
     for (; blocks > 0; --blocks, floats += lane_count) {
 #pragma GCC unroll 8
         for (int i = 0; i < parts; ++i) {
@@ -166,7 +168,7 @@ void absorb_neon(Lanes& lanes, double* sums, const float* floats, std::size_t bl
             const float64x2_t high = vcvt_high_f64_f32(finite);
             lane_sums[2 * i] = vaddq_f64(lane_sums[2 * i], low);
             lane_sums[2 * i + 1] = vaddq_f64(lane_sums[2 * i + 1], high);
-            float64x2_t* const two = squares + 2 * (i % 2);
+            float64x2_t* const two = squares + 2 * (i % 4);
             two[0] = vfmaq_f64(two[0], low, low);
             two[1] = vfmaq_f64(two[1], high, high);
         }
@@ -176,7 +178,7 @@ void absorb_neon(Lanes& lanes, double* sums, const float* floats, std::size_t bl
         vst1q_u32(lanes.signs + 4 * i, signs[i]);
     }
     for (int i = 0; i < 2 * parts; ++i) vst1q_f64(sums + 2 * i, vaddq_f64(vld1q_f64(sums + 2 * i), lane_sums[i]));
-    for (int i = 0; i < 4; ++i) vst1q_f64(lanes.squares + 2 * i, squares[i]);
+    for (int i = 0; i < 8; ++i) vst1q_f64(lanes.squares + 2 * i, squares[i]);
     vst1q_u32(lanes.not_finite, not_finite);
 }
 

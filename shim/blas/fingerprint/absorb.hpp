@@ -23,7 +23,7 @@ inline constexpr int hash_rotation = 16;
 struct alignas(64) Lanes {
     std::uint32_t hash[lane_count];
     std::uint32_t signs[lane_count];  ///< the highest bit is the sign of the lane's next float; each step shifts them
-    double squares[8];                ///< of lanes i, i + 8, i + 16, i + 24
+    double squares[16];               ///< of lanes i and i + 16
     std::uint32_t not_finite[lane_count];  ///< not 0: the lane has left out NaN or infinity
 };
 

@@ -8,16 +8,30 @@
 namespace fp32shim::blas {
 namespace {
 
+/// Adds `count` elements, from the one at `offset` on.
+void add_floats(ResultStream& stream, const Matrix& result, std::int64_t offset, std::int64_t count) {
+    stream.add(result.data + offset * result.width, static_cast<std::size_t>(count * result.width));
+}
+
 bool add_result(void* stream_address, const Level3& single) {
     auto& stream = *static_cast<ResultStream*>(stream_address);
     if (!multiplies(single)) return true;
     const Matrix result = result_of(single);
-    if (result.data == nullptr) return true;
+    if (result.data == nullptr || result.inner() == 0) return true;
     const Part part = written_of(single);
-    for (std::int64_t outer = 0; outer < result.outer(); ++outer) {
-        const auto [begin, end] = stored_range(result, part, outer);
-        stream.add(result.data + (begin + outer * result.ld) * result.width,
-                   static_cast<std::size_t>((end - begin) * result.width));
+    const bool is_contiguous = part == Part::whole && result.ld == result.inner();
+    const std::int64_t group = ResultStream::columns_of_group(result.outer(), result.inner() * result.width);
+    for (std::int64_t outer = 0; outer < result.outer();) {
+        const std::int64_t end = result.outer() - outer < 2 * group ? result.outer() : outer + group;
+        if (is_contiguous) {
+            add_floats(stream, result, outer * result.ld, (end - outer) * result.ld);
+            outer = end;
+        }
+        for (; outer < end; ++outer) {
+            const IndexRange range = stored_range(result, part, outer);
+            add_floats(stream, result, range.begin + outer * result.ld, range.end - range.begin);
+        }
+        stream.end_group();
     }
     return true;
 }

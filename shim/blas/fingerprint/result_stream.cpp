@@ -1,6 +1,5 @@
 #include "shim/blas/fingerprint/result_stream.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace fp32shim::blas {
@@ -19,6 +18,13 @@ constexpr std::uint32_t mixed(std::uint32_t value) {
     return value ^ value >> 16;
 }
 
+constexpr Lanes first_lanes() {
+    Lanes lanes{};
+    for (std::uint32_t i = 0; i < lane_count; ++i) lanes.hash[i] = mixed(i + 1);
+    return lanes;
+}
+constexpr Lanes begin = first_lanes();
+
 constexpr std::uint64_t combined(std::uint64_t hash, std::uint64_t value) {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
     return hash ^ hash >> 32;
@@ -26,41 +32,37 @@ constexpr std::uint64_t combined(std::uint64_t hash, std::uint64_t value) {
 
 }  // namespace
 
-ResultStream::ResultStream(AbsorbKernel kernel) : kernel_(kernel) {
-    for (std::uint32_t i = 0; i < lane_count; ++i) lanes_.hash[i] = mixed(i + 1);
-}
+ResultStream::ResultStream(AbsorbKernel kernel) : kernel_(kernel), lanes_(begin) {}
 
 void ResultStream::add(const float* floats, std::size_t count) {
     count_ += count;
-    if (count < lane_count) {
-        std::copy(floats, floats + count, short_ + short_count_);
-        short_count_ += count;
-        if (short_count_ < lane_count) return;
-        add_group(short_, short_count_);
-        short_count_ = 0;
-        return;
+    if (rest_count_ > 0) {
+        const std::size_t taken = std::min(count, lane_count - rest_count_);
+        std::copy(floats, floats + taken, rest_ + rest_count_);
+        rest_count_ += taken;
+        floats += taken;
+        count -= taken;
+        if (rest_count_ < lane_count) return;
+        absorb(rest_, 1);
+        rest_count_ = 0;
     }
-    if (short_count_ > 0) {
-        add_group(short_, short_count_);
-        short_count_ = 0;
-    }
-    add_group(floats, count);
-}
-
-void ResultStream::add_group(const float* floats, std::size_t count) {
-    const std::uint64_t turn = groups_ / lane_count;
-    double* const sums = sums_ + (rotations[groups_ % lane_count] + 5 * turn) % lane_count;
-    ++groups_;
     const std::size_t blocks = count / lane_count;
-    absorb(sums, floats, blocks);
-    const std::size_t rest = count - blocks * lane_count;
-    if (rest == 0) return;
-    alignas(64) float last[lane_count] = {};
-    std::copy(floats + blocks * lane_count, floats + count, last);
-    absorb(sums, last, 1);
+    absorb(floats, blocks);
+    rest_count_ = count - blocks * lane_count;
+    std::copy(floats + blocks * lane_count, floats + count, rest_);
 }
 
-void ResultStream::absorb(double* sums, const float* floats, std::size_t blocks) {
+void ResultStream::end_group() {
+    if (rest_count_ > 0) {
+        std::fill(rest_ + rest_count_, rest_ + lane_count, 0.0F);
+        absorb(rest_, 1);
+        rest_count_ = 0;
+    }
+    ++groups_;
+}
+
+void ResultStream::absorb(const float* floats, std::size_t blocks) {
+    double* const sums = sums_ + (rotations[groups_ % lane_count] + 5 * (groups_ / lane_count)) % lane_count;
     while (blocks > 0) {
         const std::uint64_t used = blocks_ % blocks_of_signs;
         if (used == 0) renew_signs();
@@ -79,11 +81,13 @@ void ResultStream::renew_signs() {
 }
 
 record::Fingerprint ResultStream::finish() {
-    if (short_count_ > 0) add_group(short_, short_count_);
+    end_group();
     record::Fingerprint fingerprint;
     fingerprint.hash = combined(0, count_);
+    for (std::size_t i = 0; i < lane_count; i += 2)
+        fingerprint.hash =
+            combined(fingerprint.hash, lanes_.hash[i] | static_cast<std::uint64_t>(lanes_.hash[i + 1]) << 32);
     for (std::size_t i = 0; i < lane_count; ++i) {
-        fingerprint.hash = combined(fingerprint.hash, lanes_.hash[i]);
         fingerprint.sketch[i] = sums_[i] + sums_[i + lane_count];
         if (lanes_.not_finite[i] != 0) fingerprint.flags = record::fingerprint_nonfinite;
     }

@@ -1,12 +1,14 @@
-// A fingerprint in the making: a result, one piece after the other. A piece is a column, or a row where these are
-// stored one after the other; so a result has the same fingerprint whatever its leading dimension is.
+// A fingerprint in the making: the floats of a result, in pieces and groups. Only the groups count, not the pieces,
+// so a result has the same fingerprint whatever its leading dimension is.
 //
-//     pieces    | 32 or more floats | 32 or more floats | short, short, short … |        each |…| is a group
+//     matrix    | column | column | … | column | column | … |       as stored: columns, or rows in row-major order
+//               | group of 1/32 of them        | group      |
 //
 // Lane i of a group adds to sum (i + rotation) mod 32 of the sketch, and each group has another rotation. Otherwise a
 // row of a matrix, one element of each column, could fall into one and the same sum, and its estimate would be bad.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,7 +23,15 @@ class ResultStream {
   public:
     explicit ResultStream(AbsorbKernel kernel = best_absorb_kernel());
 
+    /// Returns the number of columns of each group of a matrix; the last group takes the rest, too. `length`: floats
+    /// of a column, at least 1. A group has a block of floats at least: fewer cost as much as a block.
+    static std::int64_t columns_of_group(std::int64_t columns, std::int64_t length) {
+        constexpr auto block = static_cast<std::int64_t>(lane_count);
+        return std::max(columns / block, (block + length - 1) / length);
+    }
+
     void add(const float* floats, std::size_t count);
+    void end_group();
     /// Returns the number of floats so far.
     std::uint64_t count() const { return count_; }
 
@@ -29,15 +39,14 @@ class ResultStream {
     record::Fingerprint finish();
 
   private:
-    void add_group(const float* floats, std::size_t count);
-    void absorb(double* sums, const float* floats, std::size_t blocks);
+    void absorb(const float* floats, std::size_t blocks);
     void renew_signs();
 
     AbsorbKernel kernel_;
-    Lanes lanes_{};
+    Lanes lanes_;
     alignas(64) double sums_[2 * lane_count] = {};  ///< sum i is at i and at i + lane_count: no group wraps around
-    alignas(64) float short_[2 * lane_count];       ///< short pieces that are no group yet
-    std::size_t short_count_ = 0;
+    alignas(64) float rest_[lane_count];            ///< the last floats of the group, fewer than a block
+    std::size_t rest_count_ = 0;
     std::uint64_t blocks_ = 0;
     std::uint64_t groups_ = 0;
     std::uint64_t count_ = 0;

@@ -34,8 +34,13 @@ std::vector<float> random_floats(std::size_t count, unsigned seed = 1) {
 Fingerprint fingerprint_of(const std::vector<float>& floats, AbsorbKernel kernel = best_absorb_kernel(),
                            std::size_t column = 50) {
     ResultStream stream(kernel);
-    for (std::size_t i = 0; i < floats.size(); i += column)
+    const std::size_t columns = (floats.size() + column - 1) / column;
+    const auto group = static_cast<std::size_t>(
+        ResultStream::columns_of_group(static_cast<std::int64_t>(columns), static_cast<std::int64_t>(column)));
+    for (std::size_t i = 0, number = 1; i < floats.size(); i += column, ++number) {
         stream.add(floats.data() + i, std::min(column, floats.size() - i));
+        if (number % group == 0 && columns - number >= group) stream.end_group();
+    }
     return stream.finish();
 }
 
@@ -78,10 +83,27 @@ TEST(ResultStream, HasTheFingerprintsOfRecordingsThatAreKept) {
     std::vector<float> floats(100);
     for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i) - 49.5F;
     const Fingerprint fingerprint = fingerprint_of(floats);
-    EXPECT_EQ(fingerprint.hash, 13801425339307192811U);
+    EXPECT_EQ(fingerprint.hash, 7822904759742485678U);
     EXPECT_EQ(fingerprint.norm, std::sqrt(83325.0));
     EXPECT_EQ(fingerprint.sketch[1], -49);
     EXPECT_EQ(fingerprint.sketch[25], 35.5);
+}
+
+TEST(ResultStream, DependsOnGroupsAndNotOnPieces) {
+    const std::vector<float> floats = random_floats(1000);
+    const auto in_pieces = [&](std::size_t piece, std::size_t group) {
+        ResultStream stream;
+        for (std::size_t i = 0; i < floats.size(); i += piece) {
+            stream.add(floats.data() + i, piece);
+            if ((i + piece) % group == 0) stream.end_group();
+        }
+        return stream.finish();
+    };
+    for (const std::size_t piece : {1UL, 5UL, 10UL, 50UL, 100UL}) {
+        EXPECT_TRUE(same(in_pieces(piece, 100), in_pieces(100, 100))) << piece;
+        EXPECT_TRUE(same(in_pieces(piece, 500), in_pieces(500, 500))) << piece;
+    }
+    EXPECT_FALSE(same(in_pieces(100, 100), in_pieces(500, 500)));
 }
 
 TEST(ResultStream, HasAHashThatDependsOnTheOrderOfTheFloats) {
