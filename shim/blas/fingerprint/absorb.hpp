@@ -20,15 +20,35 @@ inline constexpr std::size_t lane_count = record::sketch_size;
 inline constexpr std::uint32_t hash_factor = 0x9e3779b1;
 inline constexpr int hash_rotation = 16;
 
+/// Returns a number that looks random: the finalizer "lowbias32" of C. Wellons' hash prospector.
+constexpr std::uint32_t mixed(std::uint32_t value) {
+    value = (value ^ value >> 16) * 0x7feb352dU;
+    value = (value ^ value >> 15) * 0x846ca68bU;
+    return value ^ value >> 16;
+}
+inline constexpr std::uint32_t sign_step = 0x9e3779b9;  ///< lane i has the signs mixed(seed + i * sign_step)
+
 struct alignas(64) Lanes {
     std::uint32_t hash[lane_count];
     std::uint32_t signs[lane_count];  ///< the highest bit is the sign of the lane's next float; each step shifts them
     double squares[16];               ///< of lanes i and i + 16
     std::uint32_t not_finite[lane_count];  ///< not 0: the lane has left out NaN or infinity
+    std::uint64_t blocks;                  ///< number of blocks so far
+
+    static constexpr std::uint64_t blocks_of_signs = 32;  ///< a lane has so many bits of signs
+    /// Returns the number of the next blocks, at most `blocks`, that take their signs from the same bits.
+    std::size_t next_blocks(std::size_t wanted) const {
+        const std::uint64_t left = blocks_of_signs - blocks % blocks_of_signs;
+        return wanted < left ? wanted : static_cast<std::size_t>(left);
+    }
+    bool needs_signs() const { return blocks % blocks_of_signs == 0; }
+    std::uint32_t seed_of_signs() const {
+        const std::uint64_t number = blocks / blocks_of_signs;
+        return mixed(static_cast<std::uint32_t>(number)) + static_cast<std::uint32_t>(number >> 32);
+    }
 };
 
-/// Takes blocks of lane_count floats into the lanes, and adds the lanes' sums to `sums`. `blocks`: at most 32, the
-/// number of signs.
+/// Takes blocks of lane_count floats into the lanes, and adds the lanes' sums to `sums`.
 using AbsorbKernel = void (*)(Lanes& lanes, double* sums, const float* floats, std::size_t blocks);
 
 /// Returns the loop for an instruction set; nullptr if this processor or build lacks it. Thread-safe.

@@ -5,18 +5,9 @@
 namespace fp32shim::blas {
 namespace {
 
-constexpr std::uint64_t blocks_of_signs = 32;  // a lane has so many bits of signs at once
-
 /// Rotations of 32 groups in turn: each once, and such that diagonals too are spread over most sums. Found by trials.
 constexpr std::uint8_t rotations[lane_count] = {7, 8,  12, 20, 28, 21, 25, 9,  0,  29, 5,  26, 3,  14, 10, 15,
                                                 2, 18, 4,  23, 1,  19, 16, 22, 30, 27, 31, 24, 17, 11, 6,  13};
-
-/// Returns a number that looks random: the finalizer "lowbias32" of C. Wellons' hash prospector.
-constexpr std::uint32_t mixed(std::uint32_t value) {
-    value = (value ^ value >> 16) * 0x7feb352dU;
-    value = (value ^ value >> 15) * 0x846ca68bU;
-    return value ^ value >> 16;
-}
 
 constexpr Lanes first_lanes() {
     Lanes lanes{};
@@ -47,7 +38,7 @@ void ResultStream::add(const float* floats, std::size_t count) {
         rest_count_ = 0;
     }
     const std::size_t blocks = count / lane_count;
-    absorb(floats, blocks);
+    if (blocks > 0) absorb(floats, blocks);
     rest_count_ = count - blocks * lane_count;
     std::copy(floats + blocks * lane_count, floats + count, rest_);
 }
@@ -63,21 +54,7 @@ void ResultStream::end_group() {
 
 void ResultStream::absorb(const float* floats, std::size_t blocks) {
     double* const sums = sums_ + (rotations[groups_ % lane_count] + 5 * (groups_ / lane_count)) % lane_count;
-    while (blocks > 0) {
-        const std::uint64_t used = blocks_ % blocks_of_signs;
-        if (used == 0) renew_signs();
-        const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(blocks, blocks_of_signs - used));
-        kernel_(lanes_, sums, floats, now);
-        floats += now * lane_count;
-        blocks_ += now;
-        blocks -= now;
-    }
-}
-
-void ResultStream::renew_signs() {
-    const std::uint64_t number = blocks_ / blocks_of_signs;
-    const std::uint32_t seed = mixed(static_cast<std::uint32_t>(number)) + static_cast<std::uint32_t>(number >> 32);
-    for (std::uint32_t i = 0; i < lane_count; ++i) lanes_.signs[i] = mixed(seed + i * 0x9e3779b9U);
+    kernel_(lanes_, sums, floats, blocks);
 }
 
 record::Fingerprint ResultStream::finish() {

@@ -40,14 +40,12 @@ class ResultStream {
 
   private:
     void absorb(const float* floats, std::size_t blocks);
-    void renew_signs();
 
     AbsorbKernel kernel_;
     Lanes lanes_;
     alignas(64) double sums_[2 * lane_count] = {};  ///< sum i is at i and at i + lane_count: no group wraps around
     alignas(64) float rest_[lane_count];            ///< the last floats of the group, fewer than a block
     std::size_t rest_count_ = 0;
-    std::uint64_t blocks_ = 0;
     std::uint64_t groups_ = 0;
     std::uint64_t count_ = 0;
 };
