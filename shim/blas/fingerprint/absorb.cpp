@@ -17,6 +17,7 @@ constexpr std::uint32_t sign_bit = 0x80000000;
 // The square of a float is exact in double precision. So it makes no difference if multiplication and addition are
 // one instruction, and every instruction set gives the same sums.
 
+template <bool finite_only>
 void absorb_plain(Lanes& lanes, double* sums, const float* floats, std::size_t blocks) {
     double lane_sums[lane_count] = {};
     for (; blocks > 0; --blocks, floats += lane_count, ++lanes.blocks) {
@@ -26,10 +27,9 @@ void absorb_plain(Lanes& lanes, double* sums, const float* floats, std::size_t b
         for (std::size_t i = 0; i < lane_count; ++i) {
             const auto bits = std::bit_cast<std::uint32_t>(floats[i]);
             lanes.hash[i] = std::rotl(lanes.hash[i] ^ bits, hash_rotation) * hash_factor;
-            const std::uint32_t bad = (bits & infinity) == infinity ? ~0U : 0;
-            const std::uint32_t signed_bits = (bits ^ (lanes.signs[i] & sign_bit)) & ~bad;
+            const bool is_left_out = finite_only && (bits & infinity) == infinity;
+            const std::uint32_t signed_bits = is_left_out ? 0 : bits ^ (lanes.signs[i] & sign_bit);
             lanes.signs[i] <<= 1;
-            lanes.not_finite[i] |= bad;
             const auto value = static_cast<double>(std::bit_cast<float>(signed_bits));
             lane_sums[i] += value;
             lanes.squares[i % 16] += value * value;
@@ -59,18 +59,18 @@ __attribute__((target("avx2"))) inline __m256i mixed(__m256i value) {
     return _mm256_xor_si256(value, _mm256_srli_epi32(value, 16));
 }
 
+template <bool finite_only>
 __attribute__((target("avx2,fma"))) void absorb_avx2(Lanes& lanes, double* sums, const float* floats,
                                                      std::size_t blocks) {
     constexpr int parts = 4;  // of 8 lanes
     auto* const hash_at = reinterpret_cast<__m256i*>(lanes.hash);
     auto* const signs_at = reinterpret_cast<__m256i*>(lanes.signs);
-    auto* const not_finite_at = reinterpret_cast<__m256i*>(lanes.not_finite);
     const __m256i factor = _mm256_set1_epi32(static_cast<int>(hash_factor));
     const __m256i sign = _mm256_set1_epi32(static_cast<int>(sign_bit));
-    const __m256i inf = _mm256_set1_epi32(static_cast<int>(infinity));
+    [[maybe_unused]] const __m256i inf = _mm256_set1_epi32(static_cast<int>(infinity));
     const __m256i rotation = _mm256_set_epi8(13, 12, 15, 14, 9, 8, 11, 10, 5, 4, 7, 6, 1, 0, 3, 2,  //
                                              13, 12, 15, 14, 9, 8, 11, 10, 5, 4, 7, 6, 1, 0, 3, 2);
-    __m256i hash[parts], signs[parts], not_finite = _mm256_load_si256(not_finite_at);
+    __m256i hash[parts], signs[parts];
     __m256d lane_sums[2 * parts];
     for (int i = 0; i < parts; ++i) {
         hash[i] = _mm256_load_si256(hash_at + i);
@@ -95,13 +95,14 @@ __attribute__((target("avx2,fma"))) void absorb_avx2(Lanes& lanes, double* sums,
                 const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(floats + 8 * i));
                 const __m256i rotated = _mm256_shuffle_epi8(_mm256_xor_si256(hash[i], bits), rotation);
                 hash[i] = _mm256_mullo_epi32(rotated, factor);
-                const __m256i bad = _mm256_cmpeq_epi32(_mm256_and_si256(bits, inf), inf);
-                not_finite = _mm256_or_si256(not_finite, bad);
-                const __m256i signed_bits = _mm256_xor_si256(bits, _mm256_and_si256(signs[i], sign));
-                const __m256i finite = _mm256_andnot_si256(bad, signed_bits);
+                __m256i signed_bits = _mm256_xor_si256(bits, _mm256_and_si256(signs[i], sign));
+                if constexpr (finite_only) {
+                    const __m256i bad = _mm256_cmpeq_epi32(_mm256_and_si256(bits, inf), inf);
+                    signed_bits = _mm256_andnot_si256(bad, signed_bits);
+                }
                 signs[i] = _mm256_add_epi32(signs[i], signs[i]);
-                const __m256d low = _mm256_cvtps_pd(_mm_castsi128_ps(_mm256_castsi256_si128(finite)));
-                const __m256d high = _mm256_cvtps_pd(_mm_castsi128_ps(_mm256_extracti128_si256(finite, 1)));
+                const __m256d low = _mm256_cvtps_pd(_mm_castsi128_ps(_mm256_castsi256_si128(signed_bits)));
+                const __m256d high = _mm256_cvtps_pd(_mm_castsi128_ps(_mm256_extracti128_si256(signed_bits, 1)));
                 lane_sums[2 * i] = _mm256_add_pd(lane_sums[2 * i], low);
                 lane_sums[2 * i + 1] = _mm256_add_pd(lane_sums[2 * i + 1], high);
                 __m256d* const two = squares + 2 * (i % 2);
@@ -116,7 +117,6 @@ __attribute__((target("avx2,fma"))) void absorb_avx2(Lanes& lanes, double* sums,
     }
     for (int i = 0; i < 2 * parts; ++i)
         _mm256_storeu_pd(sums + 4 * i, _mm256_add_pd(_mm256_loadu_pd(sums + 4 * i), lane_sums[i]));
-    _mm256_store_si256(not_finite_at, not_finite);
     for (int i = 0; i < 4; ++i) _mm256_store_pd(lanes.squares + 4 * i, squares[i]);
 }
 
@@ -132,16 +132,16 @@ __attribute__((target("avx512f"))) inline __m512i mixed(__m512i value) {
     return _mm512_xor_si512(value, _mm512_maskz_srli_epi32(all_16, value, 16));
 }
 
+template <bool finite_only>
 __attribute__((target("avx512f"))) void absorb_avx512(Lanes& lanes, double* sums, const float* floats,
                                                       std::size_t blocks) {
     constexpr int parts = 2;  // of 16 lanes
     constexpr int xor_of_first_and_others = 0x78;
     const __m512i factor = _mm512_set1_epi32(static_cast<int>(hash_factor));
     const __m512i sign = _mm512_set1_epi32(static_cast<int>(sign_bit));
-    const __m512i inf = _mm512_set1_epi32(static_cast<int>(infinity));
+    [[maybe_unused]] const __m512i inf = _mm512_set1_epi32(static_cast<int>(infinity));
     __m512i hash[parts], signs[parts];
     __m512d lane_sums[2 * parts];
-    __mmask16 all_good = all_16;
     for (int i = 0; i < parts; ++i) {
         hash[i] = _mm512_load_si512(lanes.hash + 16 * i);
         signs[i] = _mm512_load_si512(lanes.signs + 16 * i);
@@ -164,13 +164,14 @@ __attribute__((target("avx512f"))) void absorb_avx512(Lanes& lanes, double* sums
                 const __m512i bits = _mm512_loadu_si512(floats + 16 * i);
                 const __m512i mixed = _mm512_xor_si512(hash[i], bits);
                 hash[i] = _mm512_mullo_epi32(_mm512_maskz_rol_epi32(all_16, mixed, hash_rotation), factor);
-                const __mmask16 good = _mm512_cmpneq_epi32_mask(_mm512_and_si512(bits, inf), inf);
-                all_good &= good;
-                const __m512i signed_bits = _mm512_ternarylogic_epi32(bits, signs[i], sign, xor_of_first_and_others);
-                const __m512i finite = _mm512_maskz_mov_epi32(good, signed_bits);
+                __m512i signed_bits = _mm512_ternarylogic_epi32(bits, signs[i], sign, xor_of_first_and_others);
+                if constexpr (finite_only) {
+                    const __mmask16 good = _mm512_cmpneq_epi32_mask(_mm512_and_si512(bits, inf), inf);
+                    signed_bits = _mm512_maskz_mov_epi32(good, signed_bits);
+                }
                 signs[i] = _mm512_add_epi32(signs[i], signs[i]);
-                const __m256i low_half = _mm512_maskz_extracti64x4_epi64(all_8, finite, 0);
-                const __m256i high_half = _mm512_maskz_extracti64x4_epi64(all_8, finite, 1);
+                const __m256i low_half = _mm512_maskz_extracti64x4_epi64(all_8, signed_bits, 0);
+                const __m256i high_half = _mm512_maskz_extracti64x4_epi64(all_8, signed_bits, 1);
                 const __m512d low = _mm512_maskz_cvtps_pd(all_8, _mm256_castsi256_ps(low_half));
                 const __m512d high = _mm512_maskz_cvtps_pd(all_8, _mm256_castsi256_ps(high_half));
                 lane_sums[2 * i] = _mm512_add_pd(lane_sums[2 * i], low);
@@ -188,7 +189,6 @@ __attribute__((target("avx512f"))) void absorb_avx512(Lanes& lanes, double* sums
         _mm512_storeu_pd(sums + 8 * i, _mm512_add_pd(_mm512_loadu_pd(sums + 8 * i), lane_sums[i]));
     _mm512_store_pd(lanes.squares, low_squares);
     _mm512_store_pd(lanes.squares + 8, high_squares);
-    lanes.not_finite[0] |= static_cast<__mmask16>(~all_good);
 }
 
 #elif defined(__aarch64__)
@@ -199,11 +199,12 @@ uint32x4_t mixed(uint32x4_t value) {
     return veorq_u32(value, vshrq_n_u32(value, 16));
 }
 
+template <bool finite_only>
 void absorb_neon(Lanes& lanes, double* sums, const float* floats, std::size_t blocks) {
     constexpr int parts = 8;  // of 4 lanes
     const uint32x4_t factor = vdupq_n_u32(hash_factor);
-    const uint32x4_t inf = vdupq_n_u32(infinity);
-    uint32x4_t hash[parts], signs[parts], not_finite = vld1q_u32(lanes.not_finite);
+    [[maybe_unused]] const uint32x4_t inf = vdupq_n_u32(infinity);
+    uint32x4_t hash[parts], signs[parts];
     float64x2_t lane_sums[2 * parts], squares[8];
     for (int i = 0; i < parts; ++i) {
         hash[i] = vld1q_u32(lanes.hash + 4 * i);
@@ -225,13 +226,12 @@ void absorb_neon(Lanes& lanes, double* sums, const float* floats, std::size_t bl
                 const uint32x4_t bits = vreinterpretq_u32_f32(vld1q_f32(floats + 4 * i));
                 const uint32x4_t mixed = veorq_u32(hash[i], bits);
                 hash[i] = vmulq_u32(vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(mixed))), factor);
-                const uint32x4_t bad = vceqq_u32(vandq_u32(bits, inf), inf);
-                not_finite = vorrq_u32(not_finite, bad);
-                const uint32x4_t signed_bits = veorq_u32(bits, vandq_u32(signs[i], vdupq_n_u32(sign_bit)));
-                const float32x4_t finite = vreinterpretq_f32_u32(vbicq_u32(signed_bits, bad));
+                uint32x4_t signed_bits = veorq_u32(bits, vandq_u32(signs[i], vdupq_n_u32(sign_bit)));
+                if constexpr (finite_only) signed_bits = vbicq_u32(signed_bits, vceqq_u32(vandq_u32(bits, inf), inf));
+                const float32x4_t floats_of_part = vreinterpretq_f32_u32(signed_bits);
                 signs[i] = vaddq_u32(signs[i], signs[i]);
-                const float64x2_t low = vcvt_f64_f32(vget_low_f32(finite));
-                const float64x2_t high = vcvt_high_f64_f32(finite);
+                const float64x2_t low = vcvt_f64_f32(vget_low_f32(floats_of_part));
+                const float64x2_t high = vcvt_high_f64_f32(floats_of_part);
                 lane_sums[2 * i] = vaddq_f64(lane_sums[2 * i], low);
                 lane_sums[2 * i + 1] = vaddq_f64(lane_sums[2 * i + 1], high);
                 float64x2_t* const two = squares + 2 * (i % 4);
@@ -246,35 +246,36 @@ void absorb_neon(Lanes& lanes, double* sums, const float* floats, std::size_t bl
     }
     for (int i = 0; i < 2 * parts; ++i) vst1q_f64(sums + 2 * i, vaddq_f64(vld1q_f64(sums + 2 * i), lane_sums[i]));
     for (int i = 0; i < 8; ++i) vst1q_f64(lanes.squares + 2 * i, squares[i]);
-    vst1q_u32(lanes.not_finite, not_finite);
 }
 
 #endif
 
 }  // namespace
 
-AbsorbKernel absorb_kernel(InstructionSet set) {
+AbsorbKernels absorb_kernels(InstructionSet set) {
     switch (set) {
         case InstructionSet::plain:
-            return absorb_plain;
+            return {absorb_plain<false>, absorb_plain<true>};
 #if defined(__x86_64__)
         case InstructionSet::avx2:
-            return has_avx2() && __builtin_cpu_supports("fma") != 0 ? absorb_avx2 : nullptr;
+            if (!has_avx2() || __builtin_cpu_supports("fma") == 0) return {};
+            return {absorb_avx2<false>, absorb_avx2<true>};
         case InstructionSet::avx512:
-            return has_avx512() ? absorb_avx512 : nullptr;
+            if (!has_avx512()) return {};
+            return {absorb_avx512<false>, absorb_avx512<true>};
 #elif defined(__aarch64__)
         case InstructionSet::neon:
-            return absorb_neon;
+            return {absorb_neon<false>, absorb_neon<true>};
 #endif
         default:
-            return nullptr;
+            return {};
     }
 }
 
-AbsorbKernel best_absorb_kernel() {
+AbsorbKernels best_absorb_kernels() {
     for (const InstructionSet set : instruction_sets)
-        if (const AbsorbKernel kernel = absorb_kernel(set)) return kernel;
-    return absorb_plain;
+        if (const AbsorbKernels kernels = absorb_kernels(set); kernels.all != nullptr) return kernels;
+    return absorb_kernels(InstructionSet::plain);
 }
 
 }  // namespace fp32shim::blas

@@ -31,9 +31,8 @@ inline constexpr std::uint32_t sign_step = 0x9e3779b9;  ///< lane i has the sign
 struct alignas(64) Lanes {
     std::uint32_t hash[lane_count];
     std::uint32_t signs[lane_count];  ///< the highest bit is the sign of the lane's next float; each step shifts them
-    double squares[16];               ///< of lanes i and i + 16
-    std::uint32_t not_finite[lane_count];  ///< not 0: the lane has left out NaN or infinity
-    std::uint64_t blocks;                  ///< number of blocks so far
+    double squares[16];               ///< of lanes i and i + 16; not finite once a float was not
+    std::uint64_t blocks;             ///< number of blocks so far
 
     static constexpr std::uint64_t blocks_of_signs = 32;  ///< a lane has so many bits of signs
     /// Returns the number of the next blocks, at most `blocks`, that take their signs from the same bits.
@@ -51,8 +50,15 @@ struct alignas(64) Lanes {
 /// Takes blocks of lane_count floats into the lanes, and adds the lanes' sums to `sums`.
 using AbsorbKernel = void (*)(Lanes& lanes, double* sums, const float* floats, std::size_t blocks);
 
-/// Returns the loop for an instruction set; nullptr if this processor or build lacks it. Thread-safe.
-AbsorbKernel absorb_kernel(InstructionSet set);
-AbsorbKernel best_absorb_kernel();
+/// The loops of an instruction set. Most results have no NaN or infinity, so those are left out by a second look
+/// only.
+struct AbsorbKernels {
+    AbsorbKernel all = nullptr;          ///< adds NaN and infinity to sums and squares, too
+    AbsorbKernel finite_only = nullptr;  ///< leaves NaN and infinity out of sums and squares
+};
+
+/// Returns the loops for an instruction set; nullptr if this processor or build lacks it. Thread-safe.
+AbsorbKernels absorb_kernels(InstructionSet set);
+AbsorbKernels best_absorb_kernels();
 
 }  // namespace fp32shim::blas

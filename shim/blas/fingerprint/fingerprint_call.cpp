@@ -46,10 +46,13 @@ bool can_fingerprint(const Product& product, const Plan& plan) {
 
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product) {
     const DefaultFloatEnvironment environment;
-    ResultStream stream;
-    for_each_product(site, frame, product, add_result, &stream);
-    if (stream.count() == 0) return std::nullopt;
-    return stream.finish();
+    std::uint64_t count = 0;
+    const record::Fingerprint fingerprint = fingerprint_of([&](ResultStream& stream) {
+        for_each_product(site, frame, product, add_result, &stream);
+        count = stream.count();
+    });
+    if (count == 0) return std::nullopt;
+    return fingerprint;
 }
 
 }  // namespace fp32shim::blas

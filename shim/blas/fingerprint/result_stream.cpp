@@ -64,13 +64,11 @@ record::Fingerprint ResultStream::finish() {
     for (std::size_t i = 0; i < lane_count; i += 2)
         fingerprint.hash =
             combined(fingerprint.hash, lanes_.hash[i] | static_cast<std::uint64_t>(lanes_.hash[i + 1]) << 32);
-    for (std::size_t i = 0; i < lane_count; ++i) {
-        fingerprint.sketch[i] = sums_[i] + sums_[i + lane_count];
-        if (lanes_.not_finite[i] != 0) fingerprint.flags = record::fingerprint_nonfinite;
-    }
+    for (std::size_t i = 0; i < lane_count; ++i) fingerprint.sketch[i] = sums_[i] + sums_[i + lane_count];
     double squares = 0;
     for (const double part : lanes_.squares) squares += part;
     fingerprint.norm = std::sqrt(squares);
+    if (!std::isfinite(squares)) fingerprint.flags = record::fingerprint_nonfinite;
     return fingerprint;
 }
 

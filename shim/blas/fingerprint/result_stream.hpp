@@ -17,11 +17,11 @@
 
 namespace fp32shim::blas {
 
-/// The arithmetic is that of double precision, rounded to nearest, whatever the program has set; callers see to that
-/// (DefaultFloatEnvironment).
+/// Used by fingerprint_of(). The arithmetic is that of double precision, rounded to nearest, whatever the program has
+/// set; callers see to that (DefaultFloatEnvironment).
 class ResultStream {
   public:
-    explicit ResultStream(AbsorbKernel kernel = best_absorb_kernel());
+    explicit ResultStream(AbsorbKernel kernel);
 
     /// Returns the number of columns of each group of a matrix; the last group takes the rest, too. `length`: floats
     /// of a column, at least 1. A group has a block of floats at least: fewer cost as much as a block.
@@ -35,7 +35,7 @@ class ResultStream {
     /// Returns the number of floats so far.
     std::uint64_t count() const { return count_; }
 
-    /// Returns the fingerprint of all floats. To be called once.
+    /// Returns the fingerprint of all floats; of one that is not finite, only the hash counts. To be called once.
     record::Fingerprint finish();
 
   private:
@@ -49,5 +49,20 @@ class ResultStream {
     std::uint64_t groups_ = 0;
     std::uint64_t count_ = 0;
 };
+
+/// Returns the fingerprint of the floats that `add(stream)` adds to a stream. If some are NaN or infinite, `add` is
+/// called twice.
+template <class Add>
+record::Fingerprint fingerprint_of(const Add& add, const AbsorbKernels& kernels = best_absorb_kernels()) {
+    ResultStream all(kernels.all);
+    add(all);
+    const record::Fingerprint fingerprint = all.finish();
+    if (fingerprint.is_finite()) return fingerprint;
+    ResultStream finite_only(kernels.finite_only);
+    add(finite_only);
+    record::Fingerprint of_rest = finite_only.finish();
+    of_rest.flags = record::fingerprint_nonfinite;
+    return of_rest;
+}
 
 }  // namespace fp32shim::blas

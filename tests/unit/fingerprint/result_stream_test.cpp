@@ -31,17 +31,18 @@ std::vector<float> random_floats(std::size_t count, unsigned seed = 1) {
 }
 
 /// Returns the fingerprint of a matrix with columns of this length. The last one may be shorter.
-Fingerprint fingerprint_of(const std::vector<float>& floats, AbsorbKernel kernel = best_absorb_kernel(),
+Fingerprint fingerprint_of(const std::vector<float>& floats, const AbsorbKernels& kernels = best_absorb_kernels(),
                            std::size_t column = 50) {
-    ResultStream stream(kernel);
     const std::size_t columns = (floats.size() + column - 1) / column;
     const auto group = static_cast<std::size_t>(
         ResultStream::columns_of_group(static_cast<std::int64_t>(columns), static_cast<std::int64_t>(column)));
-    for (std::size_t i = 0, number = 1; i < floats.size(); i += column, ++number) {
-        stream.add(floats.data() + i, std::min(column, floats.size() - i));
-        if (number % group == 0 && columns - number >= group) stream.end_group();
-    }
-    return stream.finish();
+    const auto add = [&](ResultStream& stream) {
+        for (std::size_t i = 0, number = 1; i < floats.size(); i += column, ++number) {
+            stream.add(floats.data() + i, std::min(column, floats.size() - i));
+            if (number % group == 0 && columns - number >= group) stream.end_group();
+        }
+    };
+    return blas::fingerprint_of(add, kernels);
 }
 
 bool same(const Fingerprint& a, const Fingerprint& b) {
@@ -51,10 +52,10 @@ bool same(const Fingerprint& a, const Fingerprint& b) {
            std::bit_cast<std::uint64_t>(a.norm) == std::bit_cast<std::uint64_t>(b.norm);
 }
 
-std::vector<AbsorbKernel> kernels() {
-    std::vector<AbsorbKernel> all;
+std::vector<AbsorbKernels> all_kernels() {
+    std::vector<AbsorbKernels> all;
     for (const InstructionSet set : instruction_sets)
-        if (const AbsorbKernel kernel = absorb_kernel(set)) all.push_back(kernel);
+        if (const AbsorbKernels kernels = absorb_kernels(set); kernels.all != nullptr) all.push_back(kernels);
     return all;
 }
 
@@ -65,18 +66,19 @@ TEST(ResultStream, HasTheSameFingerprintOnEveryInstructionSet) {
     floats[9] = std::numeric_limits<float>::max();
     for (const std::size_t count : {0UL, 1UL, 31UL, 32UL, 33UL, 1023UL, 1024UL, 1025UL, 5000UL}) {
         const std::vector<float> some(floats.begin(), floats.begin() + static_cast<std::ptrdiff_t>(count));
-        const Fingerprint plain = fingerprint_of(some, absorb_kernel(InstructionSet::plain));
-        for (const AbsorbKernel kernel : kernels()) EXPECT_TRUE(same(plain, fingerprint_of(some, kernel))) << count;
+        const Fingerprint plain = fingerprint_of(some, absorb_kernels(InstructionSet::plain));
+        for (const AbsorbKernels& kernels : all_kernels())
+            EXPECT_TRUE(same(plain, fingerprint_of(some, kernels))) << count;
         for (const std::size_t column : {1UL, 7UL, 32UL, 300UL, 4000UL})
-            for (const AbsorbKernel kernel : kernels())
-                EXPECT_TRUE(same(fingerprint_of(some, absorb_kernel(InstructionSet::plain), column),
-                                 fingerprint_of(some, kernel, column)));
+            for (const AbsorbKernels& kernels : all_kernels())
+                EXPECT_TRUE(same(fingerprint_of(some, absorb_kernels(InstructionSet::plain), column),
+                                 fingerprint_of(some, kernels, column)));
     }
     floats[4000] = infinite;
     floats[17] = not_a_number;
-    const Fingerprint plain = fingerprint_of(floats, absorb_kernel(InstructionSet::plain));
+    const Fingerprint plain = fingerprint_of(floats, absorb_kernels(InstructionSet::plain));
     EXPECT_FALSE(plain.is_finite());
-    for (const AbsorbKernel kernel : kernels()) EXPECT_TRUE(same(plain, fingerprint_of(floats, kernel)));
+    for (const AbsorbKernels& kernels : all_kernels()) EXPECT_TRUE(same(plain, fingerprint_of(floats, kernels)));
 }
 
 TEST(ResultStream, HasTheFingerprintsOfRecordingsThatAreKept) {
@@ -92,7 +94,7 @@ TEST(ResultStream, HasTheFingerprintsOfRecordingsThatAreKept) {
 TEST(ResultStream, DependsOnGroupsAndNotOnPieces) {
     const std::vector<float> floats = random_floats(1000);
     const auto in_pieces = [&](std::size_t piece, std::size_t group) {
-        ResultStream stream;
+        ResultStream stream(best_absorb_kernels().all);
         for (std::size_t i = 0; i < floats.size(); i += piece) {
             stream.add(floats.data() + i, piece);
             if ((i + piece) % group == 0) stream.end_group();
@@ -165,8 +167,8 @@ double ratio(const std::vector<float>& a, const std::vector<float>& b, std::size
         const double difference = static_cast<double>(a[i]) - static_cast<double>(b[i]);
         squares += difference * difference;
     }
-    return distance(fingerprint_of(a, best_absorb_kernel(), column),
-                    fingerprint_of(b, best_absorb_kernel(), column)) /
+    return distance(fingerprint_of(a, best_absorb_kernels(), column),
+                    fingerprint_of(b, best_absorb_kernels(), column)) /
            std::sqrt(squares);
 }
 
