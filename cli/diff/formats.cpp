@@ -173,6 +173,8 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
     const ResultPair& pair = outcome.aligned.pairs[*index];
     const MergedRow &a = outcome.a.rows[pair.row_a], &b = outcome.b.rows[pair.row_b];
     const ProcessResults& process = outcome.a.processes[pair.process_a];
+    const auto letter = [](char text) { return text == 0 ? Json() : Json(std::string(1, text)); };
+    const auto size = [](std::int64_t number) { return number < 0 ? Json() : Json(number); };
     const auto of_side = [](const MergedRow& row, std::uint64_t number) {
         return Json{{"number", number},
                     {"function", text_or_null(row.function)},
@@ -184,7 +186,12 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
             {"recording", process.path},
             {"thread", pair.thread_a + 1},
             {"scope", text_or_null(a.scope)},
-            {"size", a.size_text()},
+            {"trans_a", letter(a.trans_a)},
+            {"trans_b", letter(a.trans_b)},
+            {"m", size(a.m)},
+            {"n", size(a.n)},
+            {"k", size(a.k)},
+            {"batch", a.batch},
             {"same_bits", pair.same_bits},
             {"difference", number_or_null(pair.difference)},
             {"a", of_side(a, pair.number_a)},
@@ -194,7 +201,7 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
 Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.aligned.pairs.size();
-    return {{"version", FP32SHIM_VERSION},
+    return {{"schema", 1},
             {"a", side_json(outcome.a, outcome.aligned.unaligned_a)},
             {"b", side_json(outcome.b, outcome.aligned.unaligned_b)},
             {"aligned", all},

@@ -39,6 +39,7 @@ std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProbl
     const std::vector<ResultPair>& pairs = outcome.aligned.pairs;
     Json json = diff_json(outcome, max_groups);
     json["more_groups"] = outcome.summary.groups.size() - json["groups"].size();
+    json["version"] = FP32SHIM_VERSION;
     json["plot"] = plot_json(pairs);
     json["infinite"] =
         std::ranges::count_if(pairs, [](const ResultPair& pair) { return std::isinf(pair.difference); });

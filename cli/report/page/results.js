@@ -8,6 +8,7 @@
 
   const difference = (value) => value === null ? "infinite" : value === 0 ? "0" : value.toExponential(1);
   const both = (product, key) => product.a[key] === product.b[key] ? product.a[key] ?? "–" : `${product.a[key] ?? "–"} → ${product.b[key] ?? "–"}`;
+  const size = ({m, n, k, batch}) => `${[m, n, k].map((one) => one ?? "?").join("x")}${batch === 1 ? "" : ` batch ${count(batch)}`}`;
   const number = (product) => count(product.a.number) + (data.threads > 1 ? ` of thread ${product.thread}` : "");
 
   function fill(id, columns, rows) {
@@ -35,7 +36,7 @@
     const products = [["first with other bits", data.first_other_bits], [`first beyond ${data.bound}`, data.first_beyond_bound],
                       ["largest difference", data.largest]].filter(([, product]) => product !== null);
     fill("products", [["Product"], ["Number", true], ["Difference", true], ["Function"], ["Size"], ["Where"], ["Ran at"], ["Library"]],
-         products.map(([name, product]) => [name, number(product), difference(product.difference), both(product, "function"), product.size,
+         products.map(([name, product]) => [name, number(product), difference(product.difference), both(product, "function"), size(product),
                                             breakable(both(product, "where")), both(product, "ran_at"), both(product, "provider")]));
     document.querySelector("[aria-labelledby=products-title]").hidden = products.length === 0;
   }
@@ -48,7 +49,7 @@
     fill("groups", [["Largest difference", true], ["Products", true], ["With other bits", true], ["First", true], ["Function"], ["Size"], ["Ran at"], ["Where"]],
          data.groups.map((group) => [difference(group.largest.difference), count(group.products), count(group.other_bits),
                                      group.first_other_bits === null ? "–" : number(group.first_other_bits), both(group.first, "function"),
-                                     group.first.size, both(group.first, "ran_at"), breakable(both(group.first, "where"))]));
+                                     size(group.first), both(group.first, "ran_at"), breakable(both(group.first, "where"))]));
     $("more").hidden = data.more_groups === 0;
     $("more").textContent = `${counted(data.more_groups, "further group")} differ less and are not on this page; fp32shim diff --format json has all.`;
   }
