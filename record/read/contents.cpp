@@ -147,7 +147,8 @@ std::vector<std::uint32_t> RecordingReader::slots_with_fingerprints() const {
 }
 
 RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
-    const auto [begin, end] = std::ranges::equal_range(fingerprint_segments_, slot, {}, &SegmentPlace::slot);
+    const auto begin = std::ranges::lower_bound(fingerprint_segments_, slot, {}, &SegmentPlace::slot);
+    const auto end = std::ranges::upper_bound(fingerprint_segments_, slot, {}, &SegmentPlace::slot);
     return {*this, {*bytes_, {begin, end}}};
 }
 
