@@ -113,16 +113,15 @@ struct Looks {
     time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);
     time.end = time_now(in_force);
-    record::Audit found[1];
+    record::Audit audits[1];
     std::size_t count = 0;
     if (call_audit) {
-        found[count] = call_audit->finish();
-        audit::note(verdict, in_force.policy, found[count++]);
+        audits[count] = call_audit->finish();
+        audit::note(verdict, in_force.policy, audits[count++]);
     }
     const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
-    if (in_force.logs())
-        record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, std::span(found, count),
-                    fingerprint ? &*fingerprint : nullptr);
+    const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr};
+    if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &found);
     return value;
 }
 
@@ -163,9 +162,12 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
-    const Looks looks{may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
-                      in_force.fingerprints && !forwards && can_fingerprint(product, plan)};
-    if (looks.any()) return {run_and_look(site, frame, product, plan, verdict, in_force, looks), nullptr};
+    if (may_audit || in_force.fingerprints) [[unlikely]] {
+        const Looks looks{
+            may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
+            in_force.fingerprints && !forwards && can_fingerprint(product, plan)};
+        if (looks.any()) return {run_and_look(site, frame, product, plan, verdict, in_force, looks), nullptr};
+    }
     CallTime time;
     if (logs) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);
