@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from shim import BUILD, SYSTEM_PYTHON, blas_library, has_module, need, python, run
+from shim import BUILD, SYSTEM_PYTHON, blas_library, client, has_module, need, python, run
 
 COMMAND = BUILD / "bin/fp32shim"
 FINGERPRINT = {"FP32_MATMUL_AUDIT": "fingerprint"}
@@ -248,3 +248,34 @@ def test_the_policy_asks_for_them_too_and_a_full_recording_counts_those_that_it_
     assert a["lost"] > 1000 and a["fingerprints"] > 1000 and a["fingerprints"] + a["lost"] == 8000
     assert report["same_bits"] == report["aligned"] == a["fingerprints"]
     assert os.path.getsize(tmp_path / "a.fp32rec") <= 1 << 20
+
+
+@pytest.mark.parametrize("words", [["small_stack", "LIBRARY", "direct", "16384"], ["forks", "busy"], ["forks", "inside"],
+                                   ["hammer", "4", "20"], ["upper_halves"], ["edge_cases"]])
+def test_small_stacks_forks_threads_and_vector_registers_come_to_no_harm(words, tmp_path):
+    words = [client("libfake_b.so") if word == "LIBRARY" else word for word in words]
+    blas = None if words[0] in ("small_stack", "forks") else "openblas"
+    plain = run(*words, preload=False, blas=blas)
+    same = run(*words, log=tmp_path / "run.%p.fp32rec", env=FINGERPRINT, blas=blas)
+    assert (same.stdout, same.stderr) == (plain.stdout, plain.stderr)
+    both = run(*words, precision="high", cpu="emulate", log=tmp_path / "both.%p.fp32rec", env={"FP32_MATMUL_AUDIT": "fingerprint,1"},
+               blas=blas)
+    assert both.stdout == run(*words, precision="high", cpu="emulate", log=False, blas=blas).stdout
+
+
+def test_a_reload_begins_and_ends_fingerprints(tmp_path):
+    policy, recording = tmp_path / "policy.toml", tmp_path / "run.fp32rec"
+    policy.write_text("schema = 1\n")
+    code = """
+import ctypes, numpy as np, pathlib, sys
+shim = ctypes.CDLL(None)
+a = np.ones((16, 16), np.float32)
+for setting in ("false", "true", "false"):
+    pathlib.Path(sys.argv[1]).write_text(f"schema = 1\\n[audit]\\nfingerprint = {setting}\\n")
+    assert shim.fp32shim_reload_policy() == 0
+    a @ a; a @ (a * 2)
+"""
+    run(SYSTEM_PYTHON, "-c", code, policy, log=recording, env={"FP32_MATMUL_POLICY": policy})
+    done = subprocess.run([COMMAND, "diff", "--format", "json", recording, recording], capture_output=True, text=True, check=True)
+    report = json.loads(done.stdout)
+    assert (report["a"]["calls"], report["a"]["fingerprints"], report["aligned"]) == (6, 2, 2)
