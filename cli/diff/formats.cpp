@@ -7,9 +7,16 @@
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "system/limited_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
+
+/// Truncates a command line: some programs are all of their first argument.
+std::string short_text(std::string_view command) {
+    char buffer[100];
+    return std::string(system::limited(command, buffer));
+}
 
 std::string or_dash(SharedText text) { return text.empty() ? "-" : std::string(text); }
 
@@ -35,7 +42,7 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     const MergedRow &a = outcome.a.rows[pair.row_a], &b = outcome.b.rows[pair.row_b];
     std::string text = number_text(outcome.a, pair);
     if (pair.number_b != pair.number_a) text += fmt::format(" in A, {} in B", count_text(pair.number_b));
-    text += fmt::format("\n  {} {}", both(a.function, b.function), a.size_text());
+    text += fmt::format("\n  {} {}", both(or_dash(a.function), or_dash(b.function)), a.size_text());
     if (!a.where.empty()) text += fmt::format(" at {}", both(a.where, b.where));
     if (!a.scope.empty()) text += fmt::format(" in {}", a.scope);
     return text + fmt::format("\n  A: {} by {}; B: {} by {}\n  estimated relative difference: {}\n",
@@ -52,7 +59,7 @@ std::string sides_text(const DiffOutcome& outcome, int stream) {
                  {"program", false, 20}});
     const auto add = [&](std::string name, const ResultsOfSide& side, std::uint64_t unaligned) {
         table.add({std::move(name), count_text(side.fingerprints), count_text(side.lost), count_text(unaligned),
-                   count_text(side.without_fingerprint()), side.command});
+                   count_text(side.without_fingerprint()), short_text(side.command)});
     };
     add("A", outcome.a, outcome.aligned.unaligned_a);
     add("B", outcome.b, outcome.aligned.unaligned_b);
