@@ -51,6 +51,15 @@ constexpr Command table[] = {
   fp32shim bisect --runner 'srun -n1' --max-runs 40 -- ./solver)",
      .define = define_bisect,
      .takes_program = true},
+    {.name = "diff",
+     .summary = "Find the first product of two runs with another result",
+     .examples =
+         R"(  export FP32_MATMUL_AUDIT=fingerprint
+  fp32shim run --log a.fp32rec -- python3 model.py
+  fp32shim run --log b.fp32rec --precision high -- python3 model.py
+  fp32shim diff a.fp32rec b.fp32rec    0: all results are the same; 1: not
+  fp32shim diff --bound 1e-5 --format html -o diff.html a.fp32rec b.fp32rec)",
+     .define = define_diff},
     {.name = "check",
      .summary = "Report all errors in policy files",
      .examples = R"(  fp32shim check policy.toml  0: valid; 1: errors; 2: cannot be read

@@ -52,6 +52,7 @@ Action define_explain(CLI::App& app);
 Action define_verify(CLI::App& app);
 Action define_bisect(CLI::App& app);
 Action define_suggest(CLI::App& app);
+Action define_diff(CLI::App& app);
 Action define_check(CLI::App& app);
 Action define_report(CLI::App& app);
 Action define_replay(CLI::App& app);

@@ -20,6 +20,8 @@ extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
 extern const char fp32shim_page_flame[], fp32shim_page_flame_end[];
 extern const char fp32shim_page_diff_html[], fp32shim_page_diff_html_end[];
 extern const char fp32shim_page_diff_script[], fp32shim_page_diff_script_end[];
+extern const char fp32shim_page_results_html[], fp32shim_page_results_html_end[];
+extern const char fp32shim_page_results_script[], fp32shim_page_results_script_end[];
 }
 
 namespace fp32shim::cli {
@@ -65,6 +67,25 @@ std::string_view between(const char* begin, const char* end) {
     return {begin, static_cast<std::size_t>(end - begin)};
 }
 
+/// The parts in which pages differ.
+struct PageParts {
+    std::string_view title, html, script;
+};
+PageParts parts_of(Page page) {
+    switch (page) {
+        case Page::comparison:
+            return {"fp32shim report --diff", between(fp32shim_page_diff_html, fp32shim_page_diff_html_end),
+                    between(fp32shim_page_diff_script, fp32shim_page_diff_script_end)};
+        case Page::results:
+            return {"fp32shim diff", between(fp32shim_page_results_html, fp32shim_page_results_html_end),
+                    between(fp32shim_page_results_script, fp32shim_page_results_script_end)};
+        case Page::report:
+            break;
+    }
+    return {"fp32shim report", between(fp32shim_page_html, fp32shim_page_html_end),
+            between(fp32shim_page_script, fp32shim_page_script_end)};
+}
+
 }  // namespace
 
 std::string cut(std::string_view text) {
@@ -73,17 +94,13 @@ std::string cut(std::string_view text) {
 }
 
 std::string page_text(Page page, Json data) {
-    const bool is_report = page == Page::report;
+    const PageParts parts = parts_of(page);
     const std::string json = json_for_script(std::move(data)), once = nonce();
-    const std::string_view html = is_report ? between(fp32shim_page_html, fp32shim_page_html_end)
-                                            : between(fp32shim_page_diff_html, fp32shim_page_diff_html_end);
-    const std::string_view script = is_report ? between(fp32shim_page_script, fp32shim_page_script_end)
-                                              : between(fp32shim_page_diff_script, fp32shim_page_diff_script_end);
-    const std::string whole = std::string(between(fp32shim_page_head, fp32shim_page_head_end)).append(html);
-    return filled(whole, {{"title", is_report ? "fp32shim report" : "fp32shim report --diff"},
+    const std::string whole = std::string(between(fp32shim_page_head, fp32shim_page_head_end)).append(parts.html);
+    return filled(whole, {{"title", parts.title},
                           {"style", between(fp32shim_page_style, fp32shim_page_style_end)},
                           {"words", between(fp32shim_page_words, fp32shim_page_words_end)},
-                          {"script", script},
+                          {"script", parts.script},
                           {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
                           {"flame", between(fp32shim_page_flame, fp32shim_page_flame_end)},
                           {"data", json},

@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 /// Truncates a text longer than 400 bytes at the end of a character, and appends `…`.
 std::string cut(std::string_view text);
 
-enum class Page : std::uint8_t { report, comparison };
+enum class Page : std::uint8_t { report, comparison, results };
 
 /// Returns a page with its data: UTF-8. `data` holds the names in recordings, which may be anything: it becomes JSON
 /// without `<`, and the page runs no script but its own.

@@ -285,7 +285,8 @@ Action define_report(CLI::App& app) {
                 "Merge decisions that have this in common: of many sizes or call sites")
         ->delimiter(',');
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");
-    app.add_flag("--diff", options->diff, "Compare two recordings, before and after");
+    app.add_flag("--diff", options->diff,
+                 "Compare the calls of two recordings, before and after (results: fp32shim diff)");
     options->filter.declare(app);
     return [options] { return report(*options); };
 }

@@ -11,6 +11,7 @@
 //                      events    4092 EventRecords of 16 bytes, of one slot: a ring that was full
 //                      objects   1364 ObjectRecords of 48 bytes: a loaded program or library each
 //                      audits    682 AuditRecords of 96 bytes, of one slot: an audited call each
+//                      fingerprints  221 FingerprintRecords of 296 bytes, of one slot: the result of a call each
 //
 //     event     63                                                              0
 //               | time: ticks at which the call returned; rises within a slot    |   stored last
@@ -24,8 +25,9 @@
 //
 // Each thing that a process shares through the file is published by one store with release order, after all of its
 // bytes: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
-// `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `ChildRecord::state`. Before that store the
-// field reads as zero, or as its earlier value. So the file of a running or killed process holds whole entries only.
+// `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
+// `ChildRecord::state`. Before that store the field reads as zero, or as its earlier value. So the file of a running
+// or killed process holds whole entries only.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +38,7 @@
 #include "policy/policy.hpp"
 #include "policy/precision.hpp"
 #include "record/events.hpp"
+#include "record/fingerprint.hpp"
 #include "record/why_unseen.hpp"
 
 namespace fp32shim::record::format {
@@ -51,12 +54,23 @@ inline constexpr std::size_t segment_size = 65536;
 /// Largest number of segments of one file, which is then 256 GiB.
 inline constexpr std::uint32_t segment_limit = 1U << 22;
 
-enum class SegmentKind : std::uint32_t { unused, strings, rows, counters, ring, events, objects, audits, count_ };
+enum class SegmentKind : std::uint32_t {
+    unused,
+    strings,
+    rows,
+    counters,
+    ring,
+    events,
+    objects,
+    audits,
+    fingerprints,
+    count_
+};
 inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKind::count_);
 
 struct SegmentHeader {
     std::uint32_t kind;      ///< SegmentKind; stored last, and never changed after that
-    std::uint32_t slot;      ///< number of the slot, a thread's part of the file (kinds counters, ring and events)
+    std::uint32_t slot;      ///< number of the slot, a thread's part of the file; kinds strings, rows, objects: 0
     std::uint32_t sequence;  ///< number, from 0, among the segments of this kind (and of this slot if it has one)
     std::uint32_t count;     ///< number of events (kind events), or of times that the ring was full (kind ring)
     std::int32_t thread;     ///< id of the slot's thread: at present (counters, ring) or at the first event (events)
@@ -239,6 +253,23 @@ struct AuditRecord {
 };
 static_assert(sizeof(AuditRecord) == 96);
 
+// ---- fingerprints -------------------------------------------------------------------------------------------------
+
+/// The fingerprint of one call's result: record::Fingerprint describes the values.
+struct FingerprintRecord {
+    std::uint64_t time;    ///< ticks at which the call returned; stored last
+    std::uint32_t row;     ///< number of the call's row
+    std::uint32_t flags;   ///< bits record::fingerprint_…
+    std::uint32_t number;  ///< number, from 0, among the thread's calls that got one: those missing found no space
+    std::int32_t thread;   ///< id of the calling thread
+    std::uint64_t hash;
+    double norm;
+    double sketch[sketch_size];
+};
+static_assert(sizeof(FingerprintRecord) == 296);
+
+// ---- segments -----------------------------------------------------------------------------------------------------
+
 /// A segment whose entries are all of one type.
 template <class Entry>
 struct Segment {
@@ -256,11 +287,13 @@ using CounterSegment = Segment<CounterRecord>;
 using EventSegment = Segment<EventRecord>;
 using ObjectSegment = Segment<ObjectRecord>;
 using AuditSegment = Segment<AuditRecord>;
+using FingerprintSegment = Segment<FingerprintRecord>;
 static_assert(sizeof(RowSegment) == segment_size && RowSegment::capacity == 682);
 static_assert(sizeof(CounterSegment) == segment_size && CounterSegment::capacity == 1023);
 static_assert(sizeof(EventSegment) == segment_size && EventSegment::capacity == 4092);
 static_assert(sizeof(ObjectSegment) == segment_size && ObjectSegment::capacity == 1364);
 static_assert(sizeof(AuditSegment) == segment_size && AuditSegment::capacity == 682);
+static_assert(sizeof(FingerprintSegment) <= segment_size && FingerprintSegment::capacity == 221);
 
 // ---- header -------------------------------------------------------------------------------------------------------
 
@@ -446,9 +479,10 @@ struct Header {
     // 924: written by the process
     std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonState
     // 928
-    std::uint64_t lost_audits;  ///< audits that found no space
-    // 936
-    std::uint8_t reserved6[4096 - 936];
+    std::uint64_t lost_audits;        ///< audits that found no space
+    std::uint64_t lost_fingerprints;  ///< fingerprints that found no space
+    // 944
+    std::uint8_t reserved6[4096 - 944];
     // 4096
     ChangeRecord changes[change_limit];
     // 20480

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "record/format/audit_fields.hpp"
+#include "record/format/fingerprint_fields.hpp"
 
 namespace fp32shim::record {
 
 using format::AuditRecord;
-using format::AuditSegment;
 using format::CounterRecord;
 using format::CounterSegment;
 using format::EventRecord;
@@ -21,7 +21,6 @@ using format::SegmentKind;
 namespace {
 
 constexpr std::uint32_t counters_of_a_piece = 64;
-constexpr std::uint32_t audits_of_a_piece = 64;
 
 /// Rounds an estimate, which is never negative, down to an integer; one of more than 64 bits gives the largest.
 std::uint64_t to_integer(double estimate) {
@@ -99,6 +98,12 @@ void leave_appended_out(const RecordingBytes& bytes, SlotEvents& events) {
     }
 }
 
+std::vector<SegmentPlace> by_slot(std::vector<SegmentPlace> segments) {
+    std::ranges::stable_sort(segments, {},
+                             [](const SegmentPlace& place) { return std::pair(place.slot, place.sequence); });
+    return segments;
+}
+
 }  // namespace
 
 /// Reads the segments in an order that is safe while the process records: an entry refers only to entries published
@@ -117,10 +122,10 @@ void RecordingReader::read_segments(const format::Header& header) {
     check_completeness(index.whole_count, header.segments_in_use);
     arrange_events(index[SegmentKind::events]);
     object_segments_ = std::move(index[SegmentKind::objects]);
-    audit_segments_ = std::move(index[SegmentKind::audits]);
-    std::ranges::stable_sort(audit_segments_, {},
-                             [](const SegmentPlace& place) { return std::pair(place.slot, place.sequence); });
+    audit_segments_ = by_slot(std::move(index[SegmentKind::audits]));
     lost_audits_ = header.lost_audits;
+    fingerprint_segments_ = by_slot(std::move(index[SegmentKind::fingerprints]));
+    lost_fingerprints_ = header.lost_fingerprints;
     std::vector<SegmentPlace> rows = std::move(index[SegmentKind::rows]);
     index = index_segments(*bytes_, *problems_);
     decisions_->start(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
@@ -139,20 +144,29 @@ void RecordingReader::visit_nonfinite(const AuditVisitor& visitor) const {
 }
 
 void RecordingReader::visit_all_audits(const AuditVisitor& visitor) const {
-    std::vector<AuditRecord> piece(audits_of_a_piece);
-    for (const SegmentPlace& segment : audit_segments_) {
-        for (std::uint32_t first = 0; first < AuditSegment::capacity; first += audits_of_a_piece) {
-            const std::size_t count = std::min<std::size_t>(audits_of_a_piece, AuditSegment::capacity - first);
-            const std::uint64_t offset = segment.offset + format::offset_of_entry<AuditRecord>(first);
-            const std::size_t read = bytes_->read(offset, piece.data(), count * sizeof(AuditRecord));
-            std::size_t whole = 0;
-            for (; whole < read / sizeof(AuditRecord) && piece[whole].time != 0; ++whole) {
-                const AuditRecord& entry = piece[whole];
-                if (!visitor({entry.row, realtime_of(entry.time), segment.slot, format::load(entry)})) return;
-            }
-            if (whole < audits_of_a_piece) break;
-        }
-    }
+    CallRecordCursor<AuditRecord> cursor(*bytes_, audit_segments_);
+    while (const AuditRecord* const entry = cursor.next())
+        if (!visitor({entry->row, realtime_of(entry->time), cursor.slot(), format::load(*entry)})) return;
+}
+
+std::vector<std::uint32_t> RecordingReader::slots_with_fingerprints() const {
+    std::vector<std::uint32_t> slots;
+    for (const SegmentPlace& place : fingerprint_segments_)
+        if (slots.empty() || slots.back() != place.slot) slots.push_back(place.slot);
+    return slots;
+}
+
+RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
+    const auto begin = std::ranges::lower_bound(fingerprint_segments_, slot, {}, &SegmentPlace::slot);
+    const auto end = std::ranges::upper_bound(fingerprint_segments_, slot, {}, &SegmentPlace::slot);
+    return {*this, {*bytes_, {begin, end}}};
+}
+
+std::optional<RecordedFingerprint> RecordedFingerprints::next() {
+    const format::FingerprintRecord* const entry = cursor_.next();
+    if (entry == nullptr) return std::nullopt;
+    return RecordedFingerprint{entry->row, reader_->realtime_of(entry->time), entry->number, entry->thread,
+                               format::load(*entry)};
 }
 
 void RecordingReader::read_counters(const std::vector<SegmentPlace>& segments) {

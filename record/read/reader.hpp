@@ -19,9 +19,11 @@
 #include "policy/policy.hpp"
 #include "record/audit.hpp"
 #include "record/events.hpp"
+#include "record/fingerprint.hpp"
 #include "record/format/format.hpp"
 #include "record/format/identity.hpp"
 #include "record/process_facts.hpp"
+#include "record/read/call_record_cursor.hpp"
 #include "record/read/decisions.hpp"
 #include "record/read/event_cursor.hpp"
 #include "record/read/segments.hpp"
@@ -107,6 +109,15 @@ struct RecordedAudit {
     Audit audit;
 };
 
+/// The fingerprint of one call's result.
+struct RecordedFingerprint {
+    std::uint32_t row = 0;     ///< RecordedRow::id
+    std::int64_t end_ns = 0;   ///< return of the call: nanoseconds since 1970, UTC
+    std::uint32_t number = 0;  ///< number, from 0, among the thread's calls that got one: those missing are lost
+    std::int32_t thread = 0;   ///< id of the calling thread
+    Fingerprint fingerprint;
+};
+
 /// A change of the process's settings while it ran.
 struct RecordedChange {
     std::int64_t time_ns = 0;  ///< nanoseconds since 1970, UTC
@@ -175,6 +186,22 @@ class RecordedEvents {
 
     const RecordingReader* reader_;
     std::vector<Slot> slots_;  ///< slots that have further calls: a heap, the slot of the earliest call in front
+};
+
+/// Iterates over the fingerprints of one slot. For one thread. The reader must outlive it, and not be refreshed
+/// meanwhile.
+class RecordedFingerprints {
+  public:
+    /// Returns the next one, in the order of the calls; nullopt after the last.
+    std::optional<RecordedFingerprint> next();
+
+  private:
+    friend class RecordingReader;
+    RecordedFingerprints(const RecordingReader& reader, CallRecordCursor<format::FingerprintRecord> cursor)
+        : reader_(&reader), cursor_(std::move(cursor)) {}
+
+    const RecordingReader* reader_;
+    CallRecordCursor<format::FingerprintRecord> cursor_;
 };
 
 /// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer. Takes 64
@@ -291,11 +318,18 @@ class RecordingReader {
     /// Returns the number of audits that found no space in the file.
     std::uint64_t lost_audits() const { return lost_audits_; }
 
+    /// Returns the numbers of the slots that have fingerprints, rising.
+    std::vector<std::uint32_t> slots_with_fingerprints() const;
+    RecordedFingerprints fingerprints(std::uint32_t slot) const;
+    /// Returns the number of fingerprints that found no space in the file.
+    std::uint64_t lost_fingerprints() const { return lost_fingerprints_; }
+
     /// Converts ticks of the processor's counter to nanoseconds since 1970, UTC.
     std::int64_t realtime_of(std::uint64_t ticks) const;
 
   private:
     friend class RecordedEvents;
+    friend class RecordedFingerprints;
     explicit RecordingReader(std::shared_ptr<RecordingBytes> bytes);
     RecordingReader& operator=(RecordingReader&&) = default;
 
@@ -335,9 +369,11 @@ class RecordingReader {
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
     std::vector<SegmentPlace> audit_segments_;           // by slot, then sequence
+    std::vector<SegmentPlace> fingerprint_segments_;     // likewise
     mutable std::vector<SegmentPlace> object_segments_;  // those that objects() has not yet read
     mutable RecordedObjects objects_;
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0;
+    std::uint64_t lost_fingerprints_ = 0;
     std::uint32_t lost_changes_ = 0, missed_children_ = 0;
 };
 

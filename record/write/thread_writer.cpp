@@ -114,26 +114,36 @@ void ThreadWriter::begin_counters(RecordingFile& file, const RecordingFile::Segm
     counters_used_ = 0;
 }
 
-// ---- audits ------------------------------------------------------------------------------------------------------
+// ---- audits and fingerprints -------------------------------------------------------------------------------------
 
-format::AuditRecord* ThreadWriter::next_audit(RecordingFile& file) {
-    if (audits_ != nullptr && audits_used_ < format::AuditSegment::capacity) return &audits_->entries[audits_used_++];
-    if (ticks() < audits_retry_at_) return nullptr;
+template <class Entry>
+Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecords<Entry>& records, SegmentKind kind) {
+    ++records.wanted;
+    if (records.segment != nullptr && records.used < format::Segment<Entry>::capacity)
+        return &records.segment->entries[records.used++];
+    if (ticks() < records.retry_at) return nullptr;
     auto* const segment =
-        static_cast<format::AuditSegment*>(file.map_new_segment(RecordingFile::Space::whole).address);
+        static_cast<format::Segment<Entry>*>(file.map_new_segment(RecordingFile::Space::whole).address);
     if (segment == nullptr) {
-        audits_retry_at_ = file.in_a_second();
+        records.retry_at = file.in_a_second();
         return nullptr;
     }
-    if (audits_ != nullptr) unmap_pages(audits_, format::segment_size);  // full: nobody stores to it any more
+    // Full: nobody stores to it any more.
+    if (records.segment != nullptr) unmap_pages(records.segment, format::segment_size);
     segment->header.slot = slot_;
-    segment->header.sequence = audit_segments_++;
+    segment->header.sequence = records.segments++;
     segment->header.thread = thread_;
-    file.publish(segment->header, SegmentKind::audits);
-    audits_ = segment;
-    audits_used_ = 1;
+    file.publish(segment->header, kind);
+    records.segment = segment;
+    records.used = 1;
     return &segment->entries[0];
 }
+
+template format::AuditRecord* ThreadWriter::next_entry(RecordingFile& file, CallRecords<format::AuditRecord>& records,
+                                                       SegmentKind kind);
+template format::FingerprintRecord* ThreadWriter::next_entry(RecordingFile& file,
+                                                             CallRecords<format::FingerprintRecord>& records,
+                                                             SegmentKind kind);
 
 // ---- events ------------------------------------------------------------------------------------------------------
 

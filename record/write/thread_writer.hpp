@@ -13,6 +13,16 @@
 
 namespace fp32shim::record {
 
+/// The newest segment of a slot with records about single calls, of one type. Zeros: there is none.
+template <class Entry>
+struct CallRecords {
+    format::Segment<Entry>* segment;
+    std::uint32_t used;      // entries of that segment
+    std::uint32_t segments;  // number of segments so far
+    std::uint32_t wanted;    // number of records of the thread so far, those without space included
+    std::uint64_t retry_at;  // in ticks: until then no space is asked for
+};
+
 /// Writes the calls of one thread. Made by Recording::attach(), in zeroed pages: zeros stand for a writer without a
 /// slot. In a forked child the kernel zeroes these pages again.
 class alignas(64) ThreadWriter {
@@ -59,8 +69,9 @@ class alignas(64) ThreadWriter {
     /// Copies the full ring into a segment of the file, and empties the ring. Returns false if there is no space.
     bool append_ring(RecordingFile& file);
 
-    /// Returns the next unused entry for an audit; nullptr: there is no space.
-    format::AuditRecord* next_audit(RecordingFile& file);
+    /// Returns the next unused entry for a record about a call; nullptr: there is no space.
+    template <class Entry>
+    Entry* next_entry(RecordingFile& file, CallRecords<Entry>& records, format::SegmentKind kind);
 
     CountersNumber find_by_row(std::uint32_t row) const;
     void insert_by_row(CountersNumber counters);
@@ -88,10 +99,8 @@ class alignas(64) ThreadWriter {
     std::uint32_t event_segments_;     // how often the ring was full
     std::uint64_t retry_at_;           // in ticks: until then no space for events, or for a slot, is asked for
     std::uint64_t counters_retry_at_;  // in ticks: until then no space for counters is asked for
-    format::AuditSegment* audits_;     // newest segment of audits; nullptr: none
-    std::uint32_t audits_used_;        // entries of that segment
-    std::uint32_t audit_segments_;
-    std::uint64_t audits_retry_at_;  // in ticks: until then no space for audits is asked for
+    CallRecords<format::AuditRecord> audits_;
+    CallRecords<format::FingerprintRecord> fingerprints_;
     // The slot's counters by row: open addressing, by the last bits of the row's hash. 0: free, since
     // the overflow row's counters, number 0, are not in it.
     CountersNumber* by_row_;

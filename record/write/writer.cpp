@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "record/format/audit_fields.hpp"
+#include "record/format/fingerprint_fields.hpp"
 #include "record/format/identity.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"
@@ -302,6 +303,7 @@ void Recording::change_thread(ThreadWriter& writer) {
     const std::int32_t thread = system::raw::gettid();
     if (thread == writer.thread_) return;
     writer.thread_ = thread;
+    writer.fingerprints_.wanted = 0;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
     // Without room for events this marker is not needed.
     if (writer.ring_ != nullptr && (writer.has_place_for_event() || find_room_for_events(writer)))
@@ -359,25 +361,43 @@ void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t beg
     detach(writer);
 }
 
-void Recording::add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit) {
+/// Adds a record about a call. `fill(entry)` sets all but its time and row. One without space counts as `lost`.
+template <class Entry, class Fill>
+void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, CallRecords<Entry>& records,
+                           format::SegmentKind kind, std::uint64_t format::Header::*lost, const Fill& fill) {
     const auto lose = [&] {
-        if (ensure_own_file()) add_relaxed(header()->lost_audits, 1);
+        if (ensure_own_file()) add_relaxed(header()->*lost, 1);
     };
-    // A signal handler may audit a product while its thread is writing.
+    // A signal handler may multiply while its thread is writing.
     if (writer.is_busy_.load(std::memory_order_relaxed)) return lose();
     writer.is_busy_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     // Unknown where a row of its own found no room, or the process was forked meanwhile.
     const CounterRecord* const counters = writer.find_counters(key);
-    format::AuditRecord* const entry = counters == nullptr ? nullptr : writer.next_audit(file_);
+    Entry* const entry = counters == nullptr ? nullptr : writer.next_entry(file_, records, kind);
     if (entry != nullptr) {
         entry->row = counters->row_plus_one - 1;
-        format::store(audit, *entry);
+        fill(*entry);
         std::atomic_ref(entry->time).store(time, std::memory_order_release);
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
     writer.is_busy_.store(false, std::memory_order_relaxed);
     if (entry == nullptr) lose();
+}
+
+void Recording::add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit) {
+    add_record(writer, key, time, writer.audits_, format::SegmentKind::audits, &format::Header::lost_audits,
+               [&](format::AuditRecord& entry) { format::store(audit, entry); });
+}
+
+void Recording::add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::uint64_t time,
+                                const Fingerprint& fingerprint) {
+    add_record(writer, key, time, writer.fingerprints_, format::SegmentKind::fingerprints,
+               &format::Header::lost_fingerprints, [&](format::FingerprintRecord& entry) {
+                   format::store(fingerprint, entry);
+                   entry.number = writer.fingerprints_.wanted - 1;
+                   entry.thread = writer.thread_;
+               });
 }
 
 /// Makes space for one more event: makes a ring, or copies the full one into the file. Returns false on failure.

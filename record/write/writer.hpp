@@ -31,6 +31,7 @@
 #include "policy/policy.hpp"
 #include "record/audit.hpp"
 #include "record/events.hpp"
+#include "record/fingerprint.hpp"
 #include "record/format/clock.hpp"
 #include "record/format/format.hpp"
 #include "record/log_path.hpp"
@@ -128,6 +129,8 @@ class Recording {
     /// Adds the audit of a call that count() has counted under this key. `time`: the `end` of that call. An audit
     /// that finds no room is counted as lost. `writer`: the calling thread's own. Async-signal-safe.
     void add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit);
+    /// Adds the fingerprint of a call's result, likewise.
+    void add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Fingerprint& fingerprint);
     /// Counts a call of which no more can be noted, since there is no memory or disk space.
     void note_uncounted(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not ask for the decision.
@@ -188,6 +191,9 @@ class Recording {
                       bool with_event, const DecisionEvent& decision);
     void count_beside(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, const DecisionEvent& decision);
+    template <class Entry, class Fill>
+    void add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, CallRecords<Entry>& records,
+                    format::SegmentKind kind, std::uint64_t format::Header::*lost, const Fill& fill);
     bool find_room_for_events(ThreadWriter& writer);
     bool make_room_for_events(ThreadWriter& writer);
     void look_at_objects();

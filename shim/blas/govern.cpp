@@ -11,6 +11,7 @@
 #include "shim/blas/decide.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/express.hpp"
+#include "shim/blas/fingerprint/fingerprint_call.hpp"
 #include "shim/blas/integer_width.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/routine.hpp"
@@ -87,10 +88,11 @@ std::int64_t run(const Site& site, const Frame& frame, const Product& product, P
 
 /// The ways to look at a call's result.
 struct Looks {
-    bool audits = false;    ///< it is computed once more, to compare
-    bool searches = false;  ///< it is searched for NaN and infinity
+    bool audits = false;        ///< it is computed once more, to compare
+    bool searches = false;      ///< it is searched for NaN and infinity
+    bool fingerprints = false;  ///< its hash and sketch are recorded
 
-    bool any() const { return audits || searches; }
+    bool any() const { return audits || searches || fingerprints; }
 };
 
 /// Runs a call as planned, and looks at its result. Kept apart: it needs more of the stack than other calls.
@@ -104,17 +106,18 @@ struct Looks {
     if (in_force.logs()) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);
     if (in_force.logs()) time.end = time_now(in_force);
-    record::Audit found[2];
+    record::Audit audits[2];
     std::size_t count = 0;
     if (call_audit) {
-        found[count] = call_audit->finish();
-        audit::note(verdict, in_force.policy, found[count++]);
+        audits[count] = call_audit->finish();
+        audit::note(verdict, in_force.policy, audits[count++]);
     }
     const std::optional<record::Audit> nonfinite = search ? search->find(plan) : std::nullopt;
     const bool is_first = nonfinite && end_search();
-    if (is_first) found[count++] = *nonfinite;
-    if (in_force.logs())
-        record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, std::span(found, count));
+    if (is_first) audits[count++] = *nonfinite;
+    const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
+    const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr};
+    if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &found);
     if (is_first) audit::say_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
     return value;
 }
@@ -157,10 +160,11 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
-    if (may_audit || in_force.finds_nonfinite) {
+    if (may_audit || in_force.finds_nonfinite || in_force.fingerprints) [[unlikely]] {
         const Looks looks{
             may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
-            in_force.searches() && !forwards && can_search(product, plan)};
+            in_force.searches() && !forwards && can_search(product, plan),
+            in_force.fingerprints && !forwards && can_fingerprint(product, plan)};
         if (looks.any()) return {run_and_look(site, frame, product, plan, verdict, in_force, looks), nullptr};
     }
     CallTime time;

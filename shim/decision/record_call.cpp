@@ -71,7 +71,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 
 void count_in_recording(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                         const policy::Decision& decision, const Done& done, const CallTime& time, ExpressKey key,
-                        std::span<const record::Audit> audits) {
+                        const FoundInResult* found) {
     record::Recording& recording = *in_force.recording;
     ThreadContext* context = thread_context();
     if (context == nullptr) return recording.note_uncounted(in_force.log_every_call);
@@ -96,17 +96,21 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
     recording.count(
         *context->writer, key.value, time.begin, time.end, in_force.log_every_call,
         [&](record::DecisionEvent& event) { event = decision_event(site, in_force, call, decision, done, place); });
-    for (const record::Audit& audit : audits) recording.add_audit(*context->writer, key.value, time.end, audit);
+    if (found == nullptr) return;
+    for (const record::Audit& audit : found->audits)
+        recording.add_audit(*context->writer, key.value, time.end, audit);
+    if (found->fingerprint != nullptr)
+        recording.add_fingerprint(*context->writer, key.value, time.end, *found->fingerprint);
 }
 
 }  // namespace
 
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key,
-                 std::span<const record::Audit> audits) {
+                 const FoundInResult* found) {
     if (in_force.recording != nullptr) {
         const CallTime untimed{record::Recording::not_timed, record::ticks()};
-        count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key, audits);
+        count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key, found);
         return;
     }
     where::CallPlace place;

@@ -41,11 +41,17 @@ struct ExpressKey {
     std::uint32_t change_count = 0;  ///< settings_change_count() for which the key is valid
 };
 
+/// What was found out about the result of a call, for a recording.
+struct FoundInResult {
+    std::span<const record::Audit> audits{};
+    const record::Fingerprint* fingerprint = nullptr;  ///< nullptr: none was taken
+};
+
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr where it was not
-/// measured. `audits`: what audits found, for a recording. Precondition: in_force.logs().
+/// measured. `found`: nullptr where nobody looked at the result. Precondition: in_force.logs().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key = {},
-                 std::span<const record::Audit> audits = {});
+                 const FoundInResult* found = nullptr);
 
 /// Returns the event that a log or recording has for a call, and finds the call's place in its program. The event's
 /// views are valid until the call returns, as long as `place` is.

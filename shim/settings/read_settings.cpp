@@ -193,6 +193,17 @@ struct Reading {
     bool is_reload() const { return previous != nullptr; }
 };
 
+/// Says what was asked for and is not done, since only recordings keep it.
+void say_what_lacks_a_recording(const Settings& settings) {
+    if (settings.policy.audit_sample > 0 && !settings.audits)
+        system::stderr_line(
+            "audit: nothing is audited, since errors are kept in recordings only; set FP32_MATMUL_LOG=NAME.fp32rec");
+    if (settings.policy.audit_fingerprint && !settings.fingerprints)
+        system::stderr_line(
+            "audit: there are no fingerprints, since they are kept in recordings only; set "
+            "FP32_MATMUL_LOG=NAME.fp32rec");
+}
+
 void read(Reading& reading) {
     const policy::Environment& environment = first_environment();
 
@@ -246,10 +257,7 @@ void read(Reading& reading) {
     settings->fingerprints =
         !settings->forward_everything && settings->policy.audit_fingerprint && settings->recording != nullptr;
     settings->finds_nonfinite = !settings->forward_everything && settings->policy.audit_nonfinite;
-    if (settings->policy.audit_sample > 0 && !settings->audits && !settings->forward_everything &&
-        !reading.is_reload())
-        system::stderr_line(
-            "audit: nothing is audited, since errors are kept in recordings only; set FP32_MATMUL_LOG=NAME.fp32rec");
+    if (!settings->forward_everything && !reading.is_reload()) say_what_lacks_a_recording(*settings);
     if (!complaint.empty() && settings->log != nullptr) {
         auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
         settings->log->write(record::ErrorEvent{record::ErrorCode::bad_setting, complaint},

@@ -13,7 +13,8 @@ import termios
 import shim  # tests/preload: where things were built, and what is installed
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
-COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "check", "report", "replay", "log", "top", "ps", "set", "reload", "completion"]
+COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "diff", "check", "report", "replay", "log", "top", "ps", "set",
+            "reload", "completion"]
 
 
 @dataclasses.dataclass
@@ -88,6 +89,11 @@ def calls_from(stack, function, size, applied, number, ticks=9000, scope=""):
     return f"{function}:{size}:high:{applied}:{reason}:{number}:1:{ticks}:{scope}:{stack}"
 
 
+def calls_with_results(stack, size, results, function="cblas_sgemm", applied="fp32"):
+    """Calls by one call path, one for each result, which are numbers: the fingerprints of two results are as far apart."""
+    return calls_from(stack, function, size, applied, len(results)) + ":" + ",".join(map(repr, results))
+
+
 def source_file(path, changed_at):
     """Writes 60 lines that a recording can name, last changed at a time in seconds since 1970. Returns the path."""
     path.write_text("".join(f"line_{number} = 'ärger <b>'\n" for number in range(1, 61)))
@@ -96,8 +102,8 @@ def source_file(path, changed_at):
 
 
 def make_recording(path, level, *calls, program=None):
-    """Writes a recording; `calls` are FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS[:SCOPE[:STACK]]]], as
-    calls_from() returns them. Returns its path.
+    """Writes a recording; `calls` are FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS[:SCOPE[:STACK[:RESULTS]]]]],
+    as calls_from() returns them. Returns its path.
     `program`: a link to the client, by whose name it is run."""
     program = program or shim.client("make_recording")
     done = subprocess.run([str(program), str(path), level, *calls], text=True, capture_output=True, check=True,

@@ -22,13 +22,13 @@ def driver(tmp_path_factory):
 
 @pytest.fixture
 def open_page(driver, tmp_path):
-    """open_page(WORDS): the report of these recordings, in the browser. At the end: nothing was complained of, and
-    nothing was asked for but the page itself."""
+    """open_page(WORDS): the report of these recordings, or the page of another command, in the browser. At the end: nothing
+    was complained of, and nothing was asked for but the page itself."""
     pages = []
 
-    def open_report(*words, status=0):
+    def open_report(*words, status=0, name="report"):
         file = tmp_path / f"report{len(pages)}.html"
-        result = command.fp32shim("report", "--format", "html", "--output", file, *words)
+        result = command.fp32shim(name, "--format", "html", "--output", file, *words)
         assert (result.returncode, result.stdout) == (status, ""), result.stderr
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

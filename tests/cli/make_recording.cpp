@@ -1,19 +1,23 @@
 // Writes recordings for the tests of `fp32shim report`, `log` and `verify`: what the shim's writer would write for
 // calls that are described on the command line.
 //
-//   make_recording FILE LEVEL [--stay] [--rows ROWS]
-//                  [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS,...[:SCOPE[:STACK]]]]]...
+//   make_recording FILE LEVEL [--stay] [--rows ROWS] [--max-size BYTES] [--one-thread]
+//                  [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS,...[:SCOPE[:STACK[:RESULT,...]]]]]]...
 //
 // LEVEL is summary or calls. Each description is one distinct decision on the CPU, called CALLS times by each thread,
-// 1000 ticks a call, or these in turn. SIZE is that of m, n and k, or MxNxK; FROM-TO stands for a decision of each
-// size. SIZE/NT and SIZE/NT/BATCH have the transpositions and the number of products in a batch. STACK is a call
-// path, outermost frame first: frames with `;` between them, FUNCTION@FILE@LINE of Python, or PATH+OFFSET in a
-// program; a `%` in it stands for the number of the decision. It then prints the path, and with
-// --stay stays alive until its standard input ends. ROWS: how many distinct decisions the recording has room for.
+// 1000 ticks a call, or these in turn; with --one-thread, by the same thread as all others. SIZE is that of m, n and
+// k, or MxNxK; FROM-TO stands for a decision of each size. SIZE/NT and SIZE/NT/BATCH have the transpositions and
+// the number of products in a batch. STACK is a call path, outermost frame first: frames with
+// `;` between them, FUNCTION@FILE@LINE of Python, or PATH+OFFSET in a program; a `%` in it stands for the number of
+// the decision. RESULT is a number that stands for a call's result, which then has a fingerprint; calls take them in
+// turn; nan is a result that is not finite. It then prints the path, and with --stay stays alive until its standard
+// input ends. ROWS: how many distinct decisions the recording has room for.
 #include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -42,6 +46,7 @@ struct Description {
     long threads = 1;
     std::vector<std::uint64_t> ticks = {1000};
     std::string scope, stack;
+    std::vector<double> results;
 };
 
 policy::Reason reason_of(const std::string& text) {
@@ -96,6 +101,8 @@ Description parsed(const std::string& text) {
     }
     if (parts.size() > 8) description.scope = parts[8];
     if (parts.size() > 9) description.stack = parts[9];
+    if (parts.size() > 10)
+        for (const std::string& result : split(parts[10], ',')) description.results.push_back(std::stod(result));
     return description;
 }
 
@@ -166,6 +173,19 @@ record::DecisionEvent decision_of(const Description& description, long place) {
     return decision;
 }
 
+/// Returns the fingerprint of a result that is one number.
+record::Fingerprint fingerprint_of(double result) {
+    record::Fingerprint fingerprint;
+    fingerprint.hash = std::bit_cast<std::uint64_t>(result);
+    if (!std::isfinite(result)) {
+        fingerprint.flags = record::fingerprint_nonfinite;
+        return fingerprint;
+    }
+    fingerprint.sketch[7] = result;
+    fingerprint.norm = std::abs(result);
+    return fingerprint;
+}
+
 void call(record::Recording& recording, const Description& description, std::uint64_t key, bool with_events) {
     record::ThreadWriter* writer = recording.attach();
     for (long place = 0; place <= description.more_sizes; ++place) {
@@ -181,6 +201,10 @@ void call(record::Recording& recording, const Description& description, std::uin
                                 decision.call.where = where;
                                 decision.stack = &stack;
                             });
+            const std::vector<double>& results = description.results;
+            if (results.empty()) continue;
+            recording.add_fingerprint(*writer, key + static_cast<std::uint64_t>(place), end,
+                                      fingerprint_of(results[static_cast<std::size_t>(i) % results.size()]));
         }
     }
     recording.detach(writer);
@@ -199,11 +223,16 @@ int main(int argc, char** argv) {
     if (argc < 3) return 2;
     const bool with_events = std::strcmp(argv[2], "calls") == 0;
     bool stays = false;
+    bool is_one_thread = false;
     record::RecordingSettings settings;
     std::vector<Description> descriptions;
     for (int i = 3; i < argc; ++i) {
         if (std::strcmp(argv[i], "--stay") == 0)
             stays = true;
+        else if (std::strcmp(argv[i], "--one-thread") == 0)
+            is_one_thread = true;
+        else if (std::strcmp(argv[i], "--max-size") == 0 && i + 1 < argc)
+            settings.max_size = std::stoul(argv[++i]);
         else if (std::strcmp(argv[i], "--rows") == 0 && i + 1 < argc)
             settings.row_limit = static_cast<std::uint32_t>(std::stoul(argv[++i]));
         else
@@ -224,8 +253,9 @@ int main(int argc, char** argv) {
     std::uint64_t key = 0;
     for (const Description& description : descriptions) {
         ++key;
+        if (is_one_thread) call(*opened.recording, description, key, with_events);
         std::vector<std::thread> threads;
-        for (long i = 0; i < description.threads; ++i) {
+        for (long i = 0; i < description.threads && !is_one_thread; ++i) {
             threads.emplace_back([&, key] { call(*opened.recording, description, key, with_events); });
         }
         for (std::thread& thread : threads) thread.join();

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import shim
-from command import fp32shim, live_recording, make_recording
+from command import calls_with_results, fp32shim, live_recording, make_recording
 
 TF32 = "cblas_sgemm:128:high:tf32:as_requested:1000:2"
 REFUSED = "cblas_sgemm:64:high:fp32:cpu_mode_off:10"
@@ -153,6 +153,10 @@ def printed(command, tmp_path):
         make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:9", "ssyrk_:8:native:fp32:as_requested:9")
         library = shim.blas_library("openblas")
         return fp32shim("replay", "--format", "json", "--max-time", "1", "--library", library, tmp_path / "a.fp32rec")
+    if command == "diff":
+        for name, results in (("a", [1.0, 2.0]), ("b", [1.0, 3.0])):
+            make_recording(tmp_path / f"{name}.fp32rec", "summary", calls_with_results("main@model.py@1", 64, results))
+        return fp32shim("diff", "--format", "json", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
     if command == "verify":
         (tmp_path / "broken.fp32rec").write_bytes(b"nothing")
         make_recording(tmp_path / "a.fp32rec", "summary", TF32)
@@ -168,12 +172,14 @@ def printed(command, tmp_path):
 
 @pytest.mark.parametrize("command, title", [("check", "## `check`"), ("doctor", "## `doctor`"), ("explain", "## `explain`"),
                                             ("ps", "## `ps` and `top`"), ("top", "## `ps` and `top`"),
-                                            ("verify", "## `verify`"), ("replay", "## `replay`"), ("bisect", "## `bisect`")])
+                                            ("verify", "## `verify`"), ("replay", "## `replay`"), ("bisect", "## `bisect`"),
+                                            ("diff", "## `diff`")])
 def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
     result = printed(command, tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr
     described = {key.removesuffix("[]") for key in documented("cli/formats.md", title)}
-    described_elsewhere = {"processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library"}
+    described_elsewhere = {"processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
+                           "first_beyond_bound", "largest", "growth[].largest", "groups[].first", "groups[].first_other_bits", "groups[].largest"}
     keys = keys_of(result.json, whole=described_elsewhere)
     # The line of an array or object may be those of what is in it.
     parents = {key for key in keys if any(other.startswith((key + ".", key + "[]")) for other in described)}

@@ -105,6 +105,11 @@ void read_everything(const std::string& file) {
             return ++events > 0;
         });
         if (events > reader.event_count()) std::abort();
+        reader.visit_audits([&](const RecordedAudit& audit) { return audit.row != UINT32_MAX || ++letters > 0; });
+        for (const std::uint32_t slot : reader.slots_with_fingerprints()) {
+            RecordedFingerprints fingerprints = reader.fingerprints(slot);
+            while (const auto entry = fingerprints.next()) letters += entry->fingerprint.is_finite() ? 1 : 0;
+        }
         reader.visit_events([&](const RecordedEvent&) { return true; }, 0, last);
         std::uint64_t offset = 0;
         for (const Problem& problem : reader.problems()) {

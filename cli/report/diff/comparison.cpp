@@ -12,16 +12,12 @@
 #include <utility>
 
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/place_text.hpp"
 #include "cli/report/timeline.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
-
-/// Returns a call site without its offset: `libphysics.so!solve`.
-std::string_view without_offset(std::string_view call_site) {
-    return call_site.substr(0, std::min(call_site.rfind("+0x"), call_site.size()));
-}
 
 /// Returns true if a file is here, and was last changed before a time in nanoseconds since 1970.
 bool is_older(const std::string& file, std::int64_t time_ns) {
@@ -34,19 +30,6 @@ bool is_older(const std::string& file, std::int64_t time_ns) {
 using Places = std::array<std::set<std::uint32_t>, 2>;
 
 std::uint32_t place_in_file(const PathFrame& frame) { return frame.line != 0 ? frame.line : frame.offset; }
-
-struct Cut {
-    std::string_view file, rest;
-};
-/// Divides `train.py:41 Model.forward` into file name and function; the file is empty if there is no line.
-Cut cut_line(std::string_view where) {
-    for (std::size_t colon = where.find(':'); colon != std::string_view::npos; colon = where.find(':', colon + 1)) {
-        const std::size_t end = where.find_first_not_of("0123456789", colon + 1);
-        if (end != std::string_view::npos && end > colon + 1 && where[end] == ' ')
-            return {where.substr(0, colon), where.substr(end)};
-    }
-    return {};
-}
 
 std::string key_of(const ComparedGroup& group) {
     std::string text;
@@ -153,7 +136,7 @@ PathFrame Comparison::without_changed_place(PathFrame frame) const {
 }
 
 SharedText Comparison::without_changed_place(SharedText where) const {
-    if (const Cut cut = cut_line(where); !cut.file.empty()) {
+    if (const CutPlace cut = cut_line(where); !cut.file.empty()) {
         if (!changed_names_.contains(std::string(cut.file))) return where;
         return SharedText(std::string(cut.file).append(cut.rest));
     }

@@ -18,6 +18,8 @@ fp32shim_page_\name\()_end:
     embed script, FP32SHIM_PAGE_SCRIPT
     embed diff_html, FP32SHIM_PAGE_DIFF_HTML
     embed diff_script, FP32SHIM_PAGE_DIFF_SCRIPT
+    embed results_html, FP32SHIM_PAGE_RESULTS_HTML
+    embed results_script, FP32SHIM_PAGE_RESULTS_SCRIPT
     embed flame, FP32SHIM_PAGE_FLAME
     embed chart, FP32SHIM_PAGE_CHART
 

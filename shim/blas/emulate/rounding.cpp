@@ -1,7 +1,6 @@
 #include "shim/blas/emulate/rounding.hpp"
 
 #include <bit>
-#include <initializer_list>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -96,16 +95,6 @@ __attribute__((target("avx512f"))) void round_avx512(const float* from, float* t
         _mm512_mask_storeu_epi32(to + i, rest, rounded<rounding>(_mm512_maskz_loadu_epi32(rest, from + i)));
 }
 
-bool has_avx2() {
-    __builtin_cpu_init();  // BLAS may be called before libgcc's own constructor has run
-    return __builtin_cpu_supports("avx2") != 0;
-}
-
-bool has_avx512() {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") != 0;
-}
-
 #elif defined(__aarch64__)
 
 template <OperandRounding rounding>
@@ -155,9 +144,9 @@ RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set) {
 }
 
 RoundingKernel best_rounding_kernel(OperandRounding rounding) {
-    for (const InstructionSet set : {InstructionSet::avx512, InstructionSet::avx2, InstructionSet::neon})
+    for (const InstructionSet set : instruction_sets)
         if (const RoundingKernel kernel = rounding_kernel(rounding, set)) return kernel;
-    return rounding_kernel(rounding, InstructionSet::plain);
+    return nullptr;  // not reached: `plain` is always there
 }
 
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding) {

@@ -1,15 +1,10 @@
-// The loops behind `round_operand`, one per instruction set. emulate.cpp takes the best once per call, tests take
-// each.
+// The loops behind `round_operand`, one per instruction set.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/instruction_set.hpp"
 
 namespace fp32shim::blas {
-
-enum class InstructionSet : std::uint8_t { plain, avx2, avx512, neon };
 
 /// Returns the rounding loop for an instruction set; nullptr if this processor or build lacks it. Thread-safe.
 /// Precondition: the format takes no number apart.

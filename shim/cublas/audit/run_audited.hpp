@@ -67,7 +67,8 @@ inline void record_audited(const Site& site, const Settings& in_force, const pol
                            const AuditedRun& run, const CallTime& time) {
     Done done = run.done;
     done.status = run.status;
-    record_call(site, in_force, call, run.decision, done, &time, {}, std::span(&run.audit, run.is_audited ? 1 : 0));
+    const FoundInResult found{std::span(&run.audit, 1)};
+    record_call(site, in_force, call, run.decision, done, &time, {}, run.is_audited ? &found : nullptr);
 }
 
 }  // namespace fp32shim::cublas

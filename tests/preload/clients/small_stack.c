@@ -1,6 +1,7 @@
 // The process's first product, in a thread that has the smallest stack that there is.
 //
-//   small_stack LIBRARY direct|lookup [BYTES [A]]   direct: the linked sgemm_; lookup: dlsym in LIBRARY first, in there
+//   small_stack LIBRARY direct|lookup [BYTES [A]]   direct: the linked sgemm_; lookup: dlsym in LIBRARY first, in
+//   there
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

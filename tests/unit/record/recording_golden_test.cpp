@@ -29,8 +29,35 @@ std::string bytes_of(const std::string& path) {
 
 constexpr std::uint8_t build_id[] = {0xc0, 0xff, 0xee};
 
+struct Golden {
+    const char* name;
+    policy::LogLevel level;
+    bool with_results;  ///< the first call was audited, and has a fingerprint
+};
+
+Audit written_audit() {
+    Audit audit;
+    audit.tested = policy::AuditFormat::tf32;
+    audit.flags = audit_beyond;
+    audit.errors = {0.25, 0.5, 1, 2, 4, 8};
+    audit.worst_row = 5;
+    audit.worst_column = 6;
+    audit.a = {-3, 4};
+    return audit;
+}
+
+Fingerprint written_fingerprint() {
+    Fingerprint fingerprint;
+    fingerprint.flags = fingerprint_nonfinite;
+    fingerprint.hash = 0x0123456789abcdef;
+    fingerprint.norm = 3;
+    for (int i = 0; i < sketch_size; ++i) fingerprint.sketch[i] = 0.5 * i;
+    return fingerprint;
+}
+
 /// The program that the golden files are about: two decisions with `summary`; with `calls` some more than a ring.
-void write_program(const std::string& path, policy::LogLevel level) {
+void write_program(const std::string& path, const Golden& golden) {
+    const policy::LogLevel level = golden.level;
     ProcessFacts who = facts();
     who.pid = 4242;
     who.rank = 0;
@@ -71,7 +98,11 @@ void write_program(const std::string& path, policy::LogLevel level) {
     const int calls = with_events ? static_cast<int>(format::EventSegment::capacity) + 3 : 3;
     for (int i = 0; i < calls; ++i) {
         const std::uint64_t begin = 2'000'000 + static_cast<std::uint64_t>(i) * 1000;
-        recording->count(*writer, 1, begin, begin + 500 + static_cast<std::uint64_t>(i) % 10, with_events, square);
+        const std::uint64_t end = begin + 500 + static_cast<std::uint64_t>(i) % 10;
+        recording->count(*writer, 1, begin, end, with_events, square);
+        if (!golden.with_results || i > 0) continue;
+        recording->add_audit(*writer, 1, end, written_audit());
+        recording->add_fingerprint(*writer, 1, end, written_fingerprint());
     }
     recording->count(*writer, 2, 9'000'000, 9'004'096, with_events, lt);
     recording->changes()->note_precision(policy::Precision::highest);
@@ -100,17 +131,14 @@ void normalize(std::string& bytes) {
     for (std::size_t offset = format::segment_size; offset < bytes.size(); offset += format::segment_size) {
         auto& segment = *reinterpret_cast<format::SegmentHeader*>(bytes.data() + offset);
         if (segment.thread != 0) segment.thread = 4243;
+        if (segment.kind == static_cast<std::uint32_t>(format::SegmentKind::fingerprints))
+            reinterpret_cast<format::FingerprintSegment*>(bytes.data() + offset)->entries[0].thread = 4243;
         if (segment.kind != static_cast<std::uint32_t>(format::SegmentKind::objects)) continue;
         auto& objects = *reinterpret_cast<format::ObjectSegment*>(bytes.data() + offset);
         for (format::ObjectRecord& object : objects.entries)
             if (object.published != 0) object.first_seen = 9'600'000;
     }
 }
-
-struct Golden {
-    const char* name;
-    policy::LogLevel level;
-};
 
 class RecordingGolden : public testing::TestWithParam<Golden> {
   protected:
@@ -119,7 +147,7 @@ class RecordingGolden : public testing::TestWithParam<Golden> {
 
 TEST_P(RecordingGolden, IsWhatThisVersionWritesByteForByte) {
     const TemporaryFolder folder;
-    write_program(folder / "run.fp32rec", GetParam().level);
+    write_program(folder / "run.fp32rec", GetParam());
     std::string written = bytes_of(folder / "run.fp32rec");
     normalize(written);
     if (std::getenv("FP32SHIM_WRITE_GOLDEN") != nullptr) std::ofstream(path(), std::ios::binary) << written;
@@ -141,6 +169,33 @@ void expect_written_objects(const RecordedObjects& objects, std::string_view exe
     EXPECT_TRUE(objects.until_exit);
     EXPECT_FALSE(objects.are_missing);
     EXPECT_FALSE(objects.had_lookup_past);
+}
+
+void expect_written_results(const RecordingReader& reader, bool with_results) {
+    std::vector<RecordedAudit> audits;
+    reader.visit_audits([&](const RecordedAudit& audit) {
+        audits.push_back(audit);
+        return true;
+    });
+    ASSERT_EQ(audits.size(), with_results ? 1U : 0U);
+    ASSERT_EQ(reader.slots_with_fingerprints().size(), audits.size());
+    if (!with_results) return;
+    EXPECT_EQ(audits[0].row, 1U);
+    EXPECT_EQ(audits[0].audit.flags, audit_beyond);
+    EXPECT_EQ(audits[0].audit.errors.column, 8);
+    EXPECT_EQ(audits[0].audit.a, (Exponents{-3, 4}));
+    RecordedFingerprints fingerprints = reader.fingerprints(reader.slots_with_fingerprints()[0]);
+    const auto first = fingerprints.next();
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->row, 1U);
+    EXPECT_EQ(first->number, 0U);
+    EXPECT_EQ(first->thread, 4243);
+    EXPECT_EQ(first->end_ns, 1'795'000'000'000'000'000 + 1'000'500);
+    EXPECT_FALSE(first->fingerprint.is_finite());
+    EXPECT_EQ(first->fingerprint.hash, written_fingerprint().hash);
+    EXPECT_EQ(first->fingerprint.norm, 3);
+    EXPECT_EQ(distance(first->fingerprint, written_fingerprint()), 0);
+    EXPECT_FALSE(fingerprints.next());
 }
 
 TEST_P(RecordingGolden, ReadsAsItWasWritten) {
@@ -184,6 +239,7 @@ TEST_P(RecordingGolden, ReadsAsItWasWritten) {
     EXPECT_EQ(reader->changes()[0].time_ns, 1'795'000'000'000'000'000 + 8'500'000);
 
     expect_written_objects(reader->objects(), read.process.executable);
+    expect_written_results(*reader, GetParam().with_results);
     if (!with_events) {
         EXPECT_TRUE(events.empty());
         return;
@@ -229,10 +285,16 @@ TEST_P(RecordingGolden, CutAtEveryLengthItNeverCrashesAndAlwaysReports) {
     close(file);
 }
 
-INSTANTIATE_TEST_SUITE_P(Version1, RecordingGolden,
-                         testing::Values(Golden{"recording_version1_summary.fp32rec", policy::LogLevel::summary},
-                                         Golden{"recording_version1_calls.fp32rec", policy::LogLevel::calls}),
-                         [](const auto& info) { return std::string(to_string(info.param.level)); });
+INSTANTIATE_TEST_SUITE_P(
+    Version1, RecordingGolden,
+    testing::Values(Golden{"recording_version1_summary.fp32rec", policy::LogLevel::summary, false},
+                    Golden{"recording_version1_calls.fp32rec", policy::LogLevel::calls, false},
+                    Golden{"recording_version1_results.fp32rec", policy::LogLevel::summary, true}),
+    [](const auto& info) {
+        const std::string_view name = info.param.name;
+        const std::size_t begin = name.rfind('_') + 1;
+        return std::string(name.substr(begin, name.find('.') - begin));
+    });
 
 /// A golden file with some of its bytes changed.
 class Changed {

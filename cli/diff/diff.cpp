@@ -1,0 +1,102 @@
+// fp32shim diff: finds the first product of two runs with another result, and how the results go apart from there.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/diff/formats.hpp"
+#include "cli/diff/page.hpp"
+#include "cli/diff/results.hpp"
+#include "cli/diff/summary.hpp"
+#include "cli/options.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/recordings/recordings.hpp"
+#include "cli/report/output_file.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct DiffOptions {
+    std::string a, b, format, output;
+    double bound = 1e-3;
+    std::int64_t top = 20;
+};
+
+/// Finds the recordings of an argument. Returns false if an error was said.
+bool find_side(const std::string& argument, const std::string& output, RecordingPaths& found) {
+    found = find_recordings({argument});
+    if (say_errors("diff", found)) return false;
+    const std::string problem = output_problem(output, found.paths);
+    if (!problem.empty()) say("diff", problem);
+    return problem.empty();
+}
+
+/// Says that one side has no fingerprints, if so, and why that may be.
+bool say_no_fingerprints(const std::string& argument, const ResultsOfSide& side) {
+    if (side.fingerprints > 0) return false;
+    const std::string why =
+        side.lost > 0
+            ? fmt::format("all {} found no room; raise [log] max_size", counted(side.lost, "fingerprint"))
+            : fmt::format("{} without; record with FP32_MATMUL_AUDIT=fingerprint (products on a GPU get none)",
+                          counted(side.calls, "call"));
+    say("diff", fmt::format("{}: found no fingerprints: {}", argument, why));
+    return true;
+}
+
+int diff(const DiffOptions& options) {
+    RecordingPaths paths_a, paths_b;
+    if (!find_side(options.a, options.output, paths_a) || !find_side(options.b, options.output, paths_b))
+        return exit_code::usage;
+    ProductKinds kinds;
+    NativePlaces places;
+    std::vector<ReadingProblem> problems;
+    const ResultsOfSide a = read_results(paths_a.paths, kinds, places, problems);
+    const ResultsOfSide b = read_results(paths_b.paths, kinds, places, problems);
+    if (a.recordings == 0 || b.recordings == 0) {
+        say_problems("diff", problems);
+        return exit_code::usage;
+    }
+    const bool lacks_a = say_no_fingerprints(options.a, a), lacks_b = say_no_fingerprints(options.b, b);
+    if (lacks_a || lacks_b) {
+        say_problems("diff", problems);
+        return exit_code::inconclusive;
+    }
+    const AlignedResults aligned = align_results(a, b, problems);
+    const bool is_damaged = say_problems("diff", problems);
+    const ResultSummary summary = summary_of(a, b, aligned.pairs, options.bound);
+    const DiffOutcome outcome{a, b, aligned, summary, options.bound};
+    ReportOutput output(options.output);
+    if (options.format == "json")
+        output.put(json_text(diff_json(outcome)));
+    else if (options.format == "html")
+        output.put(diff_page(outcome, problems));
+    else
+        output.put(
+            diff_text(outcome, static_cast<std::size_t>(options.top), options.output.empty() ? STDOUT_FILENO : -1));
+    if (const std::string problem = output.finish(); !problem.empty()) {
+        say("diff", problem);
+        return exit_code::usage;
+    }
+    return outcome.is_equal() && !is_damaged ? exit_code::ok : exit_code::finding;
+}
+
+}  // namespace
+
+Action define_diff(CLI::App& app) {
+    auto options = std::make_shared<DiffOptions>();
+    app.add_option("A", options->a, "Recording, folder with recordings, or glob")->type_name("FILE")->required();
+    app.add_option("B", options->b, "The same, of another run")->type_name("FILE")->required();
+    add_number(app, "--bound", options->bound,
+               "Find the first product with a relative difference beyond this; 0.001 if not given");
+    add_format(app, options->format, {"text", "json", "html"});
+    add_name(app, "-o,--output", options->output, "FILE",
+             "Write to this file instead of stdout, whole or not at all");
+    add_count(app, "--top", options->top, 0, "Rows of the table of places; 0: all");
+    return [options] { return diff(*options); };
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,55 @@
+#include "cli/diff/page.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/output/json.hpp"
+#include "cli/report/page_text.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+// Upper limits that bound the page's size.
+constexpr std::size_t max_groups = 500;
+constexpr std::size_t max_points = 1000;
+
+/// Truncates the texts of `json`, which are names in recordings.
+void cut_texts(Json& json) {
+    if (json.is_string()) {
+        json = cut(json.get_ref<const std::string&>());
+    } else if (json.is_structured()) {
+        for (Json& value : json) cut_texts(value);
+    }
+}
+
+Json plot_json(const std::vector<ResultPair>& pairs) {
+    Json json = Json::array();
+    for (const GrowthStep& step : growth_of(pairs, max_points)) {
+        const auto finite = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+        json.push_back({{"at", step.first + 1},
+                        {"median", finite(step.median)},
+                        {"largest", finite(pairs[step.largest].difference)}});
+    }
+    return json;
+}
+
+}  // namespace
+
+std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
+    const std::vector<ResultPair>& pairs = outcome.aligned.pairs;
+    Json json = diff_json(outcome, max_groups);
+    json["more_groups"] = outcome.summary.groups.size() - json["groups"].size();
+    json["version"] = FP32SHIM_VERSION;
+    json["plot"] = plot_json(pairs);
+    json["infinite"] =
+        std::ranges::count_if(pairs, [](const ResultPair& pair) { return std::isinf(pair.difference); });
+    json["threads"] = 0;
+    for (const ProcessResults& process : outcome.a.processes)
+        json["threads"] = json["threads"].get<std::size_t>() + process.threads.size();
+    json["warnings"] = Json::array();
+    for (const ReadingProblem& problem : problems) json["warnings"].push_back(problem.path + ": " + problem.text);
+    cut_texts(json);
+    return page_text(Page::results, std::move(json));
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,15 @@
+// The page of `fp32shim diff --format html`, which loads nothing else. report/page/results.html has its frame.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/diff/formats.hpp"
+#include "cli/recordings/recordings.hpp"
+
+namespace fp32shim::cli {
+
+/// Returns the page: UTF-8, of bounded size. `problems` are shown as warnings.
+std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
+
+}  // namespace fp32shim::cli

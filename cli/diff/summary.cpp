@@ -1,0 +1,72 @@
+#include "cli/diff/summary.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace fp32shim::cli {
+namespace {
+
+/// Returns the index of the first of the largest differences from `first` to before `end`.
+std::size_t largest_of(const std::vector<ResultPair>& pairs, std::size_t first, std::size_t end) {
+    const auto begin = pairs.begin();
+    const auto found = std::max_element(
+        begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end),
+        [](const ResultPair& one, const ResultPair& other) { return one.difference < other.difference; });
+    return static_cast<std::size_t>(found - begin);
+}
+
+GrowthStep step_of(const std::vector<ResultPair>& pairs, std::size_t first, std::size_t end) {
+    GrowthStep step{first, end - 1, 0, 0, largest_of(pairs, first, end)};
+    std::vector<double> differences;
+    differences.reserve(end - first);
+    for (std::size_t i = first; i < end; ++i) {
+        differences.push_back(pairs[i].difference);
+        step.same_bits += pairs[i].same_bits ? 1 : 0;
+    }
+    const auto middle = differences.begin() + static_cast<std::ptrdiff_t>((differences.size() - 1) / 2);
+    std::nth_element(differences.begin(), middle, differences.end());
+    step.median = *middle;
+    return step;
+}
+
+}  // namespace
+
+std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::size_t most) {
+    const std::size_t length = (pairs.size() + most - 1) / most;
+    std::vector<GrowthStep> steps;
+    for (std::size_t first = 0; first < pairs.size(); first += length)
+        steps.push_back(step_of(pairs, first, std::min(first + length, pairs.size())));
+    return steps;
+}
+
+ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const std::vector<ResultPair>& pairs,
+                         double bound) {
+    ResultSummary summary;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> places;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        const ResultPair& pair = pairs[i];
+        const auto key =
+            std::tuple(a.kinds[pair.row_a], a.rows[pair.row_a].ran_at().id(), b.rows[pair.row_b].ran_at().id());
+        const auto [place, is_new] = places.try_emplace(key, summary.groups.size());
+        if (is_new) summary.groups.push_back({.first = i, .first_other = i, .largest = i});
+        ResultGroup& group = summary.groups[place->second];
+        ++group.products;
+        if (pair.difference > pairs[group.largest].difference) group.largest = i;
+        if (pair.same_bits) {
+            ++summary.same_bits;
+            continue;
+        }
+        if (group.other_bits++ == 0) group.first_other = i;
+        if (!summary.first_other) summary.first_other = i;
+        if (!(pair.difference > bound)) continue;
+        if (summary.beyond++ == 0) summary.first_beyond = i;
+    }
+    if (summary.first_other) summary.largest = largest_of(pairs, 0, pairs.size());
+    std::ranges::stable_sort(summary.groups, [&](const ResultGroup& one, const ResultGroup& other) {
+        return pairs[one.largest].difference > pairs[other.largest].difference;
+    });
+    return summary;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,68 @@
+// Last step of reading: the audits, or the fingerprints, of one slot after the other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "record/format/format.hpp"
+#include "record/read/segments.hpp"
+
+namespace fp32shim::record {
+
+/// Iterates over records about single calls, and reads the file in pieces. For one thread.
+template <class Entry>
+class CallRecordCursor {
+  public:
+    /// `segments`: those with the records, in the order to read them; all objects must outlive the cursor.
+    CallRecordCursor(const RecordingBytes& bytes, std::span<const SegmentPlace> segments)
+        : bytes_(&bytes), segments_(segments) {}
+
+    /// Returns the next record, valid until the next call; nullptr after the last.
+    const Entry* next() {
+        while (position_ == piece_.size()) {
+            if (first_ == capacity && !begin_segment()) return nullptr;
+            load();
+        }
+        return &piece_[position_++];
+    }
+    /// Returns the slot of the record that next() has returned.
+    std::uint32_t slot() const { return slot_; }
+
+  private:
+    static constexpr std::uint32_t capacity = format::Segment<Entry>::capacity;
+    static constexpr std::uint32_t entries_of_a_piece = 64;
+
+    bool begin_segment() {
+        if (segments_.empty()) return false;
+        offset_ = segments_.front().offset;
+        slot_ = segments_.front().slot;
+        segments_ = segments_.subspan(1);
+        first_ = 0;
+        return true;
+    }
+
+    /// Reads a piece of the segment: up to its end, or to the first entry that is not in use.
+    void load() {
+        position_ = 0;
+        piece_.resize(std::min(entries_of_a_piece, capacity - first_));
+        const std::size_t read = bytes_->read(offset_ + format::offset_of_entry<Entry>(first_), piece_.data(),
+                                              piece_.size() * sizeof(Entry));
+        const auto unused = std::find_if(piece_.begin(), piece_.begin() + read / sizeof(Entry),
+                                         [](const Entry& entry) { return entry.time == 0; });
+        const bool is_whole = unused == piece_.end();
+        piece_.erase(unused, piece_.end());
+        first_ = is_whole ? first_ + static_cast<std::uint32_t>(piece_.size()) : capacity;
+    }
+
+    const RecordingBytes* bytes_;
+    std::span<const SegmentPlace> segments_;  ///< those not begun
+    std::uint64_t offset_ = 0;                ///< of the segment at hand
+    std::uint32_t slot_ = 0;                  ///< that of the segment at hand
+    std::uint32_t first_ = capacity;          ///< its first entry that is still to be read
+    std::vector<Entry> piece_;
+    std::size_t position_ = 0;
+};
+
+}  // namespace fp32shim::record

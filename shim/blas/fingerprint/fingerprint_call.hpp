@@ -1,0 +1,19 @@
+// The fingerprint of a call to a CPU library: of all elements that its products wrote.
+#pragma once
+
+#include <optional>
+
+#include "record/fingerprint.hpp"
+#include "shim/blas/plan.hpp"
+#include "shim/blas/product.hpp"
+
+namespace fp32shim::blas {
+
+/// Returns true if a call that is planned so gets a fingerprint: its arguments are valid, and its result is float32.
+bool can_fingerprint(const Product& product, const Plan& plan);
+
+/// Returns the fingerprint of a call's result, after it ran; nullopt if nothing was multiplied. Reads the result
+/// only.
+std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product);
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,75 @@
+#include "shim/blas/fingerprint/result_stream.hpp"
+
+#include <cmath>
+
+namespace fp32shim::blas {
+namespace {
+
+/// Rotations of 32 groups in turn: each once, and such that diagonals too are spread over most sums. Found by trials.
+constexpr std::uint8_t rotations[lane_count] = {7, 8,  12, 20, 28, 21, 25, 9,  0,  29, 5,  26, 3,  14, 10, 15,
+                                                2, 18, 4,  23, 1,  19, 16, 22, 30, 27, 31, 24, 17, 11, 6,  13};
+
+constexpr Lanes first_lanes() {
+    Lanes lanes{};
+    for (std::uint32_t i = 0; i < lane_count; ++i) lanes.hash[i] = mixed(i + 1);
+    return lanes;
+}
+constexpr Lanes begin = first_lanes();
+
+constexpr std::uint64_t combined(std::uint64_t hash, std::uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
+    return hash ^ hash >> 32;
+}
+
+}  // namespace
+
+ResultStream::ResultStream(AbsorbKernel kernel) : kernel_(kernel), lanes_(begin) {}
+
+void ResultStream::add(const float* floats, std::size_t count) {
+    count_ += count;
+    if (rest_count_ > 0) {
+        const std::size_t taken = std::min(count, lane_count - rest_count_);
+        std::copy(floats, floats + taken, rest_ + rest_count_);
+        rest_count_ += taken;
+        floats += taken;
+        count -= taken;
+        if (rest_count_ < lane_count) return;
+        absorb(rest_, 1);
+        rest_count_ = 0;
+    }
+    const std::size_t blocks = count / lane_count;
+    if (blocks > 0) absorb(floats, blocks);
+    rest_count_ = count - blocks * lane_count;
+    std::copy(floats + blocks * lane_count, floats + count, rest_);
+}
+
+void ResultStream::end_group() {
+    if (rest_count_ > 0) {
+        std::fill(rest_ + rest_count_, rest_ + lane_count, 0.0F);
+        absorb(rest_, 1);
+        rest_count_ = 0;
+    }
+    ++groups_;
+}
+
+void ResultStream::absorb(const float* floats, std::size_t blocks) {
+    double* const sums = sums_ + (rotations[groups_ % lane_count] + 5 * (groups_ / lane_count)) % lane_count;
+    kernel_(lanes_, sums, floats, blocks);
+}
+
+record::Fingerprint ResultStream::finish() {
+    end_group();
+    record::Fingerprint fingerprint;
+    fingerprint.hash = combined(0, count_);
+    for (std::size_t i = 0; i < lane_count; i += 2)
+        fingerprint.hash =
+            combined(fingerprint.hash, lanes_.hash[i] | static_cast<std::uint64_t>(lanes_.hash[i + 1]) << 32);
+    for (std::size_t i = 0; i < lane_count; ++i) fingerprint.sketch[i] = sums_[i] + sums_[i + lane_count];
+    double squares = 0;
+    for (const double part : lanes_.squares) squares += part;
+    fingerprint.norm = std::sqrt(squares);
+    if (!std::isfinite(squares)) fingerprint.flags = record::fingerprint_nonfinite;
+    return fingerprint;
+}
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,233 @@
+"""fp32shim diff: the results of two runs, product by product, as text, JSON and a page."""
+
+import pytest
+
+import shim
+from command import calls_with_results, calls_from, fp32shim, make_recording
+
+MAIN = "main@/app/model.py@{line};{function}@/app/model.py@{line}"
+
+
+def at(line, function="forward"):
+    return MAIN.format(line=line, function=function)
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Writes a recording of that name; each description has a size, a place and the results of its calls."""
+    def write(name, *descriptions, **more):
+        calls = [calls_with_results(place, size, results, **more) for size, place, results in descriptions]
+        return make_recording(tmp_path / f"{name}.fp32rec", "summary", "--one-thread", *calls)
+
+    return write
+
+
+def test_equal_results_are_said_in_a_few_lines_and_by_the_status(record):
+    a, b = (record(name, (64, at(41), [1.0, 2.0, 3.0])) for name in "ab")
+    result = fp32shim("diff", a, b)
+    assert result.returncode == 0 and result.stderr == ""
+    assert "3 products aligned: 3 with the same bits, 0 with other bits, 0 beyond 0.001\n" in result.stdout
+    assert "First" not in result.stdout
+
+
+def test_the_first_other_result_the_first_beyond_the_bound_and_the_largest_are_named(record):
+    a = record("a", (64, at(41), [1.0] * 10), (32, at(52, "backward"), [4.0] * 10))
+    b = record("b", (64, at(41), [1.0] * 6 + [1.0001] * 4), (32, at(52, "backward"), [4.0, 4.4] + [4.0] * 7 + [5.0]), applied="tf32")
+    result = fp32shim("diff", a, b)
+    assert result.returncode == 1
+    text = result.stdout
+    assert "20 products aligned: 14 with the same bits, 6 with other bits, 2 beyond 0.001" in text
+    first, beyond, largest = (text.split(title)[1].split("\n\n")[0] for title in
+                              ("First product with other bits: ", "First product beyond 0.001: ", "Largest difference: "))
+    assert first.splitlines() == ["7", "  cblas_sgemm 64x64x64 at model.py:41 forward",
+                                  "  A: fp32 by libprovider.so.0; B: tf32 by libprovider.so.0",
+                                  "  estimated relative difference: 1.0e-04"]
+    assert beyond.startswith("12\n  cblas_sgemm 32x32x32 at model.py:52 backward\n") and "difference: 1.0e-01" in beyond
+    assert largest.startswith("20\n") and "difference: 2.5e-01" in largest
+    assert "fp32 -> tf32" in text.split("By place")[1]
+    assert fp32shim("diff", "--bound", "0.3", a, b).stdout.count("First product") == 1
+
+
+def test_json_has_the_growth_by_position_and_groups_with_the_largest_difference_first(record):
+    a = record("a", (64, at(41), [1.0] * 100), (8, at(42), [1.0] * 3))
+    b = record("b", (64, at(41), [1.0 + i / 1000 for i in range(100)]), (8, at(42), [1.0] * 3))
+    report = fp32shim("diff", "--format", "json", a, b).json
+    growth = report["growth"]
+    assert [(step["first"], step["last"]) for step in growth[:2]] == [(1, 6), (7, 12)] and growth[-1]["last"] == 103
+    assert len(growth) <= 20 and sum(step["same_bits"] for step in growth) == report["same_bits"] == 4
+    assert growth[1]["median"] == pytest.approx(0.008) and growth[1]["largest"]["difference"] == pytest.approx(0.011)
+    large, small = report["groups"]
+    assert (large["products"], large["other_bits"], large["largest"]["position"]) == (100, 99, 100)
+    assert (small["products"], small["other_bits"], small["first_other_bits"]) == (3, 0, None)
+
+
+def test_products_more_or_less_on_a_side_are_left_out_and_counted(record):
+    a = record("a", (64, at(41), [1.0, 2.0]), (8, at(60, "warm_up"), [9.0] * 5), (64, at(41), [3.0, 4.0]))
+    b = record("b", (64, at(41), [1.0, 2.0, 3.5, 4.0]), (16, at(41), [1.0]))
+    result = fp32shim("diff", "--format", "json", a, b)
+    report = result.json
+    assert result.returncode == 1
+    assert (report["aligned"], report["a"]["unaligned"], report["b"]["unaligned"]) == (4, 5, 1)
+    first = report["first_other_bits"]
+    assert (first["a"]["number"], first["b"]["number"], first["position"]) == (8, 3, 3)
+    table = fp32shim("diff", a, b).stdout.splitlines()
+    assert table[1].split()[:4] == ["A", "9", "0", "5"] and table[2].split()[:4] == ["B", "5", "0", "1"]
+
+
+def test_lines_that_an_edit_has_moved_and_other_name_forms_of_a_function_still_match(record):
+    a = record("a", (64, at(41), [1.0, 2.0]))
+    b = record("b", (64, at(47), [1.0, 2.5]), function="cblas_sgemm64_")
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert (report["aligned"], report["other_bits"]) == (2, 1)
+    first = report["first_other_bits"]
+    assert (first["a"]["where"], first["b"]["where"]) == ("model.py:41 forward", "model.py:47 forward")
+    assert (first["a"]["function"], first["b"]["function"]) == ("cblas_sgemm", "cblas_sgemm64_")
+
+
+def test_programs_with_nothing_in_common_align_nothing(record):
+    a, b = record("a", (64, at(41), [1.0] * 4)), record("b", (65, at(41), [1.0] * 3))
+    result = fp32shim("diff", a, b)
+    assert result.returncode == 1
+    assert "0 products aligned: 0 with the same bits, 0 with other bits, 0 beyond 0.001\n" in result.stdout
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert (report["a"]["unaligned"], report["b"]["unaligned"], report["growth"], report["groups"]) == (4, 3, [], [])
+
+
+def test_a_result_that_is_not_finite_differs_infinitely_from_one_that_is(record):
+    a = record("a", (64, at(41), [1.0, float("nan"), float("inf")]))
+    b = record("b", (64, at(41), [float("nan"), float("nan"), float("nan")]))
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert (report["other_bits"], report["beyond_bound"]) == (2, 1)
+    assert report["first_other_bits"]["difference"] is None and report["first_beyond_bound"]["position"] == 1
+    assert "difference: inf" in fp32shim("diff", a, b).stdout
+
+
+def test_a_zero_result_that_becomes_another_differs_infinitely(record):
+    a, b = record("a", (64, at(41), [0.0, 1.0])), record("b", (64, at(41), [1e-9, 1.0]))
+    assert fp32shim("diff", "--format", "json", a, b).json["largest"]["difference"] is None
+
+
+def test_folders_of_many_processes_are_compared_process_by_process(tmp_path, record):
+    for side in "ab":
+        (tmp_path / side).mkdir()
+        for number in range(3):
+            results = [1.0, 2.0 if (side, number) == ("a", 1) else 2.5, 3.0]
+            make_recording(tmp_path / side / f"{number}.fp32rec", "summary", calls_with_results(at(41), 64 + number, results))
+    report = fp32shim("diff", "--format", "json", tmp_path / "a", tmp_path / "b").json
+    assert (report["a"]["processes"], report["a"]["recordings"], report["aligned"], report["other_bits"]) == (3, 3, 9, 1)
+    assert [report["first_other_bits"][size] for size in "mnk"] == [65, 65, 65]
+    assert report["first_other_bits"]["recording"] == str(tmp_path / "a" / "1.fp32rec")
+    text = fp32shim("diff", tmp_path / "a", tmp_path / "b").stdout
+    assert "First product with other bits: 2 of process " in text
+
+
+def test_recordings_without_fingerprints_have_a_message_and_a_status_of_their_own(tmp_path, record):
+    with_some = record("a", (64, at(41), [1.0]))
+    without = make_recording(tmp_path / "none.fp32rec", "summary", calls_from(at(41), "cblas_sgemm", 64, "fp32", 7))
+    result = fp32shim("diff", with_some, without)
+    assert (result.returncode, result.stdout) == (3, "")
+    assert result.lines == [f"fp32shim diff: {without}: found no fingerprints: 7 calls without; record with "
+                            "FP32_MATMUL_AUDIT=fingerprint (products on a GPU get none)"]
+    assert len(fp32shim("diff", without, without).lines) == 2
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ([], "A is required"),
+    (["{a}"], "B is required"),
+    (["{a}", "{a}", "{a}"], "did not expect the argument"),
+    (["{a}", "missing.fp32rec"], "missing.fp32rec: no such file or folder"),
+    (["--bound", "-1", "{a}", "{a}"], "--bound"),
+    (["--format", "csv", "{a}", "{a}"], "found \"csv\"; allowed: text, json, html"),
+    (["-o", "{a}", "{a}", "{a}"], "is one of the recordings"),
+    (["--top", "x", "{a}", "{a}"], "--top"),
+])
+def test_wrong_arguments_are_one_line_and_status_2(record, arguments, said):
+    a = record("a", (64, at(41), [1.0]))
+    result = fp32shim("diff", *(argument.format(a=a) for argument in arguments))
+    assert result.returncode == 2 and len(result.lines) == 1 and said in result.stderr, result.stderr
+
+
+def test_a_file_that_is_no_recording_and_a_truncated_one_are_said(tmp_path, record):
+    a = record("a", (64, at(41), [float(i) for i in range(1, 600)]))
+    broken = tmp_path / "broken.fp32rec"
+    broken.write_bytes(b"nothing")
+    result = fp32shim("diff", a, broken)
+    assert result.returncode == 2 and "broken.fp32rec" in result.stderr
+    cut = tmp_path / "cut.fp32rec"
+    cut.write_bytes(a.read_bytes()[:-100_000])
+    result = fp32shim("diff", "--format", "json", a, cut)
+    assert result.returncode == 1 and "cut.fp32rec: offset" in result.stderr
+    report = result.json
+    assert 200 < report["aligned"] == report["same_bits"] < 599
+    assert report["a"]["unaligned"] == 599 - report["aligned"]
+
+
+def test_a_copy_is_equal_and_damage_without_loss_is_still_a_finding(record, tmp_path):
+    a = record("a", (64, at(41), [1.0, 2.0]))
+    copy = tmp_path / "copy.fp32rec"
+    copy.write_bytes(a.read_bytes())
+    assert fp32shim("diff", a, copy).returncode == 0
+    assert fp32shim("diff", a, a).returncode == 0
+
+
+def test_fingerprints_without_room_are_said_to_be_lost(tmp_path):
+    for name in "ab":
+        make_recording(tmp_path / f"{name}.fp32rec", "summary", "--max-size", "1048576",
+                       calls_with_results(at(41), 64, [1.0]).replace(":1:1:", ":5000:1:"))
+    result = fp32shim("diff", "--format", "json", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
+    report = result.json
+    assert result.returncode == 1 and report["other_bits"] == 0
+    assert report["a"]["lost"] > 0 and report["a"]["lost"] + report["a"]["fingerprints"] == 5000
+
+
+def test_top_limits_the_groups_of_the_text(record):
+    a = record("a", *((size, at(41), [1.0]) for size in range(8, 40)))
+    b = record("b", *((size, at(41), [1.0 + size / 100]) for size in range(8, 40)))
+    table = lambda *more: fp32shim("diff", *more, a, b).stdout.split("By place")[1]  # noqa: E731
+    assert table("--top", "3").count("cblas_sgemm") == 3 and "29 groups more; --top 0 shows all" in table("--top", "3")
+    assert table().count("cblas_sgemm") == 20 and table("--top", "0").count("cblas_sgemm") == 32
+    assert table("--top", "1").splitlines()[2].split()[:4] == ["3.9e-01", "1", "1", "32"]
+
+
+def test_an_output_file_is_written_whole(record, tmp_path):
+    a, b = record("a", (64, at(41), [1.0])), record("b", (64, at(41), [2.0]))
+    result = fp32shim("diff", "-o", tmp_path / "out.txt", a, b)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert (tmp_path / "out.txt").read_text() == fp32shim("diff", a, b).stdout
+
+
+# --- The page
+
+
+def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
+    a = record("a", (64, at(41), [1.0] * 3000), (8, at(42, "<b>last"), [1.0] * 5))
+    b = record("b", (64, at(41), [1.0] * 1000 + [1.0 + 1e-7 * i for i in range(1, 2001)]), (8, at(42, "<b>last"), [1.0, 2.0] * 2 + [float("nan")]))
+    page = open_page(a, b, name="diff", status=1)
+    page.settle()
+    assert page.ink("#growth-chart") > 1000
+    assert page.text("#outcome") == "3,005 products aligned: 1,002 with the same bits, 2,003 with other bits, 3 beyond 0.001."
+    assert "1,001" in page.text("#products") and "infinite" in page.text("#products")
+    assert "model.py:42 <b>last" in page.text("#groups")
+    assert "nor have 1 infinite difference" in page.text("#growth-note")
+    assert len(page.all("#steps tbody tr")) == 20
+
+
+def test_the_page_of_equal_or_of_no_aligned_results_has_no_errors(record, open_page):
+    a, b = record("a", (64, at(41), [1.0, 2.0])), record("b", (65, at(41), [1.0]))
+    for other, shown in ((a, True), (b, False)):
+        page = open_page(a, other, name="diff", status=0 if shown else 1)
+        page.settle()
+        assert page.complaints() == []
+        assert page.find("#growth").is_displayed() == shown
+
+
+def test_real_products_of_two_precisions_go_apart_in_a_table(tmp_path):
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    code = "import numpy as np\nx = a = np.linspace(-1, 1, 4096, dtype='f').reshape(64, 64)\nfor _ in range(30): x = x @ a / 5"
+    for name, options in (("a", []), ("b", ["--precision", "high", "--cpu", "emulate"])):
+        done = fp32shim("run", "--quiet", "--where", "python", *options, "--log", tmp_path / f"{name}.fp32rec", "--", shim.SYSTEM_PYTHON, "-c",
+                        code, env={"FP32_MATMUL_AUDIT": "fingerprint", "LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+        assert done.returncode == 0, done.stderr
+    result = fp32shim("diff", "--bound", "1e-4", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
+    assert "30 products aligned: 0 with the same bits, 30 with other bits" in result.stdout
+    assert "First product beyond 0.0001: 1\n  cblas_sgemm 64x64x64 at <string>:3 <module>\n  A: fp32" in result.stdout

@@ -1,0 +1,240 @@
+// Fingerprints of results: the hash sees every bit, the sketch estimates differences, and no instruction set differs.
+#include "shim/blas/fingerprint/result_stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cfenv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "shim/blas/fingerprint/float_environment.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+using record::Fingerprint;
+
+constexpr float infinite = std::numeric_limits<float>::infinity();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> random_floats(std::size_t count, unsigned seed = 1) {
+    std::mt19937 generator(seed);
+    std::normal_distribution<float> distribution;
+    std::vector<float> floats(count);
+    for (float& value : floats) value = distribution(generator);
+    return floats;
+}
+
+/// Returns the fingerprint of a matrix with columns of this length. The last one may be shorter.
+Fingerprint fingerprint_of(const std::vector<float>& floats, const AbsorbKernels& kernels = best_absorb_kernels(),
+                           std::size_t column = 50) {
+    const std::size_t columns = (floats.size() + column - 1) / column;
+    const auto group = static_cast<std::size_t>(
+        ResultStream::columns_of_group(static_cast<std::int64_t>(columns), static_cast<std::int64_t>(column)));
+    const auto add = [&](ResultStream& stream) {
+        for (std::size_t i = 0, number = 1; i < floats.size(); i += column, ++number) {
+            stream.add(floats.data() + i, std::min(column, floats.size() - i));
+            if (number % group == 0 && columns - number >= group) stream.end_group();
+        }
+    };
+    return blas::fingerprint_of(add, kernels);
+}
+
+bool same(const Fingerprint& a, const Fingerprint& b) {
+    for (int i = 0; i < record::sketch_size; ++i)
+        if (std::bit_cast<std::uint64_t>(a.sketch[i]) != std::bit_cast<std::uint64_t>(b.sketch[i])) return false;
+    return a.hash == b.hash && a.flags == b.flags &&
+           std::bit_cast<std::uint64_t>(a.norm) == std::bit_cast<std::uint64_t>(b.norm);
+}
+
+std::vector<AbsorbKernels> all_kernels() {
+    std::vector<AbsorbKernels> all;
+    for (const InstructionSet set : instruction_sets)
+        if (const AbsorbKernels kernels = absorb_kernels(set); kernels.all != nullptr) all.push_back(kernels);
+    return all;
+}
+
+TEST(ResultStream, HasTheSameFingerprintOnEveryInstructionSet) {
+    std::vector<float> floats = random_floats(5000);
+    floats[7] = -0.0F;
+    floats[8] = 1e-42F;  // subnormal
+    floats[9] = std::numeric_limits<float>::max();
+    for (const std::size_t count : {0UL, 1UL, 31UL, 32UL, 33UL, 1023UL, 1024UL, 1025UL, 5000UL}) {
+        const std::vector<float> some(floats.begin(), floats.begin() + static_cast<std::ptrdiff_t>(count));
+        const Fingerprint plain = fingerprint_of(some, absorb_kernels(InstructionSet::plain));
+        for (const AbsorbKernels& kernels : all_kernels())
+            EXPECT_TRUE(same(plain, fingerprint_of(some, kernels))) << count;
+        for (const std::size_t column : {1UL, 7UL, 32UL, 300UL, 4000UL})
+            for (const AbsorbKernels& kernels : all_kernels())
+                EXPECT_TRUE(same(fingerprint_of(some, absorb_kernels(InstructionSet::plain), column),
+                                 fingerprint_of(some, kernels, column)));
+    }
+    floats[4000] = infinite;
+    floats[17] = not_a_number;
+    const Fingerprint plain = fingerprint_of(floats, absorb_kernels(InstructionSet::plain));
+    EXPECT_FALSE(plain.is_finite());
+    for (const AbsorbKernels& kernels : all_kernels()) EXPECT_TRUE(same(plain, fingerprint_of(floats, kernels)));
+}
+
+TEST(ResultStream, HasTheFingerprintsOfRecordingsThatAreKept) {
+    std::vector<float> floats(100);
+    for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i) - 49.5F;
+    const Fingerprint fingerprint = fingerprint_of(floats);
+    EXPECT_EQ(fingerprint.hash, 7822904759742485678U);
+    EXPECT_EQ(fingerprint.norm, std::sqrt(83325.0));
+    EXPECT_EQ(fingerprint.sketch[1], -49);
+    EXPECT_EQ(fingerprint.sketch[25], 35.5);
+}
+
+TEST(ResultStream, DependsOnGroupsAndNotOnPieces) {
+    const std::vector<float> floats = random_floats(1000);
+    const auto in_pieces = [&](std::size_t piece, std::size_t group) {
+        ResultStream stream(best_absorb_kernels().all);
+        for (std::size_t i = 0; i < floats.size(); i += piece) {
+            stream.add(floats.data() + i, piece);
+            if ((i + piece) % group == 0) stream.end_group();
+        }
+        return stream.finish();
+    };
+    for (const std::size_t piece : {1UL, 5UL, 10UL, 50UL, 100UL}) {
+        EXPECT_TRUE(same(in_pieces(piece, 100), in_pieces(100, 100))) << piece;
+        EXPECT_TRUE(same(in_pieces(piece, 500), in_pieces(500, 500))) << piece;
+    }
+    EXPECT_FALSE(same(in_pieces(100, 100), in_pieces(500, 500)));
+}
+
+TEST(ResultStream, HasAHashThatDependsOnTheOrderOfTheFloats) {
+    const std::vector<float> floats = random_floats(3000);
+    const Fingerprint whole = fingerprint_of(floats);
+    std::vector<float> swapped = floats;
+    std::swap(swapped[3], swapped[3 + lane_count]);
+    EXPECT_NE(fingerprint_of(swapped).hash, whole.hash);
+    std::swap(swapped[4], swapped[5]);
+    EXPECT_NE(fingerprint_of(swapped).hash, whole.hash);
+}
+
+TEST(ResultStream, ChangesItsHashWithEveryBitOfEveryFloat) {
+    std::vector<float> floats = random_floats(170);
+    const std::uint64_t hash = fingerprint_of(floats).hash;
+    for (float& value : floats) {
+        const auto bits = std::bit_cast<std::uint32_t>(value);
+        for (int bit = 0; bit < 32; ++bit) {
+            value = std::bit_cast<float>(bits ^ 1U << bit);
+            EXPECT_NE(fingerprint_of(floats).hash, hash) << bit;
+        }
+        value = std::bit_cast<float>(bits);
+    }
+}
+
+TEST(ResultStream, ChangesItsHashWithTheSignsOfManyFloatsAndWithTheirNumber) {
+    std::set<std::uint64_t> hashes;
+    for (std::size_t count = 0; count < 200; ++count)
+        EXPECT_TRUE(hashes.insert(fingerprint_of(std::vector<float>(count)).hash).second) << count;
+    const std::vector<float> floats = random_floats(1024);
+    EXPECT_TRUE(hashes.insert(fingerprint_of(floats).hash).second);
+    for (const std::size_t step : {1UL, 2UL, 16UL, 32UL, 64UL, 512UL}) {
+        std::vector<float> negated = floats;
+        for (std::size_t i = 0; i < negated.size(); i += step) negated[i] = -negated[i];
+        EXPECT_TRUE(hashes.insert(fingerprint_of(negated).hash).second) << step;
+    }
+}
+
+TEST(ResultStream, LeavesNanAndInfinityOutOfNormAndSketchOnly) {
+    std::vector<float> floats = random_floats(200);
+    floats[50] = 0;
+    const Fingerprint finite = fingerprint_of(floats);
+    EXPECT_TRUE(finite.is_finite());
+    std::set<std::uint64_t> hashes{finite.hash};
+    for (const float bad : {infinite, -infinite, not_a_number, -not_a_number}) {
+        floats[50] = bad;
+        const Fingerprint found = fingerprint_of(floats);
+        EXPECT_FALSE(found.is_finite());
+        EXPECT_EQ(found.norm, finite.norm);
+        EXPECT_EQ(distance(found, finite), 0);
+        EXPECT_TRUE(hashes.insert(found.hash).second);
+    }
+}
+
+/// Returns the estimated distance of two results, relative to the true one.
+double ratio(const std::vector<float>& a, const std::vector<float>& b, std::size_t column) {
+    double squares = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double difference = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+        squares += difference * difference;
+    }
+    return distance(fingerprint_of(a, best_absorb_kernels(), column),
+                    fingerprint_of(b, best_absorb_kernels(), column)) /
+           std::sqrt(squares);
+}
+
+/// Kinds of differences: is an element of an m by n matrix changed?
+using IsChanged = bool (*)(std::size_t row, std::size_t column, std::size_t rows);
+constexpr IsChanged everywhere = [](std::size_t, std::size_t, std::size_t) { return true; };
+constexpr IsChanged in_a_row = [](std::size_t row, std::size_t, std::size_t rows) { return row == rows / 3; };
+constexpr IsChanged in_a_column = [](std::size_t, std::size_t column, std::size_t) { return column == 5; };
+constexpr IsChanged on_the_diagonal = [](std::size_t row, std::size_t column, std::size_t) { return row == column; };
+constexpr IsChanged on_the_other_diagonal = [](std::size_t row, std::size_t column, std::size_t rows) {
+    return row + column + 1 == rows;
+};
+constexpr IsChanged in_a_corner = [](std::size_t row, std::size_t column, std::size_t) {
+    return row < 4 && column < 4;
+};
+constexpr IsChanged in_one_element = [](std::size_t row, std::size_t column, std::size_t) {
+    return row == 7 && column == 9;
+};
+
+TEST(ResultStream, EstimatesDifferencesWithinAFactorOfTwo) {
+    int trials = 0;
+    int failed = 0;
+    double sum = 0;
+    for (const IsChanged is_changed :
+         {everywhere, in_a_row, in_a_column, on_the_diagonal, on_the_other_diagonal, in_a_corner, in_one_element}) {
+        for (const std::size_t rows : {10UL, 16UL, 24UL, 31UL, 32UL, 33UL, 64UL, 96UL, 100UL, 128UL, 256UL, 300UL}) {
+            for (const bool is_constant : {true, false}) {
+                const std::vector<float> a = random_floats(rows * rows, 7);
+                const std::vector<float> noise = random_floats(a.size(), static_cast<unsigned>(rows));
+                std::vector<float> b = a;
+                for (std::size_t i = 0; i < a.size(); ++i)
+                    if (is_changed(i % rows, i / rows, rows)) b[i] += 1e-3F * (is_constant ? 1 : noise[i]);
+                const double found = ratio(a, b, rows);
+                ++trials;
+                if (found < 0.5 || found > 2) ++failed;
+                sum += found;
+            }
+        }
+    }
+    EXPECT_EQ(failed, 0) << "of " << trials;
+    EXPECT_NEAR(sum / trials, 1, 0.05);
+}
+
+TEST(ResultStream, EstimatesTheSmallestChangeOfOneFloatOfMany) {
+    const std::vector<float> a = random_floats(1 << 20);
+    std::vector<float> b = a;
+    b[777777] = std::nextafter(b[777777], infinite);
+    EXPECT_NEAR(ratio(a, b, 1024), 1, 1e-3);
+}
+
+TEST(DefaultFloatEnvironment, MakesRoundingNoMatterAndKeepsTheProgramsFlags) {
+    const std::vector<float> floats = random_floats(1000);
+    const Fingerprint expected = fingerprint_of(floats);
+    std::feclearexcept(FE_ALL_EXCEPT);
+    std::feraiseexcept(FE_OVERFLOW);
+    std::fesetround(FE_UPWARD);
+    Fingerprint found;
+    {
+        const DefaultFloatEnvironment environment;
+        found = fingerprint_of(floats);
+    }
+    EXPECT_EQ(std::fegetround(), FE_UPWARD);
+    EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), FE_OVERFLOW);
+    std::fesetround(FE_TONEAREST);
+    EXPECT_TRUE(same(found, expected));
+}
+
+}  // namespace
+}  // namespace fp32shim::blas
