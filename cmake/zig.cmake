@@ -31,9 +31,10 @@ set(CMAKE_ASM_COMPILER ${zig}/cc)
 # Libraries that are headers only, each under a folder of its own: /usr/include as a whole would bring this machine's C
 # library before zig's.
 file(MAKE_DIRECTORY ${zig}/include)
-foreach(folder toml++ nlohmann)
-  find_path(FP32SHIM_${folder}_FOUND_IN ${folder} PATHS /usr/include /usr/local/include)
-  file(CREATE_LINK ${FP32SHIM_${folder}_FOUND_IN}/${folder} ${zig}/include/${folder} SYMBOLIC)
+foreach(name toml++ nlohmann CLI fmt elfutils dwarf.h gelf.h libelf.h)
+  find_path(FP32SHIM_${name}_FOUND_IN ${name} PATHS /usr/include /usr/local/include)
+  if(FP32SHIM_${name}_FOUND_IN)
+    file(CREATE_LINK ${FP32SHIM_${name}_FOUND_IN}/${name} ${zig}/include/${name} SYMBOLIC)
+  endif()
 endforeach()
-set(TOMLPLUSPLUS_INCLUDE_DIR ${zig}/include CACHE PATH "")
-set(FP32SHIM_JSON_INCLUDE ${zig}/include CACHE PATH "")
+set(CMAKE_INCLUDE_PATH ${zig}/include)  # the first place where find_path() looks

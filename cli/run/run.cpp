@@ -82,6 +82,7 @@ std::string log_variable(const std::string& name) {
 /// Returns the value of FP32_MATMUL_POLICY for --policy: an absolute name. The shim reads the file at the first
 /// product and at each reload.
 std::string policy_variable(const std::string& name) {
+    if (name.empty()) return name;  // of which some C++ libraries make the working folder
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(name, error);
     return error ? name : absolute.string();

@@ -44,7 +44,7 @@ def test_completion_files_are_those_that_the_command_writes(installed, shell, pa
 def test_python_finds_the_module_and_it_does_nothing_without_the_library(installed):
     done = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import fp32shim; print(fp32shim.__file__)"], capture_output=True,
                           text=True, check=False, env={**environment(), "PYTHONPATH": str(installed / "share/fp32shim/python")})
-    assert done.stdout.strip() == str(installed / "share/fp32shim/python/fp32shim.py"), done.stderr
+    assert done.stdout.strip() == str(installed / "share/fp32shim/python/fp32shim/__init__.py"), done.stderr
 
 
 def test_the_command_finds_the_start_up_file_of_python_programs(installed):

@@ -173,7 +173,7 @@ def test_the_table_has_columns_for_scopes_and_transposes_where_these_tell_rows_a
     shim.need(shim.has_module("numpy"), f"{shim.SYSTEM_PYTHON} has no numpy (python3-numpy)")
     (tmp_path / "products.py").write_text(textwrap.dedent(f"""
         import sys
-        sys.path.insert(0, {str(shim.ROOT / "examples/c_api")!r})
+        sys.path.insert(0, {str(shim.ROOT / "python")!r})
         import fp32shim
         import numpy
         a = numpy.ones((40, 40), numpy.float32)

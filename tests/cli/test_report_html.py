@@ -244,7 +244,7 @@ def test_hostile_scopes_and_rules_of_a_real_run_are_shown_and_do_nothing(open_pa
     (tmp_path / "policy.toml").write_text(f'schema = 1\n[[rule]]\nname = "{HOSTILE}"\nprecision = "highest"\n')
     (tmp_path / "scope.py").write_text(textwrap.dedent(f"""
         import sys
-        sys.path.insert(0, {str(shim.ROOT / "examples/c_api")!r})
+        sys.path.insert(0, {str(shim.ROOT / "python")!r})
         import fp32shim
         import numpy
         with fp32shim.scope({HOSTILE!r}):
