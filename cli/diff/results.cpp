@@ -148,7 +148,9 @@ std::vector<Match> matched_threads(const std::vector<ThreadResults>& a, const st
 double difference_of(const record::Fingerprint& a, const record::Fingerprint& b) {
     if (a.is_finite() != b.is_finite()) return std::numeric_limits<double>::infinity();
     const double apart = distance(a, b);
-    return apart == 0 ? 0 : apart / a.norm;
+    const double relative = apart == 0 ? 0 : apart / a.norm;
+    // A damaged recording may hold anything.
+    return relative >= 0 ? relative : std::numeric_limits<double>::infinity();
 }
 
 /// Fingerprints of a thread by their places, which rise.
