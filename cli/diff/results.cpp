@@ -67,7 +67,7 @@ class RecordingResults {
         MergedRow row;
         if (const record::RecordedRow* const recorded = recording_.row(id)) row = to_merged_row(*recorded);
         side_.kinds.push_back(kinds_.number_of(row));
-        side_.rows.push_back(std::move(row));
+        side_.rows.push_back(row);
         return place->second;
     }
 
@@ -132,6 +132,7 @@ std::vector<Match> matched_threads(const std::vector<ThreadResults>& a, const st
     std::vector<Match> matches;
     std::vector<std::size_t> rest = by_first_product(b);
     std::vector<Counts> counts;
+    counts.reserve(b.size());
     for (const ThreadResults& thread : b) counts.push_back(counts_of(thread));
     for (const std::size_t i : by_first_product(a)) {
         const Counts own = counts_of(a[i]);
@@ -148,7 +149,9 @@ std::vector<Match> matched_threads(const std::vector<ThreadResults>& a, const st
 double difference_of(const record::Fingerprint& a, const record::Fingerprint& b) {
     if (a.is_finite() != b.is_finite()) return std::numeric_limits<double>::infinity();
     const double apart = distance(a, b);
-    return apart == 0 ? 0 : apart / a.norm;
+    const double relative = apart == 0 ? 0 : apart / a.norm;
+    // A damaged recording may hold anything.
+    return relative >= 0 ? relative : std::numeric_limits<double>::infinity();
 }
 
 /// Fingerprints of a thread by their places, which rise.

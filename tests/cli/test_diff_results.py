@@ -1,5 +1,7 @@
 """fp32shim diff: the results of two runs, product by product, as text, JSON and a page."""
 
+import struct
+
 import pytest
 
 import shim
@@ -160,6 +162,23 @@ def test_a_file_that_is_no_recording_and_a_truncated_one_are_said(tmp_path, reco
     report = result.json
     assert 200 < report["aligned"] == report["same_bits"] < 599
     assert report["a"]["unaligned"] == 599 - report["aligned"]
+
+
+def test_damaged_fingerprints_differ_infinitely_and_nothing_more(record):
+    a, b = (record(name, (64, at(41), [123.5] * 50)) for name in "ab")
+    for number, nonsense in ((-1, "nan"), (-1, "inf"), (1, "nan"), (1, "-1.0")):
+        written = struct.pack("d", 123.5)
+        contents = b.read_bytes()
+        places = [place for place in range(len(contents)) if contents.startswith(written, place)]
+        places = places[::2] if number < 0 else places[1::2]
+        damaged = bytearray(contents)
+        for place in places[:20]:
+            damaged[place:place + 8] = struct.pack("d", float(nonsense))
+        other = b.with_name("damaged.fp32rec")
+        other.write_bytes(damaged)
+        for sides in ((a, other), (other, a)):
+            result = fp32shim("diff", "--format", "json", *sides)
+            assert result.returncode == 1 and result.json["aligned"] == 50, result.stderr
 
 
 def test_a_copy_is_equal_and_damage_without_loss_is_still_a_finding(record, tmp_path):
