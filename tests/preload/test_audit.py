@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from shim import BUILD, blas_library, client, need, run
+from shim import BUILD, SYSTEM_PYTHON, blas_library, client, has_module, need, run
 
 COMMAND = BUILD / "bin/fp32shim"
 METRICS = ("norm", "max", "mean", "component", "row", "column")
@@ -210,3 +210,24 @@ def test_a_group_of_nan_is_not_audited_at_every_call(audited):
     (only,) = audits
     assert (only["calls"], only["reason"], only["audits"]) == (200, "learning", 0)
     assert 16 <= only["bad_operands"] < 30
+
+
+TRAPS = """
+import ctypes, numpy
+a, b = numpy.eye(8, dtype=numpy.float32), numpy.eye(8, dtype=numpy.float32)
+a[0, 0] = numpy.finfo(numpy.float32).max  # infinite at TF32, and there 0 times it is NaN
+libm = ctypes.CDLL("libm.so.6")
+libm.feclearexcept(0x3d)
+libm.feenableexcept(0x0d)  # invalid, division by zero, overflow
+a @ b
+print(libm.fedisableexcept(0x3d), libm.fetestexcept(0x1d))
+"""
+
+
+@pytest.mark.parametrize("words", ["1", "1,fingerprint,nonfinite"])
+def test_what_an_audit_computes_neither_traps_nor_leaves_a_flag(audited, words, tmp_path):
+    need(has_module("numpy"), "the system's Python has no numpy")
+    (tmp_path / "traps.py").write_text(TRAPS)
+    looked_at, audits = audited(SYSTEM_PYTHON, tmp_path / "traps.py", blas="reference", env={"FP32_MATMUL_AUDIT": words})
+    assert looked_at.stdout == run(SYSTEM_PYTHON, tmp_path / "traps.py", blas="reference", preload=False).stdout == "13 0\n"
+    assert len(audits) == 1

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "shim/audit/errors.hpp"
+#include "shim/audit/float_environment.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
@@ -100,6 +101,7 @@ bool CallAudit::keep_start(void* audit, const Level3& single) {
 
 record::Audit CallAudit::finish() {
     if (audit_.flags & record::audit_skipped) return audit_;
+    const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
     const int saved_errno = errno;
     const Running outer = running;
     running = {site_.provider, nullptr, &frame_};

@@ -1,8 +1,8 @@
 #include "shim/blas/fingerprint/fingerprint_call.hpp"
 
+#include "shim/audit/float_environment.hpp"
 #include "shim/audit/roles.hpp"
 #include "shim/blas/emulate/arguments.hpp"
-#include "shim/blas/fingerprint/float_environment.hpp"
 #include "shim/blas/fingerprint/result_stream.hpp"
 
 namespace fp32shim::blas {
@@ -45,7 +45,7 @@ bool can_fingerprint(const Product& product, const Plan& plan) {
 }
 
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product) {
-    const DefaultFloatEnvironment environment;
+    const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::defaults);
     std::uint64_t count = 0;
     const record::Fingerprint fingerprint = fingerprint_of([&](ResultStream& stream) {
         for_each_product(site, frame, product, add_result, &stream);

@@ -18,7 +18,7 @@
 namespace fp32shim::blas {
 
 /// Used by fingerprint_of(). The arithmetic is that of double precision, rounded to nearest, whatever the program has
-/// set; callers see to that (DefaultFloatEnvironment).
+/// set; callers see to that (audit/float_environment.hpp).
 class ResultStream {
   public:
     explicit ResultStream(AbsorbKernel kernel);

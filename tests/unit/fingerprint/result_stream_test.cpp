@@ -1,5 +1,6 @@
 // Fingerprints of results: the hash sees every bit, the sketch estimates differences, and no instruction set differs.
 #include "shim/blas/fingerprint/result_stream.hpp"
+#include "shim/audit/float_environment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +12,6 @@
 #include <random>
 #include <set>
 #include <vector>
-
-#include "shim/blas/fingerprint/float_environment.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -219,7 +218,7 @@ TEST(ResultStream, EstimatesTheSmallestChangeOfOneFloatOfMany) {
     EXPECT_NEAR(ratio(a, b, 1024), 1, 1e-3);
 }
 
-TEST(DefaultFloatEnvironment, MakesRoundingNoMatterAndKeepsTheProgramsFlags) {
+TEST(QuietFloatEnvironment, MakesRoundingNoMatterAndKeepsTheProgramsFlags) {
     const std::vector<float> floats = random_floats(1000);
     const Fingerprint expected = fingerprint_of(floats);
     std::feclearexcept(FE_ALL_EXCEPT);
@@ -227,7 +226,7 @@ TEST(DefaultFloatEnvironment, MakesRoundingNoMatterAndKeepsTheProgramsFlags) {
     std::fesetround(FE_UPWARD);
     Fingerprint found;
     {
-        const DefaultFloatEnvironment environment;
+        const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::defaults);
         found = fingerprint_of(floats);
     }
     EXPECT_EQ(std::fegetround(), FE_UPWARD);

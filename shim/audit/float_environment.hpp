@@ -8,28 +8,34 @@
 #include <immintrin.h>
 #endif
 
-namespace fp32shim::blas {
+namespace fp32shim::audit {
 
-/// Has the default settings while it lives, without traps. Then restores the program's, and its flags.
-class DefaultFloatEnvironment {
+/// Arithmetic without traps while it lives: a program may ask for a signal where its own products overflow, not where
+/// ours do. Then restores the program's settings and flags.
+class QuietFloatEnvironment {
   public:
-    DefaultFloatEnvironment() : control_(control()), status_(status()) { set_control(default_control); }
-    ~DefaultFloatEnvironment() {
+    enum class Settings : std::uint8_t { defaults, as_the_program };
+    explicit QuietFloatEnvironment(Settings settings) : control_(control()), status_(status()) {
+        set_control(settings == Settings::defaults ? default_control : without_traps(control_));
+    }
+    ~QuietFloatEnvironment() {
         set_status(status_);
         set_control(control_);
     }
-    DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
-    DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
+    QuietFloatEnvironment(const QuietFloatEnvironment&) = delete;
+    QuietFloatEnvironment& operator=(const QuietFloatEnvironment&) = delete;
 
   private:
 #if defined(__x86_64__)
     static constexpr std::uint64_t default_control = 0x1f80;  // MXCSR: no traps, to nearest, subnormal numbers kept
-    static std::uint64_t control() { return _mm_getcsr(); }   // which holds the flags, too
+    static constexpr std::uint64_t without_traps(std::uint64_t control) { return control | 0x1f80; }
+    static std::uint64_t control() { return _mm_getcsr(); }  // which holds the flags, too
     static void set_control(std::uint64_t value) { _mm_setcsr(static_cast<std::uint32_t>(value)); }
     static std::uint64_t status() { return 0; }
     static void set_status(std::uint64_t) {}
 #elif defined(__aarch64__)
     static constexpr std::uint64_t default_control = 0;
+    static constexpr std::uint64_t without_traps(std::uint64_t control) { return control & ~std::uint64_t{0x9f00}; }
     static std::uint64_t control() {
         std::uint64_t value = 0;
         asm volatile("mrs %0, fpcr" : "=r"(value));
@@ -48,4 +54,4 @@ class DefaultFloatEnvironment {
     std::uint64_t status_;
 };
 
-}  // namespace fp32shim::blas
+}  // namespace fp32shim::audit
