@@ -55,8 +55,8 @@ constexpr Command table[] = {
      .summary = "Find the first product of two runs with another result",
      .examples =
          R"(  export FP32_MATMUL_AUDIT=fingerprint
-  fp32shim run --log a.fp32rec -- python3 model.py
-  fp32shim run --log b.fp32rec --precision high -- python3 model.py
+  fp32shim run --log a.fp32rec -- ./prog
+  fp32shim run --log b.fp32rec --precision high --cpu emulate -- ./prog
   fp32shim diff a.fp32rec b.fp32rec    0: all results are the same; 1: not
   fp32shim diff --bound 1e-5 --format html -o diff.html a.fp32rec b.fp32rec)",
      .define = define_diff},

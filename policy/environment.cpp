@@ -80,9 +80,8 @@ Problem take_audit_word(std::string_view word, SettingsLayer& settings) {
         settings.audit_nonfinite = true;
     } else {
         return "found " + quoted(word) +
-               "; allowed: a fraction of calls from 0 to 1, such as 0.001, fingerprint, nonfinite; several are "
-               "separated "
-               "by commas";
+               "; allowed: fingerprint, nonfinite, or a fraction of calls from 0 to 1 (0.001); several with commas "
+               "between them";
     }
     return {};
 }

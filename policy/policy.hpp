@@ -48,8 +48,8 @@ enum class Metric : std::uint8_t {
     row,        ///< largest norm of the difference of a row or column, relative to that of the row or column
 };
 
-/// Fraction of calls to audit where a rule has a tolerance and `[audit] sample` is not set.
-inline constexpr double default_sample_of_tolerances = 1e-3;
+/// Fraction of calls to audit where a rule has a tolerance, or `[audit] action` is pin, and `sample` is not set.
+inline constexpr double default_sample_of_judges = 1e-3;
 
 /// Limit of an error.
 struct Tolerance {

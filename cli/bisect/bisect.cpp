@@ -60,6 +60,10 @@ std::string problem_of(const BisectOptions& options) {
         std::filesystem::exists(std::filesystem::symlink_status(options.policy_out, error)))
         return fmt::format("--policy-out: {} is there already; remove it, or name another",
                            policy::quoted_path(options.policy_out));
+    const std::filesystem::path folder = std::filesystem::path(options.policy_out).parent_path();
+    if (!folder.empty() && access(folder.c_str(), W_OK | X_OK) != 0)
+        return fmt::format("--policy-out: the folder {} cannot be written ({}); name another",
+                           policy::quoted_path(folder.string()), std::strerror(errno));
     if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     if (!environment.get("FP32_MATMUL_POLICY").empty())
@@ -278,7 +282,7 @@ Action define_bisect(CLI::App& app) {
     add_number(app, "--rtol", options->relative, "Largest difference, as a part of the exact run's number");
     add_number(app, "--atol", options->absolute, "Largest difference, added to that");
     app.add_flag("--calls", options->narrows_calls,
-                 "Also find the calls of a product that make the command fail, by their numbers");
+                 "Also find calls of a product, by their numbers, that are enough to make the command fail");
     add_format(app, options->format, {"table", "json"});
     app.add_option("PROGRAM", options->words, "The command to run and its arguments")->required();
     return [options] { return bisect(*options); };

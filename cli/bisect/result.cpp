@@ -69,7 +69,7 @@ std::string reason_text(const Culprit& culprit, const Groups& groups) {
                            ? effect + " alone"
                            : effect + " together with " + listed(places_of(culprit.partners, groups), 5);
     if (culprit.calls.last != 0)
-        text += fmt::format(", by {} of {}", calls_text(culprit.calls), groups[culprit.calls.group].calls);
+        text += fmt::format(", already by {} of {}", calls_text(culprit.calls), groups[culprit.calls.group].calls);
     return text;
 }
 

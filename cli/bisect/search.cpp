@@ -67,7 +67,7 @@ std::string Search::problem_of_numbers() {
     }
     const std::string difference =
         difference_between(reference_, numbers.values, settings_.relative, settings_.absolute);
-    return difference.empty() ? difference : name + " has " + difference;
+    return difference.empty() ? difference : name + ": " + difference;
 }
 
 void Search::judge(const FinishedRun& run, Outcome& outcome) {

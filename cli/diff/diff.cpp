@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.hpp"
@@ -47,6 +50,36 @@ bool say_no_fingerprints(const std::string& argument, const ResultsOfSide& side)
     return true;
 }
 
+/// Says that aligned products of one side asked for a lower format, and ran at FP32 all the same. `row_of`: the
+/// side's row of a pair.
+void say_not_lowered(const std::string& argument, const ResultsOfSide& side, std::uint32_t ResultPair::*row_of,
+                     const std::vector<ResultPair>& pairs) {
+    std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> products;  // by request and reason
+    for (const ResultPair& pair : pairs) {
+        const MergedRow& row = side.rows[pair.*row_of];
+        const bool asks_lower = row.requested != "native" && row.requested != "highest";
+        if (asks_lower && row.ran_at() == "fp32") ++products[{row.requested, row.reason}];
+    }
+    for (const auto& [asked, count] : products) {
+        const auto& [requested, reason] = asked;
+        say("diff",
+            fmt::format("{}: {} asked for {}, and ran at fp32 ({}){}", argument, counted(count, "product"), requested,
+                        reason, reason == "cpu_mode_off" ? "; on a CPU, run with --cpu emulate" : ""));
+    }
+}
+
+/// Says why no products were aligned, as far as the recordings tell.
+void say_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
+    const auto has_lines = [](const ResultsOfSide& side) {
+        return std::ranges::any_of(side.rows, [](const MergedRow& row) { return !row.where.empty(); });
+    };
+    std::string why = "the programs, their functions or sizes differ";
+    if (has_lines(a) != has_lines(b))
+        why = fmt::format("{} has lines of the program, {} has none; record both with the same --where",
+                          has_lines(a) ? "A" : "B", has_lines(a) ? "B" : "A");
+    say("diff", "no product of A has a counterpart in B: " + why);
+}
+
 int diff(const DiffOptions& options) {
     RecordingPaths paths_a, paths_b;
     if (!find_side(options.a, options.output, paths_a) || !find_side(options.b, options.output, paths_b))
@@ -80,6 +113,12 @@ int diff(const DiffOptions& options) {
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("diff", problem);
         return exit_code::usage;
+    }
+    say_not_lowered(options.a, a, &ResultPair::row_a, aligned.pairs);
+    say_not_lowered(options.b, b, &ResultPair::row_b, aligned.pairs);
+    if (aligned.pairs.empty()) {
+        say_nothing_aligned(a, b);
+        return exit_code::inconclusive;
     }
     return outcome.is_equal() && !is_damaged ? exit_code::ok : exit_code::finding;
 }

@@ -42,12 +42,12 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     const MergedRow &a = outcome.a.rows[pair.row_a], &b = outcome.b.rows[pair.row_b];
     std::string text = number_text(outcome.a, pair);
     if (pair.number_b != pair.number_a) text += fmt::format(" in A, {} in B", count_text(pair.number_b));
-    text += fmt::format("\n  {} {}", both(or_dash(a.function), or_dash(b.function)), a.size_text());
-    if (!a.where.empty()) text += fmt::format(" at {}", both(a.where, b.where));
-    if (!a.scope.empty()) text += fmt::format(" in {}", a.scope);
-    return text + fmt::format("\n  A: {} by {}; B: {} by {}\n  estimated relative difference: {}\n",
-                              or_dash(a.ran_at()), or_dash(a.provider), or_dash(b.ran_at()), or_dash(b.provider),
-                              difference_text(pair.difference));
+    text += "\n  " + printable(fmt::format("{} {}", both(or_dash(a.function), or_dash(b.function)), a.size_text()));
+    if (!a.where.empty()) text += printable(fmt::format(" at {}", both(a.where, b.where)));
+    if (!a.scope.empty()) text += printable(fmt::format(" in {}", a.scope));
+    text += "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.ran_at()), or_dash(a.provider),
+                                           or_dash(b.ran_at()), or_dash(b.provider)));
+    return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
 }
 
 std::string sides_text(const DiffOutcome& outcome, int stream) {

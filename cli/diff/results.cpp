@@ -1,11 +1,12 @@
 #include "cli/diff/results.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
 #include "cli/recordings/place_text.hpp"
@@ -103,7 +104,7 @@ std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const
     return matches;
 }
 
-using Counts = std::unordered_map<std::uint64_t, std::uint64_t>;
+using Counts = std::map<std::uint64_t, std::uint64_t>;
 
 Counts counts_of(const ThreadResults& thread) {
     Counts counts;
@@ -130,16 +131,29 @@ std::vector<std::size_t> by_first_product(const std::vector<ThreadResults>& thre
 /// common with it.
 std::vector<Match> matched_threads(const std::vector<ThreadResults>& a, const std::vector<ThreadResults>& b) {
     std::vector<Match> matches;
-    std::vector<std::size_t> rest = by_first_product(b);
-    std::vector<Counts> counts;
-    counts.reserve(b.size());
-    for (const ThreadResults& thread : b) counts.push_back(counts_of(thread));
+    // Those with equal products first: there may be thousands of threads.
+    std::map<Counts, std::deque<std::size_t>> by_counts;
+    for (const std::size_t j : by_first_product(b)) by_counts[counts_of(b[j])].push_back(j);
+    std::vector<std::size_t> others;
     for (const std::size_t i : by_first_product(a)) {
+        const auto equal = by_counts.find(counts_of(a[i]));
+        if (equal == by_counts.end() || equal->second.empty()) {
+            others.push_back(i);
+            continue;
+        }
+        matches.emplace_back(i, equal->second.front());
+        equal->second.pop_front();
+    }
+    std::vector<std::pair<std::size_t, const Counts*>> rest;
+    for (const auto& [counts, threads] : by_counts)
+        for (const std::size_t j : threads) rest.emplace_back(j, &counts);
+    std::ranges::stable_sort(rest, {}, [&](const auto& thread) { return b[thread.first].first_ns; });
+    for (const std::size_t i : others) {
         const Counts own = counts_of(a[i]);
         const auto best =
-            std::ranges::max_element(rest, {}, [&](std::size_t j) { return in_common(own, counts[j]); });
+            std::ranges::max_element(rest, {}, [&](const auto& thread) { return in_common(own, *thread.second); });
         if (best == rest.end()) break;
-        matches.emplace_back(i, *best);
+        matches.emplace_back(i, best->first);
         rest.erase(best);
     }
     return matches;
@@ -189,10 +203,12 @@ void compare(const ProcessResults& a, std::size_t thread_a, const record::Record
             const auto one = all_a.at(run.a + i), other = all_b.at(run.b + i);
             if (!one || !other) return;  // the file was truncated meanwhile
             pair.end_ns = one->end_ns;
-            pair.number_a = one->number + 1;
-            pair.number_b = other->number + 1;
-            pair.row_a = a.rows.at(one->row);
-            pair.row_b = b.rows.at(other->row);
+            const auto row_a = a.rows.find(one->row), row_b = b.rows.find(other->row);
+            if (row_a == a.rows.end() || row_b == b.rows.end()) return;  // it was written anew
+            pair.number_a = std::uint64_t{one->number} + 1;
+            pair.number_b = std::uint64_t{other->number} + 1;
+            pair.row_a = row_a->second;
+            pair.row_b = row_b->second;
             pair.same_bits = same_bits(one->fingerprint, other->fingerprint);
             pair.difference = pair.same_bits ? 0 : difference_of(one->fingerprint, other->fingerprint);
             results.pairs.push_back(pair);

@@ -7,12 +7,16 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the index of the first of the largest differences from `first` to before `end`.
+bool is_smaller(const ResultPair& one, const ResultPair& other) {
+    return one.same_bits != other.same_bits ? one.same_bits : one.difference < other.difference;
+}
+
+/// Returns the index of the first of the largest differences from `first` to before `end`; one with the same bits
+/// only if all have these.
 std::size_t largest_of(const std::vector<ResultPair>& pairs, std::size_t first, std::size_t end) {
     const auto begin = pairs.begin();
-    const auto found = std::max_element(
-        begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end),
-        [](const ResultPair& one, const ResultPair& other) { return one.difference < other.difference; });
+    const auto found = std::max_element(begin + static_cast<std::ptrdiff_t>(first),
+                                        begin + static_cast<std::ptrdiff_t>(end), is_smaller);
     return static_cast<std::size_t>(found - begin);
 }
 
@@ -52,7 +56,7 @@ ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const s
         if (is_new) summary.groups.push_back({.first = i, .first_other = i, .largest = i});
         ResultGroup& group = summary.groups[place->second];
         ++group.products;
-        if (pair.difference > pairs[group.largest].difference) group.largest = i;
+        if (is_smaller(pairs[group.largest], pair)) group.largest = i;
         if (pair.same_bits) {
             ++summary.same_bits;
             continue;

@@ -103,7 +103,7 @@ std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry)
                            found_text(audit, "NaN"), audit.worst_row, audit.worst_column,
                            row.decision.call.batch == 1 ? "" : fmt::format(" of product {}", audit.product));
     const std::string formats = fmt::format("{} with {}: ", to_string(audit.tested), to_string(audit.reference));
-    if (has(entry, record::audit_skipped)) return formats + "no memory";
+    if (has(entry, record::audit_skipped)) return formats + "skipped";
     if (has(entry, record::audit_bad_operand)) return formats + "NaN or infinity in the operands";
     return fmt::format("{}norm {:.1e}, row or column {:.1e}, component {:.1e}{}{}", formats, audit.errors.norm,
                        audit.errors.by(policy::Metric::row), audit.errors.component,

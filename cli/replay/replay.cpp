@@ -137,6 +137,11 @@ int replay(ReplayOptions& options) {
         });
     const bool is_damaged = say_problems("replay", problems);
     const std::vector<ProductKind> kinds = product_kinds(calls, RowOrder::time);
+    if (kinds.empty()) {
+        say("replay", options.filter.is_empty() ? "found no products in these recordings"
+                                                : "found no products that match in these recordings");
+        return is_damaged ? exit_code::finding : exit_code::inconclusive;
+    }
     Replay found = plan(options, kinds, calls, read_gpus());
     const bool is_sound = measure(found, options.max_time);
     print(options.format == "json" ? replay_json(found) : replay_text(found, STDOUT_FILENO));

@@ -117,12 +117,13 @@ double order_of(const RowAudits* audits) { return audits->worst.by(policy::Metri
 /// Returns the number of rows to show. `limit`: most of them; 0: all.
 std::size_t shown_of(std::size_t count, std::size_t limit) { return limit == 0 ? count : std::min(limit, count); }
 
-std::string text_of(const AuditTable& cells, int stream) {
+std::string text_of(const AuditTable& cells, const TableLimits& limits, int stream) {
     if (cells.rows.empty()) return {};
     Table table(cells.heads);
     for (const std::vector<std::string>& row : cells.rows) table.add(row);
     return table.text(stream) +
-           (cells.left_out > 0 ? fmt::format("{} more; --top 0 shows all\n", counted(cells.left_out, "row")) : "");
+           (cells.left_out > 0 ? fmt::format("{} more; {}\n", counted(cells.left_out, "row"), limits.how_to_see_more)
+                               : "");
 }
 
 }  // namespace
@@ -149,13 +150,13 @@ std::string lost_audits_text(const MergedCalls& calls) {
     return lost == 0 ? "" : fmt::format("{} found no room in their recordings", counted(lost, "audit"));
 }
 
-std::string nonfinite_text(const MergedCalls& calls, std::size_t limit, int stream) {
-    return text_of(nonfinite_table(calls, limit), stream);
+std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
+    return text_of(nonfinite_table(calls, limits.sites), limits, stream);
 }
 
-std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream) {
+std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
     const std::string lost = lost_audits_text(calls);
-    return lost + (lost.empty() ? "" : "\n") + text_of(audit_table(calls, limit), stream);
+    return lost + (lost.empty() ? "" : "\n") + text_of(audit_table(calls, limits.sites), limits, stream);
 }
 
 }  // namespace fp32shim::cli

@@ -40,9 +40,9 @@ AuditTable nonfinite_table(const MergedCalls& calls, std::size_t limit);
 std::string lost_audits_text(const MergedCalls& calls);
 
 /// Returns audit_table() as text, behind lost_audits_text(); empty: there are no audits.
-std::string audits_text(const MergedCalls& calls, std::size_t limit, int stream);
+std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 /// Returns nonfinite_table() as text; empty: there are none.
-std::string nonfinite_text(const MergedCalls& calls, std::size_t limit, int stream);
+std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 
 /// Writes JSON (docs/cli/report-json.md), row by row: a document of a million rows would take gigabytes. `groups`
 /// replace the rows.

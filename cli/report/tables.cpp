@@ -274,7 +274,7 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
         if (body.empty()) return;
         put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
     };
-    section("First NaN or infinity from finite operands", nonfinite_text(calls, limits.sites, stream));
+    section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
     section("", format_text(calls, stream));
     if (groups == nullptr) {
         write_tables(call_site_columns, sorted(calls.rows(), limits.order), "row", limits, stream, put);
@@ -283,7 +283,7 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
         for (const RowGroup& group : *groups) all.push_back(&group);
         write_tables(group_text_columns, all, "group", limits, stream, put);
     }
-    section("Audits: the largest errors", audits_text(calls, limits.sites, stream));
+    section("Audits: the largest errors", audits_text(calls, limits, stream));
     section("Changed while it ran", all_changes_text(calls));
     section("Not complete", missing_text(calls));
     if (calls.total().is_estimate) section("", "~: estimated, since of short calls only some are timed\n");

@@ -335,6 +335,9 @@ int run(const RunOptions& options) {
         hook_ranges(loaded.policy, library.path, environment);
     }
     if (const std::string lack = add_python_start_up(loaded.policy, environment); !lack.empty()) say_run(lack);
+    if (loaded.policy.audit_fingerprint && !loaded.policy.disabled && log_path_here(options, loaded.policy).empty())
+        say_run(
+            "audit: there will be no fingerprints, since they are kept in recordings only; give --log NAME.fp32rec");
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
 

@@ -163,7 +163,15 @@ std::string head_of(const AuditedGroups& found, const Choice& choice, const Sugg
                             choice.unaudited().size(),
                             share_text(sum_of(found.host_ns, choice.unaudited()), found.total_ns),
                             options.conservative ? "stay exact" : "are lowered; --conservative keeps them exact");
-    return text + "\n";
+    const bool has_offset = std::ranges::any_of(choice.exact(), [&](std::size_t i) {
+        return found.groups[i].key.place.is_call_site &&
+               found.groups[i].key.place.text.find("+0x") != std::string::npos;
+    });
+    if (has_offset)
+        text +=
+            "# A place such as program!main+0x1c4 is void once the program is compiled anew: record and suggest "
+            "again.\n";
+    return text + "# To try this policy on a CPU: fp32shim run --cpu emulate --policy FILE -- PROGRAM\n\n";
 }
 
 /// Returns the reason why nothing can be suggested; empty: something can.
@@ -199,6 +207,7 @@ int suggest(SuggestOptions& options) {
         add_recording(recording, format_of(options), reader, found);
     });
     const bool is_damaged = say_problems("suggest", problems);
+    if (found.recordings == 0) return exit_code::usage;
     if (const std::string why = why_nothing(found, options); !why.empty()) {
         say("suggest", why);
         return exit_code::inconclusive;

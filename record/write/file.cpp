@@ -36,9 +36,9 @@ std::uint32_t space_unit() {
     return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(getauxval(AT_PAGESZ)), least_space, segment_size);
 }
 
-/// Returns the number of the first segment that append_events() must not use, in a file of `segments` segments. An
-/// eighth of the file (1 to 64 MiB), or half of a small file, is reserved for counters, rows and rings.
-constexpr std::uint32_t events_limit(std::uint32_t segments) {
+/// Returns the number of the first segment that entries of single calls must not use, in a file of `segments`
+/// segments. An eighth of the file (1 to 64 MiB), or half of a small file, is reserved for counters, rows and rings.
+constexpr std::uint32_t limit_for_calls(std::uint32_t segments) {
     constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
 }
@@ -204,9 +204,17 @@ std::uint32_t RecordingFile::space_of(std::uint32_t number, Space space) const {
 }
 
 RecordingFile::Segment RecordingFile::map_new_segment(Space space) {
+    return map_new_segment_below(limits_.segments, space);
+}
+
+RecordingFile::Segment RecordingFile::map_new_segment_for_calls() {
+    return map_new_segment_below(limit_for_calls(limits_.segments), Space::whole);
+}
+
+RecordingFile::Segment RecordingFile::map_new_segment_below(std::uint32_t limit, Space space) {
     if (!has_descriptor()) return {};
     int error = 0;
-    if (const std::uint32_t number = reserve(limits_.segments, error); number != 0) {
+    if (const std::uint32_t number = reserve(limit, error); number != 0) {
         const std::uint32_t room = space_of(number, space);
         error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, room);
         if (error == 0) {
@@ -238,7 +246,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
                                                      std::span<const format::EventRecord> events) {
     if (!has_descriptor()) return Appended::no_room;
     int error = 0;
-    std::uint32_t number = reserve(events_limit(limits_.segments), error);
+    std::uint32_t number = reserve(limit_for_calls(limits_.segments), error);
     const bool is_new = number != 0;
     if (!is_new && limits_.overwrites) {
         number = take_oldest();
@@ -375,8 +383,10 @@ void RecordingFile::complain(int error) {
     char buffer[1024];
     system::LineWriter out(buffer);
     const system::IoError problem =
-        error == 0 ? system::IoError{"max_size is reached", "raise [log] max_size, or record with the level summary"}
-                   : system::describe_io_error(error);
+        error == 0
+            ? system::IoError{"max_size is reached",
+                              "raise [log] max_size, or record less of each call: the level summary, no fingerprints"}
+            : system::describe_io_error(error);
     out.text("recording ").escaped(path_, 600).text(": ").text(problem.meaning);
     if (error != 0 && problem.meaning.find('(') == std::string_view::npos)
         out.text(" (errno ").number(error).text(")");

@@ -79,6 +79,8 @@ class RecordingFile {
     };
     /// Maps a new segment of zeros. Without disk space, `address` is null; one line on stderr per process says so.
     Segment map_new_segment(Space space);
+    /// Does the same for entries of single calls, which leave room for counters and rows.
+    Segment map_new_segment_for_calls();
     /// Gets disk space for at least the first `size` bytes of a segment. Updates `room`, the bytes that have space.
     /// Without space, returns false, and says so on stderr once per process. For one thread at a time.
     bool grow(std::uint32_t number, std::uint32_t size, std::uint32_t& room);
@@ -93,6 +95,7 @@ class RecordingFile {
     Appended append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
 
   private:
+    Segment map_new_segment_below(std::uint32_t limit, Space space);
     std::uint32_t reserve(std::uint32_t limit, int& error);
     void give_back(std::uint32_t number);
     int make_space_for_header(std::size_t text_size);

@@ -122,8 +122,7 @@ Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecords<Entry>& records
     if (records.segment != nullptr && records.used < format::Segment<Entry>::capacity)
         return &records.segment->entries[records.used++];
     if (ticks() < records.retry_at) return nullptr;
-    auto* const segment =
-        static_cast<format::Segment<Entry>*>(file.map_new_segment(RecordingFile::Space::whole).address);
+    auto* const segment = static_cast<format::Segment<Entry>*>(file.map_new_segment_for_calls().address);
     if (segment == nullptr) {
         records.retry_at = file.in_a_second();
         return nullptr;

@@ -66,11 +66,12 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, Verdict& verdict) {
     for (const auto& [precision, format] : candidates) {
         is_allowed |= precision == verdict.decision.precision;
         if (!is_allowed || verdict.group == nullptr) continue;
+        const std::uint32_t audits = verdict.group->audits_of(format);  // first: see note()
         if (verdict.group->worst_of(format) > tolerance.error) {
             is_beyond = true;
             continue;
         }
-        if (verdict.group->audits_of(format) < first_audits) {
+        if (audits < first_audits) {
             verdict.tested = format;
             break;
         }
@@ -103,19 +104,18 @@ bool Group::takes_early_audit(std::uint32_t most) {
 
 void Group::note(AuditFormat tested, double error) {
     Errors& errors = errors_[static_cast<std::size_t>(tested)];
-    const auto value = static_cast<float>(error);
-    float worst = errors.worst.load(std::memory_order_relaxed);
-    while (value > worst && !errors.worst.compare_exchange_weak(worst, value, std::memory_order_relaxed)) {
+    double worst = errors.worst.load(std::memory_order_relaxed);
+    while (error > worst && !errors.worst.compare_exchange_weak(worst, error, std::memory_order_relaxed)) {
     }
-    errors.audits.fetch_add(1, std::memory_order_relaxed);
+    errors.audits.fetch_add(1, std::memory_order_release);  // who sees the audit sees its error
 }
 
 std::uint32_t Group::audits_of(AuditFormat tested) const {
-    return errors_[static_cast<std::size_t>(tested)].audits.load(std::memory_order_relaxed);
+    return errors_[static_cast<std::size_t>(tested)].audits.load(std::memory_order_acquire);
 }
 
 double Group::worst_of(AuditFormat tested) const {
-    return static_cast<double>(errors_[static_cast<std::size_t>(tested)].worst.load(std::memory_order_relaxed));
+    return errors_[static_cast<std::size_t>(tested)].worst.load(std::memory_order_relaxed);
 }
 
 Group* find_group(std::uint64_t key) {

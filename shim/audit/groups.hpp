@@ -37,7 +37,7 @@ class Group {
     friend Group* find_group(std::uint64_t key);
     struct Errors {
         std::atomic<std::uint32_t> audits;
-        std::atomic<float> worst;
+        std::atomic<double> worst;
     };
     static constexpr std::size_t format_count = 9;
 

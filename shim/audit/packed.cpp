@@ -12,7 +12,9 @@ void absolute(const float* from, float* to, std::size_t count) {
 
 void absolute_complex(const float* from, float* to, std::size_t count) {
     for (std::size_t i = 0; i + 1 < count; i += 2) {
-        to[i] = std::sqrt(from[i] * from[i] + from[i + 1] * from[i + 1]);
+        // In double precision, where squares of floats neither overflow nor vanish.
+        const double real = from[i], imaginary = from[i + 1];
+        to[i] = static_cast<float>(std::sqrt(real * real + imaginary * imaginary));
         to[i + 1] = 0;
     }
 }

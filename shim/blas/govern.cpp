@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "shim/audit/float_environment.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/say_nonfinite.hpp"
 #include "shim/blas/audit/audit.hpp"
@@ -109,6 +110,7 @@ struct Looks {
     record::Audit audits[2];
     std::size_t count = 0;
     if (call_audit) {
+        const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
         audits[count] = call_audit->finish();
         audit::note(verdict, in_force.policy, audits[count++]);
     }
@@ -163,8 +165,8 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     if (may_audit || in_force.finds_nonfinite || in_force.fingerprints) [[unlikely]] {
         const Looks looks{
             may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
-            in_force.searches() && !forwards && can_search(product, plan),
-            in_force.fingerprints && !forwards && can_fingerprint(product, plan)};
+            in_force.searches() && !forwards && has_result(product, plan),
+            in_force.fingerprints && !forwards && has_result(product, plan)};
         if (looks.any()) return {run_and_look(site, frame, product, plan, verdict, in_force, looks), nullptr};
     }
     CallTime time;

@@ -21,6 +21,14 @@ OperandRounding rounding_to(policy::Applied format, policy::Tf32Rounding tf32_ro
 Plan make_plan(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                policy::Tf32Rounding tf32_rounding);
 
+/// Returns true if a call that is planned so has a result to look at: its arguments are valid, and its result
+/// float32.
+inline bool has_result(const Product& product, const Plan& plan) {
+    using policy::Reason;
+    return product.readable && plan.applied != policy::Applied::unchanged &&
+           plan.reason != Reason::invalid_arguments && plan.reason != Reason::width_unknown;
+}
+
 /// Returns the format that a call runs in under this plan.
 inline policy::AuditFormat format_of(const Plan& plan) {
     return plan.rounds ? policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32)

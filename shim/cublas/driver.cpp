@@ -51,7 +51,6 @@ Driver find_driver() {
     find(*object, "cuStreamIsCapturing", driver.stream_is_capturing);
     find(*object, "cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode);
     find(*object, "cuStreamQuery", driver.query_stream);
-    find(*object, "cuStreamSynchronize", driver.synchronize_stream);
     find(*object, "cuMemGetInfo_v2", driver.memory_info);
     find(*object, "cuMemAllocAsync", driver.allocate);
     find(*object, "cuMemFreeAsync", driver.release);

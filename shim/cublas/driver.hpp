@@ -23,7 +23,6 @@ struct Driver {
     std::int32_t (*stream_is_capturing)(Stream, std::int32_t* status) = nullptr;
     std::int32_t (*exchange_capture_mode)(std::int32_t* mode) = nullptr;
     std::int32_t (*query_stream)(Stream) = nullptr;
-    std::int32_t (*synchronize_stream)(Stream) = nullptr;
     std::int32_t (*memory_info)(std::size_t* free, std::size_t* total) = nullptr;
     std::int32_t (*allocate)(std::uint64_t* address, std::size_t size, Stream) = nullptr;
     std::int32_t (*release)(std::uint64_t address, Stream) = nullptr;
@@ -31,8 +30,7 @@ struct Driver {
 
     bool is_complete() const {
         return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && query_stream != nullptr &&
-               synchronize_stream != nullptr && memory_info != nullptr && allocate != nullptr && release != nullptr &&
-               copy != nullptr;
+               memory_info != nullptr && allocate != nullptr && release != nullptr && copy != nullptr;
     }
 };
 

@@ -41,7 +41,7 @@ struct ExpressKey {
     std::uint32_t change_count = 0;  ///< settings_change_count() for which the key is valid
 };
 
-/// What was found out about the result of a call, for a recording.
+/// Findings about the result of a call, for a recording.
 struct FoundInResult {
     std::span<const record::Audit> audits{};
     const record::Fingerprint* fingerprint = nullptr;  ///< nullptr: none was taken

@@ -247,11 +247,10 @@ void read(Reading& reading) {
         !settings->forward_everything &&
         (settings->looks_at_where || (settings->logs() && settings->policy.log_where.has(policy::Where::python)));
     if (settings->recording != nullptr) settings->native_frames = settings->policy.log_where.native_frames;
-    // A tolerance goes on being watched.
-    if (settings->policy.has_tolerances() && settings->policy.audit_sample == 0)
-        settings->policy.audit_sample = policy::default_sample_of_tolerances;
     const bool judges =
         settings->policy.has_tolerances() || settings->policy.audit_action == policy::AuditAction::pin;
+    if (judges && settings->policy.audit_sample == 0)
+        settings->policy.audit_sample = policy::default_sample_of_judges;
     settings->audits = !settings->forward_everything && settings->policy.audit_sample > 0 &&
                        (settings->recording != nullptr || judges);
     settings->fingerprints =

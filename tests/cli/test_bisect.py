@@ -225,7 +225,7 @@ def test_calls_are_named_in_the_table(tmp_path):
     program = Program(tmp_path, {}, head=LOOP.replace("OPERANDS", "graded(16) if i == 37 else flat(16)"))
     result = fp32shim("bisect", "--cpu", "emulate", "--calls", "--", *program.command, cwd=tmp_path, env=variables(),
                       timeout=300)
-    assert "fails alone, by call 37 of 100" in result.stdout
+    assert "fails alone, already by call 37 of 100" in result.stdout
     assert re.search(r"program.py:\d+ step, calls 1 to 50, at high: not acceptable", result.stderr)
 
 
@@ -536,7 +536,7 @@ def test_numbers_that_the_command_writes_can_be_compared_with_the_exact_ones(tmp
     program = four(tmp_path, end=f"c += 0 * len(bad)\n{write}")
     result = program.bisect("--compare", file, "--rtol", "1e-2")
     assert program.names_of(result) == ["p3"]
-    assert re.search(rf'"{file}" has number 1 is 0 instead of \d', result.json["tried"][1]["how"])
+    assert re.search(rf'"{file}": number 1 is 0 instead of \d', result.json["tried"][1]["how"])
     assert program.bisect("--compare", file, "--atol", "1e9").json["outcome"] == "acceptable"
 
 
@@ -563,7 +563,7 @@ def test_another_number_of_numbers_is_not_acceptable(tmp_path):
     program = four(tmp_path, end="pathlib.Path('out').write_text('1 nan -inf' + ' 2' * len(bad))")
     result = program.bisect("--compare", "out", "--rtol", "1")
     assert program.names_of(result) == ["p1", "p3"]
-    assert result.json["tried"][1]["how"] == '"out" has 5 numbers instead of 3'
+    assert result.json["tried"][1]["how"] == '"out": 5 numbers instead of 3'
 
 
 def test_a_runner_stands_before_each_command_line(tmp_path):

@@ -89,10 +89,29 @@ def test_lines_that_an_edit_has_moved_and_other_name_forms_of_a_function_still_m
 def test_programs_with_nothing_in_common_align_nothing(record):
     a, b = record("a", (64, at(41), [1.0] * 4)), record("b", (65, at(41), [1.0] * 3))
     result = fp32shim("diff", a, b)
-    assert result.returncode == 1
+    assert result.returncode == 3
+    assert result.lines == ["fp32shim diff: no product of A has a counterpart in B: the programs, their functions or sizes differ"]
     assert "0 products aligned: 0 with the same bits, 0 with other bits, 0 beyond 0.001\n" in result.stdout
     report = fp32shim("diff", "--format", "json", a, b).json
     assert (report["a"]["unaligned"], report["b"]["unaligned"], report["growth"], report["groups"]) == (4, 3, [], [])
+
+
+def test_recordings_of_which_one_has_no_lines_align_nothing_and_say_why(tmp_path, record):
+    a = record("a", (64, at(41), [1.0]))
+    b = tmp_path / "b.fp32rec"
+    make_recording(b, "summary", "cblas_sgemm:64:native:fp32:as_requested:1:1:1000:::1.0")
+    result = fp32shim("diff", a, b)
+    assert result.returncode == 3
+    assert "A has lines of the program, B has none; record both with the same --where" in result.stderr
+
+
+def test_a_side_that_asked_for_less_and_ran_at_fp32_is_told(tmp_path):
+    for name, requested, reason in (("a", "native", "as_requested"), ("b", "high", "cpu_mode_off")):
+        make_recording(tmp_path / f"{name}.fp32rec", "summary", f"cblas_sgemm:64:{requested}:fp32:{reason}:2:1:1000:::1.0,2.0")
+    result = fp32shim("diff", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
+    assert result.returncode == 0
+    line, = result.lines
+    assert line.endswith("b.fp32rec: 2 products asked for high, and ran at fp32 (cpu_mode_off); on a CPU, run with --cpu emulate")
 
 
 def test_a_result_that_is_not_finite_differs_infinitely_from_one_that_is(record):
@@ -164,7 +183,7 @@ def test_a_file_that_is_no_recording_and_a_truncated_one_are_said(tmp_path, reco
     assert report["a"]["unaligned"] == 599 - report["aligned"]
 
 
-def test_damaged_fingerprints_differ_infinitely_and_nothing_more(record):
+def test_damaged_fingerprints_differ_and_nothing_more(record):
     a, b = (record(name, (64, at(41), [123.5] * 50)) for name in "ab")
     for number, nonsense in ((-1, "nan"), (-1, "inf"), (1, "nan"), (1, "-1.0")):
         written = struct.pack("d", 123.5)
@@ -179,14 +198,29 @@ def test_damaged_fingerprints_differ_infinitely_and_nothing_more(record):
         for sides in ((a, other), (other, a)):
             result = fp32shim("diff", "--format", "json", *sides)
             assert result.returncode == 1 and result.json["aligned"] == 50, result.stderr
+            assert 0 < result.json["other_bits"] <= 20 and result.json["same_bits"] >= 30
 
 
-def test_a_copy_is_equal_and_damage_without_loss_is_still_a_finding(record, tmp_path):
+def test_a_copy_is_equal_to_its_original(record, tmp_path):
     a = record("a", (64, at(41), [1.0, 2.0]))
     copy = tmp_path / "copy.fp32rec"
     copy.write_bytes(a.read_bytes())
     assert fp32shim("diff", a, copy).returncode == 0
     assert fp32shim("diff", a, a).returncode == 0
+
+
+def test_the_largest_difference_is_never_a_product_with_the_same_bits(record):
+    a, b = record("a", (64, at(41), [1.0, 0.0, 2.0])), record("b", (64, at(41), [1.0, -0.0, 2.0]))
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert report["first_other_bits"]["position"] == report["largest"]["position"] == 2
+
+
+def test_names_in_recordings_cannot_write_to_the_terminal(tmp_path):
+    for name, result in (("a", 1.0), ("b", 2.0)):
+        make_recording(tmp_path / f"{name}.fp32rec", "summary",
+                       f"cblas_sgemm:64:native:fp32:as_requested:1:1:1000:sc\x1b[31mope:main@model.py@1:{result}")
+    result = fp32shim("diff", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
+    assert result.returncode == 1 and "\x1b" not in result.stdout and "in sc" in result.stdout
 
 
 def test_fingerprints_without_room_are_said_to_be_lost(tmp_path):
@@ -234,7 +268,7 @@ def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
 def test_the_page_of_equal_or_of_no_aligned_results_has_no_errors(record, open_page):
     a, b = record("a", (64, at(41), [1.0, 2.0])), record("b", (65, at(41), [1.0]))
     for other, shown in ((a, True), (b, False)):
-        page = open_page(a, other, name="diff", status=0 if shown else 1)
+        page = open_page(a, other, name="diff", status=0 if shown else 3)
         page.settle()
         assert page.complaints() == []
         assert page.find("#growth").is_displayed() == shown

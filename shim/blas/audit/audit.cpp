@@ -4,7 +4,6 @@
 #include <cerrno>
 
 #include "shim/audit/errors.hpp"
-#include "shim/audit/float_environment.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
@@ -36,10 +35,8 @@ Level3 with_result(const Level3& single, const Matrix& to) {
 }  // namespace
 
 bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan) {
-    if (site.function->family->treatment != Treatment::governed || !product.readable) return false;
-    using policy::Reason;
-    if (plan.applied == Applied::unchanged || plan.reason == Reason::invalid_arguments ||
-        plan.reason == Reason::width_unknown || plan.reason == Reason::no_product)
+    if (site.function->family->treatment != Treatment::governed || !has_result(product, plan) ||
+        plan.reason == policy::Reason::no_product)
         return false;
     const bool none_multiplies = for_each_product(
         site, frame, product, [](void*, const Level3& single) { return !multiplies(single); }, nullptr);
@@ -69,7 +66,8 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
       frame_(frame),
       product_(product),
       plan_(plan),
-      tf32_rounding_(policy.tf32_rounding),
+      policy_(policy),
+      wanted_(tested),
       same_{site.routine, site.real},
       memory_([&] {
           std::pair<Sizes, bool> sizes{{}, !tested && policy.audit_against == AuditFormat::fp64};
@@ -79,7 +77,6 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
       }()) {
     const FunctionIndex gemm = gemm_beside(*site.function);
     gemm_ = {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm};
-    audit::set_formats(audit_, policy, tested, format_of(plan));
     starts_ = next_start_ = memory_.bytes().data();
     if (memory_.bytes().empty()) {
         audit_.flags = record::audit_skipped;
@@ -100,8 +97,9 @@ bool CallAudit::keep_start(void* audit, const Level3& single) {
 }
 
 record::Audit CallAudit::finish() {
+    // Only now: a product that lacked memory for its rounded operands ran at FP32.
+    audit::set_formats(audit_, policy_, wanted_, format_of(plan_));
     if (audit_.flags & record::audit_skipped) return audit_;
-    const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
     const int saved_errno = errno;
     const Running outer = running;
     running = {site_.provider, nullptr, &frame_};
@@ -181,8 +179,8 @@ bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& s
         same.call(same.context, other);
         return true;
     }
-    return emulate(other, rounding_to(policy::applied_of(format).value_or(Applied::fp32), tf32_rounding_), same, gemm,
-                   scratch_limit_of_a_product) == EmulationResult::done;
+    return emulate(other, rounding_to(policy::applied_of(format).value_or(Applied::fp32), policy_.tf32_rounding),
+                   same, gemm, scratch_limit_of_a_product) == EmulationResult::done;
 }
 
 /// Computes |alpha| |A||B| + |beta| |C| into `to`. Returns false if there is no memory.

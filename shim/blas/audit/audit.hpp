@@ -52,7 +52,8 @@ class CallAudit {
     const Frame& frame_;
     const Product& product_;
     const Plan& plan_;
-    policy::Tf32Rounding tf32_rounding_;
+    const policy::Policy& policy_;
+    std::optional<policy::AuditFormat> wanted_;  ///< format to test; absent: as the policy says
     BoundRoutine same_;
     BoundRoutine gemm_;
     record::Audit audit_;

@@ -11,9 +11,6 @@
 namespace fp32shim::blas {
 namespace {
 
-using policy::Applied;
-using policy::Reason;
-
 /// Returns the elements that the product writes, or updates.
 Elements written_elements(const Level3& single) { return {result_of(single), written_of(single)}; }
 
@@ -55,11 +52,6 @@ record::Audit audit_of(const Level3& single, const Place& place, std::int64_t nu
 }
 
 }  // namespace
-
-bool can_search(const Product& product, const Plan& plan) {
-    return product.readable && plan.applied != Applied::unchanged && plan.reason != Reason::invalid_arguments &&
-           plan.reason != Reason::width_unknown;
-}
 
 NonfiniteSearch::NonfiniteSearch(const Site& site, const Frame& frame, const Product& product)
     : site_(site), frame_(frame), product_(product) {

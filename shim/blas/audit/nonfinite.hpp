@@ -12,9 +12,6 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if the results of a call that is planned so can be searched: its arguments are valid.
-bool can_search(const Product& product, const Plan& plan);
-
 /// The search in one call: begins before the product runs, and ends by find() after it.
 class NonfiniteSearch {
   public:

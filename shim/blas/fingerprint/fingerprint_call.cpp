@@ -38,12 +38,6 @@ bool add_result(void* stream_address, const Level3& single) {
 
 }  // namespace
 
-bool can_fingerprint(const Product& product, const Plan& plan) {
-    using policy::Reason;
-    return product.readable && plan.applied != policy::Applied::unchanged &&
-           plan.reason != Reason::invalid_arguments && plan.reason != Reason::width_unknown;
-}
-
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product) {
     const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::defaults);
     std::uint64_t count = 0;

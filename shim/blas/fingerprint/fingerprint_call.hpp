@@ -9,9 +9,6 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if a call that is planned so gets a fingerprint: its arguments are valid, and its result is float32.
-bool can_fingerprint(const Product& product, const Plan& plan);
-
 /// Returns the fingerprint of a call's result, after it ran; nullopt if nothing was multiplied. Reads the result
 /// only.
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "shim/audit/float_environment.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
@@ -145,7 +144,6 @@ bool CallAudit::keep_starts(const AuditStream& stream) {
 }
 
 record::Audit CallAudit::finish(policy::Applied ran) {
-    const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
     const std::optional<AuditFormat> format = policy::audit_format_of(ran);
     audit::set_formats(audit_, policy_, tested_, format.value_or(AuditFormat::fp32));
     if (!format || !is_prepared_ || !can_test(*format) || !compare_all(*format))

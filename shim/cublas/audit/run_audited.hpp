@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <span>
 
+#include "shim/audit/float_environment.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/cublas/audit/audit.hpp"
 #include "shim/cublas/plan.hpp"
@@ -57,6 +58,7 @@ AuditedRun run_audited(Site& site, Launcher& launcher, Singles* singles, bool is
     result.is_audited = result.status == status_success;
     if (!result.is_audited) return result;
     const int errno_after = errno;
+    const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
     result.audit = call_audit.finish(result.done.applied);
     audit::note(verdict, in_force.policy, result.audit);
     errno = errno_after;

@@ -53,7 +53,10 @@ AuditStream::AuditStream(const Driver& driver, Stream stream)
     driver_.exchange_capture_mode(&mode_);
 }
 
-AuditStream::~AuditStream() { driver_.exchange_capture_mode(&mode_); }
+AuditStream::~AuditStream() {
+    if (has_copies_) wait();  // they may still use the host's memory
+    driver_.exchange_capture_mode(&mode_);
+}
 
 bool AuditStream::is_not_capturing() const {
     std::int32_t status = not_capturing;
@@ -77,7 +80,16 @@ bool AuditStream::wait_until_idle() const {
     return result == driver_success;
 }
 
-bool AuditStream::wait() const { return driver_.synchronize_stream(stream_) == driver_success; }
+bool AuditStream::wait() const {
+    const bool is_idle = wait_until_idle();
+    if (is_idle) has_copies_ = false;
+    return is_idle;
+}
+
+bool AuditStream::copy(const Copy2D& copy) const {
+    has_copies_ = true;
+    return driver_.copy(&copy, stream_) == driver_success;
+}
 
 bool AuditStream::read_rows(const void* device, std::size_t device_pitch, void* host, std::size_t host_pitch,
                             std::size_t width, std::size_t count) const {
@@ -90,7 +102,7 @@ bool AuditStream::read_rows(const void* device, std::size_t device_pitch, void* 
     copy.to.pitch = host_pitch;
     copy.width = width;
     copy.height = count;
-    return driver_.copy(&copy, stream_) == driver_success;
+    return this->copy(copy);
 }
 
 bool AuditStream::write_bytes(const void* host, void* device, std::size_t size) const {
@@ -103,7 +115,7 @@ bool AuditStream::write_bytes(const void* host, void* device, std::size_t size) 
     copy.to.pitch = size;
     copy.width = size;
     copy.height = 1;
-    return driver_.copy(&copy, stream_) == driver_success;
+    return this->copy(copy);
 }
 
 bool AuditStream::read(const blas::Matrix& device, const blas::Matrix& host) const {

@@ -25,7 +25,7 @@ class AuditStream {
     /// Waits until the stream has nothing left to do. Returns false if that takes more than ten seconds: then it may
     /// wait for something that only this thread would do. From then on it fails at once in this process.
     bool wait_until_idle() const;
-    /// Waits for the copies and products that the audit has put on the stream.
+    /// Does the same for the copies and products that the audit has put on the stream.
     bool wait() const;
 
     /// Copies `count` rows of `width` bytes from the device. A pitch is the distance of two rows, in bytes.
@@ -41,9 +41,12 @@ class AuditStream {
 
   private:
     friend class DeviceMemory;
+    bool copy(const Copy2D& copy) const;
+
     const Driver& driver_;
     Stream stream_;
-    std::int32_t mode_;  ///< the thread's own capture mode, meanwhile
+    std::int32_t mode_;                ///< the thread's own capture mode, meanwhile
+    mutable bool has_copies_ = false;  ///< copies were started and not waited for
 };
 
 /// Memory on the device for the time of one audit, in the order of the stream. At most a quarter of what is free.
