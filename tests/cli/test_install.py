@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import shim
-from command import environment
+from command import environment, make_recording
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,37 @@ def test_python_finds_the_module_and_it_does_nothing_without_the_library(install
     done = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import fp32shim; print(fp32shim.__file__)"], capture_output=True,
                           text=True, check=False, env={**environment(), "PYTHONPATH": str(installed / "share/fp32shim/python")})
     assert done.stdout.strip() == str(installed / "share/fp32shim/python/fp32shim/__init__.py"), done.stderr
+
+
+MODULE = """
+import fp32shim, os, warnings
+print(os.path.samefile(fp32shim.command_path(), PREFIX + "/bin/fp32shim"), os.path.basename(fp32shim.library_path()))
+print(fp32shim.active(), fp32shim.get_float32_matmul_precision())
+fp32shim.set_float32_matmul_precision("high")
+print(fp32shim.get_float32_matmul_precision(), fp32shim.get_precision())
+try:
+    fp32shim.set_float32_matmul_precision("tf32")
+except ValueError as error:
+    print(error)
+with fp32shim.scope("layer", precision="highest"):
+    print(fp32shim.get_float32_matmul_precision())
+print([(row["function"], row["calls"]) for row in fp32shim.Recording(RECORDING).rows()])
+try:
+    fp32shim.Recording(PREFIX).rows()
+except OSError as error:
+    print(error)
+"""
+
+
+def test_the_python_module_sets_the_precision_names_the_files_and_reads_recordings(installed, tmp_path):
+    recording = make_recording(tmp_path / "run.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:9")
+    code = MODULE.replace("PREFIX", repr(str(installed))).replace("RECORDING", repr(str(recording)))
+    done = subprocess.run([installed / "bin/fp32shim", "run", "-q", "--", shim.SYSTEM_PYTHON, "-c", code], text=True,
+                          capture_output=True, check=False,
+                          env=environment(PYTHONPATH=installed / "share/fp32shim/python"))
+    assert done.stdout.splitlines() == [
+        "True libfp32shim.so", "True native", "high ('high', 'process')", "found 'tf32'; allowed: highest, high, medium",
+        "highest", "[('sgemm_', 9)]", f"fp32shim report: {installed}: no *.fp32rec in this folder"], done.stderr
 
 
 def test_the_command_finds_the_start_up_file_of_python_programs(installed):

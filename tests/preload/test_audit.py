@@ -150,6 +150,13 @@ def test_a_tolerance_takes_the_cheapest_format_that_audits_have_kept_within_it(a
         assert reasons.get((applied, reason), 0) in (0, 40 - tried)  # 0: not one of them was sampled
 
 
+def test_by_the_whole_a_program_that_turns_bad_in_a_row_keeps_bf16_at_one_percent(audited):
+    result, audits = audited("graded_products.py", 20, 10, policy=budget(1e-2, "norm", more="[audit]\nsample = 1"))
+    assert {(audit["applied"], audit["reason"]): audit["calls"] for audit in audits} == \
+        {("fp32", "learning"): 4, ("bf16", "as_requested"): 26}
+    assert all(error > 1 for _, error in errors_of(result)[20:])
+
+
 def test_an_audit_beyond_the_tolerance_ends_a_cheaper_format(audited):
     result, audits = audited("graded_products.py", 20, 10, policy=budget(5e-2, more="[audit]\nsample = 1"))
     errors = [error for _, error in errors_of(result)]
