@@ -111,8 +111,6 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
     return text;
 }
 
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 Json side_json(const ResultsOfSide& side, std::uint64_t unaligned) {
     return {{"command", text_or_null(side.command)},
             {"recordings", side.recordings},

@@ -25,10 +25,9 @@ void cut_texts(Json& json) {
 Json plot_json(const std::vector<ResultPair>& pairs) {
     Json json = Json::array();
     for (const GrowthStep& step : growth_of(pairs, max_points)) {
-        const auto finite = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
         json.push_back({{"at", step.first + 1},
-                        {"median", finite(step.median)},
-                        {"largest", finite(pairs[step.largest].difference)}});
+                        {"median", number_or_null(step.median)},
+                        {"largest", number_or_null(pairs[step.largest].difference)}});
     }
     return json;
 }

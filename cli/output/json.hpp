@@ -1,6 +1,7 @@
 // JSON output of all commands.
 #pragma once
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@ inline std::string json_line(const Json& json) { return dumped(json, -1) + "\n";
 
 /// Replaces control and invisible characters in the texts of `json` by \xNN, for consumers that display the texts.
 void make_plain(Json& json);
+
+/// Returns the number; null if it is infinite or NaN, for which JSON has no words.
+inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 /// Returns `text` as JSON; null if it is empty.
 inline Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }

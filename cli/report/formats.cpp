@@ -76,8 +76,6 @@ Json json_of(const MergedProcess& process) {
     return json;
 }
 
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 Json json_of(const record::Exponents& exponents) {
     return exponents.lowest > exponents.highest ? Json() : Json({exponents.lowest, exponents.highest});
 }

@@ -8,9 +8,8 @@ import subprocess
 import pytest
 
 from cublas import HERE, STAND_IN, run_client
-from shim import BUILD, SCRIPTS, need, run, tool
+from shim import SCRIPTS, audits_in, need, run, tool
 
-COMMAND = BUILD / "bin/fp32shim"
 METRICS = ("norm", "max", "mean", "component", "row", "column")
 BY_MODE = ("symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm", "herkx", "gemm3m")
 
@@ -28,15 +27,12 @@ def run_script(name, *arguments, compute_capability="9.0", env=None, **keywords)
 @pytest.fixture
 def audited(tmp_path):
     """Runs a script and returns its result and the audits of its recording."""
-    need(COMMAND.exists(), f"{COMMAND} was not built")
-
     def run_audited(name, *arguments, **keywords):
         recording = tmp_path / "audited.fp32rec"
         recording.unlink(missing_ok=True)
         result = run_script(name, *arguments, log=recording, **keywords)
         assert result.stderr == ""
-        report = subprocess.run([COMMAND, "report", "--format", "json", recording], capture_output=True, text=True, check=True)
-        return result, json.loads(report.stdout)["audits"]
+        return result, audits_in(recording)
 
     return run_audited
 
@@ -133,6 +129,8 @@ def test_results_are_those_without_audits(precision, scalars, tmp_path):
         same = run_script("audited_cublas_products.py", "tf32", "all", scalars, precision=precision,
                           log=tmp_path / "audited.fp32rec", policy=policy("sample = 1", f'against = "{against}"'))
         assert same.stdout == plain.stdout and same.stderr == plain.stderr
+        assert len(audits_in(tmp_path / "audited.fp32rec")) > 10
+        (tmp_path / "audited.fp32rec").unlink()
 
 
 # A guard needs no recording, so that the clients can read the log of decisions.

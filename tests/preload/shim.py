@@ -65,6 +65,14 @@ def need(condition, reason):
         pytest.skip(reason)
 
 
+def audits_in(recording):
+    """The audits that `fp32shim report` finds in a recording, one for each row; skips the test where there is no command."""
+    command = BUILD / "bin/fp32shim"
+    need(command.exists(), f"{command} was not built")
+    report = subprocess.run([command, "report", "--format", "json", recording], capture_output=True, text=True, check=True)
+    return json.loads(report.stdout)["audits"]
+
+
 @functools.cache
 def intercepted_functions():
     """The names of the shim's table; the preprocessor makes them of families and name forms, as for the linker."""

@@ -159,12 +159,14 @@ for thread in threads: thread.join()
     assert report["same_bits"] == 600
 
 
-def test_results_errno_and_rounding_are_those_without_fingerprints(blas):
+def test_results_errno_and_rounding_are_those_without_fingerprints(blas, tmp_path, diff):
     for program in ("level3", "level3_extensions" if blas == "blis" else "cblas_product"):
         arguments = ["fp32"] if program.startswith("level3") else []
         plain = run(program, *arguments, blas=blas, log=False)
-        same = run(program, *arguments, blas=blas, log="run.fp32rec", env=FINGERPRINT)
+        log = tmp_path / f"{program}.fp32rec"
+        same = run(program, *arguments, blas=blas, log=log, env=FINGERPRINT)
         assert (same.stdout, same.stderr) == (plain.stdout, plain.stderr)
+        assert diff(status=0, a=program, b=program)["a"]["fingerprints"] > 0
 
 
 def test_calls_that_multiply_nothing_or_are_invalid_have_no_fingerprint(tmp_path, diff):
