@@ -1,6 +1,7 @@
 #include "cli/binaries/program_file.hpp"
 
 #include <elf.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,10 +10,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 namespace fp32shim::cli {
 namespace {
@@ -62,6 +65,14 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
         folders.remove_prefix(colon + 1);
     }
     return refused.value_or(ProgramFile{Lookup::not_found, name, "it is in no folder of PATH"});
+}
+
+std::string own_program() {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (!error) return file.string();
+    const unsigned long name = getauxval(AT_EXECFN);
+    return name == 0 ? "" : std::filesystem::canonical(reinterpret_cast<const char*>(name), error).string();
 }
 
 bool is_elf(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "cli/binaries/function_kind.hpp"
+#include "cli/binaries/program_file.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
@@ -36,7 +37,7 @@ ShimLibrary find_shim_library() {
     const char* chosen = std::getenv("FP32SHIM_LIBRARY");
     if (chosen != nullptr && *chosen != '\0') return judged(chosen);
     std::error_code error;
-    const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+    const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
     for (const char* folder : {".", "../lib", FP32SHIM_INSTALL_LIBDIR}) {
         const std::filesystem::path candidate = here / folder / "libfp32shim.so";
         if (std::filesystem::is_regular_file(candidate, error)) return judged(candidate);

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/binaries/program_file.hpp"
+
 namespace fp32shim::cli {
 namespace {
 
@@ -129,10 +131,9 @@ Runs::~Runs() {
 
 std::vector<std::string> Runs::words_for(const RunRequest& request, const std::string& folder) const {
     std::vector<std::string> words = settings_.runner;
-    std::error_code error;
-    words.insert(words.end(), {fs::read_symlink("/proc/self/exe", error).string(), "run", "--quiet", "--policy",
-                               folder + "/policy.toml", "--precision", request.precision, "--where", where_list,
-                               "--level", "summary", "--log", with_percents_doubled(folder) + "/%h.%p.fp32rec"});
+    words.insert(words.end(), {own_program(), "run", "--quiet", "--policy", folder + "/policy.toml", "--precision",
+                               request.precision, "--where", where_list, "--level", "summary", "--log",
+                               with_percents_doubled(folder) + "/%h.%p.fp32rec"});
     if (!settings_.cpu.empty()) words.insert(words.end(), {"--cpu", settings_.cpu});
     words.emplace_back("--");
     words.insert(words.end(), settings_.command.begin(), settings_.command.end());

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cli/binaries/program_file.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
@@ -10,7 +11,7 @@ std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment
     if (policy.disabled || !policy.log_where.has(policy::Where::torch)) return {};
     environment.set("FP32_MATMUL_WHERE", policy::to_string(policy.log_where));
     std::error_code error;
-    const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+    const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
     for (const char* data : {"../share", FP32SHIM_INSTALL_DATADIR}) {
         const std::filesystem::path folder = (here / data / "fp32shim/site-packages").lexically_normal();
         if (!std::filesystem::is_regular_file(folder / "sitecustomize.py", error)) continue;

@@ -22,10 +22,25 @@ def fp32shim(prefix, *words):
     return subprocess.run([prefix / "bin/fp32shim", *words], env=environment(), capture_output=True, text=True, check=False)
 
 
+def fp32shim_library(prefix):
+    (found,) = prefix.glob("lib*/**/libfp32shim.so")
+    return found
+
+
 def test_the_command_finds_its_library(installed):
     done = fp32shim(installed, "run", "-q", "--", "sh", "-c", "echo $LD_PRELOAD")
     assert done.returncode == 0, done.stderr
     assert os.path.realpath(done.stdout.strip()).startswith(os.path.realpath(installed))
+
+
+def test_the_command_finds_its_library_where_proc_is_not_mounted(installed):
+    hidden = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    probe = subprocess.run([*hidden, "true"], capture_output=True, text=True, check=False)
+    shim.need(probe.returncode == 0, f"/proc cannot be hidden in a user namespace here: {probe.stderr.strip()}")
+    show = ["run", "-q", "--", "sh", "-c", "echo $LD_PRELOAD"]
+    for words in [installed / "bin/fp32shim", *show], ["sh", "-c", f"cd {installed}/share && ../bin/fp32shim \"$@\"", "sh", *show]:
+        done = subprocess.run([*hidden, *words], env=environment(), capture_output=True, text=True, check=False)
+        assert done.stdout.strip() and os.path.samefile(done.stdout.strip(), fp32shim_library(installed)), done.stderr
 
 
 def test_the_policies_are_there_and_in_order(installed):
