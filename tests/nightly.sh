@@ -9,6 +9,7 @@
 #   races      first products of eight threads at once, 1,000 times
 #   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
+#   wheel      the wheels of both processors, built and tried in bare Debian 11, 12 and 13 (needs root, debootstrap, qemu)
 #   fuzz       the reader of recordings, by libFuzzer, for ten minutes
 #   clang      everything built by clang, the command too
 #   lint       clang-tidy with its analyzer, on the command too
@@ -50,6 +51,11 @@ where() {
     return "$failed"
 }
 
+wheel() {
+    packaging/wheel.sh build/nightly/wheels aarch64 &&
+        FP32SHIM_WHEEL_FOLDER=$root/build/nightly/wheels long_test packages/systems/test_wheel.py
+}
+
 fuzz() {
     cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&
         cmake --build build/fuzz --target recording_reader_fuzzer &&
@@ -64,7 +70,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults where fuzz clang lint)
+all=(products races faults where wheel fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then
