@@ -47,8 +47,8 @@ class FP32ShimWarning(UserWarning):
 class FP32ShimError(ValueError):
     """The library refused: an unknown name, too deep a nesting, a policy with errors. `status` is its number."""
 
-    def __init__(self, function: str, status: int):
-        super().__init__(f"{function}: {_library.fp32shim_status_string(status).decode()}")
+    def __init__(self, function: str, status: int, meaning: str):
+        super().__init__(f"{function}: {meaning}")
         self.status = status
 
 
@@ -99,7 +99,7 @@ def _call(function: str, *arguments: object) -> bool:
         return False
     status = getattr(_library, function)(*(a.encode() if isinstance(a, str) else a for a in arguments))
     if status != _OK:
-        raise FP32ShimError(function, status)
+        raise FP32ShimError(function, status, _library.fp32shim_status_string(status).decode())
     return True
 
 
@@ -227,14 +227,16 @@ class Recording:
             raise OSError(done.stderr.strip() or f"fp32shim report ended with {done.returncode}")
         if done.stderr:
             warnings.warn(done.stderr.strip(), FP32ShimWarning, stacklevel=3)
-        return json.loads(done.stdout)
+        report: dict[str, typing.Any] = json.loads(done.stdout)
+        return report
 
     def rows(self) -> list[dict[str, typing.Any]]:
         """Returns the distinct decisions, each a dict of its keys: function, m, n, k, applied, calls, host_ns ..."""
-        return self.report()["rows"]
+        rows: list[dict[str, typing.Any]] = self.report()["rows"]
+        return rows
 
     def to_pandas(self) -> typing.Any:
         """Returns rows() as a pandas.DataFrame. Raises ImportError without pandas."""
-        import pandas
+        import pandas  # type: ignore[import-untyped,unused-ignore]
 
         return pandas.DataFrame(self.rows())

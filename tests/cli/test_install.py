@@ -74,6 +74,10 @@ except ValueError as error:
     print(error)
 with fp32shim.scope("layer", precision="highest"):
     print(fp32shim.get_float32_matmul_precision())
+try:
+    fp32shim.set_floor("fp31")
+except fp32shim.FP32ShimError as error:
+    print(error.status, error)
 print([(row["function"], row["calls"]) for row in fp32shim.Recording(RECORDING).rows()])
 try:
     fp32shim.Recording(PREFIX).rows()
@@ -90,7 +94,13 @@ def test_the_python_module_sets_the_precision_names_the_files_and_reads_recordin
                           env=environment(PYTHONPATH=installed / "share/fp32shim/python"))
     assert done.stdout.splitlines() == [
         "True libfp32shim.so", "True native", "high ('high', 'process')", "found 'tf32'; allowed: highest, high, medium",
-        "highest", "[('sgemm_', 9)]", f"fp32shim report: {installed}: no *.fp32rec in this folder"], done.stderr
+        "highest", "1 fp32shim_set_floor: invalid argument", "[('sgemm_', 9)]", f"fp32shim report: {installed}: no *.fp32rec in this folder"], done.stderr
+
+
+def test_the_python_module_runs_the_command(installed):
+    done = subprocess.run([shim.SYSTEM_PYTHON, "-m", "fp32shim", "run", "-q", "--", "sh", "-c", "exit 7"], text=True,
+                          capture_output=True, check=False, env=environment(PYTHONPATH=installed / "share/fp32shim/python"))
+    assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
 
 
 def test_the_command_finds_the_start_up_file_of_python_programs(installed):
