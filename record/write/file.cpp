@@ -11,6 +11,7 @@
 #include <charconv>
 
 #include "record/format/clock.hpp"
+#include "record/write/lost_pages.hpp"
 #include "record/write/memory.hpp"
 #include "system/hash.hpp"
 #include "system/io_error.hpp"
@@ -105,12 +106,14 @@ int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
 }
 
 RecordingFile::~RecordingFile() {
+    release_pages_of(*this);
     if (descriptor_.is_ours()) raw::close(descriptor_.number());
 }
 
 int RecordingFile::create(std::string_view path, const Limits& limits, std::size_t text_size,
                           format::Header*& header) {
     is_open_.store(false, std::memory_order_relaxed);
+    is_lost_.store(false, std::memory_order_relaxed);
     if (const int inherited = descriptor_.take(); descriptor_.is_ours(inherited)) raw::close(inherited);
     limits_ = limits;
     reopened_.store(false, std::memory_order_relaxed);
@@ -129,6 +132,7 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
         const long mapped = map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), 0);
         if (mapped > 0) {
             header = reinterpret_cast<format::Header*>(mapped);
+            guard_pages(*this, header, AtFork::kept);
             header->next_segment = 1 + first_segments;
             return 0;
         }
@@ -164,8 +168,11 @@ void RecordingFile::install(format::Header* filled) {
     } else {
         const long mapped = map(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.number(), 0);
         if (mapped < 0) return abandon();
+        release_pages(filled);
         raw::syscall6(SYS_munmap, filled, segment_size);
+        guard_pages(*this, before, AtFork::kept);
     }
+    handle_lost_pages();
     is_open_.store(true, std::memory_order_release);
 }
 
@@ -175,7 +182,17 @@ void RecordingFile::abandon() {
     map(header(), segment_size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-void* RecordingFile::map_segment(std::uint32_t number) const {
+void RecordingFile::lose() {
+    is_open_.store(false, std::memory_order_relaxed);
+    if (is_lost_.exchange(true)) return;
+    char buffer[1024];
+    system::LineWriter out(buffer);
+    out.text("recording ").escaped(path_, 600).text(": the file was cut, or its disk has failed; nothing more is ");
+    out.text("recorded; remove recordings instead of truncating them, and look at the disk");
+    system::stderr_line(out.view());
+}
+
+void* RecordingFile::map_segment(std::uint32_t number) {
     const long mapped =
         map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), std::uint64_t{number} * segment_size);
     if (mapped < 0) return nullptr;
@@ -183,6 +200,7 @@ void* RecordingFile::map_segment(std::uint32_t number) const {
         raw::syscall6(SYS_munmap, mapped, segment_size);
         return nullptr;
     }
+    guard_pages(*this, reinterpret_cast<void*>(mapped), AtFork::unmapped);
     return reinterpret_cast<void*>(mapped);
 }
 
@@ -191,7 +209,7 @@ void RecordingFile::publish(format::Header& header, format::SegmentHeader& segme
     std::atomic_ref(header.segments_in_use).fetch_add(1, std::memory_order_release);
 }
 
-int RecordingFile::map_first_segment(std::uint32_t number, Segment& segment) const {
+int RecordingFile::map_first_segment(std::uint32_t number, Segment& segment) {
     segment = {nullptr, number, space_of(number, Space::as_needed)};
     const int error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, segment.room);
     if (error != 0) return error;
@@ -261,7 +279,11 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
         }
         if (is_new) give_back(number);
     }
-    complain(error);
+    // The ring, which is mapped too, cannot be read.
+    if (error == EFAULT)
+        lose();
+    else
+        complain(error);
     return Appended::no_room;
 }
 
@@ -326,6 +348,7 @@ void RecordingFile::remember(std::uint32_t number) {
 /// Returns true if the descriptor still refers to this file. If the program closed it, reopens the file by its path,
 /// at most once per process.
 bool RecordingFile::has_descriptor() {
+    if (is_lost_.load(std::memory_order_relaxed)) return false;
     if (descriptor_.is_ours()) return true;
     if (descriptor_.number() >= 0 && !reopened_.exchange(true, std::memory_order_relaxed)) {
         const int again = raw::open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);

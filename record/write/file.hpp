@@ -55,6 +55,8 @@ class RecordingFile {
     void install(format::Header* filled);
     /// Replaces the header by private zeros, in a forked child that could not make a file.
     void abandon();
+    /// Ends the recording after a mapped part of its file could not be stored to, and says so once. Async-signal-safe.
+    void lose();
 
     bool is_open() const { return is_open_.load(std::memory_order_acquire); }
     format::Header* header() const { return header_.load(std::memory_order_relaxed); }
@@ -67,7 +69,7 @@ class RecordingFile {
     }
 
     /// Maps segment 1 or 2 of a new file, with disk space for its beginning, before install(). Returns 0 or an errno.
-    int map_first_segment(std::uint32_t number, Segment& segment) const;
+    int map_first_segment(std::uint32_t number, Segment& segment);
     /// Stores the kind of a mapped segment, whose other fields are complete: from then on readers see it.
     static void publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
     void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
@@ -99,7 +101,7 @@ class RecordingFile {
     std::uint32_t reserve(std::uint32_t limit, int& error);
     void give_back(std::uint32_t number);
     int make_space_for_header(std::size_t text_size);
-    void* map_segment(std::uint32_t number) const;
+    void* map_segment(std::uint32_t number);
     std::uint32_t space_of(std::uint32_t number, Space space) const;
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;
@@ -110,6 +112,7 @@ class RecordingFile {
     void complain(int error);
 
     std::atomic<bool> is_open_{false};
+    std::atomic<bool> is_lost_{false};  // a part of the file could not be stored to
     std::atomic<format::Header*> header_{nullptr};
     system::OwnDescriptor descriptor_;
     std::atomic<bool> reopened_{false};  // once per process: a program that keeps closing it does not want it

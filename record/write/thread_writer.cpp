@@ -3,6 +3,7 @@
 #include <iterator>
 #include <type_traits>
 
+#include "record/write/lost_pages.hpp"
 #include "record/write/memory.hpp"
 #include "system/raw_syscall.hpp"
 
@@ -128,7 +129,10 @@ Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecords<Entry>& records
         return nullptr;
     }
     // Full: nobody stores to it any more.
-    if (records.segment != nullptr) unmap_pages(records.segment, format::segment_size);
+    if (records.segment != nullptr) {
+        release_pages(records.segment);
+        unmap_pages(records.segment, format::segment_size);
+    }
     segment->header.slot = slot_;
     segment->header.sequence = records.segments++;
     segment->header.thread = thread_;

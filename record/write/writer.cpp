@@ -339,6 +339,7 @@ void Recording::note_uncounted(bool with_event) {
 void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
     if (writer.counter_segment_count_ == 0 && !make_ready(writer)) return note_uncounted(with_event);
+    if (!file_.is_open()) return;  // of a lost file no row can be found again: each look would add one
     refine_ticks_per_second(end);
     RecordingRows::Found found = rows_.row_of(decision);
     if (found.is_new) look_at_objects();

@@ -13,11 +13,16 @@
 //   nested-forks:DEPTH      a child that forks a child …, of 3 products each
 //   first-forks:DEPTH       the same, each in a PID namespace of its own, so that all have the process id 1
 //   busy-forks:COUNT        forks:COUNT while another thread is inside large products; prints how many it made
+//   jumps:COUNT             until COUNT products were left by siglongjmp from a signal handler; prints how many
+//   exit-beside:COUNT       the process exits, while COUNT threads multiply on
 //   loading:LIBRARY         from now on, until stop-loading, another thread loads and unloads a library
 //   daemonize               goes on as a daemon does: a grandchild, in /, that has closed all but standard streams
 //   spawn, exec             the steps that follow are done by a new process of this program; in place of this one
 //   close-all               closes every descriptor but the standard ones
-//   unlink:PATH, chdir:PATH, chroot:PATH, user:ID
+//   unlink:PATH, cut:PATH[:BYTES], chdir:PATH, chroot:PATH, user:ID
+//   own-bus-error, own-bus-signal   a store behind the end of a mapped file; kill
+//   handle-bus-errors       from now on, by a handler that ends the process with 9
+//   jumping-clock           from now on, each answer to clock_gettime is an hour before or after the last
 //   clear-environment, overwrite-environment     the second: also the bytes where it stood
 //   limit:fsize:BYTES, limit:as:BYTES     as: so much more than it has now
 //   trap-gettid             from now on, SIGSYS's handler answers gettid, and multiplies the first time
@@ -32,11 +37,13 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -167,6 +174,51 @@ static void handler(const struct step* step) {
     setitimer(ITIMER_REAL, &never, NULL);
     signal(SIGALRM, SIG_IGN);
     printf("handler %ld %ld\n", made, (long)handled);
+}
+
+static sigjmp_buf before_product;
+static volatile sig_atomic_t may_jump;
+static void jump(int signal) {
+    (void)signal;
+    if (may_jump) siglongjmp(before_product, 1);
+}
+
+static void jumps(const struct step* step) {
+    struct sigaction action = {0};
+    action.sa_handler = jump;
+    sigaction(SIGALRM, &action, NULL);
+    volatile long made = 0, left = 0;
+    for (volatile int size = 1; left < step->number; size = size % usual_size + 1) {
+        float c[usual_size * usual_size];
+        if (sigsetjmp(before_product, 1) == 0) {
+            // At different moments: while a new size gets a row, a ring is full, a known size is counted.
+            const struct itimerval soon = {{0, 0}, {0, 1 + made % 97}};
+            setitimer(ITIMER_REAL, &soon, NULL);
+            may_jump = 1;
+            for (long i = 0; i < 100000; ++i, ++made) multiply(size, size, 1 + (blas_int)(made % largest_size), c);
+        } else {
+            ++left;
+        }
+        may_jump = 0;
+    }
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_IGN);
+    printf("jumps %ld\n%ld made\n", (long)left, (long)made);
+}
+
+static void* multiply_on(void* unused) {
+    for (;;) one_product(unused);
+    return NULL;
+}
+
+static void exit_beside(const struct step* step) {
+    for (long i = 0; i < step->number; ++i) {
+        pthread_t id;
+        if (pthread_create(&id, NULL, multiply_on, NULL) != 0) fail("pthread_create");
+    }
+    usleep(2000);
+    exit(3);
 }
 
 static void ask(const struct step* step) {
@@ -308,6 +360,36 @@ static void unlink_file(const struct step* step) {
     if (unlink(step->text) != 0 && errno != ENOENT) fail("unlink");  // without the shim there is no such file
 }
 
+static void cut_file(const struct step* step) {
+    if (truncate(step->text, step->second) != 0 && errno != ENOENT) fail("truncate");
+}
+
+static void own_bus_error(const struct step* step) {
+    (void)step;
+    const int file = memfd_create("cut", 0);
+    volatile char* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file < 0 || page == MAP_FAILED) fail("mmap");
+    fflush(stdout);
+    *page = 1;
+}
+
+static void on_bus_error(int signal) {
+    (void)signal;
+    (void)!write(STDOUT_FILENO, "own handler\n", 12);
+    _exit(9);
+}
+
+static void handle_bus_errors(const struct step* step) {
+    (void)step;
+    signal(SIGBUS, on_bus_error);
+}
+
+static void own_bus_signal(const struct step* step) {
+    (void)step;
+    fflush(stdout);
+    kill(getpid(), SIGBUS);
+}
+
 static void change_directory(const struct step* step) {
     if (chdir(step->text) != 0) fail("chdir");
 }
@@ -343,19 +425,45 @@ static void on_gettid(int signal, siginfo_t* info, void* context) {
 #endif
 }
 
-static void trap_gettid(const struct step* step) {
-    (void)step;
+/// Has a handler answer one system call from now on.
+static void trap(unsigned number, void (*answer)(int, siginfo_t*, void*)) {
     struct sigaction action = {0};
-    action.sa_sigaction = on_gettid;
+    action.sa_sigaction = answer;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigaction(SIGSYS, &action, NULL);
     struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 0, 1),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
                                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
                                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         fail("seccomp");
+}
+
+static void trap_gettid(const struct step* step) {
+    (void)step;
+    trap(SYS_gettid, on_gettid);
+}
+
+static void on_clock(int signal, siginfo_t* info, void* context) {
+    (void)signal;
+    (void)info;
+    static long answers;
+    mcontext_t* registers = &((ucontext_t*)context)->uc_mcontext;
+#if defined(__x86_64__)
+    struct timespec* answer = (struct timespec*)registers->gregs[REG_RSI];
+    registers->gregs[REG_RAX] = 0;
+#else
+    struct timespec* answer = (struct timespec*)registers->regs[1];
+    registers->regs[0] = 0;
+#endif
+    answer->tv_sec = 1000000 + (answers++ % 2 == 0 ? 3600 : -3600);
+    answer->tv_nsec = 0;
+}
+
+static void jumping_clock(const struct step* step) {
+    (void)step;
+    trap(SYS_clock_gettime, on_clock);
 }
 
 /// System calls that programs running other people's code allow: memory, threads, what is open already, and who one
@@ -409,6 +517,8 @@ static const struct {
     {"threads", threads},
     {"cancelled-threads", cancelled_threads},
     {"handler", handler},
+    {"jumps", jumps},
+    {"exit-beside", exit_beside},
     {"ask", ask},
     {"small-thread", small_thread},
     {"forks", forks},
@@ -422,10 +532,15 @@ static const struct {
     {"exec", exec},
     {"close-all", close_all},
     {"unlink", unlink_file},
+    {"cut", cut_file},
+    {"own-bus-error", own_bus_error},
+    {"own-bus-signal", own_bus_signal},
+    {"handle-bus-errors", handle_bus_errors},
     {"chdir", change_directory},
     {"chroot", change_root},
     {"user", change_user},
     {"trap-gettid", trap_gettid},
+    {"jumping-clock", jumping_clock},
     {"sandbox", sandbox},
     {"clear-environment", clear_environment},
     {"overwrite-environment", overwrite_environment},

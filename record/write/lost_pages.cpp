@@ -1,0 +1,129 @@
+#include "record/write/lost_pages.hpp"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "record/format/format.hpp"
+#include "record/write/file.hpp"
+#include "record/write/memory.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/this_process.hpp"
+
+namespace fp32shim::record {
+
+namespace {
+
+namespace raw = system::raw;
+
+/// A note about one mapped segment. Never freed; without pages it is there for the next segment.
+struct Guarded {
+    std::atomic<std::uintptr_t> pages;
+    std::atomic<RecordingFile*> file;
+    std::atomic<AtFork> at_fork;
+    std::atomic<bool> is_replaced;
+    Guarded* next;
+};
+
+// Of the process `owner`. A forked child has none of this memory.
+constinit std::atomic<Guarded*> first{nullptr};
+constinit std::atomic<std::uint32_t> owner{0};
+constinit PrivateArena arena;
+constinit system::ForkSafeLock lock;
+
+Guarded* first_of_this_process() {
+    return owner.load(std::memory_order_acquire) == system::this_process() ? first.load(std::memory_order_acquire)
+                                                                           : nullptr;
+}
+
+/// Returns the note of the segment that contains `address`; nullptr: there is none.
+Guarded* find(std::uintptr_t address) {
+    for (Guarded* note = first_of_this_process(); note != nullptr; note = note->next) {
+        const std::uintptr_t pages = note->pages.load(std::memory_order_acquire);
+        if (pages != 0 && address - pages < format::segment_size) return note;
+    }
+    return nullptr;
+}
+
+/// Returns a note that has no pages. Precondition: `lock` is held.
+Guarded* unused_note() {
+    for (Guarded* note = first_of_this_process(); note != nullptr; note = note->next)
+        if (note->pages.load(std::memory_order_relaxed) == 0) return note;
+    auto* const fresh = static_cast<Guarded*>(arena.allocate(sizeof(Guarded)));
+    if (fresh == nullptr) return nullptr;
+    fresh->next = first.load(std::memory_order_relaxed);
+    first.store(fresh, std::memory_order_release);
+    return fresh;
+}
+
+/// Puts zeros in the place of the segment that contains `address`. Returns false if it is none of a recording's.
+bool replace(std::uintptr_t address) {
+    Guarded* const note = find(address);
+    if (note == nullptr) return false;
+    if (note->is_replaced.exchange(true)) return true;  // by another thread, perhaps at this moment
+    const std::uintptr_t pages = note->pages.load(std::memory_order_relaxed);
+    if (raw::syscall6(SYS_mmap, pages, format::segment_size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) < 0)
+        return false;
+    if (note->at_fork.load(std::memory_order_relaxed) == AtFork::unmapped)
+        raw::syscall6(SYS_madvise, pages, format::segment_size, MADV_DONTFORK);
+    note->file.load(std::memory_order_relaxed)->lose();
+    return true;
+}
+
+void on_bus_error(int number, siginfo_t* info, void*) {
+    const int kept_errno = errno;
+    const bool is_fault = info->si_code > 0;  // else another process, or the program itself, has sent it
+    if (!is_fault || !replace(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
+        struct sigaction usual {};
+        usual.sa_handler = SIG_DFL;
+        sigaction(number, &usual, nullptr);
+        // A fault occurs again. A signal that was sent has to be sent again.
+        if (!is_fault) raw::syscall6(SYS_tgkill, raw::getpid(), raw::gettid(), number);
+    }
+    errno = kept_errno;
+}
+
+}  // namespace
+
+void guard_pages(RecordingFile& file, void* pages, AtFork at_fork) {
+    const system::HeldLock held(lock);
+    if (!held) return;
+    if (owner.load(std::memory_order_relaxed) != system::this_process()) {
+        first.store(nullptr, std::memory_order_relaxed);
+        arena.forget();
+        owner.store(system::this_process(), std::memory_order_release);
+    }
+    Guarded* const note = unused_note();
+    if (note == nullptr) return;
+    note->file.store(&file, std::memory_order_relaxed);
+    note->at_fork.store(at_fork, std::memory_order_relaxed);
+    note->is_replaced.store(false, std::memory_order_relaxed);
+    note->pages.store(reinterpret_cast<std::uintptr_t>(pages), std::memory_order_release);
+}
+
+void release_pages(const void* pages) {
+    if (Guarded* const note = find(reinterpret_cast<std::uintptr_t>(pages)))
+        note->pages.store(0, std::memory_order_release);
+}
+
+void release_pages_of(const RecordingFile& file) {
+    for (Guarded* note = first_of_this_process(); note != nullptr; note = note->next)
+        if (note->file.load(std::memory_order_relaxed) == &file) note->pages.store(0, std::memory_order_release);
+}
+
+void handle_lost_pages() {
+    struct sigaction found {};
+    if (sigaction(SIGBUS, nullptr, &found) != 0 || (found.sa_flags & SA_SIGINFO) != 0 || found.sa_handler != SIG_DFL)
+        return;
+    struct sigaction ours {};
+    ours.sa_sigaction = on_bus_error;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGBUS, &ours, nullptr);
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,137 @@
+"""A recording that goes away under the process that writes it: cut, on a disk that fails, on an overlay. Its pages are
+mapped, so a store to one that is not there any more is SIGBUS. FP32SHIM_TEST_REPEATS makes this longer."""
+
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+
+import shim
+from recorded import calls_of, read, record, record_beside_plain, recordings_in, report, said
+from test_kills import RETURNED, STARTED, Counted
+
+REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
+LOST = "the file was cut, or its disk has failed; nothing more is recorded"
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+@pytest.mark.parametrize("size", [0, 40_000, 70_000, 140_000])
+def test_a_recording_that_is_cut_is_one_line_and_the_program_goes_on(tmp_path, level, size):
+    log = tmp_path / "run.fp32rec"
+    result = record_beside_plain("products:10", f"cut:{log}:{size}", "products:100000", "sizes:20000", "threads:10",
+                                 log=log, level=level)
+    assert [LOST in line for line in said(result)] == [True], shim.explain(result)
+    assert log.stat().st_size == size
+
+
+def test_children_of_a_process_whose_recording_was_cut_have_their_own(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    result = record_beside_plain("products:10", f"cut:{log}", "products:10", "forks:3", "products:10", log=log)
+    assert [LOST in line for line in said(result)] == [True], shim.explain(result)
+    assert calls_of(*(path for path in recordings_in(tmp_path) if path != log)) == [3, 3, 3]
+
+
+def test_threads_survive_a_cut_at_any_moment(tmp_path):
+    seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
+    print(f"FP32SHIM_TEST_SEED={seed} repeats these moments")
+    moments = random.Random(seed)
+    calls, lines = 30_000, 0
+    for _ in range(max(5, REPEATS // 3)):
+        run = Counted(tmp_path, moments.choice(["summary", "calls"]), calls=calls)
+        run.wait_for_calls(moments.randint(1, 3 * calls))
+        os.truncate(run.recording, moments.choice([0, moments.randrange(400_000)]))
+        run.finish()
+        assert all(count[STARTED] == count[RETURNED] == calls for count in run.counts())
+        output, errors = run.process.communicate()
+        assert (run.process.returncode, output) == (0, b""), errors
+        told = errors.decode().splitlines()
+        assert len(told) <= 1 and all(LOST in line for line in told), told
+        lines += len(told)
+        run.recording.unlink()
+    assert lines > 0
+
+
+@pytest.mark.parametrize("step, number", [("own-bus-error", signal.SIGBUS), ("own-bus-signal", signal.SIGBUS)])
+def test_a_bus_error_of_the_programs_own_ends_it_as_without_the_shim(tmp_path, step, number):
+    log = tmp_path / "run.fp32rec"
+    steps = ["products:10", step, "products:10"]
+    plain = shim.run("steps", *steps, preload=False, blas=None, check=False)
+    result = record(*steps, log=log)
+    assert (result.returncode, result.stdout) == (plain.returncode, plain.stdout)
+    assert result.returncode == -number and said(result) == []
+    assert calls_of(log) == [10]
+
+
+@pytest.mark.parametrize("first", [[], ["products:1"]], ids=["before the first product", "after it"])
+def test_a_program_that_handles_bus_errors_itself_goes_on_doing_so(tmp_path, first):
+    log = tmp_path / "run.fp32rec"
+    steps = [*first, "handle-bus-errors", "products:1", "own-bus-error"]
+    plain = shim.run("steps", *steps, preload=False, blas=None, check=False)
+    result = record(*steps, log=log)
+    assert (result.returncode, result.stdout, said(result)) == (plain.returncode, plain.stdout, [])
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (9, "own handler")
+
+
+def test_a_disk_that_fails_is_one_line_and_the_program_goes_on(tmp_path):
+    """By the call with which ext4 is told to do without its disk from then on."""
+    shim.need(os.geteuid() == 0, "only root can mount an image")
+    image, disk = tmp_path / "image", tmp_path / "disk"
+    disk.mkdir()
+    image.touch()
+    os.truncate(image, 32 << 20)
+    subprocess.run([shim.tool("mkfs.ext4", "e2fsprogs"), "-q", image], check=True, capture_output=True)
+    own_mount = ["unshare", "--mount", "--propagation", "private"]
+    probe = subprocess.run([*own_mount, "mount", "-o", "loop", image, disk], capture_output=True, text=True, check=False)
+    shim.need(probe.returncode == 0, f"no ext4 can be mounted here: {probe.stderr.strip()}")
+    script = """
+    mount -o loop "$1" "$2" || exit
+    mkfifo "$3"; "$4" products:10 ask:2 products:100000 threads:3 forks:1 <"$3" & exec 9>"$3"
+    echo >&9; sleep 0.2; sync
+    unset LD_PRELOAD
+    "$5" -c 'import fcntl, os, struct, sys
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack("I", 2))' "$2"
+    echo >&9; exec 9>&-; wait $!
+    """
+    result = record(image, disk, tmp_path / "questions", shim.client("steps"), shim.SYSTEM_PYTHON, log=disk / "run.fp32rec",
+                    program="/bin/sh", prefix=[*own_mount, "sh", "-c", script])
+    plain = shim.run("steps", "products:10", "products:1", "products:1", "products:100000", "threads:3", "forks:1",
+                     preload=False, blas=None, check=False)
+    assert (result.returncode, result.stdout) == (plain.returncode, plain.stdout), shim.explain(result)
+    # The process, and the child, which can make no file.
+    assert len(said(result)) == 2 and all("(EIO)" in line for line in said(result)), shim.explain(result)
+
+
+def test_an_overlay_takes_recordings(tmp_path):
+    """What containers write into, unless a volume is mounted there."""
+    for name in ("lower", "upper", "work", "merged"):
+        (tmp_path / name).mkdir()
+    script = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+              'mount -t overlay -o "lowerdir=$0/lower,upperdir=$0/upper,workdir=$0/work" none "$0/merged" || exit 77; "$@"',
+              tmp_path]
+    shim.need(subprocess.run([*script, "true"], capture_output=True, check=False).returncode == 0,
+              "no overlay can be mounted in a user namespace here")
+    result = record_beside_plain("products:20000", "threads:2", "forks:1", log=tmp_path / "merged/run.fp32rec",
+                                 prefix=script)
+    assert said(result) == []
+    assert sorted(calls_of(*recordings_in(tmp_path / "upper"))) == [3, 20_002]
+
+
+@pytest.mark.parametrize("end", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_reader_that_is_stopped_or_killed_does_not_hold_the_program(tmp_path, end):
+    run = Counted(tmp_path, calls=100_000)
+    run.wait_for_calls(1)
+    readers = [subprocess.Popen([str(shim.BUILD / "bin/fp32shim"), *words], env=shim.environment(), stdout=subprocess.DEVNULL)
+               for words in (["top", str(run.process.pid)], ["log", "--follow", run.recording])]
+    run.wait_for_calls(20_000)
+    for reader in readers:
+        reader.send_signal(end)
+    run.finish()
+    assert report(run.recording)["totals"]["calls"] == 400_000
+    run.end()
+    for reader in readers:
+        reader.kill()
+        reader.wait()
+    content = read(run.recording)
+    assert (content["calls"], content["events"], content["problems"]) == (400_000, 400_000, 0)
