@@ -1,5 +1,6 @@
-// Mapped pages of a recording that cannot be stored to any more: somebody has cut the file, or its disk has failed. The
-// kernel answers such a store with SIGBUS, which would end the program. Its handler puts private memory in their place.
+// Mapped pages of a recording that cannot be stored to any more: somebody has cut the file, or its disk has failed.
+// The kernel answers such a store with SIGBUS, which would end the program. Its handler puts private memory in their
+// place.
 #pragma once
 
 namespace fp32shim::record {

@@ -1,9 +1,11 @@
 """Beside other libraries that are preloaded, and in programs that sanitizers instrument, everything is as without the
 shim."""
 
+import shutil
+
 import pytest
 
-from shim import has_module, need, run, system_library, tool
+from shim import LIBRARY, has_module, need, run, system_library, tool
 
 PRELOADS = {
     "jemalloc": ("libjemalloc.so.2", "libjemalloc2"),
@@ -35,6 +37,18 @@ def test_programs_run_beside_another_preloaded_library(neighbour, order, tmp_pat
     shimmed = run("numpy_products.py", blas="openblas", precision="highest", **beside)
     assert shimmed.stdout == plain.stdout
     assert len(shimmed.decisions) == 3
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+@pytest.mark.parametrize("settings", [EMULATED, {}], ids=["emulated", "as called"])
+def test_a_second_copy_of_the_library_changes_nothing_and_counts_nothing_twice(tmp_path, order, settings):
+    """As where two packages are installed, and each is named in LD_PRELOAD."""
+    other = shutil.copy(LIBRARY, tmp_path / "libfp32shim.so.other")
+    alone = run("hammer", 4, 5, blas="reference", **settings)
+    both = run("hammer", 4, 5, blas="reference", **settings, **{f"preload_{order}": [other]})
+    assert (both.stdout, both.stderr) == (alone.stdout, alone.stderr)
+    assert len(both.decisions) == 4 * 5 * 64
+    assert {(d["caller"], d["provider"]) for d in both.decisions} == {(d["caller"], d["provider"]) for d in alone.decisions}
 
 
 def test_two_neighbours_at_once():

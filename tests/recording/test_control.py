@@ -14,6 +14,8 @@ import shim
 from command import COMMAND, fp32shim, on_a_terminal
 from recorded import another_user, report
 
+REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
+
 POLICY = """
 schema = 1
 name = "{name}"
@@ -219,6 +221,30 @@ def test_a_policy_with_errors_is_refused_and_the_old_one_stays(tmp_path, bits):
     assert [(c["kind"], c["done"]) for c in content["processes"][0]["changes"]] == [("reload", False)]
     assert len(content["rows"]) == 1
     assert "refused" in fp32shim("report", log).stdout.split("Changed while it ran")[1]
+
+
+def test_a_policy_that_was_written_half_way_is_refused_or_is_what_its_whole_lines_say(tmp_path, bits):
+    """Cut at every third length, or at every one. A cut behind a whole line is a valid file, and nobody can tell it from one that is meant so."""
+    log, policy = tmp_path / "run.fp32rec", tmp_path / "policy.toml"
+    text = POLICY.format(name="whole", precision="medium")
+    lengths = range(0, len(text), 1 if REPEATS > 30 else 3)
+    policy.write_text(text)
+    with Asked(log, policy=policy, cpu=None) as asked:
+        assert asked.ask() == bits["medium"]
+        for length in lengths:
+            policy.write_text(text[:length])
+            told_while_idle("reload", asked.pid)
+            asked.ask()
+        policy.write_text(text)
+        told_while_idle("reload", asked.pid)
+        assert asked.ask() == bits["medium"]
+        said = asked.end()
+    changes = [change for change in report(log)["processes"][0]["changes"] if change["kind"] == "reload"]
+    assert len(changes) == len(lengths) + 1 and changes[-1]["done"]
+    refused = sum(not change["done"] for change in changes)
+    print(f"{refused} of {len(lengths)} cuts refused")
+    assert refused == len([line for line in said if "the settings stay as they were" in line])
+    assert len(lengths) / 2 < refused < len(lengths)
 
 
 def test_a_deleted_recording_is_still_the_way_to_its_process(tmp_path, bits):

@@ -8,7 +8,7 @@ import pytest
 
 import shim
 from command import fp32shim
-from recorded import read, record, recordings_in, said
+from recorded import read, record, recordings_in, report, said
 
 REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
 LONG = 60 + REPEATS  # seconds
@@ -88,6 +88,21 @@ def test_a_recording_without_a_clock_says_so_once(tmp_path):
     assert [line for line in said(result) if "clock cannot be read" in line] == said(result)
     assert len(said(result)) == 1
     assert read(tmp_path / "run.fp32rec")["calls"] == 80
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_a_clock_that_jumps_by_hours_costs_no_call(tmp_path, level):
+    """Each time of day is two hours before or after the last one."""
+    log = tmp_path / "run.fp32rec"
+    steps = ["jumping-clock", "products:10000", "threads:3", "sizes:100"]
+    plain = shim.run("steps", *steps, preload=False, blas=None, check=False)
+    shim.need("seccomp" not in plain.stderr, "no seccomp filters here")
+    result = record(*steps, log=log, level=level)
+    assert (result.returncode, result.stdout, said(result)) == (plain.returncode, plain.stdout, [])
+    content = read(log)
+    assert (content["calls"], content["problems"]) == (10_103, 0)
+    assert content["events"] == (10_103 if level == "calls" else 0)
+    assert 0 < report(log)["totals"]["host_ns"] < 60e9, "calls are timed by another clock"
 
 
 @pytest.mark.parametrize("settings", ["nothing", "recording", "json"])

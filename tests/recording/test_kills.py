@@ -14,7 +14,8 @@ import shim
 from command import fp32shim
 from recorded import read, report
 
-THREADS, CALLS, KILLS = 4, 250_000, 50
+THREADS, CALLS = 4, 250_000
+KILLS = max(50, int(os.environ.get("FP32SHIM_TEST_REPEATS", "0")))
 COUNT = struct.Struct("<QQQ40x")
 # The numbers of calls that have been started and that have returned, and the thread's id.
 STARTED, RETURNED, THREAD = range(3)

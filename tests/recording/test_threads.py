@@ -1,9 +1,15 @@
-"""Threads that come and go, that are small, that are interrupted: each call is counted once."""
+"""Threads that come and go, that are small, that are interrupted: each call is counted once. FP32SHIM_TEST_REPEATS makes some
+of this longer."""
+
+import os
 
 import pytest
 
 import shim
 from recorded import ALL_DONE, read, record, record_beside_plain, said
+
+REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
+LONG = 60 + REPEATS  # seconds
 
 
 def test_a_thousand_short_threads_use_a_few_slots_again(tmp_path):
@@ -95,3 +101,29 @@ def test_a_signal_handler_may_make_the_first_product_while_another_is_the_first(
         content = read(log)
         log.unlink()
         assert made <= content["calls"] <= made + handled
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_a_signal_handler_may_leave_a_product_by_siglongjmp(tmp_path, level):
+    """Where it was being counted, the call is there, or is not; every other one is counted once."""
+    left = max(20, REPEATS)
+    log = tmp_path / "run.fp32rec"
+    result = record(f"jumps:{left}", "products:100", log=log, level=level, timeout=LONG)
+    assert (result.returncode, said(result)) == (ALL_DONE, []), shim.explain(result)
+    made = int(result.stdout.splitlines()[1].split()[0]) + 100
+    content = read(log)
+    assert content["problems"] == 0
+    assert abs(content["calls"] - made) <= left
+    if level == "calls":
+        assert abs(content["events"] - made) <= left and content["dropped_events"] == 0
+
+
+@pytest.mark.parametrize("log", ["run.fp32rec", "run.jsonl"])
+def test_a_process_may_exit_while_its_threads_multiply(tmp_path, log):
+    for _ in range(max(5, REPEATS // 6)):
+        result = record("products:5", "exit-beside:4", log=tmp_path / log)
+        assert (result.returncode, said(result)) == (ALL_DONE, []), shim.explain(result)
+        if log.endswith(".fp32rec"):
+            content = read(tmp_path / log)
+            assert content["problems"] == 0 and content["calls"] >= 5
+        (tmp_path / log).unlink()

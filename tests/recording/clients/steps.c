@@ -22,7 +22,7 @@
 //   unlink:PATH, cut:PATH[:BYTES], chdir:PATH, chroot:PATH, user:ID
 //   own-bus-error, own-bus-signal   a store behind the end of a mapped file; kill
 //   handle-bus-errors       from now on, by a handler that ends the process with 9
-//   jumping-clock           from now on, each answer to clock_gettime is an hour before or after the last
+//   jumping-clock           from now on, the time of day is an hour late, an hour early, …
 //   clear-environment, overwrite-environment     the second: also the bytes where it stood
 //   limit:fsize:BYTES, limit:as:BYTES     as: so much more than it has now
 //   trap-gettid             from now on, SIGSYS's handler answers gettid, and multiplies the first time
@@ -49,6 +49,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -445,20 +446,25 @@ static void trap_gettid(const struct step* step) {
     trap(SYS_gettid, on_gettid);
 }
 
+/// Answers by the C library's function, which asks no system call where the kernel maps its clock into processes.
 static void on_clock(int signal, siginfo_t* info, void* context) {
     (void)signal;
     (void)info;
     static long answers;
+    static int is_asking;
     mcontext_t* registers = &((ucontext_t*)context)->uc_mcontext;
 #if defined(__x86_64__)
+    const clockid_t clock = (clockid_t)registers->gregs[REG_RDI];
     struct timespec* answer = (struct timespec*)registers->gregs[REG_RSI];
     registers->gregs[REG_RAX] = 0;
 #else
+    const clockid_t clock = (clockid_t)registers->regs[0];
     struct timespec* answer = (struct timespec*)registers->regs[1];
     registers->regs[0] = 0;
 #endif
-    answer->tv_sec = 1000000 + (answers++ % 2 == 0 ? 3600 : -3600);
-    answer->tv_nsec = 0;
+    if (is_asking++ == 0) clock_gettime(clock, answer);
+    --is_asking;
+    if (clock == CLOCK_REALTIME) answer->tv_sec += answers++ % 2 == 0 ? 3600 : -3600;
 }
 
 static void jumping_clock(const struct step* step) {
