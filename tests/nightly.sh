@@ -26,7 +26,7 @@ long_test() {
     shift
     env FP32SHIM_BUILD="$root/build" FP32SHIM_TEST_CLIENTS="$root/build/tests/clients" \
         FP32SHIM_SYSTEM_PYTHON="$python" PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONUTF8=1 \
-        "$python" -m pytest -q -rs "tests/$file" "$@"
+        "$python" -m pytest -q -rsP "tests/$file" "$@"
 }
 
 products() {

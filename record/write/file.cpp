@@ -293,7 +293,8 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
     do {
-        if (number >= limit) {
+        if (number == 0) lose();  // the file was cut, and is long enough again since another thread has written to it
+        if (number == 0 || number >= limit) {
             error = 0;
             return 0;
         }
@@ -399,6 +400,7 @@ int RecordingFile::open_new(std::string_view path) {
 /// Notes that space was refused, and says so on stderr once per process. `error`: an errno; 0: the file has its full
 /// size.
 void RecordingFile::complain(int error) {
+    if (is_lost_.load(std::memory_order_relaxed)) return;
     set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
     if (error != 0) std::atomic_ref(header()->last_error).store(error, std::memory_order_relaxed);
     if (error == 0 ? !said_full_.first() : !said_error_.first()) return;

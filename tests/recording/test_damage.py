@@ -1,6 +1,7 @@
 """Recordings whose bytes were changed, by a disk or on purpose: every command that reads them ends with a status of its own,
 soon, and in bounded memory. FP32SHIM_TEST_REPEATS makes this longer; FP32SHIM_TEST_SEED repeats a run."""
 
+import collections
 import os
 import random
 import subprocess
@@ -42,6 +43,7 @@ def test_a_recording_with_changed_bytes_crashes_no_reader(tmp_path, whole):
     content = whole.read_bytes()
     file = tmp_path / "damaged.fp32rec"
     limited = [shim.tool("prlimit", "util-linux"), f"--as={MEMORY}"]
+    ends = collections.Counter()
     for number in range(REPEATS):
         file.write_bytes(damaged(content, moments))
         for words in COMMANDS if REPEATS > 100 else moments.sample(COMMANDS, 3):
@@ -50,3 +52,5 @@ def test_a_recording_with_changed_bytes_crashes_no_reader(tmp_path, whole):
                                   capture_output=True, check=False)
             assert 0 <= done.returncode <= 3, (number, words, done.returncode, done.stderr[-500:])
             assert b"terminate called" not in done.stderr
+            ends[done.returncode] += 1
+    print(f"{REPEATS} damaged recordings; ends of commands by status: {dict(sorted(ends.items()))}")

@@ -36,6 +36,7 @@ def settings_of(kind, folder):
 def ended_well(result):
     """How many children of all, by the client's last line."""
     good, made = re.fullmatch(r"(\d+) of (\d+) ended well", result.stdout.splitlines()[-1]).groups()
+    print(good, "of", made, "ended well")
     assert good == made, shim.explain(result)
     return int(made)
 
@@ -80,7 +81,8 @@ def test_settings_are_left_unread_in_one_line_where_memory_does_not_last_for_the
 def test_a_sandbox_may_answer_any_system_call_with_an_error(tmp_path, settings):
     result = shim.run("refused_calls", max(1, REPEATS // 30), blas=None, timeout=LONG * 6,
                       **settings_of(settings, tmp_path))
-    assert result.stdout == "0 ended badly\n", shim.explain(result)
+    print(settings, result.stdout.splitlines()[-1])
+    assert re.fullmatch(r"0 of \d{3,} ended badly\n", result.stdout), shim.explain(result)
 
 
 def test_a_recording_without_a_clock_says_so_once(tmp_path):

@@ -63,6 +63,7 @@ static const struct {
     {"mincore", SYS_mincore},
     {"mmap", SYS_mmap},
     {"munmap", SYS_munmap},
+    {"rt_sigaction", SYS_rt_sigaction},
     {"rt_sigprocmask", SYS_rt_sigprocmask},
     {"rt_sigpending", SYS_rt_sigpending},
     {"rt_sigtimedwait", SYS_rt_sigtimedwait},
@@ -83,7 +84,7 @@ int main(int argc, char** argv) {
     if (argc > 2) return multiply_without(argv[2]);
     const long repeats = argc > 1 ? atol(argv[1]) : 1;
     enum { call_count = sizeof calls / sizeof *calls, error_count = sizeof errors / sizeof *errors, seconds = 60 };
-    long bad = 0;
+    long bad = 0, made = 0;
     for (long i = 0; i < repeats * call_count * error_count; ++i) {
         const unsigned error = errors[i % error_count];
         const size_t call = (size_t)(i / error_count) % call_count;
@@ -99,10 +100,11 @@ int main(int argc, char** argv) {
         }
         int status = -1;
         waitpid(forked, &status, 0);
+        ++made;
         if (status == 0) continue;
         ++bad;
         printf("%s answered with %u: wait status %#x\n", calls[call].name, error, (unsigned)status);
     }
-    printf("%ld ended badly\n", bad);
+    printf("%ld of %ld ended badly\n", bad, made);
     return 0;
 }
