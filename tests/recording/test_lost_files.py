@@ -54,6 +54,29 @@ def test_threads_survive_a_cut_at_any_moment(tmp_path):
     assert lines > 0
 
 
+def test_bytes_that_somebody_else_writes_into_a_recording_harm_no_program(tmp_path):
+    """Who may write the file may lie about the calls, and give the command that `fp32shim set` gives; no more."""
+    seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
+    print(f"FP32SHIM_TEST_SEED={seed} repeats these bytes")
+    moments = random.Random(seed)
+    calls, writes = 30_000, 0
+    for _ in range(max(5, REPEATS // 3)):
+        run = Counted(tmp_path, moments.choice(["summary", "calls"]), calls=calls)
+        run.wait_for_calls(1)
+        with open(run.recording, "r+b", buffering=0) as opened:
+            while any(count[RETURNED] < calls for count in run.counts()):
+                size = moments.choice([1, 8, 64, 4096])
+                place = moments.choice([moments.randrange(1024), moments.randrange(65536), moments.randrange(9 * 65536)])
+                os.pwrite(opened.fileno(), moments.randbytes(size), place)
+                writes += 1
+        run.finish()
+        assert all(count[STARTED] == count[RETURNED] == calls for count in run.counts())
+        output, errors = run.process.communicate(timeout=60)
+        assert (run.process.returncode, output) == (0, b""), errors
+        run.recording.unlink()
+    print(f"{max(5, REPEATS // 3)} processes, {writes} writes into their recordings; no call of the program failed")
+
+
 @pytest.mark.parametrize("step, number", [("own-bus-error", signal.SIGBUS), ("own-bus-signal", signal.SIGBUS)])
 def test_a_bus_error_of_the_programs_own_ends_it_as_without_the_shim(tmp_path, step, number):
     log = tmp_path / "run.fp32rec"
