@@ -38,6 +38,19 @@ def test_every_file_that_a_page_names_exists(page):
             assert any((folder / path).exists() for folder in (shim.ROOT, page.parent)), path
 
 
+@pytest.mark.parametrize("page", ["docs/reliability.md", "SECURITY.md"])
+def test_every_test_that_a_page_names_exists(page):
+    sources = "".join(path.read_text() for folder in ("preload", "recording", "cli", "cublas")
+                      for path in (shim.ROOT / "tests" / folder).rglob("test_*.py"))
+    units = "".join(path.read_text() for path in (shim.ROOT / "tests").rglob("*_test.cpp"))
+    text = (shim.ROOT / page).read_text()
+    names = re.findall(r"`(test_\w+)`", text)
+    assert len(names) > 10
+    assert [name for name in names if f"def {name}(" not in sources] == []
+    assert [name for name in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", text)
+            if not re.search(rf"\((?:{name.replace('.', ', ')})\)", units)] == []
+
+
 def test_every_page_can_be_reached_from_the_readme():
     reached, waiting = set(), [shim.ROOT / "README.md"]
     while waiting:
