@@ -31,6 +31,7 @@ for processor in "$own" "${@/#$own/}"; do
     _PYTHON_HOST_PLATFORM=linux-$processor "$tools/bin/pip" wheel . --quiet --disable-pip-version-check --no-deps \
         --no-build-isolation --wheel-dir "$raw" --config-settings=build-dir="$build" \
         --config-settings=cmake.args="--toolchain=$PWD/cmake/zig.cmake;-DFP32SHIM_ZIG=$zig;-DFP32SHIM_PROCESSOR=$processor;-DFP32SHIM_HOST_COMMAND=$PWD/build/wheel-$own/bin/fp32shim"
-    "$tools/bin/auditwheel" repair --plat "manylinux_2_17_$processor" --wheel-dir "$out" "$raw"/*.whl
-    "$tools/bin/auditwheel" show "$out"/*"$processor.whl"
+    # auto: of another processor than this machine's it accepts no name.
+    "$tools/bin/auditwheel" repair --plat auto --wheel-dir "$out" "$raw"/*.whl
+    "$tools/bin/auditwheel" show "$out"/*"manylinux_2_17_$processor.whl"
 done
