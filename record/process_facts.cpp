@@ -58,6 +58,20 @@ std::string read_executable() {
     }
 }
 
+/// A variable that has the rank of a process.
+struct RankVariable {
+    std::string_view name;
+    std::string_view beside;  ///< name of a variable that must be set as well; empty: none
+};
+
+/// The innermost launcher comes first: in a batch script, Slurm sets SLURM_PROCID=0, which the ranks of mpirun and
+/// torchrun inherit. RANK is torchrun's only beside a variable of its own.
+constexpr RankVariable rank_variables[] = {
+    {"PMIX_RANK", {}},    {"OMPI_COMM_WORLD_RANK", {}},
+    {"PMI_RANK", {}},     {"RANK", "TORCHELASTIC_RUN_ID"},
+    {"SLURM_PROCID", {}}, {"RANK", {}},
+};
+
 }  // namespace
 
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment) {
@@ -72,11 +86,12 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
         facts.job_id_from = name;
         break;
     }
-    for (const char* name : {"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK"}) {
-        const auto rank = parse_rank(value_of(environment, name));
+    for (const RankVariable& variable : rank_variables) {
+        if (!variable.beside.empty() && value_of(environment, variable.beside).empty()) continue;
+        const auto rank = parse_rank(value_of(environment, variable.name));
         if (!rank) continue;
         facts.rank = *rank;
-        facts.rank_from = name;
+        facts.rank_from = variable.name;
         break;
     }
     facts.pins = pins_known;

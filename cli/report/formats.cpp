@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
 
@@ -13,7 +11,6 @@
 #include "cli/report/json_arrays.hpp"
 #include "cli/report/path_formats.hpp"
 #include "policy/words.hpp"
-#include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -142,23 +139,6 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
     return json;
 }
 
-/// Returns a label and its value in Prometheus's text format.
-std::string label(std::string_view name, std::string_view value) {
-    std::string text = fmt::format("{}=\"", name);
-    for (const char c : system::plain_text(system::with_valid_utf8(value), "\n")) {
-        if (c == '\\' || c == '"') text += '\\';
-        if (c == '\n')
-            text += "\\n";
-        else
-            text += c;
-    }
-    return text + '"';
-}
-
-std::string metric(std::string_view name, std::string_view type, std::string_view help) {
-    return fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
-}
-
 /// Returns the report's members before its rows. If `groups` is not null, the report has groups and no rows.
 Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     Json json;
@@ -227,43 +207,6 @@ void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* gro
     output.put(csv_names(row_columns()) + "\r\n");
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::time))
         if (!write(row_columns(), *row)) return;
-}
-
-std::string report_prometheus(const MergedCalls& calls) {
-    std::map<std::string, Share> by_labels;
-    for (const MergedRow& row : calls.rows()) {
-        const std::string labels =
-            fmt::format("{{{},{},{},{},{},{}}}", label("function", row.function), label("device", row.device),
-                        label("dtype", row.dtype), label("requested", row.requested),
-                        label("applied", row.is_overflow ? "unknown" : std::string_view(row.ran_at())),
-                        label("reason", row.reason));
-        by_labels[labels].add(row.counters);
-    }
-    std::string text;
-    const auto each = [&](std::string_view name, std::string_view help, const auto& value_of) {
-        text += metric(name, "counter", help);
-        for (const auto& [labels, share] : by_labels) text += fmt::format("{}{} {}\n", name, labels, value_of(share));
-    };
-    each("fp32shim_calls_total", "Matrix products, by what was asked for and applied.",
-         [](const Share& share) { return share.calls; });
-    each("fp32shim_timed_calls_total", "Those of them whose time was measured.",
-         [](const Share& share) { return share.timed_calls; });
-    each("fp32shim_host_seconds_total",
-         "Time in those calls on the host; of products on CUDA, of their launch. An estimate where fewer calls were "
-         "timed than made.",
-         [](const Share& share) { return fmt::format("{:.9f}", static_cast<double>(share.host_ns) / 1e9); });
-    const auto single = [&text](std::string_view name, std::string_view type, std::string_view help,
-                                std::uint64_t value) {
-        text += metric(name, type, help) + fmt::format("{} {}\n", name, value);
-    };
-    single("fp32shim_recordings", "gauge", "Recordings that were read.", calls.processes().size());
-    single("fp32shim_uncounted_calls_total", "counter", "Calls of which nothing but their number is known.",
-           calls.uncounted_calls());
-    single("fp32shim_dropped_events_total", "counter", "Events that found no room in a recording.",
-           calls.dropped_events());
-    single("fp32shim_overwritten_events_total", "counter", "Events that were overwritten by later ones.",
-           calls.overwritten_events());
-    return text;
 }
 
 }  // namespace fp32shim::cli

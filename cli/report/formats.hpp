@@ -52,9 +52,6 @@ void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* gr
 /// Writes CSV (RFC 4180): a line of column names, and a line for each distinct decision, or for each of `groups`.
 void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
 
-/// Returns Prometheus's text format: counters by function, device, dtype, requested, applied and reason.
-std::string report_prometheus(const MergedCalls& calls);
-
 /// Column of a table of groups that shows a key of theirs. Left out if no group has a text in it.
 struct KeyColumn {
     Table::Column head;

@@ -24,6 +24,7 @@
 #include "cli/report/html.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/path_formats.hpp"
+#include "cli/report/prometheus.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
@@ -48,6 +49,7 @@ struct Contents {
     CallPaths paths;  ///< empty if the format does not show them
     CallDurations durations;
     Timeline timeline;
+    PrometheusMetrics metrics;  ///< empty if the format does not show them
     std::vector<ReadingProblem> problems;
 };
 
@@ -91,7 +93,7 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     } else if (options.format == "csv") {
         write_report_csv(contents.calls, shown, output);
     } else if (options.format == "prometheus") {
-        output.put(report_prometheus(contents.calls));
+        output.put(contents.metrics.text(contents.calls));
     } else {
         write_report_table(
             contents.calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
@@ -144,7 +146,7 @@ bool needs_paths(const ReportOptions& options) {
 Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {
     NativePlaces native_places;
     Contents contents{
-        MergedCalls(&options.filter, MergedCalls::Objects::left_out), CallPaths(&native_places), {}, {}, {}};
+        MergedCalls(&options.filter, MergedCalls::Objects::left_out), CallPaths(&native_places), {}, {}, {}, {}};
     constexpr std::string_view without_events[] = {"prometheus", "folded", "speedscope"};
     const bool needs_events = !options.diff && !is_for_drivers(options.format) &&
                               std::ranges::find(without_events, options.format) == std::end(without_events);
@@ -152,6 +154,7 @@ Contents read(const std::vector<std::string>& paths, const ReportOptions& option
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         native_places.name_rows_of(recording, options.filter.looks_at_call_sites());
         contents.calls.add(path, recording, call_paths);
+        if (options.format == "prometheus") contents.metrics.add(recording, options.filter);
         if (!needs_events) return;
         add_events(recording, options.filter, contents.calls, contents.durations,
                    options.format == "html" ? &contents.timeline : nullptr);

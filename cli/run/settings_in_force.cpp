@@ -17,7 +17,8 @@ struct Asked {
 SettingsInForce settings_in_force(const record::RecordingReader& recording) {
     using record::format::ChangeKind;
     const record::StartEvent& start = recording.facts().start;
-    SettingsInForce now{start.default_precision, start.floor, start.cpu_mode, start.policy_name};
+    SettingsInForce now{start.default_precision, start.floor,           start.cpu_mode,
+                        start.policy_name,       start.policy_revision, start.policy_sha256};
     Asked asked;
     if (recording.lost_changes() != 0) {
         now = {};
@@ -35,7 +36,7 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
                 asked.is_floor_known = true;  // a floor that did not rise is not recorded, so lost ones were lower
                 break;
             case ChangeKind::reload:
-                now = {{}, {}, {}, change.policy_name};
+                now = {{}, {}, {}, change.policy_name, change.policy_revision, change.policy_sha256};
                 if (change.settings) {
                     now.precision = change.settings->default_precision;
                     now.floor = change.settings->floor;

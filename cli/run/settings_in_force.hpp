@@ -14,7 +14,8 @@ struct SettingsInForce {
     std::optional<policy::Precision> precision;  ///< default precision; rules and scopes come before it
     std::optional<policy::Floor> floor;
     std::optional<policy::CpuMode> cpu_mode;
-    std::optional<std::string> policy_name;  ///< empty: no policy
+    std::optional<std::string> policy_name;      ///< empty: no policy, or one without a name
+    std::string policy_revision, policy_sha256;  ///< of the policy; empty where policy_name is absent
 };
 
 /// Derives the current settings from the start event and the changes in a recording.

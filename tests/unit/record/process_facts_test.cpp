@@ -57,8 +57,8 @@ TEST(Facts, TakeJobAndRankFromTheFirstVariableThatHasOne) {
     const ProcessFacts facts = gather_process_facts(slurm);
     EXPECT_EQ(facts.job_id, "3");
     EXPECT_EQ(facts.job_id_from, "SLURM_JOB_ID");
-    EXPECT_EQ(facts.rank, 4);
-    EXPECT_EQ(facts.rank_from, "SLURM_PROCID");
+    EXPECT_EQ(facts.rank, 5);
+    EXPECT_EQ(facts.rank_from, "OMPI_COMM_WORLD_RANK");
 
     const Environment pbs = {"SLURM_JOB_ID=", "PBS_JOBID=2.head", "RANK=7", "SLURM_PROCID=", "PMIX_RANK=x"};
     const ProcessFacts other = gather_process_facts(pbs);
@@ -66,6 +66,16 @@ TEST(Facts, TakeJobAndRankFromTheFirstVariableThatHasOne) {
     EXPECT_EQ(other.job_id_from, "PBS_JOBID");
     EXPECT_EQ(other.rank, 7);
     EXPECT_EQ(other.rank_from, "RANK");
+}
+
+TEST(Facts, TakeTheRankOfTheInnermostLauncher) {
+    // A batch script of Slurm has SLURM_PROCID=0, whatever it starts.
+    EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=0", "PMIX_RANK=3"}).rank, 3);
+    EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=0", "PMI_RANK=3"}).rank, 3);
+    EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=1", "RANK=11", "TORCHELASTIC_RUN_ID=x"}).rank, 11);
+    // RANK alone may mean anything.
+    EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=1", "RANK=11"}).rank, 1);
+    EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=1", "RANK=11", "TORCHELASTIC_RUN_ID="}).rank, 1);
 }
 
 TEST(Facts, IgnoreRanksThatAreNoNumbersAndNamesThatOnlyBeginAlike) {

@@ -1,0 +1,23 @@
+// Prometheus's text format of `fp32shim report`.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "cli/recordings/merged_calls.hpp"
+
+namespace fp32shim::cli {
+
+/// Counters of calls by host, job, executable, policy, function, device, dtype, requested, applied and reason.
+class PrometheusMetrics {
+  public:
+    /// Adds the calls of a recording that pass the filter.
+    void add(record::RecordingReader& recording, const Filter& filter);
+    /// Returns the metrics, and those of all recordings together. `calls`: the same recordings, merged.
+    std::string text(const MergedCalls& calls) const;
+
+  private:
+    std::map<std::string, Share> by_labels_;
+};
+
+}  // namespace fp32shim::cli
