@@ -1,0 +1,49 @@
+"""A container of this machine's programs, made by bubblewrap: a read-only root, namespaces, a user who is not root.
+
+    done = container("python3", "/app/model.py", volumes={"/recordings": folder}, env={"FP32_MATMUL_LOG": "stderr"})
+"""
+
+import os
+import pathlib
+import subprocess
+
+import shim
+
+# What programs of /usr need of /etc: names of users and of libraries.
+ETC = ("alternatives", "ld.so.cache", "passwd", "group", "nsswitch.conf")
+
+
+def words(*program, volumes=None, read_only=None, env=None, user=1000, shared_memory=True, tmp_size=None):
+    """The words that start a program in a container. `volumes`, `read_only`: folders and files of here by their path there;
+    /usr/local has nothing else. `tmp_size`: bytes of /tmp; None: it is read-only, as the rest."""
+    result = [shim.tool("bwrap", "bubblewrap"), "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
+              "--hostname", "container", "--die-with-parent", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID",
+              "--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin",
+              "--ro-bind", "/usr", "/usr", "--tmpfs", "/usr/local", "--proc", "/proc", "--dir", "/etc"]
+    for link in ("bin", "lib", "lib64"):
+        result += ["--symlink", f"usr/{link}", f"/{link}"]
+    for name in ETC:
+        result += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    result += ["--dev", "/dev"] if shared_memory else ["--dev-bind", "/dev/null", "/dev/null"]
+    result += ["--dir", "/tmp"] if tmp_size is None else ["--size", str(tmp_size), "--tmpfs", "/tmp"]
+    for option, files in (("--bind", volumes), ("--ro-bind", read_only)):
+        for there, here in (files or {}).items():
+            for folder in reversed(pathlib.PurePath(there).parents[:-1]):
+                result += ["--dir", str(folder)]  # else it would be root's alone
+            result += [option, str(here), there]
+    become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", "env"]
+    become += [f"{name}={value}" for name, value in (env or {}).items()]
+    return [*result, "--remount-ro", "/usr/local", "--remount-ro", "/", *become, *map(str, program)]
+
+
+def need_containers():
+    """Skips the test where none can be made."""
+    shim.need(os.geteuid() == 0, "only root can make a container with files of root's")
+    tried = subprocess.run(words("/usr/bin/true"), capture_output=True, text=True, check=False)
+    shim.need(tried.returncode == 0, f"bwrap makes no container here: {tried.stderr}")
+
+
+def container(*program, timeout=60, **keywords):
+    """The program's result."""
+    return subprocess.run(words(*program, **keywords), capture_output=True, text=True, timeout=timeout, check=False,
+                          stdin=subprocess.DEVNULL)

@@ -1,0 +1,55 @@
+"""The file for /etc/profile.d of docs/deploy.md, in the shells that read such files."""
+
+import subprocess
+
+import pytest
+
+import page
+import shim
+from command import environment
+
+PROFILE = page.FILES / "profile.sh"
+PLACE = "/usr/local/lib/libfp32shim.so"
+# Shells, with the options that make a mistake end them.
+SHELLS = {"bash": ["bash", "-euo", "pipefail"], "dash": ["dash", "-eu"], "posix": ["bash", "--posix", "-eu"],
+          "busybox": ["busybox", "sh", "-eu"], "zsh": ["zsh", "--emulate", "sh", "-eu"]}
+
+
+@pytest.fixture
+def profile(tmp_path):
+    """The file, for this build's library."""
+    text = PROFILE.read_text()
+    assert text.count(PLACE) == 1
+    file = tmp_path / "profile.sh"
+    file.write_text(text.replace(PLACE, str(shim.LIBRARY)))
+    return file
+
+
+def preload_after(shell, *files, **variables):
+    """LD_PRELOAD of a program that the shell starts once it has read the files."""
+    words = SHELLS[shell]
+    shim.tool(words[0])
+    script = "".join(f". {file}; " for file in files) + 'printenv LD_PRELOAD || echo none; echo "[${fp32shim_library-}]"'
+    done = subprocess.run([*words, "-c", script], env={**environment(), **variables}, capture_output=True, text=True,
+                          check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    preload, leftover = done.stdout.splitlines()
+    assert leftover == "[]"
+    return preload
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_programs_are_preloaded_once_however_often_it_is_read(shell, profile):
+    assert preload_after(shell, profile, profile) == str(shim.LIBRARY)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_is_preloaded_already_stays(shell, profile):
+    other = shim.system_library("libm.so.6", "libc6")
+    assert preload_after(shell, profile, LD_PRELOAD=str(other)) == f"{other}:{shim.LIBRARY}"
+    assert preload_after(shell, profile, LD_PRELOAD=f"{shim.LIBRARY}:{other}") == f"{shim.LIBRARY}:{other}"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_without_the_library_nothing_changes(shell):
+    assert preload_after(shell, PROFILE) == "none"
