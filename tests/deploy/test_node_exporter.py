@@ -73,9 +73,8 @@ def test_sizes_and_places_make_no_series(tmp_path):
 
 def test_the_file_is_replaced_at_once_and_readable_for_node_exporter(folder, tmp_path):
     file = tmp_path / "fp32shim.prom"
-    [line] = [line for line in (page.FILES / "node-exporter/fp32shim-metrics.service").read_text().splitlines()
-              if line.startswith("ExecStart=")]
-    words = line.split()[1:]
+    unit = (page.FILES / "node-exporter/fp32shim-metrics.service").read_text().replace("\\\n", "")
+    words = unit.split("ExecStart=")[1].split()[1:]
     assert words[-1] == "/var/log/fp32shim" and words[-2].endswith("/fp32shim.prom")
     inodes = set()
     for _ in range(2):
