@@ -63,9 +63,12 @@ wheel() {
         FP32SHIM_WHEEL_FOLDER=$root/build/nightly/wheels long_test packages/systems/test_wheel.py
 }
 
+# With the wheels of the part before it.
 deploy() {
-    local folder=$root/build/nightly/deploy
-    tests/deploy/roots/make.sh "$folder" && FP32SHIM_DEPLOY_ROOTS=$folder long_test deploy/roots
+    local folder=$root/build/nightly/deploy wheels=$root/build/nightly/wheels
+    compgen -G "$wheels/*.whl" >/dev/null || packaging/wheel.sh build/nightly/wheels || return
+    tests/deploy/roots/make.sh "$folder" &&
+        FP32SHIM_DEPLOY_ROOTS=$folder FP32SHIM_WHEEL_FOLDER=$wheels long_test deploy/roots
 }
 
 fuzz() {

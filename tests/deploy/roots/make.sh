@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Makes what tests/deploy/roots runs in: a Debian system with Slurm, buildah and services, a smaller one as the base of an image,
-# the wheel, and a validator for Kubernetes. Some 2 GiB and three minutes; made again only if this file has changed.
+# and a validator for Kubernetes. Some 2 GiB and three minutes; made again only if this file has changed.
 #
 #   tests/deploy/roots/make.sh FOLDER
 set -euo pipefail
 folder=$(realpath -m "$1")
-project=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 
 services=(slurm-wlm munge buildah sudo cron openssh-server openssh-client busybox-static lmod supervisor tmux parallel procps gunicorn
     python3-numpy libopenblas0-pthread iproute2)
@@ -45,5 +44,3 @@ make_systems() {
 }
 
 cmp -s "${BASH_SOURCE[0]}" "$folder/made-by" || make_systems
-rm -rf "$folder/wheels"
-"$project/packaging/wheel.sh" "$folder/wheels"

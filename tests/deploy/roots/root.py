@@ -21,7 +21,7 @@ mount -t overlay overlay -o lowerdir=root,upperdir=work/changed,workdir=work/mor
 mount --bind disk work/root/srv/disk; cd work/root
 mount -t proc proc proc; mount -t sysfs sys sys; mount -t tmpfs tmpfs sys/fs/cgroup; mount --rbind /dev dev
 mount -t tmpfs tmpfs run; mount -t tmpfs tmpfs tmp; mkdir run/lock; chmod 1777 tmp
-hostname node1; ip link set lo up; ip addr add 127.0.0.2/8 dev lo
+hostname node1; echo 127.0.0.1 localhost node1 > etc/hosts; ip link set lo up; ip addr add 127.0.0.2/8 dev lo
 pivot_root . mnt; umount -l /mnt; cd /
 exec bash -c "$2"
 """

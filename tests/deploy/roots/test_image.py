@@ -1,11 +1,16 @@
 """The Dockerfile of docs/deploy.md, built and run by buildah; the Kubernetes manifest against the schemas of Kubernetes."""
 
+import os
+import pathlib
+import platform
 import shutil
 import subprocess
 
 import page
+import shim
 from root import FOLDER, inside
 
+WHEELS = pathlib.Path(os.environ.get("FP32SHIM_WHEEL_FOLDER", shim.BUILD / "nightly/wheels"))
 BUILDAH = "export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot; b() { buildah --root /srv/disk/store --runroot /run/store \"$@\"; }\n"
 
 
@@ -13,7 +18,7 @@ def test_the_dockerfile_builds_an_image_that_records_as_another_user():
     build = FOLDER / "disk"
     shutil.rmtree(build)
     build.mkdir()
-    for file in [FOLDER / "base.tar", page.FILES / "policy.toml", *(FOLDER / "wheels").glob("*.whl")]:
+    for file in [FOLDER / "base.tar", page.FILES / "policy.toml", *WHEELS.glob(f"fp32shim-*_{platform.machine()}.whl")]:
         shutil.copy(file, build)
     (build / "base").write_text("FROM scratch\nADD base.tar /\n")
     # No network: pip takes the wheel at hand, which needs no other.

@@ -4,6 +4,7 @@ import page
 from root import LIBRARY, inside
 
 IN = page.block("install -m 644 libfp32shim.so")
+POLICY = page.block("install -D -m 644 policy.toml")
 OUT = page.block("sed -i ")
 MODEL = "python3 /srv/model.py < /dev/null"
 PRODUCT = "product 131072"
@@ -13,7 +14,8 @@ BEGIN = f"cd /tmp; mv {LIBRARY} .\n{IN}\n"
 
 def test_every_program_is_reached_also_setuid_ones_and_with_an_empty_environment():
     lines = inside(BEGIN + f"""
-        install -d /etc/fp32shim; install -m 644 /srv/deploy/policy.toml /etc/fp32shim/; install -d -m 1777 /var/log/fp32shim
+        cd /srv/deploy
+        {POLICY}
         env -i {MODEL}
         busybox sh -c '{MODEL}'
         su user -c '{MODEL}'
@@ -21,7 +23,7 @@ def test_every_program_is_reached_also_setuid_ones_and_with_an_empty_environment
         ls /var/log/fp32shim | wc -l
         mount -t tmpfs tmpfs /mnt; cp /bin/sleep /mnt/setuid; chmod 4755 /mnt/setuid
         su user -c '/mnt/setuid 5' & sleep 1; grep -l fp32shim /proc/$(pgrep -x setuid)/maps | wc -l""")
-    assert lines == [PRODUCT] * 4 + ["4", "1"]
+    assert lines[-6:] == [PRODUCT] * 4 + ["4", "1"]
 
 
 def test_the_pages_way_out_leaves_nothing():
@@ -33,8 +35,9 @@ def test_the_pages_way_out_leaves_nothing():
 
 
 def test_a_library_that_fails_its_test_is_not_named():
-    lines = inside(f"cd /tmp; echo text > libfp32shim.so\n{IN}\nls /etc/ld.so.preload || true")
-    assert lines == ["ls: cannot access '/etc/ld.so.preload': No such file or directory"]
+    for spoil in ("echo text > libfp32shim.so", f"head -c 100000 {LIBRARY} > libfp32shim.so"):
+        lines = inside(f"cd /tmp; {spoil}\n{IN}\nls /etc/ld.so.preload || true")
+        assert [line for line in lines if "Bus error" not in line] == ["ls: cannot access '/etc/ld.so.preload': No such file or directory"]
 
 
 def test_a_missing_library_costs_each_program_a_line():
