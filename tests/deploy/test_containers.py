@@ -136,3 +136,5 @@ def test_a_pod_records_and_reads_a_changed_config_map_again(tmp_path, recordings
     assert (process["host"], process["policy_revision"]) == ("container", "1")
     assert [(change["kind"], change["done"], change["policy_revision"]) for change in process["changes"]] == [
         ("reload", True, "2")]
+    metrics = fp32shim("report", "--format", "prometheus", recordings).stdout
+    assert 'policy="model",policy_revision="2"' in metrics and 'policy_revision="1"' not in metrics

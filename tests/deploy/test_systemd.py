@@ -99,6 +99,20 @@ def test_a_hardened_unit_is_governed_and_recorded(tmp_path, hardening):
     assert by_format["tf32"]["calls"] == 1
 
 
+def test_a_unit_with_a_proc_of_processes_only_is_recorded(tmp_path):
+    """ProcSubset=pid, ProtectProc=invisible."""
+    shim.need(shim.has_module("numpy"), "no numpy")
+    words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc",
+             'mount -t proc -o subset=pid,hidepid=invisible proc /proc; [ ! -e /proc/meminfo ]; exec "$@"', "sh"]
+    possible = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
+    shim.need(possible.returncode == 0, f"no such /proc can be mounted here: {possible.stderr}")
+    done = subprocess.run([*words, shim.SYSTEM_PYTHON, HERE / "model.py"], capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL,
+                          env=environment(LD_PRELOAD=shim.LIBRARY, FP32_MATMUL_LOG=tmp_path / "run.fp32rec"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, DONE, "")
+    assert fp32shim("report", "--format", "json", tmp_path / "run.fp32rec").json["totals"]["calls"] == 1
+
+
 # What the sandbox forbids is forbidden: else the test above would prove nothing.
 FORBIDDEN = {"MemoryDenyWriteExecute": "import mmap; mmap.mmap(-1, 4096, prot=7)",
              "SystemCallFilter": "import os; os.chroot('/')"}
