@@ -7,7 +7,7 @@ set -euo pipefail
 folder=$(realpath -m "$1")
 
 services=(slurm-wlm munge buildah sudo cron openssh-server openssh-client busybox-static lmod supervisor tmux parallel procps gunicorn
-    python3-numpy libopenblas0-pthread iproute2)
+    python3-numpy libopenblas0-pthread iproute2 mpich)
 for_image=(python3-numpy python3-pip)
 
 ((EUID == 0)) || { echo "make.sh: only root can make these systems" >&2; exit 1; }
