@@ -11,9 +11,11 @@ import page
 import shim
 from command import COMMAND, environment, fp32shim
 
-# As root and on few processors too, without a network.
+# As root and on few processors too, without a network: version 4, then version 5.
 OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader",
-            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_plm": "isolated"}
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_plm": "isolated",
+            "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 RANKS = page.FILES / "mpi/ranks.py"
 # Sum of 32 (r + 1) rows of 256 entries r + 1 times ones of 256x256.
 SUM = sum(32 * (rank + 1) * (rank + 1) * 256 * 256 for rank in range(4))
