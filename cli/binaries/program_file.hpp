@@ -21,7 +21,7 @@ struct ProgramFile {
 /// PATH (null: the C library's default).
 ProgramFile find_program(const std::string& name, const char* path_variable);
 
-/// Returns the file of this command itself; where /proc is not mounted, by the name that it was started by. Empty on failure.
+/// Returns the file of this command; without /proc, by the name that it was started by. Empty on failure.
 std::string own_program();
 
 /// Returns true for an ELF file, whatever its processor.
