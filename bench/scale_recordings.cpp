@@ -3,6 +3,8 @@
 //   scale_recordings rows FOLDER COUNT    of COUNT distinct decisions, half a million each; two calls of each
 //   scale_recordings events FILE COUNT    one of COUNT calls of 100 decisions, one by one, by four threads in turn
 //   scale_recordings many FOLDER COUNT    COUNT of three decisions each, as of as many processes
+//   scale_recordings fleet FOLDER COUNT   COUNT of the same 1,000 decisions each, as of a program on so many hosts
+//   scale_recordings distinct FOLDER COUNT   COUNT of 1,000 decisions each that no other has
 //   scale_recordings names FOLDER COUNT   COUNT processes, each with a recording of the same name, and one after
 //                                         the other; prints how long the first 100 and the last 100 took to begin it
 #include <sys/wait.h>
@@ -87,11 +89,18 @@ void make_events(const std::string& path, long count) {
     for (long i = 0; i < count; ++i) call(*recording, *writers[i % 4], i % 100, true);
 }
 
-void make_some_of_many(const std::string& folder, long begin, long end) {
+/// Decisions of each of many recordings.
+struct RowsOfEach {
+    long count = 3;
+    bool are_distinct = false;  ///< each recording has decisions of its own
+};
+
+void make_some_of_many(const std::string& folder, long begin, long end, RowsOfEach rows) {
     for (long i = begin; i < end; ++i) {
         const auto recording = opened(folder + "/" + std::to_string(i) + ".fp32rec", policy::LogLevel::summary);
         ThreadWriter* writer = recording->attach();
-        for (long row = 0; row < 3; ++row) call(*recording, *writer, row, false);
+        const long first = rows.are_distinct ? i * rows.count : 0;
+        for (long row = first; row < first + rows.count; ++row) call(*recording, *writer, row, false);
         for (int object = 0; object < 40; ++object) {
             const std::string path = "/usr/lib/x86_64-linux-gnu/libobject" + std::to_string(object) + ".so.1";
             recording->objects()->note({path, {}, false});
@@ -102,12 +111,12 @@ void make_some_of_many(const std::string& folder, long begin, long end) {
 }
 
 /// In several processes, since what a recording maps stays mapped, and the kernel allows 65,530 mappings each.
-int make_many(const std::string& folder, long count) {
+int make_many(const std::string& folder, long count, RowsOfEach rows) {
     constexpr long of_a_process = 1000;
     for (long begin = 0; begin < count; begin += of_a_process) {
         const pid_t child = fork();
         if (child == 0) {
-            make_some_of_many(folder, begin, std::min(count, begin + of_a_process));
+            make_some_of_many(folder, begin, std::min(count, begin + of_a_process), rows);
             _exit(0);
         }
         int status = 1;
@@ -162,7 +171,11 @@ int main(int argc, char** argv) {
     else if (what == "events")
         make_events(argv[2], count);
     else if (what == "many")
-        return make_many(argv[2], count);
+        return make_many(argv[2], count, {});
+    else if (what == "fleet")
+        return make_many(argv[2], count, {.count = 1000});
+    else if (what == "distinct")
+        return make_many(argv[2], count, {.count = 1000, .are_distinct = true});
     else if (what == "names")
         make_names(argv[2], count);
     else

@@ -148,7 +148,7 @@ int log(LogOptions& options) {
         if (const auto count = source.recording().lost_changes(); count > 0)
             say("log", source.path() + ": " + lost_changes_text(count));
         for (const record::Problem& problem : source.recording().problems()) {
-            problems.push_back({source.path(), fmt::format("offset {}: {}", problem.offset, problem.what)});
+            problems.push_back({source.path(), text_of(problem)});
         }
     }
     if (options.filter.looks_at_sizes()) {

@@ -20,12 +20,12 @@ std::uint64_t bits_of(SharedText text) { return text.id(); }
 std::uint64_t bits_of(std::int64_t number) { return static_cast<std::uint64_t>(number); }
 std::uint64_t bits_of(std::optional<int> number) { return number ? bits_of(std::int64_t{*number}) : UINT64_MAX; }
 
-std::uint64_t hash_of(const MergedRow& row) {
+std::uint32_t hash_of(const MergedRow& row) {
     system::Hash hash;
 #define DECISION_FIELD(key, ...) hash.add(bits_of(row.key));
 #define CALL_FIELD(...)
 #include "record/decision_fields.def"
-    return hash.value();
+    return static_cast<std::uint32_t>(hash.value());
 }
 
 std::string_view text_of(std::string_view text) { return text; }
@@ -133,36 +133,45 @@ double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double
     return static_cast<double>(order == RowOrder::calls ? calls : host_ns);
 }
 
-/// Returns the index in slots_ that leads to an equal row, or a free one for it. Precondition: slots_ is not empty.
-std::size_t MergedCalls::slot_of(const MergedRow& row) const {
+/// Returns the index in slots_ of an equal row's slot, or of a free one for it. Precondition: slots_ is not empty.
+std::size_t MergedCalls::slot_of(const MergedRow& row, std::uint32_t hash) const {
     const std::size_t mask = slots_.size() - 1;
     const auto is_like = [&](const MergedDecision& other) { return other == row; };
-    std::size_t slot = hash_of(row) & mask;
-    while (slots_[slot] != 0 && !is_like(rows_[slots_[slot] - 1])) slot = (slot + 1) & mask;
+    std::size_t slot = hash & mask;
+    while (slots_[slot].row != 0 && (slots_[slot].hash != hash || !is_like(rows_[slots_[slot].row - 1])))
+        slot = (slot + 1) & mask;
     return slot;
 }
 
 void MergedCalls::enlarge_slots() {
-    slots_.assign(slots_.empty() ? 256 : 2 * slots_.size(), 0);
-    for (std::size_t place = 0; place < rows_.size(); ++place)
-        slots_[slot_of(rows_[place])] = static_cast<std::uint32_t>(place + 1);
+    const std::vector<Slot> old =
+        std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(256, 2 * slots_.size())));
+    const std::size_t mask = slots_.size() - 1;
+    for (const Slot& entry : old) {
+        if (entry.row == 0) continue;
+        std::size_t slot = entry.hash & mask;
+        while (slots_[slot].row != 0) slot = (slot + 1) & mask;
+        slots_[slot] = entry;
+    }
 }
 
 std::size_t MergedCalls::place_for(const record::RecordedRow* row) {
     const MergedRow merged = to_merged_row(row);
     if (2 * rows_.size() >= slots_.size()) enlarge_slots();
-    std::uint32_t& slot = slots_[slot_of(merged)];
-    if (slot == 0) {
+    const std::uint32_t hash = hash_of(merged);
+    Slot& slot = slots_[slot_of(merged, hash)];
+    if (slot.row == 0) {
         rows_.push_back(merged);
-        slot = static_cast<std::uint32_t>(rows_.size());
+        slot = {static_cast<std::uint32_t>(rows_.size()), hash};
     }
-    return slot - 1;
+    return slot.row - 1;
 }
 
 std::optional<std::size_t> MergedCalls::place_of(const record::RecordedRow* row) const {
     if (slots_.empty()) return std::nullopt;
-    const std::uint32_t slot = slots_[slot_of(to_merged_row(row))];
-    return slot == 0 ? std::nullopt : std::optional<std::size_t>(slot - 1);
+    const MergedRow merged = to_merged_row(row);
+    const Slot& slot = slots_[slot_of(merged, hash_of(merged))];
+    return slot.row == 0 ? std::nullopt : std::optional<std::size_t>(slot.row - 1);
 }
 
 void MergedCalls::set_medians(const CallDurations& durations) {

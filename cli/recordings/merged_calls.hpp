@@ -167,7 +167,11 @@ class MergedCalls {
   private:
     /// Returns the index in rows_ of the row that calls of `row` are added to, and adds such a row if there is none.
     std::size_t place_for(const record::RecordedRow* row);
-    std::size_t slot_of(const MergedRow& row) const;
+    struct Slot {
+        std::uint32_t row = 0;   ///< index in rows_ plus one; 0: free
+        std::uint32_t hash = 0;  ///< of that row, so that most others are told apart without looking at it
+    };
+    std::size_t slot_of(const MergedRow& row, std::uint32_t hash) const;
     void add_audits(const record::RecordingReader& recording, const std::map<std::uint32_t, std::uint32_t>& places);
     void enlarge_slots();
     std::uint64_t sum_of(std::uint64_t MergedProcess::*count) const;
@@ -175,7 +179,7 @@ class MergedCalls {
     const Filter* filter_;
     Objects objects_;
     std::vector<MergedRow> rows_;
-    std::vector<std::uint32_t> slots_;  ///< hash table: index in rows_ plus one; 0: free
+    std::vector<Slot> slots_;  ///< hash table
     std::vector<MergedProcess> processes_;
     AuditSums audits_;
     std::vector<MergedNonfinite> nonfinite_;

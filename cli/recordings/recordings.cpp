@@ -18,6 +18,7 @@
 
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/read_ahead.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -110,9 +111,10 @@ void leave_copies_out(RecordingPaths& result) {
             result.copies.push_back(path);
             result.notes.push_back(fmt::format("{}: the same recording as {}, which holds {}; counted once", path,
                                                fullest->second, content < fullest->first ? "more" : "as much"));
-            std::erase(result.paths, path);
         }
     }
+    const std::set<std::string_view> left_out(result.copies.begin(), result.copies.end());
+    std::erase_if(result.paths, [&](const std::string& path) { return left_out.contains(path); });
 }
 
 }  // namespace
@@ -154,19 +156,23 @@ std::vector<ReadingProblem> visit_recordings(
     const std::function<void(const std::string&, record::RecordingReader&)>& visit) {
     std::vector<ReadingProblem> problems;
     Progress progress("reading recordings");
+    ReadAhead recordings(paths);
     for (std::size_t i = 0; i < paths.size(); ++i) {
         progress.show(i, paths.size());
-        const auto opened = record::RecordingReader::open(paths[i]);
+        const auto opened = recordings.next();
         if (!opened.reader) {
             problems.push_back({paths[i], opened.error});
             continue;
         }
         visit(paths[i], *opened.reader);
-        for (const record::Problem& problem : opened.reader->problems()) {
-            problems.push_back({paths[i], fmt::format("offset {}: {}", problem.offset, problem.what)});
-        }
+        for (const record::Problem& problem : opened.reader->problems())
+            problems.push_back({paths[i], text_of(problem)});
     }
     return problems;
+}
+
+std::string text_of(const record::Problem& problem) {
+    return fmt::format("offset {}: {}", problem.offset, problem.what);
 }
 
 namespace {
@@ -232,15 +238,34 @@ void add_rest_of_runs(RecordingPaths& found) {
     }
 }
 
+namespace {
+
+/// Prints the first lines, and the number of those that it leaves out. `more`: what these are about.
+void say_first(std::string_view command, const std::vector<std::string>& lines, std::string_view more) {
+    const std::size_t shown = std::min(lines.size(), most_lines_said);
+    for (std::size_t i = 0; i < shown; ++i) say(command, lines[i]);
+    if (shown < lines.size()) say(command, fmt::format("and {} more {}", lines.size() - shown, more));
+}
+
+}  // namespace
+
 bool say_errors(std::string_view command, const RecordingPaths& found) {
-    for (const std::string& error : found.errors) say(command, error);
+    say_first(command, found.errors, "arguments without a recording");
     if (!found.errors.empty()) return true;
-    for (const std::string& note : found.notes) say(command, note);
+    say_first(command, found.notes, "such lines");
     return false;
 }
 
 bool say_problems(std::string_view command, const std::vector<ReadingProblem>& problems) {
-    for (const ReadingProblem& problem : problems) say(command, problem.path + ": " + problem.text);
+    std::vector<std::string> lines;
+    std::set<std::string_view> recordings;
+    for (const ReadingProblem& problem : problems) {
+        lines.push_back(problem.path + ": " + problem.text);
+        recordings.insert(problem.path);
+    }
+    say_first(command, lines,
+              fmt::format("problems: {} cannot be read, or not in full; fp32shim report --format jsonl tells of each",
+                          counted(recordings.size(), "recording")));
     return !problems.empty();
 }
 

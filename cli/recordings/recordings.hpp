@@ -8,7 +8,8 @@
 
 namespace fp32shim::record {
 class RecordingReader;
-}
+struct Problem;
+}  // namespace fp32shim::record
 
 namespace fp32shim::cli {
 
@@ -27,7 +28,10 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 /// For a recording `a.fp32rec` that no run made, adds only `a.children.fp32rec`. Adds a note for each file.
 void add_rest_of_runs(RecordingPaths& found);
 
-/// Prints each error, or each note if there are no errors, in one line. Returns true if there are errors.
+/// Number of lines on stderr about problems of one kind, before their number stands for the rest.
+inline constexpr std::size_t most_lines_said = 20;
+
+/// Prints the errors, or the notes if there are no errors, each in one line. Returns true if there are errors.
 bool say_errors(std::string_view command, const RecordingPaths& found);
 
 /// A file, or a part of one, that could not be read.
@@ -36,13 +40,16 @@ struct ReadingProblem {
     std::string text;  ///< one line: the damage, its place, and what is left out because of it
 };
 
-/// Opens each recording in turn and hands it to `visit`; one is open at a time. Shows progress on a terminal after a
-/// second. Returns the parts that could not be read; `visit` sees the rest.
+/// Opens each recording in turn and hands it to `visit`. Small ones are opened ahead, on a second thread. Shows
+/// progress on a terminal after a second. Returns the parts that could not be read; `visit` sees the rest.
 std::vector<ReadingProblem> visit_recordings(
     const std::vector<std::string>& paths,
     const std::function<void(const std::string&, record::RecordingReader&)>& visit);
 
-/// Prints each problem in one line. Returns true if there are any.
+/// Returns a problem in one line: `offset 4096: …`.
+std::string text_of(const record::Problem& problem);
+
+/// Prints the first problems, each in one line, and the number of the others. Returns true if there are any.
 bool say_problems(std::string_view command, const std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli
