@@ -92,7 +92,7 @@ std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const
         progress.show(i, paths.size());
         auto opened = record::RecordingReader::open(paths[i]);
         if (!opened.reader) {
-            problems.push_back({paths[i], opened.error});
+            problems.push_back({paths[i], opened.error, true});
             continue;
         }
         native_places.name_rows_of(*opened.reader, options.filter.looks_at_call_sites());
@@ -148,7 +148,7 @@ int log(LogOptions& options) {
         if (const auto count = source.recording().lost_changes(); count > 0)
             say("log", source.path() + ": " + lost_changes_text(count));
         for (const record::Problem& problem : source.recording().problems()) {
-            problems.push_back({source.path(), text_of(problem)});
+            problems.push_back({source.path(), text_of(problem), false});
         }
     }
     if (options.filter.looks_at_sizes()) {

@@ -76,6 +76,17 @@ void append_csv(std::string& out, std::span<const Column<Row>> columns, const Ro
     out.pop_back();
 }
 
+/// Appends a member of a JSON object for each column, with commas between them.
+template <class Row>
+void append_json_members(std::string& out, std::span<const Column<Row>> columns, const Row& row) {
+    for (const Column<Row>& column : columns) {
+        out.append("\"").append(column.name).append("\":");
+        column.value(row).append_json(out);
+        out += ',';
+    }
+    out.pop_back();
+}
+
 /// Returns the names of columns, with commas between them.
 template <class Row>
 std::string csv_names(std::span<const Column<Row>> columns) {

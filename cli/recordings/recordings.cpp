@@ -161,12 +161,12 @@ std::vector<ReadingProblem> visit_recordings(
         progress.show(i, paths.size());
         const auto opened = recordings.next();
         if (!opened.reader) {
-            problems.push_back({paths[i], opened.error});
+            problems.push_back({paths[i], opened.error, true});
             continue;
         }
         visit(paths[i], *opened.reader);
         for (const record::Problem& problem : opened.reader->problems())
-            problems.push_back({paths[i], text_of(problem)});
+            problems.push_back({paths[i], text_of(problem), false});
     }
     return problems;
 }

@@ -37,7 +37,8 @@ bool say_errors(std::string_view command, const RecordingPaths& found);
 /// A file, or a part of one, that could not be read.
 struct ReadingProblem {
     std::string path;
-    std::string text;  ///< one line: the damage, its place, and what is left out because of it
+    std::string text;        ///< one line: the damage, its place, and what is left out because of it
+    bool is_unread = false;  ///< nothing of the recording could be read
 };
 
 /// Opens each recording in turn and hands it to `visit`. Small ones are opened ahead, on a second thread. Shows

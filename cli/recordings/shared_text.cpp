@@ -4,12 +4,12 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace fp32shim::cli {
-namespace {
 
-class Texts {
+class SharedTexts {
   public:
     std::uint32_t id_of(std::string_view text) {
         if (text.empty()) return 0;
@@ -57,12 +57,20 @@ class Texts {
     std::size_t left_ = 0;
 };
 
-Texts& texts() {
-    static Texts all;
-    return all;
+namespace {
+
+SharedTexts*& texts_in_use() {
+    static SharedTexts all;
+    static SharedTexts* in_use = &all;
+    return in_use;
 }
 
+SharedTexts& texts() { return *texts_in_use(); }
+
 }  // namespace
+
+TextsForAWhile::TextsForAWhile() : before_(std::exchange(texts_in_use(), new SharedTexts)) {}
+TextsForAWhile::~TextsForAWhile() { delete std::exchange(texts_in_use(), before_); }
 
 SharedText::SharedText(std::string_view text) : id_(texts().id_of(text)) {}
 

@@ -31,6 +31,18 @@ class SharedText {
     std::uint32_t id_ = 0;
 };
 
+/// Forgets, at its end, all texts that were made during its life. Texts from before cannot be used meanwhile.
+class TextsForAWhile {
+  public:
+    TextsForAWhile();
+    ~TextsForAWhile();
+    TextsForAWhile(const TextsForAWhile&) = delete;
+    TextsForAWhile& operator=(const TextsForAWhile&) = delete;
+
+  private:
+    class SharedTexts* before_;
+};
+
 }  // namespace fp32shim::cli
 
 template <>

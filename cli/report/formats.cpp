@@ -8,6 +8,7 @@
 
 #include "cli/output/moment.hpp"
 #include "cli/recordings/columns_json.hpp"
+#include "cli/recordings/process_columns.hpp"
 #include "cli/report/json_arrays.hpp"
 #include "cli/report/path_formats.hpp"
 #include "policy/words.hpp"
@@ -41,33 +42,12 @@ Json json_of(const record::RecordedChange& change) {
 }
 
 Json json_of(const MergedProcess& process) {
-    const record::ProcessFacts& facts = process.facts.process;
-    const record::StartEvent& start = process.facts.start;
-    Json json = {{"recording", process.path},
-                 {"state", record::to_string(process.state)},
-                 {"pid", facts.pid},
-                 {"host", text_or_null(facts.host)},
-                 {"job_id", text_or_null(facts.job_id)},
-                 {"rank", facts.rank < 0 ? Json() : Json(facts.rank)},
-                 {"forked_from", facts.forked_from == 0 ? Json() : Json(facts.forked_from)},
-                 {"executable", text_or_null(facts.executable)},
-                 {"command", text_or_null(facts.command)},
-                 {"opened", timestamp(process.facts.opened_ns)},
-                 {"version", start.version},
-                 {"policy_name", text_or_null(start.policy_name)},
-                 {"policy_revision", text_or_null(start.policy_revision)},
-                 {"policy_sha256", text_or_null(start.policy_sha256)},
-                 {"default_precision", policy::to_string(start.default_precision)},
-                 {"floor", policy::to_string(start.floor)},
-                 {"cpu_mode", policy::to_string(start.cpu_mode)},
-                 {"log_level", policy::to_string(start.log_level)},
-                 {"where", text_or_null(policy::to_string(start.where))},
-                 {"pinned_by", facts.pins == 0 ? Json() : Json(record::entries_of(facts.pins))},
-                 {"calls", process.calls},
-                 {"uncounted_calls", process.uncounted_calls},
-                 {"dropped_events", process.dropped_events},
-                 {"overwritten_events", process.overwritten_events},
-                 {"lost_changes", process.lost_changes}};
+    Json json = cli::json_of(process_columns(), process);
+    json.update(cli::json_of(further_process_columns(), process));
+    const std::uint16_t pins = process.facts.process.pins;
+    json["where"] = text_or_null(policy::to_string(process.facts.start.where));
+    json["pinned_by"] = pins == 0 ? Json() : Json(record::entries_of(pins));
+    json["calls"] = process.calls;
     json["changes"] = Json::array();
     for (const record::RecordedChange& change : process.changes) json["changes"].push_back(json_of(change));
     return json;

@@ -22,9 +22,11 @@
 #include "cli/report/driver_formats.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/report/html.hpp"
+#include "cli/report/json_lines.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/path_formats.hpp"
 #include "cli/report/prometheus.hpp"
+#include "cli/report/single_calls.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
@@ -101,42 +103,6 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     }
 }
 
-/// Row of the report and format of its timeline to which the calls of one recorded row are added.
-struct Target {
-    bool is_known = false;
-    bool passes = false;
-    std::optional<std::size_t> row;  ///< index in MergedCalls::rows()
-    std::size_t format = 0;          ///< index in Timeline::formats()
-};
-
-/// Adds those calls of `recording` that pass the filter to `timeline`, unless `timeline` is null. Adds the timed ones
-/// of these calls to `durations`, by index in `calls.rows()`. Precondition: `calls` includes the recording. Reads ten
-/// million calls in a third of a second, with a timeline in half a second.
-void add_events(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
-                CallDurations& durations, Timeline* timeline) {
-    std::vector<Target> targets;  // by row id, which has at most 20 bits
-    RowFilter rows(filter, recording);
-    const auto target_of = [&](std::uint32_t id) {
-        const record::RecordedRow* row = recording.row(id);
-        Target target;
-        target.is_known = true;
-        target.passes = filter.is_empty() || (row != nullptr && rows.passes(*row));
-        if (!target.passes) return target;
-        target.row = calls.place_of(row);
-        if (timeline != nullptr)
-            target.format = timeline->place_of(row == nullptr ? "unknown" : format_of(to_merged_row(*row)));
-        return target;
-    };
-    recording.visit_events([&](const record::RecordedEvent& event) {
-        if (event.row >= targets.size()) targets.resize(event.row + 1);
-        Target& target = targets[event.row];
-        if (!target.is_known) target = target_of(event.row);
-        if (target.row && event.is_timed) durations.add(*target.row, event.duration_ns);
-        if (target.passes && timeline != nullptr) timeline->add(event.begin_ns(), event.end_ns, target.format);
-        return true;
-    });
-}
-
 bool needs_paths(const ReportOptions& options) {
     if (options.diff) return true;
     constexpr std::string_view formats[] = {"json", "html", "folded", "speedscope"};
@@ -156,8 +122,8 @@ Contents read(const std::vector<std::string>& paths, const ReportOptions& option
         contents.calls.add(path, recording, call_paths);
         if (options.format == "prometheus") contents.metrics.add(recording, options.filter);
         if (!needs_events) return;
-        add_events(recording, options.filter, contents.calls, contents.durations,
-                   options.format == "html" ? &contents.timeline : nullptr);
+        add_single_calls(recording, options.filter, contents.calls, contents.durations,
+                         options.format == "html" ? &contents.timeline : nullptr);
     });
     contents.paths.finish();
     contents.calls.set_medians(contents.durations);
@@ -168,6 +134,7 @@ Contents read(const std::vector<std::string>& paths, const ReportOptions& option
 std::string_view why_not_grouped(std::string_view format) {
     if (format == "prometheus") return "whose labels are fixed";
     if (is_for_drivers(format)) return "which has a line for each kind of product";
+    if (format == "jsonl") return "which has a line for each row of each recording";
     return format == "folded" || format == "speedscope" ? "which has call paths" : "";
 }
 
@@ -181,7 +148,8 @@ std::string problem_of(const ReportOptions& options) {
             "--diff: found {}; it takes two, before and after: files, folders with recordings, or globs "
             "in quotes",
             counted(options.recordings.size(), "recording"));
-    if (options.format == "prometheus" || options.format == "speedscope" || is_for_drivers(options.format))
+    constexpr std::string_view of_one_side[] = {"prometheus", "speedscope", "jsonl"};
+    if (std::ranges::find(of_one_side, options.format) != std::end(of_one_side) || is_for_drivers(options.format))
         return fmt::format(
             "--diff: found together with --format {}, which has no place for a second recording; allowed: "
             "table, json, csv, html, folded",
@@ -189,11 +157,15 @@ std::string problem_of(const ReportOptions& options) {
     return {};
 }
 
-void say_folded(const MergedCalls& calls, const Filter& filter) {
-    if (!filter.looks_at_sizes()) return;
+/// `folded`: number of calls of which sizes are rounded up.
+void say_folded(std::uint64_t folded, const Filter& filter) {
+    if (folded > 0 && filter.looks_at_sizes()) say("report", folded_text(folded));
+}
+
+std::uint64_t folded_calls(const MergedCalls& calls) {
     std::uint64_t folded = 0;
     for (const MergedRow& row : calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
-    if (folded > 0) say("report", folded_text(folded));
+    return folded;
 }
 
 void write(const Comparison& comparison, const std::vector<ReadingProblem>& problems, const ReportOptions& options,
@@ -233,6 +205,23 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
     return sides;
 }
 
+/// Writes each recording as it is read.
+int report_lines(const std::vector<std::string>& paths, const ReportOptions& options) {
+    NativePlaces places;
+    ReportOutput output(options.output);
+    JsonLines lines(options.filter, places, output);
+    const auto problems = visit_recordings(
+        paths, [&](const std::string& path, record::RecordingReader& recording) { lines.write(path, recording); });
+    lines.write_unread(problems);
+    say_folded(lines.folded_calls(), options.filter);
+    say_problems("report", problems);
+    if (const std::string problem = output.finish(); !problem.empty()) {
+        say("report", problem);
+        return exit_code::usage;
+    }
+    return problems.empty() && lines.recordings() > 0 ? exit_code::ok : exit_code::finding;
+}
+
 int report(ReportOptions& options) {
     std::string problem = problem_of(options);
     if (problem.empty()) problem = options.filter.read();
@@ -242,13 +231,14 @@ int report(ReportOptions& options) {
     }
     const auto sides = find_sides(options);
     if (!sides) return exit_code::usage;
+    if (options.format == "jsonl") return report_lines(sides->front().paths, options);
 
     std::vector<Contents> contents;
     std::vector<ReadingProblem> problems;
     for (const RecordingPaths& side : *sides) {
         contents.push_back(read(side.paths, options));
         problems.insert(problems.end(), contents.back().problems.begin(), contents.back().problems.end());
-        say_folded(contents.back().calls, options.filter);
+        say_folded(folded_calls(contents.back().calls), options.filter);
     }
     const bool is_damaged = say_problems("report", problems);
     const auto is_empty = [](const Contents& side) { return side.calls.processes().empty(); };
@@ -278,8 +268,8 @@ Action define_report(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     add_format(app, options->format,
-               {"table", "json", "csv", "prometheus", "html", "folded", "speedscope", "benchdnn", "rocblas-bench",
-                "shapes"});
+               {"table", "json", "jsonl", "csv", "prometheus", "html", "folded", "speedscope", "benchdnn",
+                "rocblas-bench", "shapes"});
     add_name(app, "-o,--output", options->output, "FILE",
              "Write to this file instead of stdout, whole or not at all");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},

@@ -1,0 +1,139 @@
+#include "cli/report/json_lines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/filter.hpp"
+#include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/process_columns.hpp"
+#include "cli/recordings/recordings.hpp"
+#include "cli/recordings/row_columns.hpp"
+#include "cli/recordings/shared_text.hpp"
+#include "cli/report/output_file.hpp"
+#include "cli/report/single_calls.hpp"
+#include "record/read/reader.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// A process, and what was found while its recording was read.
+struct ReadProcess {
+    const MergedProcess& process;
+    const std::vector<record::Problem>& problems;
+};
+
+/// Engines read integers of 64 bits with a sign. Only a damaged recording has a larger count.
+std::uint64_t limited(std::uint64_t count) {
+    return std::min<std::uint64_t>(count, std::numeric_limits<std::int64_t>::max());
+}
+
+FieldValue first_problem(const ReadProcess& read) {
+    return read.problems.empty() ? FieldValue() : FieldValue(std::string_view(read.problems.front().what));
+}
+
+constexpr RowColumn own_row_columns[] = {
+    {"ran_at", [](const MergedRow& row) { return FieldValue::text_or_null(row.ran_at()); }},
+    {"first_ns", [](const MergedRow& row) { return FieldValue(row.counters.first_ns); }},
+    {"last_ns", [](const MergedRow& row) { return FieldValue(row.counters.last_ns); }},
+};
+
+constexpr Column<ReadProcess> own_process_columns[] = {
+    {"opened_ns", [](const ReadProcess& read) { return FieldValue(read.process.facts.opened_ns); }},
+    {"format_version", [](const ReadProcess& read) { return FieldValue(read.process.facts.format_version); }},
+    {"file_size", [](const ReadProcess& read) { return FieldValue(limited(read.process.facts.file_size)); }},
+    {"setting_changes",
+     [](const ReadProcess& read) {
+         return FieldValue(limited(read.process.changes.size() + read.process.lost_changes));
+     }},
+    {"problems", [](const ReadProcess& read) { return FieldValue(std::uint64_t{read.problems.size()}); }},
+    {"problem", first_problem},
+};
+
+const auto row_line_columns = joined<MergedRow>({row_columns(), own_row_columns});
+
+/// Begins a line. `event`: its kind, `row` or `recording`.
+std::string begin_of(std::string_view event) { return fmt::format(R"({{"event":"{}","schema":1,)", event); }
+
+/// Appends members that are not known, as null.
+template <class Row>
+void append_null_members(std::string& out, std::span<const Column<Row>> columns) {
+    for (const Column<Row>& column : columns) out.append(",\"").append(column.name).append("\":null");
+}
+
+MergedRow with_limited_counts(MergedRow row) {
+    record::RecordedCounters& counters = row.counters;
+    for (auto* count :
+         {&counters.calls, &counters.total_ns, &counters.shortest_ns, &counters.longest_ns, &counters.timed_calls})
+        *count = limited(*count);
+    return row;
+}
+
+MergedProcess with_limited_counts(MergedProcess process) {
+    for (auto* count : {&process.uncounted_calls, &process.dropped_events, &process.overwritten_events})
+        *count = limited(*count);
+    return process;
+}
+
+}  // namespace
+
+void JsonLines::write(const std::string& path, record::RecordingReader& recording) {
+    ++recordings_;
+    if (!is_open_) return;
+    const TextsForAWhile texts;
+    places_.name_rows_of(recording, filter_.looks_at_call_sites());
+    MergedCalls calls(&filter_, MergedCalls::Objects::left_out);
+    calls.add(path, recording);
+    CallDurations durations;
+    add_single_calls(recording, filter_, calls, durations, nullptr);
+    calls.set_medians(durations);
+    if (calls.rows().empty() && !filter_.is_empty()) return;
+
+    const MergedProcess process = with_limited_counts(calls.processes().front());
+    std::string begin = begin_of("row");
+    append_json_members(begin, process_columns(), process);
+    for (const MergedRow& row : calls.rows()) {
+        (text_ += begin) += ',';
+        append_json_members<MergedRow>(text_, row_line_columns, with_limited_counts(row));
+        text_ += "}\n";
+        put(false);
+        if (row.is_folded) folded_calls_ += row.counters.calls;
+    }
+    text_ += begin_of("recording");
+    append_json_members(text_, process_columns(), process);
+    append_json_members(text_ += ',', further_process_columns(), process);
+    append_json_members<ReadProcess>(text_ += ',', own_process_columns, {process, recording.problems()});
+    text_ += "}\n";
+    put(false);
+}
+
+void JsonLines::write_unread(const std::vector<ReadingProblem>& problems) {
+    for (const ReadingProblem& problem : problems) {
+        if (!problem.is_unread) continue;
+        append_json_text(text_ += begin_of("recording") + "\"recording\":", problem.path);
+        append_null_members(text_, process_columns().subspan(1));
+        append_null_members(text_, further_process_columns());
+        append_null_members(text_, std::span(own_process_columns).first(std::size(own_process_columns) - 2));
+        append_json_text(text_ += R"(,"problems":1,"problem":)", problem.text);
+        text_ += "}\n";
+        put(false);
+    }
+    put(true);
+}
+
+/// Writes the lines so far, if they are many, or if they are the last.
+void JsonLines::put(bool is_last) {
+    constexpr std::size_t enough = 65536;
+    if (text_.size() < enough && !is_last) return;
+    is_open_ = output_.put(text_) && is_open_;
+    text_.clear();
+}
+
+}  // namespace fp32shim::cli
