@@ -83,9 +83,13 @@ void Filter::declare(CLI::App& app) {
             ->type_name(key.type)
             ->group("Which calls");
     }
+    add_choice(app, "--ran-below", ran_below_text_, {"fp32", "bf16x9", "tf32", "bf16"},
+               "Only calls that ran below that format")
+        ->group("Which calls");
 }
 
 std::string Filter::read() {
+    ran_below_ = policy::parse_floor(ran_below_text_);
     std::string conditions;
     for (const auto& [key, texts] : values_) {
         if (texts.empty()) continue;
@@ -116,7 +120,7 @@ std::string Filter::read() {
 
 bool RowFilter::passes(const record::RecordedRow& row) {
     if (filter_->is_empty()) return true;
-    if (row.is_overflow) return false;
+    if (row.is_overflow || !ran_below(row)) return false;
     const policy::Rule& rule = row.is_folded ? filter_->folded_rule_ : filter_->rule_;
     const record::ProcessFacts& process = recording_->facts().process;
     policy::MatmulCall call = row.decision.call;
@@ -127,6 +131,14 @@ bool RowFilter::passes(const record::RecordedRow& row) {
         if (found != Lines::none) call.stack = &lines;
     }
     return policy::matches(rule, call, {system::base_name(process.executable), process.command, process.host});
+}
+
+/// Returns true if calls of the row ran at a format below that which the filter names. Of calls that were only
+/// forwarded, the format is not known.
+bool RowFilter::ran_below(const record::RecordedRow& row) const {
+    if (!filter_->ran_below_) return true;
+    const std::optional<policy::Floor> met = policy::floor_met_by(row.decision.actual.value_or(row.decision.applied));
+    return met && *met < *filter_->ran_below_;
 }
 
 /// Judges a call path. Each frame is read once, since paths share their outer ones.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,15 +19,15 @@ namespace fp32shim::cli {
 
 class Filter {
   public:
-    /// Declares `--function`, `--caller`, … `--max-dim`, `--flops`. A call has to match one value of each option that
-    /// is given. The filter must outlive the app.
+    /// Declares `--function`, `--caller`, … `--max-dim`, `--flops`, of which a call has to match one value each, and
+    /// `--ran-below`. The filter must outlive the app.
     void declare(CLI::App& app);
 
     /// Reads the values of all options, like a rule of a policy file. Returns an error message, empty on success.
     /// Call once, between parsing the options and passes().
     std::string read();
 
-    bool is_empty() const { return rule_.when.empty(); }
+    bool is_empty() const { return rule_.when.empty() && !ran_below_; }
     bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
     /// Returns true if rows need their `call_site` (NativePlaces::name_rows_of).
     bool looks_at_call_sites() const { return !rule_.when.call_site.empty(); }
@@ -34,6 +35,8 @@ class Filter {
   private:
     friend class RowFilter;
     std::map<std::string, std::vector<std::string>> values_;  ///< values that were given for each key
+    std::string ran_below_text_;
+    std::optional<policy::Floor> ran_below_;  ///< only calls of formats that do not meet it
     policy::Rule rule_;
     policy::Rule folded_rule_;  ///< `rule_`, widened for rows with sizes that are rounded up
 };
@@ -52,6 +55,7 @@ class RowFilter {
     /// Lines of Python on a call path, as the filter sees them.
     enum class Lines : std::uint8_t { none, no_match, match };
     Lines lines_of(record::format::StringId frame);
+    bool ran_below(const record::RecordedRow& row) const;
 
     const Filter* filter_;
     const record::RecordingReader* recording_;

@@ -10,6 +10,7 @@
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/recordings/row_groups.hpp"
 #include "policy/conditions.hpp"
 #include "system/hash.hpp"
 
@@ -184,7 +185,8 @@ void MergedCalls::set_medians(const CallDurations& durations) {
     }
 }
 
-void MergedCalls::add(const std::string& path, record::RecordingReader& recording, CallPaths* paths) {
+void MergedCalls::add(const std::string& path, record::RecordingReader& recording, CallPaths* paths,
+                      ProcessGroups* groups) {
     MergedProcess process{.path = path,
                           .facts = recording.facts(),
                           .state = recording.state(),
@@ -204,6 +206,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
     if (paths != nullptr) paths->start();
+    if (groups != nullptr) groups->start(recording.facts());
     std::map<std::uint32_t, std::uint32_t> audited;  // index in rows_, by the id of a row in this recording
     const auto note_row = [&](const record::RecordedAudit& audit) {
         return audited.emplace(audit.row, no_place), true;
@@ -216,6 +219,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         const std::size_t place = place_for(row);
         add_counters(rows_[place].counters, counters);
         if (paths != nullptr) paths->add(recording, row, static_cast<std::uint32_t>(place), counters);
+        if (groups != nullptr) groups->add(static_cast<std::uint32_t>(place), rows_[place], counters);
         if (const auto found = audited.find(id); found != audited.end())
             found->second = static_cast<std::uint32_t>(place);
         counted.push_back(static_cast<std::uint32_t>(place));

@@ -18,6 +18,7 @@ namespace fp32shim::cli {
 class CallDurations;
 class CallPaths;
 class Filter;
+class ProcessGroups;
 
 /// Form in which rows keep a field of a decision: numbers as they are, texts and enumeration names as SharedText.
 template <class Field>
@@ -134,8 +135,10 @@ class MergedCalls {
     explicit MergedCalls(const Filter* filter = nullptr, Objects objects = Objects::kept)
         : filter_(filter), objects_(objects) {}
 
-    /// Adds a recording. `paths`: tree to which its call paths are added; null: they are not read.
-    void add(const std::string& path, record::RecordingReader& recording, CallPaths* paths = nullptr);
+    /// Adds a recording. `paths`: tree to which its call paths are added; null: they are not read. `groups`: groups
+    /// to which its calls are added; null: there are none.
+    void add(const std::string& path, record::RecordingReader& recording, CallPaths* paths = nullptr,
+             ProcessGroups* groups = nullptr);
     /// Returns the index in rows() for the calls of `row` (null: calls without a row); nullopt if none were added.
     std::optional<std::size_t> place_of(const record::RecordedRow* row) const;
     /// Gives each row its median. `durations` have the calls of each row by its index in rows().

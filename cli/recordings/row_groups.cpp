@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
@@ -45,11 +45,16 @@ RowGroup group_like(const MergedRow& row, const Grouping& grouping) {
     return group;
 }
 
-void add_row(RowGroup& group, const MergedRow& row) {
+/// Adds calls of a row.
+void add_calls(RowGroup& group, const MergedRow& row, const record::RecordedCounters& counters) {
+    add_counters(group.counters, counters);
+    group.work += std::max(row.flops, 0.0) * static_cast<double>(counters.calls);
+    if (row.flops < 0) group.calls_without_work += counters.calls;
+}
+
+/// Adds a row, without its calls.
+void add_decision(RowGroup& group, const MergedRow& row) {
     ++group.decisions;
-    add_counters(group.counters, row.counters);
-    group.work += row.total_flops();
-    if (row.flops < 0) group.calls_without_work += row.counters.calls;
     double sum = 0;
     int sizes = 0;
     for (const std::int64_t size : {row.m, row.n, row.k}) {
@@ -76,7 +81,8 @@ Grouped group_rows(const Rows& rows, const Grouping& grouping, const ToRow& to_r
         const MergedRow& row = to_row(entry);
         const auto [place, is_new] = places.emplace(key_of(row, grouping), result.groups.size());
         if (is_new) result.groups.push_back(group_like(row, grouping));
-        add_row(result.groups[place->second], row);
+        add_decision(result.groups[place->second], row);
+        add_calls(result.groups[place->second], row, row.counters);
         result.group_of.push_back(place->second);
     }
     return result;
@@ -91,25 +97,22 @@ void sort_groups(std::vector<RowGroup>& groups, RowOrder order) {
 /// Groups the calls of each row by each call site.
 std::vector<RowGroup> grouped_by_call_site(const MergedCalls& calls, const CallPaths& paths,
                                            const Grouping& grouping) {
-    std::vector<RowGroup> groups;
-    std::unordered_map<std::string, std::size_t> places;
-    std::unordered_set<std::uint64_t> known_rows;  // with the group
+    PartGroups parts(grouping);
     for (const PathCalls& part : paths.calls()) {
-        MergedRow row = calls.rows()[part.row];
-        row.counters = part.counters;
         const SharedText text = paths.call_site_of(part.node);
-        const auto [place, is_new] = places.emplace(key_of(row, grouping) + '\0' + text, groups.size());
-        if (is_new) groups.push_back(group_like(row, grouping));
-        RowGroup& group = groups[place->second];
-        group.call_site = text;
-        add_row(group, row);
-        // A row has many paths to one call site, and counts as one decision.
-        if (!known_rows.insert(std::uint64_t{part.row} << 32 | place->second).second) --group.decisions;
+        parts.add(text.id(), part.row, calls.rows()[part.row], part.counters).first.call_site = text;
     }
-    return groups;
+    return parts.groups();
 }
 
 constexpr GroupColumn own_columns[] = {
+    {"host", [](const RowGroup& group) { return FieldValue::text_or_null(group.process.host); }},
+    {"job_id", [](const RowGroup& group) { return FieldValue::text_or_null(group.process.job_id); }},
+    {"executable", [](const RowGroup& group) { return FieldValue::text_or_null(group.process.executable); }},
+    {"policy_name", [](const RowGroup& group) { return FieldValue::text_or_null(group.process.policy_name); }},
+    {"policy_revision",
+     [](const RowGroup& group) { return FieldValue::text_or_null(group.process.policy_revision); }},
+    {"policy_sha256", [](const RowGroup& group) { return FieldValue::text_or_null(group.process.policy_sha256); }},
     {"where", [](const RowGroup& group) { return FieldValue::text_or_null(group.where); }},
     {"scope", [](const RowGroup& group) { return FieldValue::text_or_null(group.scope); }},
     {"call_site", [](const RowGroup& group) { return FieldValue::text_or_null(group.call_site); }},
@@ -130,9 +133,11 @@ const auto columns = joined<RowGroup>({own_columns, counter_columns<RowGroup>});
 
 }  // namespace
 
-std::vector<std::string_view> all_grouping_words() {
+std::vector<std::string_view> all_grouping_words(bool with_process_keys) {
     std::vector<std::string_view> words;
     for (const GroupingWord& known : grouping_words) words.push_back(known.word);
+    if (!with_process_keys) return words;
+    for (const GroupingWord& known : process_grouping_words) words.push_back(known.word);
     return words;
 }
 
@@ -140,8 +145,55 @@ Grouping grouping_by(const std::vector<std::string>& words) {
     Grouping grouping;
     for (const std::string& word : words) {
         for (const GroupingWord& known : grouping_words) grouping.*known.key |= word == known.word;
+        for (const GroupingWord& known : process_grouping_words) grouping.*known.key |= word == known.word;
     }
     return grouping;
+}
+
+std::uint32_t PartGroups::key_number_of(std::uint32_t place, const MergedRow& row) {
+    if (place >= key_number_of_row_.size()) key_number_of_row_.resize(place + std::size_t{1});
+    std::uint32_t& number = key_number_of_row_[place];
+    if (number == 0)
+        number = key_numbers_.emplace(key_of(row, grouping_), static_cast<std::uint32_t>(key_numbers_.size() + 1))
+                     .first->second;
+    return number;
+}
+
+std::pair<RowGroup&, bool> PartGroups::add(std::uint32_t part, std::uint32_t place, const MergedRow& row,
+                                           const record::RecordedCounters& counters) {
+    const std::uint64_t key = std::uint64_t{part} << 32 | key_number_of(place, row);
+    const auto [entry, is_new] = group_of_part_.emplace(key, static_cast<std::uint32_t>(groups_.size()));
+    if (is_new) groups_.push_back(group_like(row, grouping_));
+    RowGroup& group = groups_[entry->second];
+    if (known_.insert(part, place)) add_decision(group, row);
+    add_calls(group, row, counters);
+    return {group, is_new};
+}
+
+void ProcessGroups::start(const record::RecordingFacts& facts) {
+    keys_ = {};
+    if (grouping_.by_host) keys_.host = facts.process.host;
+    if (grouping_.by_job) keys_.job_id = facts.process.job_id;
+    if (grouping_.by_executable) keys_.executable = facts.process.executable;
+    if (grouping_.by_policy) {
+        keys_.policy_name = facts.start.policy_name;
+        keys_.policy_revision = facts.start.policy_revision;
+        keys_.policy_sha256 = facts.start.policy_sha256;
+    }
+    const std::uint32_t ids[] = {keys_.host.id(),        keys_.job_id.id(),          keys_.executable.id(),
+                                 keys_.policy_name.id(), keys_.policy_revision.id(), keys_.policy_sha256.id()};
+    part_ = part_of_.emplace(std::to_array(ids), static_cast<std::uint32_t>(part_of_.size())).first->second;
+}
+
+void ProcessGroups::add(std::uint32_t place, const MergedRow& row, const record::RecordedCounters& counters) {
+    const auto [group, is_new] = parts_.add(part_, place, row, counters);
+    if (is_new) group.process = keys_;
+}
+
+std::vector<RowGroup> ProcessGroups::sorted(RowOrder order) const {
+    std::vector<RowGroup> groups = parts_.groups();
+    sort_groups(groups, order);
+    return groups;
 }
 
 std::string SizeClass::text() const {

@@ -1,15 +1,20 @@
 // Rows merged into groups, for programs that multiply at thousands of sizes.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cli/recordings/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/pair_set.hpp"
 
 namespace fp32shim::cli {
 
@@ -19,10 +24,12 @@ class CallPaths;
 /// Further keys by which rows are grouped, besides the precisions asked for, applied and actual, and the reason.
 struct Grouping {
     bool by_function = false, by_size_class = false, by_where = false, by_scope = false, by_call_site = false,
-         by_caller = false, by_precision = false;  ///< by_precision: no further key
+         by_caller = false, by_precision = false;                                    ///< by_precision: no further key
+    bool by_host = false, by_job = false, by_executable = false, by_policy = false;  ///< keys of processes
 
     bool operator==(const Grouping&) const = default;
     bool is_empty() const { return *this == Grouping(); }
+    bool has_process_keys() const { return by_host || by_job || by_executable || by_policy; }
 };
 
 /// Word that the option `--by` takes, and the key that it adds.
@@ -37,8 +44,15 @@ inline constexpr GroupingWord grouping_words[] = {
     {"size", &Grouping::by_size_class},     {"size-class", &Grouping::by_size_class},
     {"precision", &Grouping::by_precision},
 };
-/// Returns the words of all groupings.
-std::vector<std::string_view> all_grouping_words();
+/// Further words, for keys of processes.
+inline constexpr GroupingWord process_grouping_words[] = {
+    {"host", &Grouping::by_host},
+    {"job", &Grouping::by_job},
+    {"executable", &Grouping::by_executable},
+    {"policy", &Grouping::by_policy},
+};
+/// Returns the words of groupings of one process's rows; with `with_process_keys`, of all groupings.
+std::vector<std::string_view> all_grouping_words(bool with_process_keys);
 /// Returns the grouping by all keys that some words name.
 Grouping grouping_by(const std::vector<std::string>& words);
 
@@ -54,9 +68,15 @@ struct SizeClass {
 
 SizeClass size_class_of(const MergedRow& row);
 
+/// Keys of a process that tell groups apart; empty: no key, or not known.
+struct ProcessKeys {
+    SharedText host, job_id, executable, policy_name, policy_revision, policy_sha256;
+};
+
 /// Sum of the rows that agree in the keys of a grouping and in `is_overflow`. Of the other members of MergedRow, only
 /// the counters and, if it is known, the median are set.
 struct RowGroup : MergedRow {
+    ProcessKeys process;
     SizeClass sizes;
     SharedText call_site;         ///< `libphysics.so+0x1c4`; empty: not known, or no key
     std::uint64_t decisions = 0;  ///< number of rows
@@ -66,6 +86,28 @@ struct RowGroup : MergedRow {
     std::uint64_t decisions_with_sizes = 0;  ///< number of rows in `sum_of_log_sizes`
 };
 
+/// Groups calls of rows that a further key, a number, tells apart: a part of a row's calls is in one group, another
+/// part in another.
+class PartGroups {
+  public:
+    explicit PartGroups(const Grouping& grouping) : grouping_(grouping) {}
+
+    /// Adds calls of the row `row`, whose number is `place`. Returns their group, and true if the group is new.
+    std::pair<RowGroup&, bool> add(std::uint32_t part, std::uint32_t place, const MergedRow& row,
+                                   const record::RecordedCounters& counters);
+    const std::vector<RowGroup>& groups() const { return groups_; }
+
+  private:
+    std::uint32_t key_number_of(std::uint32_t place, const MergedRow& row);
+
+    Grouping grouping_;
+    std::vector<RowGroup> groups_;
+    std::unordered_map<std::string, std::uint32_t> key_numbers_;      ///< from 1, by the keys of rows
+    std::vector<std::uint32_t> key_number_of_row_;                    ///< by place; 0: not known yet
+    std::unordered_map<std::uint64_t, std::uint32_t> group_of_part_;  ///< by part and number of the row's keys
+    PairSet known_;                                                   ///< rows, with a part that they have calls of
+};
+
 /// Groups `rows` and sorts the groups.
 std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const Grouping& grouping, RowOrder order);
 
@@ -73,6 +115,27 @@ std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const G
 /// have no medians: single calls do not say from where they came.
 std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const CallPaths& paths,
                               const Grouping& grouping, RowOrder order);
+
+/// Groups the calls of rows by keys of their processes too, while recordings are merged: a merged row no longer knows
+/// its processes. Takes 16 bytes for each row and each combination of those keys that it has calls of.
+class ProcessGroups {
+  public:
+    explicit ProcessGroups(const Grouping& grouping) : grouping_(grouping), parts_(grouping) {}
+
+    /// Begins a recording, whose calls add() then takes.
+    void start(const record::RecordingFacts& facts);
+    /// Adds calls of the row `row`, which is at `place` in MergedCalls::rows().
+    void add(std::uint32_t place, const MergedRow& row, const record::RecordedCounters& counters);
+    /// Returns the groups, sorted. They have no medians.
+    std::vector<RowGroup> sorted(RowOrder order) const;
+
+  private:
+    Grouping grouping_;
+    PartGroups parts_;
+    std::map<std::array<std::uint32_t, 6>, std::uint32_t> part_of_;  ///< number of each combination of keys
+    std::uint32_t part_ = 0;
+    ProcessKeys keys_;
+};
 
 using GroupColumn = Column<RowGroup>;
 /// Returns the columns of a group for every format. A value is null if it is unknown or the grouping lacks its key.

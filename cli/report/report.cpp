@@ -48,7 +48,8 @@ RowOrder order_of(const std::string& word) {
 
 struct Contents {
     MergedCalls calls;
-    CallPaths paths;  ///< empty if the format does not show them
+    CallPaths paths;       ///< empty if the format does not show them
+    ProcessGroups groups;  ///< empty if no key of processes tells groups apart
     CallDurations durations;
     Timeline timeline;
     PrometheusMetrics metrics;  ///< empty if the format does not show them
@@ -83,7 +84,9 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     std::optional<std::vector<RowGroup>> groups;
     if (!grouping.is_empty()) {
         const RowOrder group_order = options.format == "table" ? order : RowOrder::time;
-        groups = grouped(contents.calls, contents.durations, contents.paths, grouping, group_order);
+        groups = grouping.has_process_keys()
+                     ? contents.groups.sorted(group_order)
+                     : grouped(contents.calls, contents.durations, contents.paths, grouping, group_order);
     }
     const std::vector<RowGroup>* shown = groups ? &*groups : nullptr;
     if (options.format == "json") {
@@ -111,15 +114,22 @@ bool needs_paths(const ReportOptions& options) {
 
 Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {
     NativePlaces native_places;
-    Contents contents{
-        MergedCalls(&options.filter, MergedCalls::Objects::left_out), CallPaths(&native_places), {}, {}, {}, {}};
+    const Grouping grouping = grouping_by(options.by);
+    Contents contents{MergedCalls(&options.filter, MergedCalls::Objects::left_out),
+                      CallPaths(&native_places),
+                      ProcessGroups(grouping),
+                      {},
+                      {},
+                      {},
+                      {}};
     constexpr std::string_view without_events[] = {"prometheus", "folded", "speedscope"};
     const bool needs_events = !options.diff && !is_for_drivers(options.format) &&
                               std::ranges::find(without_events, options.format) == std::end(without_events);
     CallPaths* const call_paths = needs_paths(options) ? &contents.paths : nullptr;
+    ProcessGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         native_places.name_rows_of(recording, options.filter.looks_at_call_sites());
-        contents.calls.add(path, recording, call_paths);
+        contents.calls.add(path, recording, call_paths, groups);
         if (options.format == "prometheus") contents.metrics.add(recording, options.filter);
         if (!needs_events) return;
         add_single_calls(recording, options.filter, contents.calls, contents.durations,
@@ -138,8 +148,26 @@ std::string_view why_not_grouped(std::string_view format) {
     return format == "folded" || format == "speedscope" ? "which has call paths" : "";
 }
 
+/// Returns an error message if groups by keys of processes do not go with other options; empty if they do.
+std::string problem_of_process_keys(const ReportOptions& options) {
+    const Grouping grouping = grouping_by(options.by);
+    if (!grouping.has_process_keys()) return {};
+    const auto word = std::ranges::find_if(options.by, [](const std::string& given) {
+        return std::ranges::find(process_grouping_words, given, &GroupingWord::word) !=
+               std::end(process_grouping_words);
+    });
+    const std::string other = options.diff               ? "--diff"
+                              : options.format == "html" ? "--format html"
+                              : grouping.by_call_site    ? "call_site"
+                                                         : "";
+    if (other.empty()) return {};
+    return fmt::format("--by: found {} together with {}, which merges all processes; leave one of them out", *word,
+                       other);
+}
+
 /// Returns an error message if options do not go together; empty if they do.
 std::string problem_of(const ReportOptions& options) {
+    if (std::string problem = problem_of_process_keys(options); !problem.empty()) return problem;
     if (const std::string_view why = why_not_grouped(options.format); !why.empty() && !options.by.empty())
         return fmt::format("--by: found together with --format {}, {}; leave one of them out", options.format, why);
     if (!options.diff) return {};
@@ -274,7 +302,7 @@ Action define_report(CLI::App& app) {
              "Write to this file instead of stdout, whole or not at all");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
                "Order of a table or page, and width of call paths; time where not given");
-    add_choices(app, "--by", options->by, all_grouping_words(),
+    add_choices(app, "--by", options->by, all_grouping_words(true),
                 "Merge decisions that have this in common: of many sizes or call sites")
         ->delimiter(',');
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");

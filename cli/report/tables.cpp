@@ -196,7 +196,19 @@ const auto call_site_columns = amounts_and<MergedRow>({
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }},
 });
 
+/// Returns the name and revision of a group's policy, and the begin of its SHA-256; empty: it has none.
+std::string group_policy_text(const RowGroup& group) {
+    const ProcessKeys& keys = group.process;
+    if (keys.policy_name.empty() && keys.policy_sha256.empty()) return {};
+    return fmt::format("{} {:.8}", policy_text(keys.policy_name, keys.policy_revision, keys.policy_sha256),
+                       std::string_view(keys.policy_sha256));
+}
+
 const KeyColumn group_keys[] = {
+    {{"host", false, 12}, [](const RowGroup& group) { return std::string(group.process.host); }},
+    {{"job", false, 8}, [](const RowGroup& group) { return std::string(group.process.job_id); }},
+    {{"executable", false, 16}, [](const RowGroup& group) { return std::string(group.process.executable); }},
+    {{"policy", false, 12}, group_policy_text},
     {{"function"},
      [](const RowGroup& group) { return group.is_overflow ? "(found no room)" : std::string(group.function); }},
     {{"where", false, 16}, [](const RowGroup& group) { return std::string(group.where); }},

@@ -311,7 +311,7 @@ int top(const TopOptions& options) {
 void add_common(CLI::App& app, TopOptions& options) {
     add_process_id(app, options.pid, "Show this process only, and where its time goes");
     add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"}, "Order of the processes; default rate");
-    add_choices(app, "--by", options.by, all_grouping_words(),
+    add_choices(app, "--by", options.by, all_grouping_words(false),
                 "Show where the time goes, of all processes or of PID; default for a PID: where")
         ->delimiter(',');
     add_format(app, options.format, {"table", "json"});
