@@ -1,7 +1,9 @@
 // Writes recordings for the tests of `fp32shim report`, `log` and `verify`: what the shim's writer would write for
 // calls that are described on the command line.
 //
-//   make_recording FILE LEVEL [--stay] [--rows ROWS] [--max-size BYTES] [--one-thread]
+//   make_recording --lines        a recording for each line of standard input, with the words below
+//   make_recording FILE LEVEL [--stay] [--rows ROWS] [--max-size BYTES] [--one-thread] [--host NAME] [--job ID]
+//                  [--rank NUMBER] [--executable PATH] [--policy NAME,REVISION,SHA256]
 //                  [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS,...[:SCOPE[:STACK[:RESULT,...]]]]]]...
 //
 // LEVEL is summary or calls. Each description is one distinct decision on the CPU, called CALLS times by each thread,
@@ -11,7 +13,8 @@
 // `;` between them, FUNCTION@FILE@LINE of Python, or PATH+OFFSET in a program; a `%` in it stands for the number of
 // the decision. RESULT is a number that stands for a call's result, which then has a fingerprint; calls take them in
 // turn; nan is a result that is not finite. It then prints the path, and with --stay stays alive until its standard
-// input ends. ROWS: how many distinct decisions the recording has room for.
+// input ends. ROWS: how many distinct decisions the recording has room for. The other options stand in for facts
+// about the process.
 #include <poll.h>
 #include <unistd.h>
 
@@ -20,7 +23,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -217,65 +220,120 @@ bool input_has_ended() {
     return poll(&input, 1, 10) > 0 && read(STDIN_FILENO, &read_away, 1) <= 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    if (argc < 3) return 2;
-    const bool with_events = std::strcmp(argv[2], "calls") == 0;
-    bool stays = false;
-    bool is_one_thread = false;
+/// A recording that is asked for on the command line, or by a line of standard input.
+struct Request {
+    std::string path;
+    bool with_events = false, stays = false, is_one_thread = false;
     record::RecordingSettings settings;
+    record::ProcessFacts facts;
+    policy::Policy policy;
     std::vector<Description> descriptions;
-    for (int i = 3; i < argc; ++i) {
-        if (std::strcmp(argv[i], "--stay") == 0)
-            stays = true;
-        else if (std::strcmp(argv[i], "--one-thread") == 0)
-            is_one_thread = true;
-        else if (std::strcmp(argv[i], "--max-size") == 0 && i + 1 < argc)
-            settings.max_size = std::stoul(argv[++i]);
-        else if (std::strcmp(argv[i], "--rows") == 0 && i + 1 < argc)
-            settings.row_limit = static_cast<std::uint32_t>(std::stoul(argv[++i]));
-        else
-            descriptions.push_back(parsed(argv[i]));
-    }
+};
+
+record::ProcessFacts own_facts() {
     std::vector<std::string_view> environment;
     for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-    policy::Policy policy;
-    policy.name = "test";
-    policy.revision = "1";
-    policy.log_level = with_events ? policy::LogLevel::calls : policy::LogLevel::summary;
-    const auto opened = record::Recording::open(argv[1], record::gather_process_facts(environment),
-                                                record::make_start_event("0.1.0", policy), settings);
+    return record::gather_process_facts(environment);
+}
+
+/// Takes an option with a value. Returns false for another word.
+bool take_option(const std::string& word, const std::string& value, Request& request) {
+    if (word == "--max-size")
+        request.settings.max_size = std::stoul(value);
+    else if (word == "--rows")
+        request.settings.row_limit = static_cast<std::uint32_t>(std::stoul(value));
+    else if (word == "--host")
+        request.facts.host = value;
+    else if (word == "--job")
+        request.facts.job_id = value;
+    else if (word == "--rank")
+        request.facts.rank = std::stoi(value);
+    else if (word == "--executable")
+        request.facts.executable = value;
+    else if (word == "--policy") {
+        const std::vector<std::string> parts = split(value, ',');
+        request.policy.name = parts[0];
+        request.policy.revision = parts[1];
+        request.policy.sha256 = parts[2];
+    } else
+        return false;
+    return true;
+}
+
+Request request_of(const std::vector<std::string>& words) {
+    Request request;
+    request.path = words[0];
+    request.with_events = words[1] == "calls";
+    request.facts = own_facts();
+    request.policy.name = std::string("test");
+    request.policy.revision = std::string("1");
+    request.policy.log_level = request.with_events ? policy::LogLevel::calls : policy::LogLevel::summary;
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        if (words[i] == "--stay")
+            request.stays = true;
+        else if (words[i] == "--one-thread")
+            request.is_one_thread = true;
+        else if (i + 1 < words.size() && take_option(words[i], words[i + 1], request))
+            ++i;
+        else
+            request.descriptions.push_back(parsed(words[i]));
+    }
+    return request;
+}
+
+void make_calls(record::Recording& recording, const Request& request) {
+    std::uint64_t key = 0;
+    for (const Description& description : request.descriptions) {
+        ++key;
+        if (request.is_one_thread) call(recording, description, key, request.with_events);
+        std::vector<std::thread> threads;
+        for (long i = 0; i < description.threads && !request.is_one_thread; ++i)
+            threads.emplace_back([&, key] { call(recording, description, key, request.with_events); });
+        for (std::thread& thread : threads) thread.join();
+        key += static_cast<std::uint64_t>(description.more_sizes);
+    }
+}
+
+/// Does what the shim does at each product, until standard input ends.
+void answer_commands(record::Recording& recording) {
+    record::ThreadWriter* writer = recording.attach();
+    while (!input_has_ended()) {
+        if (!recording.has_command()) continue;
+        if (const auto command = recording.changes()->take_command()) {
+            const bool is_set = command->kind == record::format::CommandKind::set_precision;
+            recording.changes()->answer(*command, is_set, is_set ? "" : "there is no policy file to read again");
+        }
+    }
+    recording.detach(writer);
+}
+
+/// Returns the exit status.
+int make(const Request& request) {
+    const auto opened = record::Recording::open(request.path, request.facts,
+                                                record::make_start_event("0.1.0", request.policy), request.settings);
     if (opened.recording == nullptr) {
         std::fprintf(stderr, "make_recording: %s\n", opened.error.c_str());
         return 1;
     }
-    std::uint64_t key = 0;
-    for (const Description& description : descriptions) {
-        ++key;
-        if (is_one_thread) call(*opened.recording, description, key, with_events);
-        std::vector<std::thread> threads;
-        for (long i = 0; i < description.threads && !is_one_thread; ++i) {
-            threads.emplace_back([&, key] { call(*opened.recording, description, key, with_events); });
-        }
-        for (std::thread& thread : threads) thread.join();
-        key += static_cast<std::uint64_t>(description.more_sizes);
-    }
+    make_calls(*opened.recording, request);
     std::puts(opened.recording->path().c_str());
     std::fflush(stdout);
-    record::ThreadWriter* writer = opened.recording->attach();
-    while (stays && !input_has_ended()) {
-        // What the shim does at each product.
-        if (!opened.recording->has_command()) continue;
-        if (const auto command = opened.recording->changes()->take_command()) {
-            const bool is_set = command->kind == record::format::CommandKind::set_precision;
-            opened.recording->changes()->answer(*command, is_set,
-                                                is_set ? "" : "there is no policy file to read again");
-        }
-    }
-    opened.recording->detach(writer);
+    if (request.stays) answer_commands(*opened.recording);
     // What the shim does when the program ends; here nothing is loaded that multiplies.
     opened.recording->objects()->note_complete(1);
     opened.recording->note_exit();
     return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 2 && std::string_view(argv[1]) == "--lines") {
+        std::string line;
+        while (std::getline(std::cin, line))
+            if (const int status = make(request_of(split(line, ' '))); status != 0) return status;
+        return 0;
+    }
+    if (argc < 3) return 2;
+    return make(request_of({argv + 1, argv + argc}));
 }
