@@ -33,12 +33,15 @@ std::uint64_t nanoseconds() {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-std::unique_ptr<Recording> opened(const std::string& path, policy::LogLevel level) {
+/// `host`: stands in for this machine's name; empty: it is as it is.
+std::unique_ptr<Recording> opened(const std::string& path, policy::LogLevel level, const std::string& host = {}) {
     policy::Policy policy;
     policy.log_level = level;
     RecordingSettings settings;
     settings.max_size = std::uint64_t{64} << 30;
-    auto result = Recording::open(path, gather_process_facts({}), make_start_event("0.1.0", policy), settings);
+    ProcessFacts facts = gather_process_facts({});
+    if (!host.empty()) facts.host = host;
+    auto result = Recording::open(path, facts, make_start_event("0.1.0", policy), settings);
     if (result.recording == nullptr) {
         std::fprintf(stderr, "scale_recordings: %s\n", result.error.c_str());
         std::exit(1);
@@ -97,7 +100,8 @@ struct RowsOfEach {
 
 void make_some_of_many(const std::string& folder, long begin, long end, RowsOfEach rows) {
     for (long i = begin; i < end; ++i) {
-        const auto recording = opened(folder + "/" + std::to_string(i) + ".fp32rec", policy::LogLevel::summary);
+        const std::string name = std::to_string(i);
+        const auto recording = opened(folder + "/" + name + ".fp32rec", policy::LogLevel::summary, "node" + name);
         ThreadWriter* writer = recording->attach();
         const long first = rows.are_distinct ? i * rows.count : 0;
         for (long row = first; row < first + rows.count; ++row) call(*recording, *writer, row, false);

@@ -14,6 +14,7 @@
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/process_columns.hpp"
+#include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/recordings/row_columns.hpp"
 #include "cli/recordings/shared_text.hpp"
@@ -28,6 +29,7 @@ namespace {
 struct ReadProcess {
     const MergedProcess& process;
     const std::vector<record::Problem>& problems;
+    std::uint64_t lost_audits = 0;
 };
 
 /// Engines read integers of 64 bits with a sign. Only a damaged recording has a larger count.
@@ -53,6 +55,12 @@ constexpr Column<ReadProcess> own_process_columns[] = {
      [](const ReadProcess& read) {
          return FieldValue(limited(read.process.changes.size() + read.process.lost_changes));
      }},
+    {"lost_audits", [](const ReadProcess& read) { return FieldValue(limited(read.lost_audits)); }},
+    {"unseen_children",
+     [](const ReadProcess& read) {
+         return FieldValue(std::uint64_t{read.process.children.size()} + read.process.missed_children);
+     }},
+    {"ended_early", [](const ReadProcess& read) { return FieldValue(!early_end_text(read.process.facts).empty()); }},
     {"problems", [](const ReadProcess& read) { return FieldValue(std::uint64_t{read.problems.size()}); }},
     {"problem", first_problem},
 };
@@ -109,7 +117,8 @@ void JsonLines::write(const std::string& path, record::RecordingReader& recordin
     text_ += begin_of("recording");
     append_json_members(text_, process_columns(), process);
     append_json_members(text_ += ',', further_process_columns(), process);
-    append_json_members<ReadProcess>(text_ += ',', own_process_columns, {process, recording.problems()});
+    append_json_members<ReadProcess>(text_ += ',', own_process_columns,
+                                     {process, recording.problems(), calls.audits().lost()});
     text_ += "}\n";
     put(false);
 }

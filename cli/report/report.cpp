@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "cli/commands.hpp"
@@ -250,20 +252,10 @@ int report_lines(const std::vector<std::string>& paths, const ReportOptions& opt
     return problems.empty() && lines.recordings() > 0 ? exit_code::ok : exit_code::finding;
 }
 
-int report(ReportOptions& options) {
-    std::string problem = problem_of(options);
-    if (problem.empty()) problem = options.filter.read();
-    if (!problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
-    }
-    const auto sides = find_sides(options);
-    if (!sides) return exit_code::usage;
-    if (options.format == "jsonl") return report_lines(sides->front().paths, options);
-
+int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions& options) {
     std::vector<Contents> contents;
     std::vector<ReadingProblem> problems;
-    for (const RecordingPaths& side : *sides) {
+    for (const RecordingPaths& side : sides) {
         contents.push_back(read(side.paths, options));
         problems.insert(problems.end(), contents.back().problems.begin(), contents.back().problems.end());
         say_folded(folded_calls(contents.back().calls), options.filter);
@@ -280,12 +272,31 @@ int report(ReportOptions& options) {
     } else {
         write(contents[0], options, output);
     }
-    problem = output.finish();
-    if (!problem.empty()) {
+    if (const std::string problem = output.finish(); !problem.empty()) {
         say("report", problem);
         return exit_code::usage;
     }
     return is_damaged ? exit_code::finding : exit_code::ok;
+}
+
+int report(ReportOptions& options) {
+    std::string problem = problem_of(options);
+    if (problem.empty()) problem = options.filter.read();
+    if (!problem.empty()) {
+        say("report", problem);
+        return exit_code::usage;
+    }
+    const auto sides = find_sides(options);
+    if (!sides) return exit_code::usage;
+    if (options.format == "jsonl") return report_lines(sides->front().paths, options);
+
+    try {
+        return report_merged(*sides, options);
+    } catch (const std::bad_alloc&) {
+        throw std::runtime_error(
+            "not enough memory for all distinct decisions of these recordings, at some 300 bytes each; count fewer "
+            "(--host, --ran-below, ...), or have them written as they are read: --format jsonl");
+    }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
@@ -247,23 +248,28 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
                        is_rest ? "the rest is not known" : "there may have been others");
 }
 
+/// Returns a line for each of the first doubts, and their number beyond that.
+std::string doubts_text(const std::vector<Doubt>& doubts) {
+    std::string text;
+    for (const Doubt& doubt : std::span(doubts).first(std::min(doubts.size(), most_lines_said)))
+        text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
+                            printable(doubt.reason));
+    if (doubts.size() > most_lines_said)
+        text += fmt::format("- and {} more; --format json has them all\n", doubts.size() - most_lines_said);
+    return text;
+}
+
 /// Returns the text for the case that no recording could be read.
 std::string unread_text(const Verified& verified) {
-    std::string text = coloured(inconclusive.title, inconclusive.colour) + ": no recording could be read.\n";
-    for (const Doubt& doubt : verified.doubts) {
-        if (!doubt.where.empty()) text += fmt::format("- {}: {}\n", printable(doubt.where), printable(doubt.reason));
-    }
-    return text;
+    return coloured(inconclusive.title, inconclusive.colour) + ": no recording could be read.\n" +
+           doubts_text(verified.doubts);
 }
 
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
     if (calls.processes().empty()) return unread_text(verified);
     std::string text = sentence_of(verified, calls, options.at_least);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
-    for (const Doubt& doubt : verified.doubts) {
-        text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
-                            printable(doubt.reason));
-    }
+    text += doubts_text(verified.doubts);
     if (!verified.bypasses.empty()) {
         text += fmt::format("\nNot seen (if you know that one was not used below {}: --assume-unused BYPASS):\n",
                             options.at_least);
