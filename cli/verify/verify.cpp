@@ -248,14 +248,17 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
                        is_rest ? "the rest is not known" : "there may have been others");
 }
 
-/// Returns a line for each of the first doubts, and their number beyond that.
+/// Number of doubts in words, before their number stands for the rest.
+constexpr std::size_t most_doubts = 200;
+
+/// Returns a line for each of the first doubts, and the number of the others.
 std::string doubts_text(const std::vector<Doubt>& doubts) {
     std::string text;
-    for (const Doubt& doubt : std::span(doubts).first(std::min(doubts.size(), most_lines_said)))
+    for (const Doubt& doubt : std::span(doubts).first(std::min(doubts.size(), most_doubts)))
         text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
                             printable(doubt.reason));
-    if (doubts.size() > most_lines_said)
-        text += fmt::format("- and {} more; --format json has them all\n", doubts.size() - most_lines_said);
+    if (doubts.size() > most_doubts)
+        text += fmt::format("- and {} more; --format json has them all\n", doubts.size() - most_doubts);
     return text;
 }
 

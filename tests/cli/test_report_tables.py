@@ -152,4 +152,5 @@ def test_completion_offers_what_rows_can_be_grouped_by():
     shim.tool("bash")
     from test_conventions import bash_offers
     assert set(bash_offers("report", "--by", "")) == {"where", "source", "scope", "call_site", "caller", "function",
-                                                         "size", "size-class", "precision"}
+                                                         "size", "size-class", "precision", "host", "job", "executable",
+                                                         "policy"}
