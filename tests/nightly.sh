@@ -12,6 +12,7 @@
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   wheel      the wheels of both processors, built and tried in bare Debian 11, 12 and 13 (needs root, debootstrap, qemu)
 #   deploy     docs/deploy.md in whole systems: Slurm, buildah, services, /etc/ld.so.preload. On Debian, as root
+#   fleet      10,000 recordings of 1,000 rows (6 GB); queries by Spark, which it installs (400 MB; needs Java 17)
 #   fuzz       the reader of recordings, by libFuzzer, for ten minutes
 #   clang      everything built by clang, the command too
 #   lint       clang-tidy with its analyzer, on the command too
@@ -71,6 +72,15 @@ deploy() {
         FP32SHIM_DEPLOY_ROOTS=$folder FP32SHIM_WHEEL_FOLDER=$wheels long_test deploy/roots
 }
 
+fleet() {
+    local environment=$logs/spark
+    command -v java || { echo "Spark needs Java 17 (Debian, Ubuntu: openjdk-17-jre-headless)"; return 1; }
+    "$environment/bin/python" -c 'import pyspark' 2>/dev/null ||
+        { "$python" -m venv --clear "$environment" && "$environment/bin/pip" install --quiet pyspark==4.3.0 duckdb==2.0.0; } ||
+        return 1
+    FP32SHIM_FLEET_RECORDINGS=10000 FP32SHIM_SPARK=$environment FP32SHIM_WHEELS=$environment long_test fleet
+}
+
 fuzz() {
     cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&
         cmake --build build/fuzz --target recording_reader_fuzzer &&
@@ -85,7 +95,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults where wheel deploy fuzz clang lint)
+all=(products races faults where wheel deploy fleet fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then
