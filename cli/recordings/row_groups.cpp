@@ -154,7 +154,7 @@ std::uint32_t PartGroups::key_number_of(std::uint32_t place, const MergedRow& ro
     if (place >= key_number_of_row_.size()) key_number_of_row_.resize(place + std::size_t{1});
     std::uint32_t& number = key_number_of_row_[place];
     if (number == 0)
-        number = key_numbers_.emplace(key_of(row, grouping_), static_cast<std::uint32_t>(key_numbers_.size() + 1))
+        number = key_numbers_.try_emplace(key_of(row, grouping_), static_cast<std::uint32_t>(key_numbers_.size() + 1))
                      .first->second;
     return number;
 }
@@ -162,7 +162,7 @@ std::uint32_t PartGroups::key_number_of(std::uint32_t place, const MergedRow& ro
 std::pair<RowGroup&, bool> PartGroups::add(std::uint32_t part, std::uint32_t place, const MergedRow& row,
                                            const record::RecordedCounters& counters) {
     const std::uint64_t key = std::uint64_t{part} << 32 | key_number_of(place, row);
-    const auto [entry, is_new] = group_of_part_.emplace(key, static_cast<std::uint32_t>(groups_.size()));
+    const auto [entry, is_new] = group_of_part_.try_emplace(key, static_cast<std::uint32_t>(groups_.size()));
     if (is_new) groups_.push_back(group_like(row, grouping_));
     RowGroup& group = groups_[entry->second];
     if (known_.insert(part, place)) add_decision(group, row);
@@ -182,7 +182,7 @@ void ProcessGroups::start(const record::RecordingFacts& facts) {
     }
     const std::uint32_t ids[] = {keys_.host.id(),        keys_.job_id.id(),          keys_.executable.id(),
                                  keys_.policy_name.id(), keys_.policy_revision.id(), keys_.policy_sha256.id()};
-    part_ = part_of_.emplace(std::to_array(ids), static_cast<std::uint32_t>(part_of_.size())).first->second;
+    part_ = part_of_.try_emplace(std::to_array(ids), static_cast<std::uint32_t>(part_of_.size())).first->second;
 }
 
 void ProcessGroups::add(std::uint32_t place, const MergedRow& row, const record::RecordedCounters& counters) {

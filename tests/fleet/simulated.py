@@ -37,7 +37,8 @@ def line_of(path, number):
     ticks = 3_000_000 if number == SLOW else 1_000_000
     facts = (f"--host {host_name(number)} --job {number // 10} --rank {number % 10} --executable {executable_of(number)} "
              f"--policy {','.join(policy_of(number))}" + (" --rows 2" if number == FULL else ""))
-    return (f"{path} summary {facts} sgemm_:64:high:{applied}:{reason}:{calls_of(number)}:1:{ticks}::main@train.py@{10 + number % 3} "
+    return (f"{path} summary {facts} "
+            f"sgemm_:64:high:{applied}:{reason}:{calls_of(number)}:1:{ticks}::main@train.py@{10 + number % 3} "
             "cblas_sgemm:128:native:fp32:as_requested:5:1:1000000")
 
 

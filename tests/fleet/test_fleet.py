@@ -34,7 +34,8 @@ def documented_keys():
     keys = {}
     for title in ("every line", "a row", "a recording"):
         section = page.split(f"\n## Keys of {title}\n")[1].split("\n## ")[0]
-        keys[title] = [key for line in section.splitlines() if line.startswith("| `") for key in re.findall(r"`(\w+)`", line.split("|")[1])]
+        keys[title] = [key for line in section.splitlines() if line.startswith("| `")
+                       for key in re.findall(r"`(\w+)`", line.split("|")[1])]
     return keys
 
 
@@ -90,11 +91,11 @@ def test_the_hosts_that_ran_below_a_format_and_where(fleet):
     assert re.search(r"^ +510 .* node0500 +train.py:12 main ", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("format_, below", [("fp32", "fp32 no"), ("bf16x9", "fp32 no"), ("tf32x3", "fp32 bf16x9"), ("tf32", "fp32 bf16x9"),
-                                            ("bf16", "fp32 bf16x9 tf32"), ("fp16", "fp32 bf16x9 tf32 bf16"), ("unchanged", "")])
-def test_a_format_is_below_those_that_it_does_not_meet(tmp_path, format_, below):
+@pytest.mark.parametrize("format_, expected", [
+    ("fp32", []), ("bf16x9", ["fp32"]), ("tf32x3", ["fp32", "bf16x9"]), ("tf32", ["fp32", "bf16x9"]),
+    ("bf16", ["fp32", "bf16x9", "tf32"]), ("fp16", ["fp32", "bf16x9", "tf32", "bf16"]), ("unchanged", [])])
+def test_a_format_is_below_those_that_it_does_not_meet(tmp_path, format_, expected):
     path = make_recording(tmp_path / "a.fp32rec", "summary", f"sgemm_:64:high:{format_}:as_requested:7")
-    expected = {"fp32": [], "bf16x9": ["fp32"]}.get(format_, below.split())
     found = [word for word in ("fp32", "bf16x9", "tf32", "bf16")
              if fp32shim("report", "--format", "json", "--ran-below", word, path).json["totals"]["calls"]]
     assert found == expected
@@ -137,8 +138,9 @@ def test_lines_are_not_grouped_and_not_compared(fleet, words):
 def test_recordings_that_cannot_be_read_are_named_and_the_rest_is_merged(fleet):
     result = fp32shim("report", "--format", "json", fleet.folder)
     assert result.returncode == 1 and len(result.lines) == len(DAMAGED)
-    by_host = {host_name(number): line for number in DAMAGED.values() for line in result.lines if host_name(number) in line}
-    assert set(by_host) == {host_name(number) for number in DAMAGED.values()}
+    hosts = [host_name(number) for number in DAMAGED.values()]
+    by_host = {host: line for host in hosts for line in result.lines if host in line}
+    assert set(by_host) == set(hosts)
     assert "format version" in by_host[host_name(DAMAGED["newer"])]
     expected = sum(calls_of(number) + 5 for number in range(HOSTS) if number not in DAMAGED.values())
     assert result.json["totals"]["calls"] == expected
@@ -159,7 +161,8 @@ def test_recordings_that_cannot_be_opened_have_a_line_that_says_why(tmp_path):
     assert [line["recording"] for line in lines] == [str(tmp_path / f"{name}.fp32rec") for name in "abc"]
     for line, words in zip(lines, ("may not read", "not a regular file", "is empty")):
         assert words in line["problem"]
-    assert {frozenset(line) for line in lines} == {frozenset(lines_of(make_recording(tmp_path / "whole", "summary", EXACT))[-1])}
+    whole = lines_of(make_recording(tmp_path / "whole", "summary", EXACT))[-1]
+    assert all(list(line) == list(whole) for line in lines)
 
 
 def test_many_recordings_that_cannot_be_read_are_said_in_few_lines(tmp_path):
@@ -173,7 +176,8 @@ def test_many_recordings_that_cannot_be_read_are_said_in_few_lines(tmp_path):
                                          "fp32shim report --format jsonl tells of each")
     assert len(lines_of(tmp_path, status=1)) == 302
     verified = fp32shim("verify", "--at-least", "fp32", tmp_path)
-    assert verified.returncode == 3 and verified.stdout.count("\n- ") < 210 and " more; --format json has them all" in verified.stdout
+    assert verified.returncode == 3 and verified.stdout.count("\n- ") < 210
+    assert " more; --format json has them all" in verified.stdout
 
 
 def test_a_recording_counts_once_under_two_names_and_in_a_folder_that_is_named_twice(tmp_path):
@@ -196,10 +200,13 @@ def test_many_copies_are_said_in_few_lines(tmp_path):
 
 def test_ten_thousand_paths_are_the_same_as_their_folder(fleet):
     """As a shell's glob gives them; nine in ten of them are named again."""
-    by_paths = fp32shim("report", "--format", "json", *(fleet.paths * 10))
-    by_folder = fp32shim("report", "--format", "json", fleet.folder)
-    assert by_paths.returncode == 1
-    assert by_paths.json["totals"] | {"host_ns": 0, "first": 0, "last": 0} == by_folder.json["totals"] | {"host_ns": 0, "first": 0, "last": 0}
+    timed = ("host_ns", "first", "last")  # each look at a young recording measures the rate of the counter anew
+    totals = []
+    for words in (fleet.paths * 10, [fleet.folder]):
+        result = fp32shim("report", "--format", "json", *words)
+        assert result.returncode == 1
+        totals.append(without(result.json["totals"], *timed))
+    assert totals[0] == totals[1]
 
 
 def test_many_arguments_that_name_nothing_are_said_in_few_lines(tmp_path):
@@ -209,8 +216,8 @@ def test_many_arguments_that_name_nothing_are_said_in_few_lines(tmp_path):
 
 def test_lines_that_find_no_room_are_an_error_and_leave_the_file_alone(fleet, tmp_path):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([COMMAND, "report", "--format", "jsonl", fleet.folder], stdout=full, stderr=subprocess.PIPE, text=True,
-                              env=environment(), check=False)
+        done = subprocess.run([COMMAND, "report", "--format", "jsonl", fleet.folder], stdout=full, stderr=subprocess.PIPE,
+                              text=True, env=environment(), check=False)
     assert done.returncode == 2 and "No space left" in done.stderr
     result = fp32shim("report", "--format", "jsonl", "-o", "/dev/full", fleet.folder)
     assert result.returncode == 2 and "No space left" in result.stderr

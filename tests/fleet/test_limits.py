@@ -23,14 +23,15 @@ def recordings(request, tmp_path_factory):
         lines = []
         for number in range(first, min(first + OF_A_PROCESS, COUNT)):
             size = 1000 * number if request.param == "distinct" else 0
-            lines.append(f"{folder}/{number}.fp32rec summary --host {host_name(number)} sgemm_:{size + 1}-{size + 1000}:high:tf32:as_requested:1\n")
+            lines.append(f"{folder}/{number}.fp32rec summary --host {host_name(number)} "
+                         f"sgemm_:{size + 1}-{size + 1000}:high:tf32:as_requested:1\n")
         subprocess.run([shim.client("make_recording"), "--lines"], input="".join(lines), text=True, capture_output=True,
                        check=True, env=environment())
     return request.param, folder
 
 
-@pytest.mark.parametrize("words", [["report"], ["report", "--by", "host,where"], ["verify", "--at-least", "fp32"], ["report", "--format", "jsonl"]],
-                         ids=" ".join)
+@pytest.mark.parametrize("words", [["report"], ["report", "--by", "host,where"], ["verify", "--at-least", "fp32"],
+                                   ["report", "--format", "jsonl"]], ids=" ".join)
 def test_many_recordings_take_seconds_and_little_memory(recordings, words):
     """10,000 of the same 1,000 decisions: within 10 s on two cores and 1 GiB."""
     kind, folder = recordings
