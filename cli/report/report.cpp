@@ -294,7 +294,7 @@ int report(ReportOptions& options) {
         return report_merged(*sides, options);
     } catch (const std::bad_alloc&) {
         throw std::runtime_error(
-            "not enough memory for all distinct decisions of these recordings, at some 300 bytes each; count fewer "
+            "not enough memory for all distinct decisions of these recordings, at 200 to 400 bytes each; count fewer "
             "(--host, --ran-below, ...), or have them written as they are read: --format jsonl");
     }
 }
