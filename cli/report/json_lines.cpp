@@ -61,6 +61,7 @@ constexpr Column<ReadProcess> own_process_columns[] = {
          return FieldValue(std::uint64_t{read.process.children.size()} + read.process.missed_children);
      }},
     {"ended_early", [](const ReadProcess& read) { return FieldValue(!early_end_text(read.process.facts).empty()); }},
+    {"children_only", [](const ReadProcess& read) { return FieldValue(read.process.is_children_only()); }},
     {"problems", [](const ReadProcess& read) { return FieldValue(std::uint64_t{read.problems.size()}); }},
     {"problem", first_problem},
 };

@@ -16,5 +16,5 @@
   state STRING, forked_from BIGINT, command STRING, opened STRING, log_level STRING,
   uncounted_calls BIGINT, dropped_events BIGINT, overwritten_events BIGINT, lost_changes BIGINT,
   opened_ns BIGINT, format_version BIGINT, file_size BIGINT, setting_changes BIGINT, lost_audits BIGINT,
-  unseen_children BIGINT, ended_early BOOLEAN, problems BIGINT, problem STRING
+  unseen_children BIGINT, ended_early BOOLEAN, children_only BOOLEAN, problems BIGINT, problem STRING
 )

@@ -75,6 +75,15 @@ def test_a_row_of_single_calls_has_their_median(tmp_path):
     assert row["host_ns_median"] < row["host_ns"] / row["calls"]
 
 
+def test_a_file_that_only_names_children_says_so(tmp_path):
+    path = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
+    assert lines_of(path)[-1]["children_only"] is False
+    content = bytearray(path.read_bytes())
+    content[261] |= 1  # 256 of the flags at 260, docs/recording-format.md
+    path.write_bytes(content)
+    assert lines_of(path)[-1]["children_only"] is True
+
+
 def test_filters_choose_lines_and_their_recordings(fleet):
     lines = lines_of("--ran-below", "fp32", "--host", "node*", fleet.folder, status=1)
     read = [line for line in lines if line["pid"] is not None]
