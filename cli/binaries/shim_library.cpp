@@ -38,7 +38,7 @@ ShimLibrary find_shim_library() {
     if (chosen != nullptr && *chosen != '\0') return judged(chosen);
     std::error_code error;
     const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
-    for (const char* folder : {".", "../lib", FP32SHIM_INSTALL_LIBDIR}) {
+    for (const char* folder : {".", FP32SHIM_INSTALL_LIBDIR, "../lib"}) {
         const std::filesystem::path candidate = here / folder / "libfp32shim.so";
         if (std::filesystem::is_regular_file(candidate, error)) return judged(candidate);
     }

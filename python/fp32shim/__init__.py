@@ -186,9 +186,9 @@ def _installed(*names: str) -> pathlib.Path | None:
 
 def library_path() -> str:
     """Returns the path of libfp32shim.so, for LD_PRELOAD. Raises FileNotFoundError if it is not installed beside this module."""
-    machine = os.uname().machine
+    multiarch = f"lib/{os.uname().machine}-linux-gnu"
     found = os.environ.get("FP32SHIM_LIBRARY") or _installed(
-        "lib/libfp32shim.so", f"lib/{machine}-linux-gnu/libfp32shim.so", "lib64/libfp32shim.so")
+        "lib/libfp32shim.so", f"{multiarch}/libfp32shim.so", f"{multiarch}/fp32shim/libfp32shim.so", "lib64/libfp32shim.so")
     if found is None:
         raise FileNotFoundError("libfp32shim.so was not found beside this module; install fp32shim, or set FP32SHIM_LIBRARY")
     return str(found)

@@ -1,0 +1,12 @@
+# The folders of an installation, relative to its prefix.
+option(FP32SHIM_DEBIAN "install into the folders of a Debian package: see docs/decisions/0019-the-debian-package.md" OFF)
+if(FP32SHIM_DEBIAN)
+  set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+  set(FP32SHIM_INSTALL_LIBRARYDIR ${CMAKE_INSTALL_LIBDIR}/fp32shim)
+  set(FP32SHIM_INSTALL_PYTHONDIR lib/python3/dist-packages)
+endif()
+include(GNUInstallDirs)
+if(NOT FP32SHIM_DEBIAN)
+  set(FP32SHIM_INSTALL_LIBRARYDIR ${CMAKE_INSTALL_LIBDIR})
+  set(FP32SHIM_INSTALL_PYTHONDIR ${CMAKE_INSTALL_DATADIR}/fp32shim/python)
+endif()
