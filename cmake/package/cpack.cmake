@@ -1,4 +1,4 @@
-# Packages by CPack: a .tar.gz, and with FP32SHIM_DEBIAN a .deb. packaging/packages.sh builds both.
+# Packages by CPack: a .tar.gz, or with FP32SHIM_DEBIAN a .deb. packaging/packages.sh builds both.
 set(FP32SHIM_MAINTAINER "The fp32shim authors <maintainers@fp32shim.invalid>" CACHE STRING
   "maintainer of the Debian package: whoever publishes it, with an address")
 
@@ -16,7 +16,9 @@ file(CHMOD ${CMAKE_BINARY_DIR}/package/prerm PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
 if(NOT FP32SHIM_DEBIAN)
-  set(CPACK_GENERATOR TGZ)
+  set(CPACK_GENERATOR External)  # CPack's own archives have the order of the file system
+  set(CPACK_EXTERNAL_ENABLE_STAGING ON)
+  set(CPACK_EXTERNAL_PACKAGE_SCRIPT ${PROJECT_SOURCE_DIR}/packaging/archive.cmake)
   set(CPACK_PACKAGE_FILE_NAME fp32shim-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
   include(CPack)
   return()
@@ -25,6 +27,9 @@ endif()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(architecture_of_x86_64 amd64)
+set(architecture_of_aarch64 arm64)
+set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE ${architecture_of_${CMAKE_SYSTEM_PROCESSOR}})
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
@@ -35,7 +40,7 @@ asks for, and records which precision that was, and where.
 .
 The package has the library, the command fp32shim, and modules by which
 programs in C, Fortran and Python name the parts of their work.")
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # the C library's version follows from the symbols that are needed
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libdw1)  # for the functions, files and lines of native code
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3 (>= 3.9)")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/package/prerm)

@@ -1,4 +1,4 @@
-# Run by CPack on the staged files of a Debian package: its changelogs, compressed, and compressed manual pages.
+# Run by CPack on the staged files of a Debian package: adds its changelogs and lintian's overrides, and compresses manual pages.
 set(share ${CPACK_TEMPORARY_DIRECTORY}/usr/share)
 set(documents ${share}/doc/fp32shim)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/../../CHANGELOG.md ${documents}/changelog COPYONLY)
@@ -8,6 +8,8 @@ file(WRITE ${documents}/changelog.Debian
   "fp32shim (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
   "  * Version ${CPACK_PACKAGE_VERSION}: changelog.gz lists what changed.\n\n"
   " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+
+file(INSTALL ${CMAKE_CURRENT_LIST_DIR}/lintian-overrides DESTINATION ${share}/lintian/overrides RENAME fp32shim)
 
 file(GLOB pages ${share}/man/man1/*.1)
 execute_process(COMMAND gzip -9n ${pages} ${documents}/changelog ${documents}/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)

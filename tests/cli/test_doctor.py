@@ -546,3 +546,18 @@ def test_a_fifo_in_place_of_a_library_does_not_make_it_wait(tmp_path):
     os.mkfifo(tmp_path / "libopenblas.so.0")
     _, result, _ = doctor(LD_LIBRARY_PATH=tmp_path)
     assert any(library["problem"] for library in result["blas_libraries"])
+
+
+def test_a_library_that_is_not_there_is_a_finding(tmp_path):
+    status, result, _ = doctor(FP32SHIM_LIBRARY=tmp_path / "libfp32shim.so")
+    assert status == 1
+    assert f'the library to preload is not there: "{tmp_path}/libfp32shim.so"' in messages(result["findings"])
+
+
+def test_a_library_that_the_loader_refuses_is_a_finding_with_the_loaders_words(tmp_path):
+    library = build(tmp_path / "libfp32shim.so", "int missing(void); int fp32shim_abi_version(void) { return missing(); }",
+                    "-shared", "-fPIC", "-Wl,-z,now")
+    status, result, _ = doctor(FP32SHIM_LIBRARY=library)
+    assert status == 1
+    assert f"{library}: this machine's loader refuses it" in messages(result["findings"])
+    assert "undefined symbol: missing" in messages(result["findings"])
