@@ -9,7 +9,7 @@ file(WRITE ${documents}/changelog.Debian
   "  * Version ${CPACK_PACKAGE_VERSION}: changelog.gz lists what changed.\n\n"
   " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
 
-file(INSTALL ${CMAKE_CURRENT_LIST_DIR}/lintian-overrides DESTINATION ${share}/lintian/overrides RENAME fp32shim)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/lintian-overrides ${share}/lintian/overrides/fp32shim COPYONLY)
 
 file(GLOB pages ${share}/man/man1/*.1)
 execute_process(COMMAND gzip -9n ${pages} ${documents}/changelog ${documents}/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)
