@@ -1,36 +1,48 @@
 #!/usr/bin/env bash
-# Builds fp32shim-X.Y.Z-linux-MACHINE.tar.gz and fp32shim_X.Y.Z-1_ARCHITECTURE.deb, which run with any C library from 2.17 on.
-# The same commit makes the same bytes, in any folder.
+# Builds fp32shim-X.Y.Z-linux-PROCESSOR.tar.gz and fp32shim_X.Y.Z-1_ARCHITECTURE.deb, which run with any C library from 2.17 on.
 #
-#   packaging/packages.sh [FOLDER]    into FOLDER, default build/packages-out
+#   packaging/packages.sh [FOLDER [PROCESSOR...]]    into FOLDER, default build/packages-out, for this machine's processor, and
+#                                                    for each PROCESSOR besides: aarch64 or x86_64
 #
-# For this machine's own architecture, by the tools that tools.sh sets up.
+# By the tools that tools.sh sets up. The same commit makes the same bytes. Some five minutes on two cores for each processor.
 set -euo pipefail
 out=${1:+$(realpath -m -- "$1")}
+shift || true
 CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=${out:-$PWD/build/packages-out}
+own=$(uname -m)
 . packaging/tools.sh
 
 # build OPTIONS: configures with them, and builds what is installed.
 build() {
-    cmake -S . -B build/packages -G Ninja --toolchain "$PWD/cmake/zig.cmake" -DFP32SHIM_ZIG="$zig" -DCMAKE_BUILD_TYPE=Release \
-        -DFP32SHIM_TESTS=OFF -DFP32SHIM_BENCH=OFF -DCMAKE_INSTALL_LIBDIR=lib "$@" >/dev/null
-    cmake --build build/packages --target fp32shim fp32shim_command fp32shim_completions
+    cmake -S . -B "$build" -G Ninja --toolchain "$PWD/cmake/zig.cmake" -DFP32SHIM_ZIG="$zig" -DFP32SHIM_PROCESSOR="$processor" \
+        -DCMAKE_BUILD_TYPE=Release -DCMAKE_SHARED_LINKER_FLAGS=-s -DCMAKE_EXE_LINKER_FLAGS=-s -DCMAKE_INSTALL_LIBDIR=lib \
+        -DFP32SHIM_TESTS=OFF -DFP32SHIM_BENCH=OFF "$@" >/dev/null
+    cmake --build "$build" --target fp32shim fp32shim_command fp32shim_completions
 }
 
 # pack OPTIONS: packs that by CPack.
 pack() {
-    rm -rf build/packages/packed
-    (cd build/packages && cpack -B packed "$@")
-    find build/packages/packed -maxdepth 1 -name 'fp32shim*' ! -name '*.json' -exec cp {} "$out" \;
+    rm -rf "$build/packed"
+    (cd "$build" && cpack -B packed "$@")
+    find "$build/packed" -maxdepth 1 -type f ! -name '*.json' -exec cp {} "$out" \;
+}
+
+# Prints the newest version of the C library that a symbol needs. dpkg-shlibdeps would say 2.34, where glibc moved the symbols of
+# libpthread into libc.
+needed_glibc() {
+    readelf --wide --version-info "$build/bin/fp32shim" "$build/lib/libfp32shim.so" |
+        sed -n 's/.*Name: GLIBC_\([0-9.]*\).*/\1/p' | sort --version-sort | tail -n 1
 }
 
 mkdir -p "$out"
-build -DFP32SHIM_DEBIAN=OFF
-pack
-
-build -DFP32SHIM_DEBIAN=ON
-# The newest version that a symbol needs. dpkg-shlibdeps would ask for 2.34, where glibc moved libpthread's symbols into libc.
-glibc=$(readelf --wide --version-info build/packages/bin/fp32shim build/packages/lib/libfp32shim.so |
-    sed -n 's/.*Name: GLIBC_\([0-9.]*\).*/\1/p' | sort --version-sort | tail -n 1)
-pack -D CPACK_DEBIAN_PACKAGE_SHLIBDEPS=OFF -D CPACK_DEBIAN_PACKAGE_DEPENDS="libc6 (>= $glibc)"
+for processor in "$own" "${@/#$own/}"; do
+    [[ $processor ]] || continue
+    build=build/packages-$processor
+    foreign=()
+    [[ $processor == "$own" ]] || foreign=(-DFP32SHIM_HOST_COMMAND="$PWD/build/packages-$own/bin/fp32shim")
+    build -DFP32SHIM_DEBIAN=OFF "${foreign[@]}"
+    pack
+    build -DFP32SHIM_DEBIAN=ON "${foreign[@]}"
+    pack -D CPACK_DEBIAN_PACKAGE_SHLIBDEPS=OFF -D CPACK_DEBIAN_PACKAGE_DEPENDS="libc6 (>= $(needed_glibc))"
+done
