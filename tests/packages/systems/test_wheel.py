@@ -25,23 +25,6 @@ def wheel(processor):
     return found[0]
 
 
-@pytest.fixture(scope="module")
-def numpy_wheel(tmp_path_factory):
-    """Downloads numpy for a version of Python. numpy_wheel(version, processor) -> file"""
-    folder = tmp_path_factory.mktemp("numpy")
-
-    def download(version, processor):
-        platforms = [f"--platform=manylinux_{glibc}_{processor}" for glibc in ("2_17", "2_27", "2_28")]
-        target = folder / f"{version}-{processor}"
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-                        "--only-binary=:all:", f"--python-version={version}", f"--platform=manylinux2014_{processor}",
-                        *platforms, "--dest", target, "numpy"], check=True)
-        (found,) = target.glob("*.whl")
-        return found
-
-    return download
-
-
 def bare_system_with_numpy(release, folder, numpy, architecture="amd64"):
     """Returns a bare system that has numpy in the virtual environment /venv, and the wheel of ours in /tmp."""
     root = debian_root(release, folder, architecture)

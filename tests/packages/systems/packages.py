@@ -1,0 +1,57 @@
+"""The packages that packaging/packages.sh and packaging/wheel.sh have built for this machine's processor."""
+
+import os
+import pathlib
+import platform
+import subprocess
+import zipfile
+
+import shim
+
+FOLDER = pathlib.Path(os.environ.get("FP32SHIM_PACKAGE_FOLDER", shim.BUILD / "packages-out"))
+PROCESSOR = platform.machine()
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[PROCESSOR]
+
+
+def package(pattern):
+    found = sorted(FOLDER.glob(pattern))
+    shim.need(found, f"no {pattern} in {FOLDER}: packaging/packages.sh, packaging/wheel.sh")
+    assert len(found) == 1, found
+    return found[0]
+
+
+def debian_package():
+    return package(f"fp32shim_*_{ARCHITECTURE}.deb")
+
+
+def archive():
+    return package(f"fp32shim-*-linux-{PROCESSOR}.tar.gz")
+
+
+def wheel():
+    return package(f"fp32shim-*-manylinux*_{PROCESSOR}.whl")
+
+
+def unpack_archive(prefix):
+    """Unpacks the archive. Returns the folder of its prefix."""
+    prefix.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["tar", "-xf", archive(), "-C", prefix], check=True)
+    return prefix / archive().name.removesuffix(".tar.gz")
+
+
+def unpack_wheel(prefix):
+    """Unpacks the files that pip puts below an environment's folder."""
+    with zipfile.ZipFile(wheel()) as content:
+        for entry in content.infolist():
+            _, is_data, name = entry.filename.partition(".data/data/")
+            if is_data and not entry.is_dir():
+                file = prefix / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content.read(entry))
+                file.chmod(entry.external_attr >> 16 & 0o777)
+    return prefix
+
+
+def unpack_debian_package(prefix):
+    subprocess.run([shim.tool("dpkg-deb", "dpkg"), "--extract", debian_package(), prefix], check=True)
+    return prefix
