@@ -11,6 +11,7 @@
 #              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS: so often
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   wheel      the wheels of both processors, built and tried in bare Debian 11, 12 and 13 (needs root, debootstrap, qemu)
+#   packages   .deb, .tar.gz and wheel of the last commit, built twice and compared, and tried in bare Debian systems
 #   deploy     docs/deploy.md in whole systems: Slurm, buildah, services, /etc/ld.so.preload. On Debian, as root
 #   fleet      10,000 recordings of 1,000 rows (6 GB); queries by Spark, which it installs (400 MB; needs Java 17)
 #   fuzz       the reader of recordings, by libFuzzer, for ten minutes
@@ -64,6 +65,24 @@ wheel() {
         FP32SHIM_WHEEL_FOLDER=$root/build/nightly/wheels long_test packages/systems/test_wheel.py
 }
 
+# In folders of other names and depths, under another umask, time zone and language: the same bytes.
+packages() {
+    local made=$logs/packages file failed=0
+    rm -rf "$made"
+    export FP32SHIM_PACKAGING_TOOLS=$root/build/packaging-tools
+    (umask 022 && make_packages "$made/one" "$made/first") &&
+        (umask 077 && TZ=Asia/Tokyo LC_ALL=C.UTF-8 make_packages "$made/another/place" "$made/second") || return
+    for file in "$made"/first/*; do cmp "$file" "$made/second/${file##*/}" || failed=1; done
+    FP32SHIM_PACKAGE_FOLDER=$made/first long_test packages/systems/test_package_files.py \
+        tests/packages/systems/test_debian_package.py || failed=1
+    return "$failed"
+}
+
+# make_packages SOURCE FOLDER: clones the last commit into SOURCE, and builds all packages of it into FOLDER.
+make_packages() {
+    git clone --quiet "$root" "$1" && "$1/packaging/packages.sh" "$2" && "$1/packaging/wheel.sh" "$2"
+}
+
 # With the wheels of the part before it.
 deploy() {
     local folder=$root/build/nightly/deploy wheels=$root/build/nightly/wheels
@@ -95,7 +114,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults where wheel deploy fleet fuzz clang lint)
+all=(products races faults where wheel packages deploy fleet fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then

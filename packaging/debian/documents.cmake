@@ -13,5 +13,5 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/lintian-overrides ${share}/lintian/over
 
 file(GLOB pages ${share}/man/man1/*.1)
 execute_process(COMMAND gzip -9n ${pages} ${documents}/changelog ${documents}/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)
-file(GLOB compressed ${share}/man/man1/*.gz ${documents}/*.gz)
-file(CHMOD ${compressed} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+file(GLOB added ${share}/man/man1/*.gz ${documents}/*.gz ${share}/lintian/overrides/*)
+file(CHMOD ${added} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
