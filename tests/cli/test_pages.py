@@ -7,7 +7,7 @@ import pytest
 import shim
 
 PAGES = [page for page in [*shim.ROOT.glob("*.md"), *(shim.ROOT / "docs").rglob("*.md"), shim.ROOT / "examples/README.md"]]
-FOLDERS = ("bench", "cli", "cmake", "config", "docs", "examples", "policy", "record", "shim", "system", "tests")
+FOLDERS = ("bench", "cli", "cmake", "config", "docs", "examples", "packaging", "policy", "record", "shim", "system", "tests")
 
 
 def anchors(page):
