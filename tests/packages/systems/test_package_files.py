@@ -1,5 +1,6 @@
 """The packages themselves: what they need, what they hold, what lintian says of them. Part `packages` of tests/nightly.sh."""
 
+import os
 import re
 import subprocess
 import tarfile
@@ -40,6 +41,21 @@ def test_every_package_has_everything(unpacked):
               "fp32shim.fish", "fp32shim-config.cmake", "fp32shim.pc"}
     wanted |= {file.name for pattern in ("config/*.toml", "docs/cli/*.1") for file in shim.ROOT.glob(pattern)}
     assert wanted <= names, wanted - names
+
+
+def test_cmake_and_pkg_config_find_the_files_of_every_package(unpacked, tmp_path_factory):
+    files = [str(next(unpacked.rglob(name))) for name in ("libfp32shim.so", "bin/fp32shim")]
+    project = tmp_path_factory.mktemp("project")
+    (project / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.16)\nproject(client NONE)\n"
+                                            "find_package(fp32shim 0.1 CONFIG REQUIRED)\n"
+                                            "file(WRITE files.txt \"${fp32shim_LIBRARY};${fp32shim_COMMAND}\")\n")
+    package = next(unpacked.rglob("fp32shim-config.cmake")).parent
+    text_of(shim.tool("cmake"), "-S", project, "-B", project / "build", f"-Dfp32shim_DIR={package}")
+    assert (project / "files.txt").read_text().split(";") == files
+    folder = next(unpacked.rglob("pkgconfig"))
+    for name, file in zip(("library", "command"), files):
+        found = text_of("env", f"PKG_CONFIG_PATH={folder}", shim.tool("pkg-config"), f"--variable={name}", "fp32shim").strip()
+        assert os.path.samefile(found, file)
 
 
 def test_the_archive_belongs_to_root_and_has_one_time():
