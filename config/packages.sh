@@ -10,7 +10,7 @@ packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python
 packages_to_test_with=(
     clang libclang-rt-dev python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread
     libblis4-pthread libblas3 liblapack3 libblas-test libjemalloc2 libgoogle-perftools-dev faketime heaptrack fakeroot
-    strace patchelf jq musl-tools btrfs-progs chromium chromium-driver python3-selenium
+    strace patchelf jq musl-tools pkg-config btrfs-progs chromium chromium-driver python3-selenium
     bubblewrap openmpi-bin python3-mpi4py python3-prometheus-client python3-yaml systemd zsh busybox)
 [[ $(uname -m) == aarch64 ]] || packages_to_test_with+=(g++-aarch64-linux-gnu qemu-user)
 packages_for_lint=(clang-format clang-tidy)
