@@ -22,11 +22,12 @@ if(NOT FP32SHIM_PROCESSOR STREQUAL machine)
   set(CMAKE_SYSTEM_PROCESSOR ${FP32SHIM_PROCESSOR})
 endif()
 
-# A compiler is one program to CMake. -fno-sanitize: unless told otherwise, zig traps on undefined behaviour.
+# A compiler is one program to CMake. Unless told otherwise, zig traps on undefined behaviour (-fno-sanitize), and writes debug
+# information (-g0), which has the paths of this folder.
 set(zig ${CMAKE_BINARY_DIR}/zig)
 foreach(tool cc c++)
   file(CONFIGURE OUTPUT ${zig}/${tool} @ONLY CONTENT
-    "#!/bin/sh\nexec '${FP32SHIM_ZIG}' ${tool} -target ${FP32SHIM_PROCESSOR}-linux-gnu.${FP32SHIM_GLIBC} -fno-sanitize=undefined \"$@\"\n")
+    "#!/bin/sh\nexec '${FP32SHIM_ZIG}' ${tool} -target ${FP32SHIM_PROCESSOR}-linux-gnu.${FP32SHIM_GLIBC} -fno-sanitize=undefined -g0 \"$@\"\n")
   file(CHMOD ${zig}/${tool} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE)
 endforeach()
 set(CMAKE_C_COMPILER ${zig}/cc)
