@@ -17,7 +17,7 @@ own=$(uname -m)
 build() {
     cmake -S . -B "$build" -G Ninja --toolchain "$PWD/cmake/zig.cmake" -DFP32SHIM_ZIG="$zig" -DFP32SHIM_PROCESSOR="$processor" \
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_SHARED_LINKER_FLAGS=-s -DCMAKE_EXE_LINKER_FLAGS=-s -DCMAKE_INSTALL_LIBDIR=lib \
-        -DFP32SHIM_TESTS=OFF -DFP32SHIM_BENCH=OFF "$@" >/dev/null
+        -DCMAKE_INSTALL_PREFIX=/usr -DFP32SHIM_PYTHON_MODULE=ON -DFP32SHIM_TESTS=OFF -DFP32SHIM_BENCH=OFF "$@" >/dev/null
     cmake --build "$build" --target fp32shim fp32shim_command fp32shim_completions
 }
 
@@ -38,9 +38,9 @@ needed_glibc() {
 mkdir -p "$out"
 for processor in "$own" "${@/#$own/}"; do
     [[ $processor ]] || continue
-    build=build/packages-$processor
+    build=build/packaging-$processor  # wheel.sh builds there too, of the same objects
     foreign=()
-    [[ $processor == "$own" ]] || foreign=(-DFP32SHIM_HOST_COMMAND="$PWD/build/packages-$own/bin/fp32shim")
+    [[ $processor == "$own" ]] || foreign=(-DFP32SHIM_HOST_COMMAND="$PWD/build/packaging-$own/bin/fp32shim")
     build -DFP32SHIM_DEBIAN=OFF "${foreign[@]}"
     pack
     build -DFP32SHIM_DEBIAN=ON "${foreign[@]}"
