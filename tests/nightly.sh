@@ -71,17 +71,17 @@ packages() {
     local made=$logs/packages file failed=0
     rm -rf "$made"
     export FP32SHIM_PACKAGING_TOOLS=$root/build/packaging-tools
-    (umask 022 && make_packages "$made/one" "$made/first") &&
-        (umask 077 && TZ=Asia/Tokyo LC_ALL=C.UTF-8 make_packages "$made/another/place" "$made/second") || return
+    make_packages "$root" "$made/one" "$made/first" &&
+        (umask 077 && TZ=Asia/Tokyo LC_ALL=C.UTF-8 make_packages "$made/one" "$made/another/place" "$made/second") || return
     for file in "$made"/first/*; do cmp "$file" "$made/second/${file##*/}" || failed=1; done
     FP32SHIM_PACKAGE_FOLDER=$made/first long_test packages/systems/test_package_files.py \
         tests/packages/systems/test_debian_package.py || failed=1
     return "$failed"
 }
 
-# make_packages SOURCE FOLDER: clones the last commit into SOURCE, and builds all packages of it into FOLDER.
+# make_packages REPOSITORY CLONE FOLDER: builds all packages of the repository's last commit into FOLDER.
 make_packages() {
-    git clone --quiet "$root" "$1" && "$1/packaging/packages.sh" "$2" && "$1/packaging/wheel.sh" "$2"
+    git clone --quiet "$1" "$2" && "$2/packaging/packages.sh" "$3" && "$2/packaging/wheel.sh" "$3"
 }
 
 # With the wheels of the part before it.
