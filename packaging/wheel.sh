@@ -21,7 +21,7 @@ for processor in "$own" "${@/#$own/}"; do
     rm -rf "$raw"
     # The name of the platform makes the wheel's tag; pip itself runs on this machine.
     _PYTHON_HOST_PLATFORM=linux-$processor "$tools/bin/pip" wheel . --quiet --disable-pip-version-check --no-deps \
-        --no-build-isolation --wheel-dir "$raw" --config-settings=build-dir="$build" \
+        --no-build-isolation --wheel-dir "$raw" --config-settings=build-dir="$build" --config-settings=wheel.reproducible=true \
         --config-settings=cmake.args="--toolchain=$PWD/cmake/zig.cmake;-DFP32SHIM_ZIG=$zig;-DFP32SHIM_PROCESSOR=$processor;-DFP32SHIM_DEBIAN=OFF;-DFP32SHIM_HOST_COMMAND=$PWD/build/packaging-$own/bin/fp32shim"
     # auto: of another processor than this machine's it accepts no name.
     "$tools/bin/auditwheel" repair --plat auto --wheel-dir "$out" "$raw"/*.whl
