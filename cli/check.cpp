@@ -1,7 +1,10 @@
 // fp32shim check: reports all errors in policy files.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <system_error>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
@@ -18,6 +21,14 @@ struct CheckOptions {
     std::vector<std::string> files;
     std::string format;
 };
+
+/// Returns the user who alone may write this file: root, for the site's policy; none: anybody may.
+std::optional<uid_t> required_owner(const std::string& file) {
+    const policy::LoadOptions site;
+    std::error_code error;
+    if (!std::filesystem::equivalent(file, site.site_policy, error)) return std::nullopt;
+    return site.site_owner;
+}
 
 /// Returns warnings about a valid policy: rules that never decide, and settings that have no effect.
 std::vector<policy::Diagnostic> without_effect(const policy::Policy& policy, const std::string& file) {
@@ -72,7 +83,7 @@ int check(const CheckOptions& options) {
     int status = exit_code::ok;
     Json files = Json::array();
     for (const std::string& file : options.files) {
-        policy::Loaded loaded = policy::read_policy_file(file);
+        policy::Loaded loaded = policy::read_policy_file(file, required_owner(file));
         if (!loaded.is_readable) {
             status = exit_code::usage;
         } else if (!loaded.errors.empty()) {

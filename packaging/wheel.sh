@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the wheels that run on any Linux with a C library from 2.17 on: fp32shim-X.Y.Z-py3-none-manylinux_2_17_*.whl.
+# Builds the wheels that run on any Linux with a C library from 2.17 on: fp32shim-X.Y.Z-py3-none-manylinux*_2_17_*.whl.
 #
 #   packaging/wheel.sh [FOLDER [PROCESSOR...]]    into FOLDER, default build/wheels-out, for this machine's processor, and for
 #                                                 each PROCESSOR besides: aarch64 or x86_64

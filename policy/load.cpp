@@ -30,9 +30,9 @@ OnError default_on_error(const Policy& policy, const FromEnvironment& from_envir
 
 }  // namespace
 
-Loaded read_policy_file(const std::string& path) {
+Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner) {
     std::vector<Diagnostic> errors;
-    const PolicyFile file = read_policy_bytes(path, std::nullopt);
+    const PolicyFile file = read_policy_bytes(path, owner);
     const auto settings = settings_of(file, path, errors);
     Loaded loaded = loaded_from(settings, std::move(errors));
     loaded.is_readable = file.problem.empty();

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,8 @@ struct Loaded {
 Loaded read_policy(std::string_view text, const std::string& file);
 
 /// Reads one policy file. Reports an error if it cannot be opened, is no regular file on a disk, or exceeds 1 MiB.
-Loaded read_policy_file(const std::string& path);
+/// `owner`: required owner and only writer; none: anybody.
+Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner = std::nullopt);
 
 /// List of `NAME=value`, as in `environ`. Entries that do not begin with FP32_MATMUL_ are skipped.
 using Environment = std::vector<std::string_view>;

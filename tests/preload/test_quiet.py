@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-from shim import LIBRARY, client, environment, explain, need, run, run_both, tool
+from shim import BUILD, LIBRARY, client, environment, explain, need, run, run_both, tool
 
 OPENED = re.compile(r'open(?:at)?\((?:AT_FDCWD, )?"([^"]*)".* = \d+')
 
@@ -162,6 +162,18 @@ def test_a_sites_policy_of_roots_alone_is_applied_and_any_other_refused_in_one_l
         line, = refused.stderr.splitlines()
         assert line.startswith(f"fp32shim: /etc/fp32shim/policy.toml: {why}"), line
         assert [d["applied"] for d in refused.decisions] in ([], ["fp32"])
+
+
+def test_check_refuses_a_sites_policy_that_programs_would_refuse(with_site_policy):
+    def check(owner, mode):
+        prefix = with_site_policy('schema = 1\nname = "site"\n', owner, mode)
+        return subprocess.run([*prefix, BUILD / "bin/fp32shim", "check", "/etc/fp32shim/policy.toml"], capture_output=True,
+                              text=True, env=environment(), check=False)
+
+    assert check(0, "644").stdout == "/etc/fp32shim/policy.toml: in order, 0 rules\n"
+    for owner, mode, why in (54321, "644", "belongs to user 54321"), (0, "664", "may be written by its group or by others"):
+        refused = check(owner, mode)
+        assert refused.stdout.startswith(f"error: /etc/fp32shim/policy.toml: {why}") and refused.returncode == 2, refused
 
 
 def test_a_process_with_elevated_rights_says_nothing_of_the_sites_policy(with_site_policy):
