@@ -56,6 +56,14 @@ def test_completion_files_are_those_that_the_command_writes(installed, shell, pa
     assert (installed / "share" / path).read_text() == fp32shim(installed, "completion", shell).stdout
 
 
+def test_the_files_for_rolling_out_and_for_fleets_are_there(installed):
+    for folder in "deploy", "fleet":
+        have = {path.relative_to(shim.ROOT / "examples") for path in (shim.ROOT / "examples" / folder).rglob("*.*")}
+        examples = installed / "share/fp32shim/examples"
+        assert have and {path for path in have if "__pycache__" not in path.parts} <= {
+            path.relative_to(examples) for path in examples.rglob("*")}
+
+
 def test_python_finds_the_module_and_it_does_nothing_without_the_library(installed):
     done = subprocess.run([shim.SYSTEM_PYTHON, "-c", "import fp32shim; print(fp32shim.__file__)"], capture_output=True,
                           text=True, check=False, env={**environment(), "PYTHONPATH": str(installed / "share/fp32shim/python")})
