@@ -1,6 +1,8 @@
 #include "system/stderr_line.hpp"
 
 #include <errno.h>
+#include <poll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <iterator>
@@ -61,6 +63,12 @@ void stderr_line(std::string_view text) {
     const long result = raw::uninterrupted([&] { return raw::writev(STDERR_FILENO, line.parts(), line.count()); });
     if (result == -EPIPE) hold.take_back(SIGPIPE);
     if (result == -EFBIG) hold.take_back(SIGXFSZ);
+}
+
+bool stderr_takes_a_line() {
+    pollfd descriptor = {STDERR_FILENO, POLLOUT, 0};
+    const timespec no_time = {};
+    return raw::syscall6(SYS_ppoll, &descriptor, 1, &no_time, 0, 0, 0) == 1 && (descriptor.revents & POLLOUT) != 0;
 }
 
 bool OncePerProcess::first() {

@@ -13,6 +13,9 @@ namespace fp32shim::system {
 /// nothing; blocks on a full pipe, as any program's own line would.
 void stderr_line(std::string_view text);
 
+/// Returns true if stderr_line() would not wait now. Async-signal-safe.
+bool stderr_takes_a_line();
+
 /// Lets each process, forked children too, say a line once: `static constinit OncePerProcess said; if (said.first())
 /// …`.
 class OncePerProcess {

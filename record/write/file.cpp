@@ -184,7 +184,7 @@ void RecordingFile::abandon() {
 
 void RecordingFile::lose() {
     is_open_.store(false, std::memory_order_relaxed);
-    if (is_lost_.exchange(true)) return;
+    if (is_lost_.exchange(true) || !system::stderr_takes_a_line()) return;
     char buffer[1024];
     system::LineWriter out(buffer);
     out.text("recording ").escaped(path_, 600).text(": the file was cut, or its disk has failed; nothing more is ");

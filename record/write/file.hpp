@@ -55,8 +55,8 @@ class RecordingFile {
     void install(format::Header* filled);
     /// Replaces the header by private zeros, in a forked child that could not make a file.
     void abandon();
-    /// Ends the recording after a mapped part of its file could not be stored to, and says so once.
-    /// Async-signal-safe.
+    /// Ends the recording after a mapped part of its file could not be stored to, and says so once, unless standard
+    /// error takes nothing now. Async-signal-safe; does not wait.
     void lose();
 
     bool is_open() const { return is_open_.load(std::memory_order_acquire); }

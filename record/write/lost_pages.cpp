@@ -34,6 +34,8 @@ constinit std::atomic<Guarded*> first{nullptr};
 constinit std::atomic<std::uint32_t> owner{0};
 constinit PrivateArena arena;
 constinit system::ForkSafeLock lock;
+// Pages that forked children have too, before they make a note of their own.
+constinit std::atomic<std::uintptr_t> kept_pages{0};
 
 Guarded* first_of_this_process() {
     return owner.load(std::memory_order_acquire) == system::this_process() ? first.load(std::memory_order_acquire)
@@ -60,15 +62,22 @@ Guarded* unused_note() {
     return fresh;
 }
 
+bool put_zeros(std::uintptr_t pages) {
+    return raw::syscall6(SYS_mmap, pages, format::segment_size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) >= 0;
+}
+
 /// Puts zeros in the place of the segment that contains `address`. Returns false if it is none of a recording's.
 bool replace(std::uintptr_t address) {
     Guarded* const note = find(address);
-    if (note == nullptr) return false;
+    if (note == nullptr) {
+        // In a child that has no recording yet, the segment is its parent's; the child makes a file of its own.
+        const std::uintptr_t kept = kept_pages.load(std::memory_order_relaxed);
+        return kept != 0 && address - kept < format::segment_size && put_zeros(kept);
+    }
     if (note->is_replaced.exchange(true)) return true;  // by another thread, perhaps at this moment
     const std::uintptr_t pages = note->pages.load(std::memory_order_relaxed);
-    if (raw::syscall6(SYS_mmap, pages, format::segment_size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) < 0)
-        return false;
+    if (!put_zeros(pages)) return false;
     if (note->at_fork.load(std::memory_order_relaxed) == AtFork::unmapped)
         raw::syscall6(SYS_madvise, pages, format::segment_size, MADV_DONTFORK);
     note->file.load(std::memory_order_relaxed)->lose();
@@ -77,7 +86,8 @@ bool replace(std::uintptr_t address) {
 
 void on_bus_error(int number, siginfo_t* info, void*) {
     const int kept_errno = errno;
-    const bool is_fault = info->si_code > 0;  // else another process, or the program itself, has sent it
+    // Else it was sent: by a process, or by the kernel, for memory that failed and is not in use now.
+    const bool is_fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
     if (!is_fault || !replace(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
         struct sigaction usual {};
         usual.sa_handler = SIG_DFL;
@@ -104,9 +114,12 @@ void guard_pages(RecordingFile& file, void* pages, AtFork at_fork) {
     note->at_fork.store(at_fork, std::memory_order_relaxed);
     note->is_replaced.store(false, std::memory_order_relaxed);
     note->pages.store(reinterpret_cast<std::uintptr_t>(pages), std::memory_order_release);
+    if (at_fork == AtFork::kept) kept_pages.store(reinterpret_cast<std::uintptr_t>(pages), std::memory_order_relaxed);
 }
 
 void release_pages(const void* pages) {
+    auto kept = reinterpret_cast<std::uintptr_t>(pages);
+    kept_pages.compare_exchange_strong(kept, 0);
     if (Guarded* const note = find(reinterpret_cast<std::uintptr_t>(pages)))
         note->pages.store(0, std::memory_order_release);
 }
@@ -123,6 +136,7 @@ void handle_lost_pages() {
     struct sigaction ours {};
     ours.sa_sigaction = on_bus_error;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigfillset(&ours.sa_mask);  // a handler of the program may multiply, or leave by siglongjmp
     sigaction(SIGBUS, &ours, nullptr);
 }
 

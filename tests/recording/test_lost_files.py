@@ -33,6 +33,13 @@ def test_children_of_a_process_whose_recording_was_cut_have_their_own(tmp_path):
     assert calls_of(*(path for path in recordings_in(tmp_path) if path != log)) == [3, 3, 3]
 
 
+def test_a_child_survives_a_cut_that_its_parent_has_not_noticed(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    result = record_beside_plain("products:10", f"cut:{log}", "forks:3", log=log)
+    assert [LOST in line for line in said(result)] == [True], shim.explain(result)  # by the parent, at its end
+    assert calls_of(*(path for path in recordings_in(tmp_path) if path != log)) == [3, 3, 3]
+
+
 def test_threads_survive_a_cut_at_any_moment(tmp_path):
     seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
     print(f"FP32SHIM_TEST_SEED={seed} repeats these moments")
