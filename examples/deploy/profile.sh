@@ -1,9 +1,10 @@
 # Loads fp32shim into all that login shells start. For /etc/profile.d/, any POSIX shell, also under `set -u`.
-fp32shim_library=/usr/local/lib/libfp32shim.so
-if [ -r "$fp32shim_library" ]; then  # else each program would complain
+for fp32shim_library in /usr/local/lib/libfp32shim.so "/usr/lib/$(uname -m)-linux-gnu/fp32shim/libfp32shim.so"; do
+    [ -r "$fp32shim_library" ] || continue  # else each program would complain
     case ":${LD_PRELOAD-}:" in
         *:"$fp32shim_library":*) ;;  # a shell in a shell
         *) export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$fp32shim_library" ;;
     esac
-fi
+    break
+done
 unset fp32shim_library

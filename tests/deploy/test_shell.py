@@ -1,5 +1,7 @@
 """The file for /etc/profile.d of docs/deploy.md, in the shells that read such files."""
 
+import os
+import shutil
 import subprocess
 
 import pytest
@@ -53,3 +55,23 @@ def test_what_is_preloaded_already_stays(shell, profile):
 @pytest.mark.parametrize("shell", SHELLS)
 def test_without_the_library_nothing_changes(shell):
     assert preload_after(shell, PROFILE) == "none"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_library_of_the_deb_is_found_too_and_the_other_one_goes_first(shell, tmp_path):
+    places = [tmp_path / f"usr/lib/{os.uname().machine}-linux-gnu/fp32shim/libfp32shim.so",
+              tmp_path / "usr/local/lib/libfp32shim.so"]
+    profile = tmp_path / "profile.sh"
+    profile.write_text(PROFILE.read_text().replace("/usr/l", f"{tmp_path}/usr/l"))
+    for place in places:
+        place.parent.mkdir(parents=True)
+        shutil.copy(shim.LIBRARY, place)
+        assert preload_after(shell, profile, profile) == str(place)
+
+
+def test_the_check_of_the_page_tells_if_it_is_loaded():
+    check = page.block("bash -lc").removeprefix("bash -lc '").removesuffix("'\n")
+    for preload, status in ((shim.LIBRARY, 0), ("", 1)):
+        done = subprocess.run(["bash", "-c", check], env=environment(LD_PRELOAD=preload), capture_output=True, text=True,
+                              check=False)
+        assert (done.returncode, int(done.stdout) > 0) == (status, status == 0)

@@ -1,6 +1,8 @@
 """The TaskProlog of docs/deploy.md, with the variables that Slurm sets. tests/deploy/roots runs it under Slurm."""
 
+import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -47,3 +49,12 @@ def test_a_task_of_a_task_is_preloaded_once_and_keeps_its_log(prolog):
 
 def test_without_the_library_a_task_is_left_alone(prolog):
     assert prolog(page.FILES / "slurm/task-prolog.sh") == environment()
+
+
+def test_a_task_gets_the_library_of_the_deb(prolog, tmp_path):
+    library = tmp_path / f"usr/lib/{os.uname().machine}-linux-gnu/fp32shim/libfp32shim.so"
+    library.parent.mkdir(parents=True)
+    shutil.copy(shim.LIBRARY, library)
+    script = tmp_path / "deb.sh"
+    script.write_text((page.FILES / "slurm/task-prolog.sh").read_text().replace("/usr/l", f"{tmp_path}/usr/l"))
+    assert prolog(script)["LD_PRELOAD"] == str(library)
