@@ -1,4 +1,4 @@
-# What other projects find fp32shim by: a CMake package and a file for pkg-config. Both name files by their place relative to
+# A CMake package and a file for pkg-config, by which other projects find fp32shim. Both name files by their place relative to
 # their own, so that an installation can be moved.
 include(CMakePackageConfigHelpers)
 

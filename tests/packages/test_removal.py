@@ -1,6 +1,6 @@
 """The Debian package's prerm, which takes the library out of /etc/ld.so.preload, on files below a folder.
 
-In a real root, by dpkg: nightly/test_debian_package.py.
+In a real root, by dpkg: systems/test_debian_package.py.
 """
 
 import os
@@ -145,11 +145,11 @@ def test_mode_and_owner_stay_and_a_link_stays_a_link(root, library):
     assert after.st_ino != before.st_ino  # renamed into its place: no program ever reads a half
 
 
-@pytest.mark.parametrize("broken", ["mv", "awk", "cp", "mktemp", "sync"])
+@pytest.mark.parametrize("broken", ["mv", "awk", "cp", "mktemp", "sync", "sed", "readlink", "cmp"])
 def test_a_list_that_cannot_be_changed_stops_the_removal_and_stays(root, library, tmp_path_factory, broken):
     """A mounted or immutable file, a full disk: dpkg keeps the package when its prerm fails."""
     tools = tmp_path_factory.mktemp("tools")
-    for name in ("sh", "sed", "awk", "tr", "sort", "readlink", "mktemp", "cp", "sync", "mv", "rm", "tail"):
+    for name in ("sh", "sed", "awk", "tr", "readlink", "mktemp", "cp", "cmp", "sync", "mv", "rm", "tail"):
         (tools / name).symlink_to(shutil.which(name))
     (tools / broken).unlink()
     (tools / broken).write_text("#!/bin/sh\necho part of a file\nexit 1\n")
@@ -160,6 +160,23 @@ def test_a_list_that_cannot_be_changed_stops_the_removal_and_stays(root, library
     assert done.returncode == 1 and "cannot be changed" in done.stderr and "then remove the package" in done.stderr
     assert preload.read_text() == f"{OTHER}\n{library}\n"
     assert [path.name for path in (root / "etc").iterdir()] == ["ld.so.preload"]
+
+
+def test_a_list_that_somebody_changes_meanwhile_keeps_that_change(root, library, tmp_path_factory):
+    tools = tmp_path_factory.mktemp("tools")
+    preload = root / "etc/ld.so.preload"
+    (tools / "sync").write_text(f"#!/bin/sh\necho {OTHER} >> {preload}\n")
+    (tools / "sync").chmod(0o755)
+    preload.write_text(f"{library}\n")
+    done = prerm(root, "remove", path=f"{tools}:/usr/sbin:/usr/bin:/sbin:/bin")
+    assert done.returncode == 1 and preload.read_text() == f"{library}\n{OTHER}\n"
+
+
+def test_a_link_that_leads_out_of_the_root_is_not_followed(root, library, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "list"
+    outside.write_text(f"{library}\n")
+    (root / "etc/ld.so.preload").symlink_to(outside)
+    assert prerm(root, "remove").returncode == 1 and outside.read_text() == f"{library}\n"
 
 
 @pytest.mark.parametrize("words", [["remove"], ["upgrade", "0.2.0-1"]])

@@ -1,6 +1,7 @@
 """A recording that goes away under the process that writes it: cut, on a disk that fails, on an overlay. Its pages are
 mapped, so a store to one that is not there any more is SIGBUS. FP32SHIM_TEST_REPEATS makes this longer."""
 
+import contextlib
 import os
 import random
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import pytest
 
 import shim
-from recorded import calls_of, read, record, record_beside_plain, recordings_in, report, said
+from recorded import ALL_DONE, calls_of, read, record, record_beside_plain, recordings_in, report, said
 from test_kills import RETURNED, STARTED, Counted
 
 REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
@@ -40,6 +41,22 @@ def test_a_child_survives_a_cut_that_its_parent_has_not_noticed(tmp_path):
     assert calls_of(*(path for path in recordings_in(tmp_path) if path != log)) == [3, 3, 3]
 
 
+def test_a_cut_recording_does_not_wait_for_a_full_stderr(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    unread, full = os.pipe()
+    os.set_blocking(full, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(full, bytes(65536))
+    os.set_blocking(full, True)
+    variables = shim.environment(log=log, preload=[shim.LIBRARY])
+    steps = [shim.client("steps"), "products:10", f"cut:{log}", "products:10"]
+    done = subprocess.run(steps, env=variables, stdout=subprocess.PIPE, stderr=full, timeout=30, check=False)
+    os.close(full)
+    os.close(unread)
+    assert done.returncode == ALL_DONE
+
+
 def test_threads_survive_a_cut_at_any_moment(tmp_path):
     seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
     print(f"FP32SHIM_TEST_SEED={seed} repeats these moments")
@@ -62,7 +79,7 @@ def test_threads_survive_a_cut_at_any_moment(tmp_path):
 
 
 def test_bytes_that_somebody_else_writes_into_a_recording_harm_no_program(tmp_path):
-    """Who may write the file may lie about the calls, and give the command that `fp32shim set` gives; no more."""
+    """Writers of the file can falsify the calls, and give the command that `fp32shim set` gives; no more."""
     seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
     print(f"FP32SHIM_TEST_SEED={seed} repeats these bytes")
     moments = random.Random(seed)
@@ -135,7 +152,7 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack("I", 2))'
 
 
 def test_an_overlay_takes_recordings(tmp_path):
-    """What containers write into, unless a volume is mounted there."""
+    """Containers write into one, unless a volume is mounted there."""
     for name in ("lower", "upper", "work", "merged"):
         (tmp_path / name).mkdir()
     script = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",

@@ -105,7 +105,7 @@ def test_a_signal_handler_may_make_the_first_product_while_another_is_the_first(
 
 @pytest.mark.parametrize("level", ["summary", "calls"])
 def test_a_signal_handler_may_leave_a_product_by_siglongjmp(tmp_path, level):
-    """Where it was being counted, the call is there, or is not; every other one is counted once."""
+    """The call that it leaves may be counted or not; every other one is counted once."""
     left = max(20, REPEATS)
     log = tmp_path / "run.fp32rec"
     result = record(f"jumps:{left}", "products:100", log=log, level=level, timeout=LONG)

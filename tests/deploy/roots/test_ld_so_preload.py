@@ -27,8 +27,9 @@ def test_every_program_is_reached_also_setuid_ones_and_with_an_empty_environment
 
 
 def test_the_pages_way_out_leaves_nothing():
-    lines = inside(BEGIN + f"""
-        echo /usr/lib/x86_64-linux-gnu/libm.so.6 >> /etc/ld.so.preload
+    lines = inside(f"""
+        printf /usr/lib/x86_64-linux-gnu/libm.so.6 > /etc/ld.so.preload
+        {BEGIN}
         {OUT}
         cat /etc/ld.so.preload; ls /usr/local/lib/*.so 2>/dev/null | wc -l; {MODEL}""")
     assert lines == ["/usr/lib/x86_64-linux-gnu/libm.so.6", "0", PRODUCT]

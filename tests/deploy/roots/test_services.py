@@ -1,4 +1,4 @@
-"""Which ways of starting a program hand the preload on: the table of docs/deploy.md."""
+"""Ways to start a program that hand the preload on, or do not: the table of docs/deploy.md."""
 
 from root import LIBRARY, inside
 

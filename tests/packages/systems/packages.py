@@ -3,6 +3,7 @@
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import zipfile
 
@@ -11,6 +12,24 @@ import shim
 FOLDER = pathlib.Path(os.environ.get("FP32SHIM_PACKAGE_FOLDER", shim.BUILD / "packages-out"))
 PROCESSOR = platform.machine()
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[PROCESSOR]
+LIBRARIES = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+
+def text_of(*words):
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True).stdout
+
+
+def expect_needs_of_an_old_c_library(folder):
+    """The library and the command below the folder need nothing but the C library, of version 2.17 or older."""
+    files = [*folder.rglob("libfp32shim.so"), *folder.rglob("bin/fp32shim")]
+    assert len(files) == 2
+    for file in files:
+        needs = text_of(shim.tool("readelf"), "--wide", "--version-info", file)
+        versions = [tuple(map(int, version.split("."))) for version in re.findall(r"Name: GLIBC_([0-9.]+)", needs)]
+        assert versions and max(versions) <= (2, 17), (file, max(versions))
+        assert set(re.findall(r"Name: ([A-Z]+)_", needs)) == {"GLIBC"}, file
+        dynamic = text_of(shim.tool("readelf"), "--wide", "--dynamic", file)
+        assert set(re.findall(r"NEEDED.*\[(.*)\]", dynamic)) <= LIBRARIES and not re.search("RPATH|RUNPATH", dynamic)
 
 
 def package(pattern):

@@ -123,7 +123,7 @@ def test_without_that_every_program_would_complain(root):
 
 
 def test_a_list_that_cannot_be_replaced_keeps_the_package(root):
-    """As where a container's host mounts it."""
+    """A container's host may mount it."""
     preload = root.folder / "etc/ld.so.preload"
     preload.write_text(f"{LIBRARY}\n")
     mounted = "mount --bind /etc/ld.so.preload /etc/ld.so.preload && dpkg --remove fp32shim"

@@ -8,14 +8,8 @@ import tarfile
 import pytest
 
 import shim
-from packages import archive, debian_package, unpack_archive, unpack_debian_package, unpack_wheel
-
-LIBRARIES = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-
-
-def text_of(*words):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True).stdout
-
+from packages import (archive, debian_package, expect_needs_of_an_old_c_library, text_of, unpack_archive,
+                      unpack_debian_package, unpack_wheel)
 
 @pytest.fixture(params=[unpack_debian_package, unpack_archive, unpack_wheel], ids=["deb", "tar.gz", "wheel"])
 def unpacked(request, tmp_path):
@@ -24,22 +18,15 @@ def unpacked(request, tmp_path):
 
 
 def test_library_and_command_need_the_c_library_2_17_and_nothing_else(unpacked):
-    files = [*unpacked.rglob("libfp32shim.so"), *unpacked.rglob("bin/fp32shim")]
-    assert len(files) == 2
-    for file in files:
-        needs = text_of(shim.tool("readelf"), "--wide", "--version-info", file)
-        versions = [tuple(map(int, version.split("."))) for version in re.findall(r"Name: GLIBC_([0-9.]+)", needs)]
-        assert versions and max(versions) <= (2, 17), (file, max(versions))
-        assert set(re.findall(r"Name: ([A-Z]+)_", needs)) == {"GLIBC"}, file
-        dynamic = text_of(shim.tool("readelf"), "--wide", "--dynamic", file)
-        assert set(re.findall(r"NEEDED.*\[(.*)\]", dynamic)) <= LIBRARIES and not re.search("RPATH|RUNPATH", dynamic)
+    expect_needs_of_an_old_c_library(unpacked)
 
 
 def test_every_package_has_everything(unpacked):
     names = {file.name.removesuffix(".gz") for file in unpacked.rglob("*") if file.is_file()}
     wanted = {"fp32shim", "libfp32shim.so", "fp32shim.h", "fp32shim.f90", "sitecustomize.py", "copyright", "_fp32shim",
               "fp32shim.fish", "fp32shim-config.cmake", "fp32shim.pc"}
-    wanted |= {file.name for pattern in ("config/*.toml", "docs/cli/*.1", "examples/deploy/*.*", "examples/fleet/*.*") for file in shim.ROOT.glob(pattern)}
+    patterns = "config/*.toml", "docs/cli/*.1", "examples/deploy/*.*", "examples/fleet/*.*"
+    wanted |= {file.name for pattern in patterns for file in shim.ROOT.glob(pattern)}
     assert wanted <= names, wanted - names
 
 
@@ -73,6 +60,6 @@ def test_the_debian_package_depends_on_that_c_library_alone():
 
 
 def test_lintian_finds_nothing():
-    """What it is told to overlook, and why: packaging/debian/lintian-overrides."""
+    """packaging/debian/lintian-overrides has the exceptions, each with its reason."""
     done = subprocess.run([shim.tool("lintian"), "--allow-root", debian_package()], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr

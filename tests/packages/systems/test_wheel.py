@@ -11,6 +11,7 @@ import pytest
 
 import shim
 from debian_root import debian_root
+from packages import expect_needs_of_an_old_c_library
 
 WHEELS = pathlib.Path(os.environ.get("FP32SHIM_WHEEL_FOLDER", shim.BUILD / "wheels-out"))
 PYTHON_OF = {"bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13"}
@@ -88,17 +89,7 @@ def test_the_wheel_for_aarch64_runs_in_a_bare_system_of_that_processor(numpy_whe
 def test_the_binaries_need_nothing_newer_than_the_c_library_2_17(processor, tmp_path):
     with zipfile.ZipFile(wheel(processor)) as archive:
         archive.extractall(tmp_path)
-    binaries = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
-    assert sorted(path.name for path in binaries) == ["fp32shim", "libfp32shim.so"]
-    for binary in binaries:
-        versions = subprocess.run(["readelf", "--version-info", "--wide", binary], capture_output=True, text=True,
-                                  check=True).stdout
-        needed = {tuple(map(int, found.split("."))) for found in re.findall(r"Name: GLIBC_([\d.]+)", versions)}
-        assert needed and max(needed) <= (2, 17), versions
-        libraries = subprocess.run(["readelf", "--dynamic", "--wide", binary], capture_output=True, text=True, check=True).stdout
-        loader = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}[processor]
-        assert set(re.findall(r"NEEDED.*\[(.*)\]", libraries)) <= {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", loader}
-        assert not re.search(r"\((RPATH|RUNPATH)\)", libraries)
+    expect_needs_of_an_old_c_library(tmp_path)
 
 
 def test_both_wheels_hold_the_same_files():
