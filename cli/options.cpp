@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <system_error>
@@ -73,7 +74,13 @@ CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std:
 
 CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                          const std::vector<std::string_view>& words, const std::string& description) {
-    return limit_to(add_values(app, name, values, description), words);
+    const auto without_blanks = [](std::string& word) {
+        CLI::detail::trim(word);
+        return std::string();
+    };
+    return limit_to(add_values(app, name, values, description), words)
+        ->delimiter(',')
+        ->transform(CLI::Validator(without_blanks, ""));
 }
 
 CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words) {
@@ -81,11 +88,27 @@ CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std
     return add_choice(app, "--format", value, words, "How to write the result; " + value + " where not given");
 }
 
-CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
-                      const std::string& description) {
-    return app.add_option(name, value, description)->type_name(type)->check([type](const std::string& text) {
+namespace {
+
+CLI::Option* as_name(CLI::Option* option, const std::string& type) {
+    return option->type_name(type)->check([type](const std::string& text) {
         return text.empty() ? "found \"\"; allowed: " + type + "; leave the option out for none" : std::string();
     });
+}
+
+}  // namespace
+
+CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
+                      const std::string& description) {
+    return as_name(app.add_option(name, value, description), type);
+}
+
+CLI::Option* add_output(CLI::App& app, std::string& value) {
+    const std::function<void(const std::string&)> take = [&value](const std::string& text) {
+        value = text == "-" ? "" : text;
+    };
+    return as_name(app.add_option_function("-o,--output", take, "Write to this file, whole or not at all; -: stdout"),
+                   "FILE");
 }
 
 CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& value, const std::string& description) {

@@ -29,7 +29,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& val
 CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                         const std::string& description);
 
-/// Adds an option that may be given several times, with one word of a closed list each.
+/// Adds an option that takes words of a closed list: several times, or with commas and blanks between them.
 CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                          const std::vector<std::string_view>& words, const std::string& description);
 
@@ -51,6 +51,9 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value
 /// Adds an option whose value is a name. Empty values, as from unset variables, are errors. `type`: such as `FILE`.
 CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
                       const std::string& description);
+
+/// Adds `--output FILE`. `value`: the file's path; empty for stdout, also where `-` is given.
+CLI::Option* add_output(CLI::App& app, std::string& value);
 
 /// Adds an option of type `SIZE`, a number as in policies: `4096`, `2K`, `2G`.
 CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& value, const std::string& description);

@@ -132,8 +132,7 @@ Action define_diff(CLI::App& app) {
     add_number(app, "--bound", options->bound,
                "Find the first product with a relative difference beyond this; 0.001 if not given");
     add_format(app, options->format, {"text", "json", "html"});
-    add_name(app, "-o,--output", options->output, "FILE",
-             "Write to this file instead of stdout, whole or not at all");
+    add_output(app, options->output);
     add_count(app, "--top", options->top, 0, "Rows of the table of places; 0: all");
     return [options] { return diff(*options); };
 }

@@ -75,6 +75,11 @@ struct JudgedLines : policy::CallLines {
     bool holds = false;
 };
 
+/// Returns the floor that a row's calls meet; nullopt for calls that were only forwarded: their format is not known.
+std::optional<policy::Floor> met_by(const record::RecordedRow& row) {
+    return policy::floor_met_by(row.decision.actual.value_or(row.decision.applied));
+}
+
 }  // namespace
 
 void Filter::declare(CLI::App& app) {
@@ -120,7 +125,25 @@ std::string Filter::read() {
 
 bool RowFilter::passes(const record::RecordedRow& row) {
     if (filter_->is_empty()) return true;
-    if (row.is_overflow || !ran_below(row)) return false;
+    if (row.is_overflow) return false;
+    if (filter_->ran_below_) {
+        const std::optional<policy::Floor> met = met_by(row);
+        if (!met || *met >= *filter_->ran_below_) return false;
+    }
+    return meets_conditions(row);
+}
+
+bool RowFilter::leaves_open(const record::RecordedRow* row) {
+    if (!filter_->ran_below_) return false;
+    if (row != nullptr && !row->is_overflow) return !met_by(*row) && meets_conditions(*row);
+    const policy::Conditions& when = filter_->rule_.when;
+    const record::ProcessFacts& process = recording_->facts().process;
+    return policy::any_glob(when.executable, system::base_name(process.executable)) &&
+           policy::any_glob(when.command, process.command) && policy::any_glob(when.host, process.host);
+}
+
+/// Judges all options but `--ran-below`.
+bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     const policy::Rule& rule = row.is_folded ? filter_->folded_rule_ : filter_->rule_;
     const record::ProcessFacts& process = recording_->facts().process;
     policy::MatmulCall call = row.decision.call;
@@ -131,14 +154,6 @@ bool RowFilter::passes(const record::RecordedRow& row) {
         if (found != Lines::none) call.stack = &lines;
     }
     return policy::matches(rule, call, {system::base_name(process.executable), process.command, process.host});
-}
-
-/// Returns true if calls of the row ran at a format below that which the filter names. Of calls that were only
-/// forwarded, the format is not known.
-bool RowFilter::ran_below(const record::RecordedRow& row) const {
-    if (!filter_->ran_below_) return true;
-    const std::optional<policy::Floor> met = policy::floor_met_by(row.decision.actual.value_or(row.decision.applied));
-    return met && *met < *filter_->ran_below_;
 }
 
 /// Judges a call path. Each frame is read once, since paths share their outer ones.

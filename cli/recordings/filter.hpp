@@ -28,6 +28,10 @@ class Filter {
     std::string read();
 
     bool is_empty() const { return rule_.when.empty() && !ran_below_; }
+    /// Returns the value of `--ran-below`; empty: it was not given.
+    const std::string& ran_below() const { return ran_below_text_; }
+    /// Returns true if the filter has options besides `--ran-below`.
+    bool has_conditions() const { return !rule_.when.empty(); }
     bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
     /// Returns true if rows need their `call_site` (NativePlaces::name_rows_of).
     bool looks_at_call_sites() const { return !rule_.when.call_site.empty(); }
@@ -51,11 +55,15 @@ class RowFilter {
     /// Returns true if the filter selects calls of this row, or may do so for a row whose sizes are rounded up.
     bool passes(const record::RecordedRow& row);
 
+    /// Returns true if the filter asks for a format that calls of this row are not known to have or to lack, and all
+    /// else that is known of them matches. `row`: null for calls that no row has.
+    bool leaves_open(const record::RecordedRow* row);
+
   private:
     /// Lines of Python on a call path, as the filter sees them.
     enum class Lines : std::uint8_t { none, no_match, match };
     Lines lines_of(record::format::StringId frame);
-    bool ran_below(const record::RecordedRow& row) const;
+    bool meets_conditions(const record::RecordedRow& row);
 
     const Filter* filter_;
     const record::RecordingReader* recording_;

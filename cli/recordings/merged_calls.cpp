@@ -215,7 +215,11 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     recording.visit_nonfinite(note_row);
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* row = recording.row(id);
-        if (!takes_all && (row == nullptr || !rows->passes(*row))) continue;
+        calls_before_filter_ += counters.calls;
+        if (!takes_all && (row == nullptr || !rows->passes(*row))) {
+            if (rows->leaves_open(row)) calls_left_open_ += counters.calls;
+            continue;
+        }
         const std::size_t place = place_for(row);
         add_counters(rows_[place].counters, counters);
         if (paths != nullptr) paths->add(recording, row, static_cast<std::uint32_t>(place), counters);
@@ -232,9 +236,12 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     std::sort(counted.begin(), counted.end());
     counted.erase(std::unique(counted.begin(), counted.end()), counted.end());
     for (const std::uint32_t place : counted) ++rows_[place].processes;
+    calls_before_filter_ += process.uncounted_calls;
     if (takes_all) {
         process.calls += process.uncounted_calls;
         total_.calls += process.uncounted_calls;
+    } else if (rows->leaves_open(nullptr)) {
+        calls_left_open_ += process.uncounted_calls;
     }
     processes_.push_back(std::move(process));
 }

@@ -152,6 +152,12 @@ class MergedCalls {
     const std::vector<MergedNonfinite>& nonfinite() const { return nonfinite_; }
     /// Returns the sum of all calls that pass the filter; without a filter, calls without a row count too.
     Share total() const { return total_; }
+    /// Returns the filter; null: there is none.
+    const Filter* filter() const { return filter_; }
+    /// Returns the number of all calls, those included that do not pass the filter.
+    std::uint64_t calls_before_filter() const { return calls_before_filter_; }
+    /// Returns the number of calls that may have run below the format of the filter, or not (RowFilter::leaves_open).
+    std::uint64_t calls_left_open() const { return calls_left_open_; }
     /// Returns the number of calls of total() that no row has.
     std::uint64_t calls_without_row() const;
     /// Returns the calls of each MergedRow::ran_at(), the strictest format first; `unknown` for calls without a row.
@@ -187,6 +193,7 @@ class MergedCalls {
     AuditSums audits_;
     std::vector<MergedNonfinite> nonfinite_;
     Share total_;
+    std::uint64_t calls_before_filter_ = 0, calls_left_open_ = 0;
     std::int64_t first_ns_ = 0, last_ns_ = 0;
 };
 

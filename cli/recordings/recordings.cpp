@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Returns all `*.fp32rec` below a folder, and each subfolder that cannot be read: opening it as a recording tells
-/// why. Sets `problem` if nothing is found, or if the search ends early with an error.
+/// why. Sets `problem` if the search ends early with an error.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
@@ -44,10 +44,7 @@ std::vector<std::string> recordings_below(const std::string& folder, std::string
             found.push_back(path);
         }
     }
-    if (error)
-        problem = fmt::format("{}: {}", folder, error.message());
-    else if (found.empty())
-        problem = fmt::format("{}: no *.fp32rec in this folder", folder);
+    if (error) problem = fmt::format("{}: {}", folder, error.message());
     std::sort(found.begin(), found.end());
     return found;
 }
@@ -100,6 +97,7 @@ void leave_copies_out(RecordingPaths& result) {
     for (const std::string& path : result.paths) {
         if (std::string identity = identity_in(path); !identity.empty()) files[std::move(identity)].push_back(path);
     }
+    std::vector<std::string> notes;
     for (const auto& [identity, paths] : files) {
         if (paths.size() == 1) continue;
         std::vector<std::pair<decltype(content_of({})), std::string>> contents;
@@ -109,10 +107,14 @@ void leave_copies_out(RecordingPaths& result) {
         for (const auto& [content, path] : contents) {
             if (path == fullest->second) continue;
             result.copies.push_back(path);
-            result.notes.push_back(fmt::format("{}: the same recording as {}, which holds {}; counted once", path,
-                                               fullest->second, content < fullest->first ? "more" : "as much"));
+            notes.push_back(fmt::format("{}: the same recording as {}, which holds {}; counted once", path,
+                                        fullest->second, content < fullest->first ? "more" : "as much"));
         }
     }
+    if (constexpr std::size_t few = 3; notes.size() > few)
+        notes = {fmt::format("{} hold further copies of recordings; of each recording, the most complete copy counts",
+                             counted(notes.size(), "file"))};
+    result.notes.insert(result.notes.end(), notes.begin(), notes.end());
     const std::set<std::string_view> left_out(result.copies.begin(), result.copies.end());
     std::erase_if(result.paths, [&](const std::string& path) { return left_out.contains(path); });
 }
@@ -131,7 +133,12 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
         std::error_code error;
         if (!fs::is_directory(path, error)) return take(path);
         std::string problem;
-        for (const std::string& file : recordings_below(path, problem)) take(file);
+        const std::vector<std::string> files = recordings_below(path, problem);
+        std::ranges::for_each(files, take);
+        if (problem.empty() && files.empty()) {
+            problem = fmt::format("{}: no *.fp32rec in this folder", path);
+            ++result.empty_folders;
+        }
         if (!problem.empty()) result.errors.push_back(problem);
     };
     for (const std::string& argument : arguments) {
@@ -256,16 +263,19 @@ bool say_errors(std::string_view command, const RecordingPaths& found) {
     return false;
 }
 
+std::size_t recordings_with(const std::vector<ReadingProblem>& problems) {
+    std::set<std::string_view> recordings;
+    for (const ReadingProblem& problem : problems) recordings.insert(problem.path);
+    return recordings.size();
+}
+
 bool say_problems(std::string_view command, const std::vector<ReadingProblem>& problems) {
     std::vector<std::string> lines;
-    std::set<std::string_view> recordings;
-    for (const ReadingProblem& problem : problems) {
-        lines.push_back(problem.path + ": " + problem.text);
-        recordings.insert(problem.path);
-    }
+    lines.reserve(problems.size());
+    for (const ReadingProblem& problem : problems) lines.push_back(problem.path + ": " + problem.text);
     say_first(command, lines,
               fmt::format("problems: {} cannot be read, or not in full; fp32shim report --format jsonl tells of each",
-                          counted(recordings.size(), "recording")));
+                          counted(recordings_with(problems), "recording")));
     return !problems.empty();
 }
 

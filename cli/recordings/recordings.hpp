@@ -17,7 +17,8 @@ struct RecordingPaths {
     std::vector<std::string> paths;   ///< each recording once, in the order of the arguments, then by name
     std::vector<std::string> errors;  ///< one line for each argument that names no recording
     std::vector<std::string> copies;  ///< files left out: they hold no more of a recording than one of `paths`
-    std::vector<std::string> notes;   ///< one line for each of `copies`
+    std::vector<std::string> notes;   ///< lines about `copies`: one for each if they are few, else their number
+    std::size_t empty_folders = 0;    ///< number of `errors` about folders that hold no recording
 };
 
 /// Finds the recordings of each argument: a file; a folder, for all `*.fp32rec` in and below it; or a glob that the
@@ -50,6 +51,9 @@ std::vector<ReadingProblem> visit_recordings(
 
 /// Returns a problem in one line: `offset 4096: …`.
 std::string text_of(const record::Problem& problem);
+
+/// Returns the number of recordings that have problems.
+std::size_t recordings_with(const std::vector<ReadingProblem>& problems);
 
 /// Prints the first problems, each in one line, and the number of the others. Returns true if there are any.
 bool say_problems(std::string_view command, const std::vector<ReadingProblem>& problems);

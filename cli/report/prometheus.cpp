@@ -69,7 +69,7 @@ void PrometheusMetrics::add(record::RecordingReader& recording, const Filter& fi
     }
 }
 
-std::string PrometheusMetrics::text(const MergedCalls& calls) const {
+std::string PrometheusMetrics::text(const MergedCalls& calls, std::size_t unreadable) const {
     std::string text;
     const auto each = [&](std::string_view name, std::string_view help, const auto& value_of) {
         text += metric(name, "counter", help);
@@ -89,7 +89,10 @@ std::string PrometheusMetrics::text(const MergedCalls& calls) const {
         text += metric(name, type, help) + fmt::format("{} {}\n", name, value);
     };
     single("fp32shim_recordings", "gauge", "Recordings that were read.", calls.processes().size());
-    single("fp32shim_uncounted_calls_total", "counter", "Calls of which nothing but their number is known.",
+    single("fp32shim_unreadable_recordings", "gauge", "Recordings that could not be read, or not in full.",
+           unreadable);
+    single("fp32shim_uncounted_calls_total", "counter",
+           "Calls that are in no series of fp32shim_calls_total, since their recording was full.",
            calls.uncounted_calls());
     single("fp32shim_dropped_events_total", "counter", "Events that found no room in a recording.",
            calls.dropped_events());

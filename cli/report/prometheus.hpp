@@ -13,8 +13,9 @@ class PrometheusMetrics {
   public:
     /// Adds the calls of a recording that pass the filter.
     void add(record::RecordingReader& recording, const Filter& filter);
-    /// Returns the metrics, and those of all recordings together. `calls`: the same recordings, merged.
-    std::string text(const MergedCalls& calls) const;
+    /// Returns the metrics, and those of all recordings together. `calls`: the same recordings, merged. `unreadable`:
+    /// number of recordings that could not be read, or not in full.
+    std::string text(const MergedCalls& calls, std::size_t unreadable) const;
 
   private:
     std::map<std::string, Share> by_labels_;

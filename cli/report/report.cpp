@@ -100,7 +100,7 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     } else if (options.format == "csv") {
         write_report_csv(contents.calls, shown, output);
     } else if (options.format == "prometheus") {
-        output.put(contents.metrics.text(contents.calls));
+        output.put(contents.metrics.text(contents.calls, recordings_with(contents.problems)));
     } else {
         write_report_table(
             contents.calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
@@ -222,7 +222,11 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
     else
         sides.push_back(find_recordings(options.recordings));
     bool is_wrong = false;
-    for (const RecordingPaths& side : sides) is_wrong = say_errors("report", side) || is_wrong;
+    for (RecordingPaths& side : sides) {
+        // Metrics say that there are none, so that those of recordings that were removed do not stay.
+        if (options.format == "prometheus" && side.errors.size() == side.empty_folders) side.errors.clear();
+        is_wrong = say_errors("report", side) || is_wrong;
+    }
     if (is_wrong) return std::nullopt;
     for (const RecordingPaths& side : sides) {
         for (const auto* files : {&side.paths, &side.copies}) {
@@ -262,7 +266,7 @@ int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions&
     }
     const bool is_damaged = say_problems("report", problems);
     const auto is_empty = [](const Contents& side) { return side.calls.processes().empty(); };
-    if (std::ranges::any_of(contents, is_empty)) return exit_code::finding;
+    if (options.format != "prometheus" && std::ranges::any_of(contents, is_empty)) return exit_code::finding;
 
     ReportOutput output(options.output);
     if (options.diff) {
@@ -309,13 +313,11 @@ Action define_report(CLI::App& app) {
     add_format(app, options->format,
                {"table", "json", "jsonl", "csv", "prometheus", "html", "folded", "speedscope", "benchdnn",
                 "rocblas-bench", "shapes"});
-    add_name(app, "-o,--output", options->output, "FILE",
-             "Write to this file instead of stdout, whole or not at all");
+    add_output(app, options->output);
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
                "Order of a table or page, and width of call paths; time where not given");
     add_choices(app, "--by", options->by, all_grouping_words(true),
-                "Merge decisions that have this in common: of many sizes or call sites")
-        ->delimiter(',');
+                "Merge decisions that have this in common: of many sizes or call sites");
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");
     app.add_flag("--diff", options->diff,
                  "Compare the calls of two recordings, before and after (results: fp32shim diff)");

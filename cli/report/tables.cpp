@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "cli/output/moment.hpp"
+#include "cli/recordings/filter.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/formats.hpp"
 
@@ -21,16 +22,46 @@ Colour colour_of_format(std::string_view format) {
     return format == "unchanged" || format == "unknown" ? Colour::none : Colour::yellow;
 }
 
+/// Returns a number of calls with all recordings and machines.
+std::string calls_in_all(const MergedCalls& calls, std::uint64_t count) {
+    return fmt::format("{} in {} on {}", counted(count, "call"), counted(calls.processes().size(), "recording"),
+                       counted(calls.host_count(), "machine"));
+}
+
+/// Returns the number of calls that a filter selects, of all calls, and likewise of recordings.
+std::string calls_in_some(const MergedCalls& calls) {
+    const auto concerned = std::ranges::count_if(calls.processes(), [](const auto& one) { return one.calls > 0; });
+    return fmt::format(
+        "{} of {}, in {} of {}", count_text(calls.total().calls), counted(calls.calls_before_filter(), "call"),
+        count_text(static_cast<std::uint64_t>(concerned)), counted(calls.processes().size(), "recording"));
+}
+
+/// Returns the answer to `--ran-below` if no call passes the filter.
+std::string none_below_text(const MergedCalls& calls) {
+    return fmt::format("no call{}{} ran below {}: {}", calls.calls_left_open() > 0 ? " of known format" : "",
+                       calls.filter()->has_conditions() ? " that the other options select" : "",
+                       calls.filter()->ran_below(), calls_in_all(calls, calls.calls_before_filter()));
+}
+
+std::string open_text(const MergedCalls& calls) {
+    const std::uint64_t count = calls.calls_left_open();
+    if (count == 0) return {};
+    return fmt::format("{} {} of unknown format: no answer about {}\n", counted(count, "call"),
+                       count == 1 ? "is" : "are", count == 1 ? "it" : "them");
+}
+
 std::string head_text(const MergedCalls& calls) {
     const Share total = calls.total();
+    const bool is_filtered = calls.filter() != nullptr && !calls.filter()->is_empty();
+    if (is_filtered && !calls.filter()->ran_below().empty() && total.calls == 0)
+        return none_below_text(calls) + "\n" + open_text(calls);
     std::string text =
-        fmt::format("{} in {} on {}, {} on the host", counted(total.calls, "call"),
-                    counted(calls.processes().size(), "recording"), counted(calls.host_count(), "machine"),
+        fmt::format("{}, {} on the host", is_filtered ? calls_in_some(calls) : calls_in_all(calls, total.calls),
                     duration_text(static_cast<double>(total.host_ns), total.is_estimate));
     if (calls.first_ns() != 0) {
         text += fmt::format(", {:.19}Z to {:.19}Z", timestamp(calls.first_ns()), timestamp(calls.last_ns()));
     }
-    return text + "\n";
+    return text + "\n" + open_text(calls);
 }
 
 /// Describes the settings at the begin of the recordings, one line for each distinct set.

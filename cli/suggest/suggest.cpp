@@ -238,8 +238,7 @@ Action define_suggest(CLI::App& app) {
     add_number(app, "--tolerance", options->tolerance, "Largest error that is accepted");
     app.add_flag("--conservative", options->conservative,
                  "Keep exact what was never audited, and all products of a place with one that must be");
-    add_name(app, "-o,--output", options->output, "FILE",
-             "Write to this file instead of stdout, whole or not at all");
+    add_output(app, options->output);
     return [options] { return suggest(*options); };
 }
 

@@ -312,8 +312,7 @@ void add_common(CLI::App& app, TopOptions& options) {
     add_process_id(app, options.pid, "Show this process only, and where its time goes");
     add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"}, "Order of the processes; default rate");
     add_choices(app, "--by", options.by, all_grouping_words(false),
-                "Show where the time goes, of all processes or of PID; default for a PID: where")
-        ->delimiter(',');
+                "Show where the time goes, of all processes or of PID; default for a PID: where");
     add_format(app, options.format, {"table", "json"});
 }
 

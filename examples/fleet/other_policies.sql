@@ -1,4 +1,4 @@
--- Hosts with another policy than most recordings have, or with settings that were changed while a program ran.
+-- Hosts with another policy at a program's start than most recordings have, or with settings that were changed while it ran.
 WITH policies AS (
   SELECT policy_sha256, count(*) AS recordings
   FROM fleet

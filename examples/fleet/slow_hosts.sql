@@ -10,5 +10,6 @@ WITH products AS (
 SELECT host, sum(calls) AS calls, sum(host_ns) AS host_ns, round(sum(host_ns) / sum(usual_ns), 2) AS times_as_slow
 FROM products
 GROUP BY host
+HAVING sum(host_ns) / sum(usual_ns) > 1.2
 ORDER BY times_as_slow DESC, host
 LIMIT 20

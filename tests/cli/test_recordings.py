@@ -116,6 +116,13 @@ def test_words_in_brackets_are_names_and_globs_like_others(folder):
     assert 'argument "[x]"' in fp32shim("explain", "--function", "sgemm_", "[x]").stderr
 
 
+def test_output_to_a_dash_is_standard_output(folder, tmp_path):
+    result = fp32shim("report", "--format", "csv", "-o", "-", folder, cwd=tmp_path)
+    assert result.returncode == 0 and result.stdout.startswith("function,")
+    assert fp32shim("report", "--format", "csv", "--output=-", folder, cwd=tmp_path).stdout.startswith("function,")
+    assert not (tmp_path / "-").exists()
+
+
 @pytest.mark.parametrize("option", ["--output", "--format", "--top"])
 def test_an_option_with_nothing_behind_its_equals_sign_takes_no_recording_for_its_value(folder, option):
     name = folder / "a.fp32rec"

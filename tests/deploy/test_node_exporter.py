@@ -27,10 +27,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-def metrics(*words):
+def metrics(*words, status=0):
     parser = pytest.importorskip("prometheus_client.parser", reason="python3-prometheus-client is not installed")
     done = fp32shim("report", "--format", "prometheus", *words)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     families = {family.name: family for family in parser.text_string_to_metric_families(done.stdout)}
     assert all(family.documentation and family.type in ("counter", "gauge") for family in families.values())
     return {name: family.samples for name, family in families.items()}
@@ -63,12 +63,12 @@ def test_a_filter_chooses_the_series(folder):
 
 
 def test_sizes_and_places_make_no_series(tmp_path):
-    """The number of series that docs/deploy.md names: 3 for each function and kind of decision, and 4."""
+    """The number of series that docs/deploy.md names: 3 for each function and kind of decision, and 5."""
     calls = [f"sgemm_:{size}:native:fp32:as_requested:1" for size in range(1, 200)]
     make_recording(tmp_path / "a.fp32rec", "summary", *calls, "sgemm_:9:high:tf32:as_requested:1")
     samples = metrics(tmp_path)
     assert len(samples["fp32shim_calls"]) == 2
-    assert sum(map(len, samples.values())) == 2 * 3 + 4
+    assert sum(map(len, samples.values())) == 2 * 3 + 5
 
 
 def test_the_file_is_replaced_at_once_and_readable_for_node_exporter(folder, tmp_path):
@@ -86,9 +86,41 @@ def test_the_file_is_replaced_at_once_and_readable_for_node_exporter(folder, tmp
     assert len(inodes) == 2 and {path.name for path in tmp_path.iterdir()} == {"fp32shim.prom", "kept1", "kept2"}
 
 
-def test_without_recordings_the_old_file_stays_and_the_status_is_2(folder, tmp_path):
+def value_of(samples, name):
+    [sample] = samples[name]
+    return sample.value
+
+
+def test_without_recordings_the_file_says_so(tmp_path):
     file = tmp_path / "fp32shim.prom"
-    file.write_text("old\n")
+    file.write_text("fp32shim_recordings 7\n")
     (tmp_path / "empty").mkdir()
     done = fp32shim("report", "--format", "prometheus", "--output", file, tmp_path / "empty")
-    assert done.returncode == 2 and file.read_text() == "old\n" and "no *.fp32rec" in done.stderr
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert "\nfp32shim_recordings 0\n" in file.read_text() and "fp32shim_calls_total{" not in file.read_text()
+    assert value_of(metrics(tmp_path / "empty"), "fp32shim_recordings") == 0
+
+
+def test_without_the_folder_the_old_file_stays_and_the_status_is_2(tmp_path):
+    file = tmp_path / "fp32shim.prom"
+    file.write_text("old\n")
+    done = fp32shim("report", "--format", "prometheus", "--output", file, tmp_path / "none")
+    assert done.returncode == 2 and file.read_text() == "old\n" and "no such file or folder" in done.stderr
+
+
+def test_damaged_recordings_are_counted_and_the_unit_goes_on(tmp_path):
+    (tmp_path / "bad.fp32rec").write_text("nothing of ours")
+    samples = metrics(tmp_path, status=1)
+    assert (value_of(samples, "fp32shim_recordings"), value_of(samples, "fp32shim_unreadable_recordings")) == (0, 1)
+    make_recording(tmp_path / "good.fp32rec", "summary", "sgemm_:9:high:tf32:as_requested:1")
+    samples = metrics(tmp_path, status=1)
+    assert (value_of(samples, "fp32shim_recordings"), value_of(samples, "fp32shim_unreadable_recordings")) == (1, 1)
+    assert "\nSuccessExitStatus=1\n" in (page.FILES / "node-exporter/fp32shim-metrics.service").read_text()
+
+
+def test_calls_of_a_full_recording_are_in_a_series_without_a_function(tmp_path):
+    path = make_recording(tmp_path / "a.fp32rec", "summary", "--rows", "2", "sgemm_:9:high:tf32:as_requested:1",
+                          "sgemm_:10:high:tf32:as_requested:4")
+    samples = metrics(path)
+    assert [sample.value for sample in samples["fp32shim_calls"] if sample.labels["applied"] == "unknown"] == [4]
+    assert value_of(samples, "fp32shim_uncounted_calls") == 0

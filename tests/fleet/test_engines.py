@@ -74,31 +74,48 @@ def test_the_examples_print_their_answers(engine_words, fleet):
     assert all(host_name(number) in done.stdout for number in BELOW)
 
 
+def test_the_examples_cut_nothing(engine_words, fleet):
+    done = subprocess.run([*engine_words, fleet.lines, EXAMPLES / "losses.sql"], text=True, capture_output=True, check=True)
+    for number in (DAMAGED["newer"], DAMAGED["foreign"]):
+        [problem] = [line.split(": ", 2)[2] for line in fleet.written.lines if host_name(number) in line]
+        assert problem.removeprefix("offset 8: ") in done.stdout
+
+
+def test_the_examples_say_how_they_are_used(engine_words, tmp_path):
+    for words, said in (([], "usage: query_"), ([tmp_path / "none.jsonl"], f"{tmp_path}/none.jsonl: no such file")):
+        done = subprocess.run([*engine_words, *words], text=True, capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and done.stderr.startswith(said)
+
+
 def test_the_hosts_below_fp32_are_those_of_the_report(answers, fleet):
     keys = ["host", "where", "requested", "reason"]
     groups = fleet.groups("host,where", "--ran-below", "fp32")
-    answered = sums(answers["below_fp32"], [*keys, "ran_at"], ["calls", "host_ns"])
+    below = [row for row in answers["below_fp32"] if row["ran_at"] != "unknown"]
+    answered = sums(below, [*keys, "ran_at"], ["calls", "host_ns"])
     reported = sums(groups, [*keys, "applied"], ["calls", "host_ns"])
     assert answered.keys() == reported.keys()
     for key, (calls, host_ns) in reported.items():
         # Each look at a young recording measures the rate of the counter anew.
         assert answered[key] == [calls, pytest.approx(host_ns, rel=1e-3)]
-    assert {row["host"]: row["calls"] for row in answers["below_fp32"]} == {
-        host_name(number): calls for number, calls in BELOW.items()}
-    assert {row["where"] for row in answers["below_fp32"]} == {f"train.py:{10 + number % 3} main" for number in BELOW}
+    assert {row["host"]: row["calls"] for row in below} == {host_name(number): calls for number, calls in BELOW.items()}
+    [unknown] = [row for row in answers["below_fp32"] if row["ran_at"] == "unknown"]
+    assert (unknown["host"], unknown["calls"], unknown["where"]) == (host_name(FULL), 5, None)
+    assert {row["where"] for row in below} == {f"train.py:{10 + number % 3} main" for number in BELOW}
 
 
 def test_the_shares_of_formats_are_those_of_the_report(answers, fleet):
     groups = fleet.groups("policy,executable")
     keys = ["policy_name", "policy_revision", "executable"]
     known = [group for group in groups if group["function"] is not None or group["applied"] is not None]
-    found = sums([row for row in answers["formats"] if row["ran_at"]], [*keys, "ran_at"], ["calls"])
+    found = sums([row for row in answers["formats"] if row["ran_at"] != "unknown"], [*keys, "ran_at"], ["calls"])
     assert found == sums(known, [*keys, "applied"], ["calls"])
+    assert [row["calls"] for row in answers["formats"] if row["ran_at"] == "unknown"] == [5]
+    assert all(row["percent"] == round(row["percent"], 2) for row in answers["formats"])
     for program in {row["executable"] for row in answers["formats"]}:
         for policy in ("fleet", "old"):
             shares = [row["percent"] for row in answers["formats"]
                       if (row["executable"], row["policy_name"]) == (program, policy)]
-            assert not shares or sum(shares) == pytest.approx(100)
+            assert not shares or sum(shares) == pytest.approx(100, abs=0.02)
 
 
 def test_hosts_with_another_policy_are_those_of_the_report(answers, fleet, readable):
@@ -122,11 +139,10 @@ def test_recordings_that_lost_something_are_named_with_what_was_lost(answers, fl
     assert lost[host_name(DAMAGED["empty"])]["host"] is None
 
 
-def test_the_slowest_host_comes_first(answers):
-    rows = answers["slow_hosts"]
+def test_only_the_slow_host_is_named(answers):
+    [row] = answers["slow_hosts"]
     # A third of its time is in the other product, which is as fast as elsewhere.
-    assert rows[0]["host"] == host_name(SLOW) and rows[0]["times_as_slow"] > 2.5
-    assert all(row["times_as_slow"] < 1.1 for row in rows[1:]) and len(rows) == 20
+    assert row["host"] == host_name(SLOW) and row["times_as_slow"] > 2.5
 
 
 def test_calls_without_a_row_of_their_own_are_there_and_of_no_format(fleet):

@@ -100,6 +100,44 @@ def test_the_hosts_that_ran_below_a_format_and_where(fleet):
     assert re.search(r"^ +510 .* node0500 +train.py:12 main ", text, re.MULTILINE)
 
 
+def head_of(*words):
+    """The lines of a table above the settings."""
+    lines = fp32shim("report", *words).stdout.splitlines()
+    return lines[:next(place for place, line in enumerate(lines) if line.startswith("At "))]
+
+
+def test_the_first_line_tells_how_many_of_all_calls_and_recordings_are_meant(fleet):
+    everything = sum(calls_of(number) + 5 for number in range(HOSTS) if number not in DAMAGED.values())
+    [head] = head_of("--host", host_name(0), fleet.folder)
+    assert head.startswith(f"15 of {everything:,} calls, in 1 of 998 recordings, ")
+    head, unknown = head_of("--ran-below", "fp32", fleet.folder)
+    assert head.startswith(f"{sum(BELOW.values())} of {everything:,} calls, in 2 of 998 recordings, ")
+    assert unknown == "5 calls are of unknown format: no answer about them"
+    assert head_of(fleet.folder)[0].startswith(f"{everything:,} calls in 998 recordings on 998 machines, ")
+    assert head_of("--ran-below", "bf16", fleet.folder) == [
+        f"no call of known format ran below bf16: {everything:,} calls in 998 recordings on 998 machines", unknown]
+
+
+def test_calls_that_may_have_run_below_a_format_are_counted(tmp_path):
+    path = make_recording(tmp_path / "a.fp32rec", "summary", "--host", "node7", EXACT, TF32)
+    assert head_of("--ran-below", "bf16", path) == [
+        "no call ran below bf16: 12 calls in 1 recording on 1 machine"]
+    solved = make_recording(tmp_path / "b.fp32rec", "summary", "--host", "node8", EXACT,
+                            "strsm_:64:native:unchanged:as_requested:1")
+    assert head_of("--ran-below", "fp32", solved)[1:] == ["1 call is of unknown format: no answer about it"]
+    assert head_of("--ran-below", "fp32", "--function", "cblas_*", solved) == [
+        "no call that the other options select ran below fp32: 6 calls in 1 recording on 1 machine"]
+    full = make_recording(tmp_path / "c.fp32rec", "summary", "--host", "node9", "--rows", "2", TF32, EXACT)
+    assert head_of("--ran-below", "bf16", "--host", "node9", full)[1:] == [
+        "5 calls are of unknown format: no answer about them"]
+    assert len(head_of("--ran-below", "bf16", "--host", "node7", full)) == 1
+
+
+def test_words_of_a_list_may_have_blanks_between_them(fleet):
+    assert fleet.groups("host, where", "--ran-below", "fp32") == fleet.groups("host,where", "--ran-below", "fp32")
+    assert fp32shim("report", "--by", "host, nowhere", fleet.paths[0]).returncode == 2
+
+
 @pytest.mark.parametrize("format_, expected", [
     ("fp32", []), ("bf16x9", ["fp32"]), ("tf32x3", ["fp32", "bf16x9"]), ("tf32", ["fp32", "bf16x9"]),
     ("bf16", ["fp32", "bf16x9", "tf32"]), ("fp16", ["fp32", "bf16x9", "tf32", "bf16"]), ("unchanged", [])])
@@ -199,12 +237,21 @@ def test_a_recording_counts_once_under_two_names_and_in_a_folder_that_is_named_t
     assert len(result.lines) == 1 and "the same recording as" in result.stderr
 
 
-def test_many_copies_are_said_in_few_lines(tmp_path):
+def test_many_copies_are_one_line_with_their_number(tmp_path):
     path = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
     for number in range(130):
         shutil.copy(path, tmp_path / f"b{number:03}.fp32rec")
     result = fp32shim("report", tmp_path)
-    assert (result.returncode, len(result.lines)) == (0, 101) and "and 30 more" in result.lines[-1]
+    assert result.returncode == 0 and result.lines == [
+        "fp32shim report: 130 files hold further copies of recordings; of each recording, the most complete copy counts"]
+
+
+def test_a_few_copies_are_named(tmp_path):
+    path = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
+    for number in range(3):
+        shutil.copy(path, tmp_path / f"b{number}.fp32rec")
+    lines = fp32shim("report", tmp_path).lines
+    assert len(lines) == 3 and all("the same recording as" in line for line in lines)
 
 
 def test_ten_thousand_paths_are_the_same_as_their_folder(fleet):
