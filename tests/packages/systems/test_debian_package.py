@@ -98,7 +98,7 @@ def test_a_removal_takes_the_library_out_of_the_loaders_list_and_an_upgrade_does
     install(root)
     assert preload.read_text() == text
     done = root.run("dpkg", "--remove", "fp32shim")
-    assert f"taken out of /etc/ld.so.preload: $ORIGIN/../$LIB/fp32shim/libfp32shim.so {LIBRARY}" in done.stdout
+    assert f"taken out of /etc/ld.so.preload: {LIBRARY} $ORIGIN/../$LIB/fp32shim/libfp32shim.so" in done.stdout
     assert "cannot be preloaded" not in done.stderr
     assert preload.read_text() == f"# of this machine\n{OTHER}\n" and preload.stat().st_mode & 0o777 == 0o640
     done = root.run("cat", "/proc/self/maps")
