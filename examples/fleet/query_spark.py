@@ -1,11 +1,8 @@
 """Answers the queries of this folder by Spark, on this machine: query_spark.py LINES.jsonl [QUERY.sql]..."""
 
-import pathlib
-import sys
-
 from pyspark.sql import SparkSession
 
-HERE = pathlib.Path(__file__).resolve().parent
+import queries
 
 
 def fleet(lines):
@@ -14,28 +11,14 @@ def fleet(lines):
                .config("spark.sql.ansi.enabled", "true").config("spark.sql.ansi.doubleQuotedIdentifiers", "true")
                .config("spark.sql.shuffle.partitions", "4").getOrCreate())
     session.sparkContext.setLogLevel("ERROR")
-    table = (HERE / "table.sql").read_text()
     path = str(lines).replace("\\", "\\\\").replace("'", "\\'")
-    session.sql(f"CREATE OR REPLACE TEMPORARY VIEW fleet {table} USING json OPTIONS (path '{path}')")
+    session.sql(f"CREATE OR REPLACE TEMPORARY VIEW fleet {queries.TABLE} USING json OPTIONS (path '{path}')")
     return session
 
 
-def files_of(words):
-    """The lines and the queries that the command names; ends it where there are none."""
-    if not words:
-        print("usage:", __doc__.split(": ", 1)[1], file=sys.stderr)
-        sys.exit(2)
-    for word in words:
-        if not pathlib.Path(word).is_file():
-            print(f"{word}: no such file", file=sys.stderr)
-            sys.exit(2)
-    return words[0], words[1:] or sorted(HERE.glob("*.sql"))
+def show(connection, query):
+    connection.sql(query).show(truncate=False)
 
 
 if __name__ == "__main__":
-    lines, queries = files_of(sys.argv[1:])
-    session = fleet(lines)
-    for query in queries:
-        if pathlib.Path(query).name != "table.sql":
-            print(query)
-            session.sql(pathlib.Path(query).read_text()).show(truncate=False)
+    queries.answer(__doc__, fleet, show)

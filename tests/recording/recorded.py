@@ -6,6 +6,7 @@
 
 import json
 import os
+import random
 import subprocess
 import tempfile
 
@@ -14,6 +15,8 @@ from command import COMMAND, environment, fp32shim
 
 # What `steps` ends with when it has done all of them.
 ALL_DONE = 3
+# Words before a program whose mounts end with it.
+OWN_MOUNTS = ["unshare", "--mount", "--propagation", "private"]
 
 
 def record(*steps, log, level="calls", settings="", program="steps", **keywords):
@@ -33,6 +36,26 @@ def record_beside_plain(*steps, log, **keywords):
     assert recorded.stdout == plain.stdout, shim.explain(recorded)
     assert recorded.returncode == plain.returncode == ALL_DONE, shim.explain(recorded)
     return recorded
+
+
+def seeded_random():
+    """Numbers from FP32SHIM_TEST_SEED, or from a seed that it prints."""
+    seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
+    print(f"FP32SHIM_TEST_SEED={seed} repeats this run")
+    return random.Random(seed)
+
+
+def image_and_mount_point(folder, file_system, package, size):
+    """An image with a file system, and a folder to mount it at; skips the test where it cannot be mounted."""
+    shim.need(os.geteuid() == 0, "only root can mount an image")
+    image, disk = folder / "image", folder / "disk"
+    disk.mkdir()
+    image.touch()
+    os.truncate(image, size)
+    subprocess.run([shim.tool(f"mkfs.{file_system}", package), "-q", image], check=True, capture_output=True)
+    probe = subprocess.run([*OWN_MOUNTS, "mount", "-o", "loop", image, disk], capture_output=True, text=True, check=False)
+    shim.need(probe.returncode == 0, f"no {file_system} can be mounted here: {probe.stderr.strip()}")
+    return image, disk
 
 
 def another_user(number=54321):

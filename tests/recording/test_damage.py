@@ -3,14 +3,13 @@ soon, and in bounded memory. FP32SHIM_TEST_REPEATS makes this longer; FP32SHIM_T
 
 import collections
 import os
-import random
 import subprocess
 
 import pytest
 
 import shim
 from command import COMMAND, environment
-from recorded import record
+from recorded import record, seeded_random
 
 REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
 COMMANDS = [["report"], ["report", "--format", "json"], ["report", "--format", "html"], ["report", "--format", "csv"],
@@ -38,9 +37,7 @@ def damaged(content, moments):
 
 
 def test_a_recording_with_changed_bytes_crashes_no_reader(tmp_path, whole):
-    seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
-    print(f"FP32SHIM_TEST_SEED={seed} repeats these bytes")
-    moments = random.Random(seed)
+    moments = seeded_random()
     content = whole.read_bytes()
     file = tmp_path / "damaged.fp32rec"
     limited = [shim.tool("prlimit", "util-linux"), f"--as={MEMORY}"]

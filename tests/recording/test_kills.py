@@ -2,7 +2,6 @@
 
 import mmap
 import os
-import random
 import signal
 import struct
 import subprocess
@@ -12,7 +11,7 @@ import pytest
 
 import shim
 from command import fp32shim
-from recorded import read, report
+from recorded import read, report, seeded_random
 
 THREADS, CALLS = 4, 250_000
 KILLS = max(50, int(os.environ.get("FP32SHIM_TEST_REPEATS", "0")))
@@ -67,9 +66,7 @@ def expect_between(counts, content, kept):
 @pytest.mark.parametrize("level, kills, calls, kept", [("calls", KILLS, CALLS, ["calls", "events"]),
                                                        ("summary", KILLS // 5, 4 * CALLS, ["calls"])])
 def test_every_call_that_returned_is_there_after_a_kill_at_any_moment(tmp_path, level, kills, calls, kept):
-    seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
-    print(f"FP32SHIM_TEST_SEED={seed} repeats these moments")
-    moments = random.Random(seed)
+    moments = seeded_random()
     before_the_end = uncertain = 0
     for tries in range(1, 4 * kills + 1):
         run = Counted(tmp_path, level, calls=calls)

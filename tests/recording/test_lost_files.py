@@ -3,14 +3,14 @@ mapped, so a store to one that is not there any more is SIGBUS. FP32SHIM_TEST_RE
 
 import contextlib
 import os
-import random
 import signal
 import subprocess
 
 import pytest
 
 import shim
-from recorded import ALL_DONE, calls_of, read, record, record_beside_plain, recordings_in, report, said
+from recorded import (ALL_DONE, OWN_MOUNTS, calls_of, image_and_mount_point, read, record, record_beside_plain, recordings_in,
+                      report, said, seeded_random)
 from test_kills import RETURNED, STARTED, Counted
 
 REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
@@ -58,9 +58,7 @@ def test_a_cut_recording_does_not_wait_for_a_full_stderr(tmp_path):
 
 
 def test_threads_survive_a_cut_at_any_moment(tmp_path):
-    seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
-    print(f"FP32SHIM_TEST_SEED={seed} repeats these moments")
-    moments = random.Random(seed)
+    moments = seeded_random()
     calls, lines = 30_000, 0
     for _ in range(max(5, REPEATS // 3)):
         run = Counted(tmp_path, moments.choice(["summary", "calls"]), calls=calls)
@@ -80,9 +78,7 @@ def test_threads_survive_a_cut_at_any_moment(tmp_path):
 
 def test_bytes_that_somebody_else_writes_into_a_recording_harm_no_program(tmp_path):
     """Writers of the file can falsify the calls, and give the command that `fp32shim set` gives; no more."""
-    seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
-    print(f"FP32SHIM_TEST_SEED={seed} repeats these bytes")
-    moments = random.Random(seed)
+    moments = seeded_random()
     calls, writes = 30_000, 0
     for _ in range(max(5, REPEATS // 3)):
         run = Counted(tmp_path, moments.choice(["summary", "calls"]), calls=calls)
@@ -124,15 +120,7 @@ def test_a_program_that_handles_bus_errors_itself_goes_on_doing_so(tmp_path, fir
 
 def test_a_disk_that_fails_is_one_line_and_the_program_goes_on(tmp_path):
     """By the call with which ext4 is told to do without its disk from then on."""
-    shim.need(os.geteuid() == 0, "only root can mount an image")
-    image, disk = tmp_path / "image", tmp_path / "disk"
-    disk.mkdir()
-    image.touch()
-    os.truncate(image, 32 << 20)
-    subprocess.run([shim.tool("mkfs.ext4", "e2fsprogs"), "-q", image], check=True, capture_output=True)
-    own_mount = ["unshare", "--mount", "--propagation", "private"]
-    probe = subprocess.run([*own_mount, "mount", "-o", "loop", image, disk], capture_output=True, text=True, check=False)
-    shim.need(probe.returncode == 0, f"no ext4 can be mounted here: {probe.stderr.strip()}")
+    image, disk = image_and_mount_point(tmp_path, "ext4", "e2fsprogs", 32 << 20)
     script = """
     mount -o loop "$1" "$2" || exit
     mkfifo "$3"; "$4" products:10 ask:2 products:100000 threads:3 forks:1 <"$3" & exec 9>"$3"
@@ -143,7 +131,7 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack("I", 2))'
     echo >&9; exec 9>&-; wait $!
     """
     result = record(image, disk, tmp_path / "questions", shim.client("steps"), shim.SYSTEM_PYTHON, log=disk / "run.fp32rec",
-                    program="/bin/sh", prefix=[*own_mount, "sh", "-c", script])
+                    program="/bin/sh", prefix=[*OWN_MOUNTS, "sh", "-c", script])
     plain = shim.run("steps", "products:10", "products:1", "products:1", "products:100000", "threads:3", "forks:1",
                      preload=False, blas=None, check=False)
     assert (result.returncode, result.stdout) == (plain.returncode, plain.stdout), shim.explain(result)

@@ -11,7 +11,8 @@ import pytest
 
 import shim
 from command import fp32shim
-from recorded import ALL_DONE, another_user, calls_of, read, record, record_beside_plain, recordings_in, report, said
+from recorded import (ALL_DONE, OWN_MOUNTS, another_user, calls_of, image_and_mount_point, read, record, record_beside_plain,
+                      recordings_in, report, said)
 
 SMALL_DISK = """
 mount -t tmpfs -o size=$2 none "$1" || exit 77
@@ -146,15 +147,7 @@ def test_a_program_that_is_started_without_the_shim_is_noted_on_a_full_disk(smal
 
 def test_a_full_btrfs_does_not_end_the_program(tmp_path):
     """It writes elsewhere what is written again: a store into a page that the kernel has written back needs room."""
-    shim.need(os.geteuid() == 0, "only root can mount an image")
-    image, disk = tmp_path / "image", tmp_path / "disk"
-    disk.mkdir()
-    image.touch()
-    os.truncate(image, 120 << 20)
-    subprocess.run([shim.tool("mkfs.btrfs", "btrfs-progs"), "-q", image], check=True, capture_output=True)
-    own_mount = ["unshare", "--mount", "--propagation", "private"]
-    probe = subprocess.run([*own_mount, "mount", "-o", "loop", image, disk], capture_output=True, text=True, check=False)
-    shim.need(probe.returncode == 0, f"no btrfs can be mounted here: {probe.stderr.strip()}")
+    image, disk = image_and_mount_point(tmp_path, "btrfs", "btrfs-progs", 120 << 20)
     script = """
     mount -o loop "$1" "$2" || exit
     mkfifo "$3"; "$4" ask <"$3" & exec 9>"$3"
@@ -166,7 +159,7 @@ def test_a_full_btrfs_does_not_end_the_program(tmp_path):
     rm "$2/filler"; cp "$2/run.fp32rec" "$2/../kept.fp32rec"; exit $status
     """
     result = record("-c", script, "sh", image, disk, tmp_path / "pipe", shim.client("steps"), program="/bin/sh",
-                    log=disk / "run.fp32rec", prefix=own_mount)
+                    log=disk / "run.fp32rec", prefix=OWN_MOUNTS)
     assert (result.returncode, said(result)) == (ALL_DONE, [])
     assert calls_of(tmp_path / "kept.fp32rec") == [15]
 
