@@ -259,7 +259,9 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
     recording.visit_nonfinite([&](const record::RecordedAudit& audit) {
         const auto found = places.find(audit.row);
         if (found == places.end() || found->second == no_place) return true;
-        nonfinite_.push_back({found->second, processes_.size(), audit});
+        const auto later = std::ranges::upper_bound(nonfinite_, audit.end_ns, {},
+                                                    [](const MergedNonfinite& other) { return other.found.end_ns; });
+        nonfinite_.insert(later, {found->second, processes_.size(), audit});
         return false;  // a process has one
     });
 }
