@@ -24,6 +24,9 @@ class MappedMemory {
     MappedMemory(const MappedMemory&) = delete;
     MappedMemory& operator=(const MappedMemory&) = delete;
 
+    /// Leaves the memory to whoever may still write to it: it stays mapped for good.
+    void abandon() { size_ = 0; }
+
     /// Returns the bytes, zeros at first; empty if the kernel had none.
     std::span<char> bytes() const { return {reinterpret_cast<char*>(begin_), size_}; }
 

@@ -276,8 +276,9 @@ def test_an_audit_without_device_memory_is_skipped_and_counted(audited):
     assert (only["calls"], only["audits"], only["skipped"]) == (4, 0, 4)
 
 
-def test_a_stream_that_never_becomes_idle_ends_the_audits_of_the_process(tmp_path):
-    """By a clock that runs a hundred times as fast."""
+@pytest.fixture
+def fast_clock(tmp_path):
+    """A library to preload: a clock that runs a hundred times as fast."""
     clock = tmp_path / "fast_clock.so"
     source = """#include <sys/syscall.h>
 #include <time.h>
@@ -294,7 +295,29 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 """
     subprocess.run([tool("cc", "gcc"), "-shared", "-fPIC", "-x", "c", "-", "-o", str(clock)], input=source, text=True,
                    check=True)
-    result = run_script("graded_cublas_products.py", "cublasSgemm_v2", 4, policy=policy("sample = 1"), preload_before=[clock],
+    return clock
+
+
+GAVE_UP = "fp32shim: audit: a CUDA stream was still busy after 10 s; no more products on GPUs are audited\n"
+
+
+def test_a_stream_that_never_becomes_idle_ends_the_audits_of_the_process(fast_clock, tmp_path):
+    result = run_script("graded_cublas_products.py", "cublasSgemm_v2", 4, policy=policy("sample = 1"), preload_before=[fast_clock],
                         env={"STAND_IN_STREAMS": "busy"}, log=tmp_path / "run.fp32rec")
-    assert result.stderr == "fp32shim: audit: a CUDA stream was still busy after 10 s; no more products on GPUs are audited\n"
+    assert result.stderr == GAVE_UP
     assert errors_of(result) == fp32_errors("cublasSgemm_v2", 4)
+
+
+@pytest.mark.parametrize("script", [("audited_cublas_products.py", "tf32", "all", "device"),
+                                    ("graded_cublas_products.py", "cublasLtMatmul", 4)])
+def test_copies_that_do_not_end_in_time_write_to_memory_that_is_still_there(script, fast_clock):
+    """They run when the program itself waits for its stream, long after the audit."""
+    plain = run_script(*script, precision="high", log=False)
+    gave_up = 0
+    for queries in range(1, 25, 2):
+        result = run_script(*script, precision="high", policy=EVERY_CALL, preload_before=[fast_clock],
+                            env={"STAND_IN_STREAMS": f"busy:{queries}"}, log=False)
+        assert result.stdout == plain.stdout
+        assert result.stderr in ("", GAVE_UP)
+        gave_up += result.stderr == GAVE_UP
+    assert gave_up > 5

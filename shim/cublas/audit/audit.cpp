@@ -1,6 +1,7 @@
 #include "shim/cublas/audit/audit.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
@@ -62,6 +63,7 @@ bool may_fit(const Level3& single) {
 /// The memory of one product at a time. On the device there are copies of the operands, aligned and without gaps.
 struct CallAudit::Memory {
     char* scalars;  ///< on the device: alpha, then beta
+    Scalars* host_scalars;
     Matrix device_a, device_b, device_c;
     Matrix a, b;
     Matrix result;  ///< the program's
@@ -78,8 +80,8 @@ struct CallAudit::Memory {
         const Matrix c = operand_c(single);
         const std::size_t wide = needs_wide ? blas::bytes_for_wide(single) : 0;
         if (wide > host_memory_limit) return wide;
-        return packed_bytes(operand_a(single)) + packed_bytes(operand_b(single)) + 4 * packed_bytes(c) +
-               blas::rounded_up(blas::ErrorSums::bytes_for(c)) + blas::rounded_up(wide);
+        return blas::rounded_up(sizeof(Scalars)) + packed_bytes(operand_a(single)) + packed_bytes(operand_b(single)) +
+               4 * packed_bytes(c) + blas::rounded_up(blas::ErrorSums::bytes_for(c)) + blas::rounded_up(wide);
     }
 
     Memory(const Level3& single, char* device, char* host) {
@@ -87,6 +89,7 @@ struct CallAudit::Memory {
         const Matrix stored_b = operand_b(single);
         const Matrix stored_c = operand_c(single);
         scalars = take(device, scalar_bytes);
+        host_scalars = new (take(host, blas::rounded_up(sizeof(Scalars)))) Scalars;
         device_a = packed(stored_a, take(device, aligned(stored_a)));
         device_b = packed(stored_b, take(device, aligned(stored_b)));
         device_c = packed(stored_c, take(device, aligned(stored_c)));
@@ -135,12 +138,19 @@ bool CallAudit::keep_starts(const AuditStream& stream) {
     starts_.emplace(bytes * count);
     next_start_ = starts_->bytes().data();
     if (starts_->bytes().empty()) return false;
-    for (std::size_t i = 0; i < count; ++i) {
-        const Level3 single = singles_.at(static_cast<std::int64_t>(i));
-        const Matrix matrix = keeps_c ? singles_.start_at(static_cast<std::int64_t>(i)) : operand_b(single);
-        if (!stream.read(matrix, packed(matrix, next_start_ + i * bytes))) return false;
+    const bool is_kept = copy_starts(stream, keeps_c, bytes) && stream.wait();
+    if (!stream.has_ended()) starts_->abandon();
+    return is_kept;
+}
+
+/// Copies to the host what each product overwrites, `bytes` of each.
+bool CallAudit::copy_starts(const AuditStream& stream, bool keeps_c, std::size_t bytes) {
+    char* start = next_start_;
+    for (std::int64_t i = 0; i < singles_.count(); ++i, start += bytes) {
+        const Matrix matrix = keeps_c ? singles_.start_at(i) : operand_b(singles_.at(i));
+        if (!stream.read(matrix, packed(matrix, start))) return false;
     }
-    return stream.wait();
+    return true;
 }
 
 record::Audit CallAudit::finish(policy::Applied ran) {
@@ -165,8 +175,8 @@ bool CallAudit::compare_all(AuditFormat ran) {
     const std::size_t host_bytes = Memory::host_bytes(first, audit_.reference == AuditFormat::fp64);
     const std::size_t kept_bytes = starts_ ? starts_->bytes().size() : 0;
     if (device_bytes > device_memory_limit || host_bytes > host_memory_limit - kept_bytes) return false;
-    const MappedMemory host(host_bytes);
     const AuditStream stream(driver_, launcher_.stream);
+    const HostMemory host(stream, host_bytes);
     const DeviceMemory device(stream, device_bytes);
     if (host.bytes().empty() || device.begin() == nullptr) return false;
     for (std::int64_t i = 0; i < singles_.count(); ++i) {
@@ -235,7 +245,7 @@ bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, 
         return false;
     Level3 other = single;
     if (launcher_.scalars_on_device) {
-        Scalars scalars;
+        Scalars& scalars = *memory.host_scalars;
         std::copy_n(static_cast<const float*>(single.alpha), 2, scalars.alpha);
         if (single.beta != nullptr) std::copy_n(static_cast<const float*>(single.beta), 2, scalars.beta);
         if (!stream.write_bytes(&scalars, memory.scalars, sizeof scalars)) return false;

@@ -35,6 +35,7 @@ class CallAudit {
     struct Memory;
     bool prepare();
     bool keep_starts(const AuditStream& stream);
+    bool copy_starts(const AuditStream& stream, bool keeps_c, std::size_t bytes);
     bool compare_all(policy::AuditFormat ran);
     bool compare_one(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
                      policy::AuditFormat ran);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "shim/cublas/arguments.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
@@ -203,19 +204,29 @@ bool Singles::read_pointers(const AuditStream& stream, const void* array, Pointe
                                                 size, static_cast<std::size_t>(count_));
 }
 
-bool Singles::read(const AuditStream& stream, bool scalars_on_device) {
-    if (scalars_on_device) {
-        if (!stream.read_bytes(first_.alpha, scalars_.alpha, alpha_bytes_) ||
-            (beta_bytes_ != 0 && !stream.read_bytes(first_.beta, scalars_.beta, beta_bytes_)))
-            return false;
-    } else {
-        std::memcpy(scalars_.alpha, first_.alpha, alpha_bytes_);
-        if (beta_bytes_ != 0) std::memcpy(scalars_.beta, first_.beta, beta_bytes_);
-    }
-    if (in_arrays_ && (!read_pointers(stream, first_.a, a_) || !read_pointers(stream, first_.b, b_) ||
-                       !read_pointers(stream, first_.c, c_)))
+bool Singles::read_from_device(const AuditStream& stream, bool scalars_on_device) {
+    const HostMemory memory(stream, sizeof(FromDevice));
+    if (memory.bytes().empty()) return false;
+    auto& copied = *new (memory.bytes().data()) FromDevice(from_device_);
+    if (scalars_on_device &&
+        (!stream.read_bytes(first_.alpha, copied.scalars.alpha, alpha_bytes_) ||
+         (beta_bytes_ != 0 && !stream.read_bytes(first_.beta, copied.scalars.beta, beta_bytes_))))
         return false;
-    return stream.wait();
+    if (in_arrays_ && (!read_pointers(stream, first_.a, copied.a) || !read_pointers(stream, first_.b, copied.b) ||
+                       !read_pointers(stream, first_.c, copied.c)))
+        return false;
+    if (!stream.wait()) return false;
+    from_device_ = copied;
+    return true;
+}
+
+bool Singles::read(const AuditStream& stream, bool scalars_on_device) {
+    if (!scalars_on_device) {
+        std::memcpy(from_device_.scalars.alpha, first_.alpha, alpha_bytes_);
+        if (beta_bytes_ != 0) std::memcpy(from_device_.scalars.beta, first_.beta, beta_bytes_);
+        if (!in_arrays_) return true;
+    }
+    return read_from_device(stream, scalars_on_device);
 }
 
 blas::Matrix Singles::start_at(std::int64_t index) const {
@@ -227,13 +238,13 @@ blas::Matrix Singles::start_at(std::int64_t index) const {
 
 blas::Level3 Singles::at(std::int64_t index) const {
     blas::Level3 single = first_;
-    single.alpha = scalars_.alpha;
-    single.beta = first_.beta == nullptr ? nullptr : scalars_.beta;
+    single.alpha = from_device_.scalars.alpha;
+    single.beta = first_.beta == nullptr ? nullptr : from_device_.scalars.beta;
     if (in_arrays_) {
         const auto place = static_cast<std::size_t>(index);
-        single.a = a_[place];
-        single.b = b_[place];
-        single.c = const_cast<void*>(c_[place]);
+        single.a = from_device_.a[place];
+        single.b = from_device_.b[place];
+        single.c = const_cast<void*>(from_device_.c[place]);
     } else {
         const std::int64_t number = index * step_;
         single.a = moved(first_.a, number * stride_a_, first_.is_complex);

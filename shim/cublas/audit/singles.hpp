@@ -49,8 +49,17 @@ class Singles {
   private:
     using Pointers = std::array<const void*, most_of_a_batch>;
 
+    /// The arguments that may lie on the device, as read().
+    struct FromDevice {
+        Scalars scalars;
+        Pointers a{};
+        Pointers b{};
+        Pointers c{};
+    };
+
     bool has_valid_arguments() const;
     bool spread(std::int64_t batch_count);
+    bool read_from_device(const AuditStream& stream, bool scalars_on_device);
     bool read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const;
 
     blas::Level3 first_;  ///< of a batch of pointers, the operands are the arrays
@@ -66,10 +75,7 @@ class Singles {
     std::int64_t lt_stride_c_ = 0;
     std::size_t alpha_bytes_ = 0;
     std::size_t beta_bytes_ = 0;
-    Scalars scalars_;
-    Pointers a_{};
-    Pointers b_{};
-    Pointers c_{};
+    FromDevice from_device_;
 };
 
 }  // namespace fp32shim::cublas

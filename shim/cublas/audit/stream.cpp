@@ -53,10 +53,7 @@ AuditStream::AuditStream(const Driver& driver, Stream stream)
     driver_.exchange_capture_mode(&mode_);
 }
 
-AuditStream::~AuditStream() {
-    if (has_copies_) wait();  // they may still use the host's memory
-    driver_.exchange_capture_mode(&mode_);
-}
+AuditStream::~AuditStream() { driver_.exchange_capture_mode(&mode_); }
 
 bool AuditStream::is_not_capturing() const {
     std::int32_t status = not_capturing;
@@ -64,12 +61,14 @@ bool AuditStream::is_not_capturing() const {
 }
 
 bool AuditStream::wait_until_idle() const {
-    if (gave_up.load(std::memory_order_relaxed)) return false;
+    // Copies that are under way get their time, even if another thread has given up meanwhile.
+    if (has_given_up_ || (!has_copies_ && gave_up.load(std::memory_order_relaxed))) return false;
     const std::int64_t begin = now_ns();
     std::int64_t length = shortest_sleep_ns;
     std::int32_t result = driver_.query_stream(stream_);
     while (result == driver_not_ready) {
         if (now_ns() - begin > longest_wait_ns) {
+            has_given_up_ = true;
             give_up();
             return false;
         }

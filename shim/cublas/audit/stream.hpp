@@ -7,6 +7,7 @@
 
 #include "shim/audit/packed.hpp"
 #include "shim/cublas/driver.hpp"
+#include "shim/memory/mapped_memory.hpp"
 
 namespace fp32shim::cublas {
 
@@ -23,10 +24,12 @@ class AuditStream {
     /// Returns false while the stream is captured into a graph, when nothing may be waited for.
     bool is_not_capturing() const;
     /// Waits until the stream has nothing left to do. Returns false if that takes more than ten seconds: then it may
-    /// wait for something that only this thread would do. From then on it fails at once in this process.
+    /// wait for something that only this thread would do. From then on no audit of this process begins.
     bool wait_until_idle() const;
     /// Does the same for the copies and products that the audit has put on the stream.
     bool wait() const;
+    /// Returns false if copies may still run, although they were waited for.
+    bool has_ended() const { return !has_copies_ || wait(); }
 
     /// Copies `count` rows of `width` bytes from the device. A pitch is the distance of two rows, in bytes.
     bool read_rows(const void* device, std::size_t device_pitch, void* host, std::size_t host_pitch,
@@ -45,8 +48,28 @@ class AuditStream {
 
     const Driver& driver_;
     Stream stream_;
-    std::int32_t mode_;                ///< the thread's own capture mode, meanwhile
-    mutable bool has_copies_ = false;  ///< copies were started and not waited for
+    std::int32_t mode_;                  ///< the thread's own capture mode, meanwhile
+    mutable bool has_copies_ = false;    ///< copies were started and not waited for
+    mutable bool has_given_up_ = false;  ///< they did not end in time
+};
+
+/// Memory on the host that the copies of one audit read and write. If these do not end, it stays mapped for good:
+/// otherwise they would write to memory that is not there, or is somebody else's.
+class HostMemory {
+  public:
+    HostMemory(const AuditStream& stream, std::size_t size) : stream_(stream), memory_(size) {}
+    ~HostMemory() {
+        if (!stream_.has_ended()) memory_.abandon();
+    }
+    HostMemory(const HostMemory&) = delete;
+    HostMemory& operator=(const HostMemory&) = delete;
+
+    /// Returns the bytes, zeros at first; empty if the kernel had none.
+    std::span<char> bytes() const { return memory_.bytes(); }
+
+  private:
+    const AuditStream& stream_;
+    MappedMemory memory_;
 };
 
 /// Memory on the device for the time of one audit, in the order of the stream. At most a quarter of what is free.

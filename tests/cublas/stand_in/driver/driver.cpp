@@ -2,7 +2,8 @@
 //
 // Devices by environment: STAND_IN_DEVICES (default 1) and STAND_IN_COMPUTE_CAPABILITY, "9.0" or a list per device.
 // STAND_IN_DRIVER_DELAY_US: how long cuCtxGetDevice takes, for threads that are to meet there.
-// STAND_IN_MEMORY: bytes of memory of each device. STAND_IN_STREAMS=busy: cuStreamQuery never sees a stream idle.
+// STAND_IN_MEMORY: bytes of memory of each device.
+// STAND_IN_STREAMS=busy: cuStreamQuery never sees a stream idle; busy:N: after N calls.
 
 #include <algorithm>
 #include <atomic>
@@ -99,6 +100,13 @@ CUresult require_stream(CUstream* stream) {
     const CUresult result = require_context(&context);
     if (result == CUDA_SUCCESS) *stream = &context->legacy_stream;
     return result;
+}
+
+// Calls of cuStreamQuery that are answered truly; -1: all.
+long queries_until_streams_are_busy() {
+    const char* const streams = std::getenv("STAND_IN_STREAMS");
+    if (streams == nullptr || std::strncmp(streams, "busy", 4) != 0) return -1;
+    return streams[4] == ':' ? std::atol(streams + 5) : 0;
 }
 
 struct Error {
@@ -465,8 +473,9 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream stream) {
-    static const char* const streams = std::getenv("STAND_IN_STREAMS");
-    if (streams != nullptr && std::strcmp(streams, "busy") == 0) return CUDA_ERROR_NOT_READY;
+    static std::atomic<long> asked{0};
+    static const long limit = stand_in::queries_until_streams_are_busy();
+    if (limit >= 0 && asked.fetch_add(1) >= limit) return CUDA_ERROR_NOT_READY;
     const CUresult result = stand_in::require_stream(&stream);
     return result != CUDA_SUCCESS ? result : driver().scheduler.query(stream);
 }

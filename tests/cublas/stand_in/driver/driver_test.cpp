@@ -1,7 +1,10 @@
 // The driver faults, defers and orders work as it says.
 
+#include <future>
+#include <thread>
 #include <vector>
 
+#include "driver/driver_private.hpp"
 #include "stand_in_fixture.hpp"
 
 namespace {
@@ -30,6 +33,30 @@ TEST_F(StandIn, work_waits_for_synchronisation_and_host_scalars_do_not) {
     EXPECT_EQ(download(c, 1)[0], -1);  // a copy does not wait for non-blocking streams
     ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
     EXPECT_EQ(download(c, 1)[0], 60);
+}
+
+TEST_F(StandIn, a_stream_is_not_idle_while_another_thread_runs_its_last_work) {
+    start();
+    CUstream stream = nullptr;
+    ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    std::promise<void> begun;
+    std::promise<void> may_end;
+    ASSERT_EQ(stand_in_launch(0, stream,
+                              [&begun, end = may_end.get_future().share()] {
+                                  begun.set_value();
+                                  end.wait();
+                                  return CUDA_SUCCESS;
+                              }),
+              CUDA_SUCCESS);
+    std::thread other([&] {
+        cuCtxSetCurrent(context);
+        EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    });
+    begun.get_future().wait();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+    may_end.set_value();
+    other.join();
+    EXPECT_EQ(cuStreamQuery(stream), CUDA_SUCCESS);
 }
 
 TEST_F(StandIn, a_stream_that_is_asked_again_and_again_becomes_idle) {

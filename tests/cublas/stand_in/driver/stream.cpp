@@ -94,18 +94,20 @@ template <class Next>
 CUresult Scheduler::run(CUcontext context, Next next) {
     for (;;) {
         Kernel kernel;
+        CUstream stream = nullptr;
         {
             std::lock_guard lock(mutex_);
             if (context->fault != CUDA_SUCCESS) return context->fault;
-            CUstream stream = next();
+            stream = next();
             if (stream == nullptr) return CUDA_SUCCESS;
             kernel = std::move(stream->queue.front().kernel);
             stream->queue.pop_front();
+            ++stream->executing;
         }
         const CUresult result = kernel();
-        if (result == CUDA_SUCCESS) continue;
         std::lock_guard lock(mutex_);
-        context->fault = result;
+        --stream->executing;
+        if (result != CUDA_SUCCESS) context->fault = result;
     }
 }
 
@@ -196,7 +198,7 @@ CUresult Scheduler::query(CUstream stream) {
             stream->capture_status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
             return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         }
-        if (stream->queue.empty()) return CUDA_SUCCESS;
+        if (stream->queue.empty()) return stream->executing == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
         if (!std::exchange(stream->queried, true)) return CUDA_ERROR_NOT_READY;
         first = stream->queue.front().sequence;
     }

@@ -33,6 +33,7 @@ struct CUstream_st {
     CUcontext context = nullptr;
     bool blocking = true;
     std::deque<Work> queue;
+    int executing = 0;     // taken from the queue and not yet done
     bool queried = false;  // since the latest launch
 
     CUstreamCaptureStatus capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
