@@ -75,8 +75,9 @@ void print_lines(const std::string& file, const policy::Loaded& loaded) {
         print(fmt::format("{} {}\n", coloured("warning:", Colour::yellow), printable(warning.text())));
     }
     if (!loaded.errors.empty()) return;
-    print(fmt::format("{}: {}, {} rule{}\n", printable(file), coloured("in order", Colour::green),
-                      loaded.policy.rules.size(), loaded.policy.rules.size() == 1 ? "" : "s"));
+    const std::size_t rules = loaded.policy.rules.size();
+    print(fmt::format("{}: {}, {}{}\n", printable(file), coloured("in order", Colour::green), counted(rules, "rule"),
+                      rules == 0 ? "" : "; fp32shim run and report name those that decide no call"));
 }
 
 int check(const CheckOptions& options) {

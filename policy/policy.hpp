@@ -69,6 +69,8 @@ struct Rule {
     Conditions unless;
     std::string file;  ///< path of the file that has the rule, for messages
     int line = 0;
+    /// Hash of the name, the file and all keys: a rule that a reload finds again has the same. Valid in this process.
+    std::uint64_t content = 0;
 };
 
 enum class OnError : std::uint8_t { continue_untouched, highest, abort };

@@ -62,7 +62,8 @@ struct StartEvent {
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
     policy::LogLevel log_level = policy::LogLevel::calls;
-    policy::WhereSet where;  ///< sources of a call's place in its program
+    policy::WhereSet where;               ///< sources of a call's place in its program
+    std::span<const policy::Rule> rules;  ///< the rules in force; never destroyed
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);
 
@@ -98,10 +99,11 @@ struct DecisionEvent {
     std::optional<policy::Applied> actual;  ///< format that the library says it used; absent: it does not say
     How how = How::forward;
     policy::Reason reason = policy::Reason::as_requested;
-    std::string_view detail;       ///< free text; empty when there is nothing to add
-    std::int64_t host_ns = -1;     ///< duration of the call on the host; -1: not measured
-    std::optional<int> status{};   ///< status that the function returned; absent: it returns none
-    const Stack* stack = nullptr;  ///< call path of the product; nullptr: it is not known
+    std::string_view detail;                   ///< free text; empty when there is nothing to add
+    std::int64_t host_ns = -1;                 ///< duration of the call on the host; -1: not measured
+    std::optional<int> status{};               ///< status that the function returned; absent: it returns none
+    const Stack* stack = nullptr;              ///< call path of the product; nullptr: it is not known
+    const policy::Rule* decided_by = nullptr;  ///< the rule of that name; nullptr: none, or it is not noted
 };
 
 /// Codes of error events; a closed list.

@@ -198,6 +198,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .objects = {},
                           .children = recording.children(),
                           .missed_children = recording.missed_children()};
+    rules_.add(recording, process.state == record::RecordingState::live);
     if (objects_ == Objects::kept) process.objects = recording.objects();
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
     std::optional<RowFilter> rows;

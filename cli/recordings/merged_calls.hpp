@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/recordings/row_audits.hpp"
+#include "cli/recordings/rule_use.hpp"
 #include "cli/recordings/shared_text.hpp"
 #include "record/read/reader.hpp"
 
@@ -146,6 +147,8 @@ class MergedCalls {
 
     const std::vector<MergedRow>& rows() const { return rows_; }
     const std::vector<MergedProcess>& processes() const { return processes_; }
+    /// Returns the rules of the policies, whatever the filter.
+    std::vector<RuleCount> rules() const { return rules_.all(); }
     /// Returns the audits of rows().
     const AuditSums& audits() const { return audits_; }
     /// Returns the first products of processes that made NaN or infinity of finite operands, by time.
@@ -190,6 +193,7 @@ class MergedCalls {
     std::vector<MergedRow> rows_;
     std::vector<Slot> slots_;  ///< hash table
     std::vector<MergedProcess> processes_;
+    RuleUse rules_;
     AuditSums audits_;
     std::vector<MergedNonfinite> nonfinite_;
     Share total_;

@@ -132,6 +132,7 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     json["totals"]["dropped_events"] = calls.dropped_events();
     json["totals"]["overwritten_events"] = calls.overwritten_events();
     json["totals"]["lost_changes"] = calls.lost_changes();
+    json["rules"] = json_of(calls.rules());
     json["first_nonfinite"] = Json::array();
     for (const MergedNonfinite& nonfinite : calls.nonfinite())
         json["first_nonfinite"].push_back(nonfinite_json(calls, nonfinite));

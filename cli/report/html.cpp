@@ -295,6 +295,13 @@ void warn_about_recordings(Json& warnings, const MergedCalls& calls) {
     });
 }
 
+void warn_about_rules(Json& warnings, const MergedCalls& calls) {
+    std::vector<std::string> lines;
+    for (const RuleCount& rule : calls.rules())
+        if (rule.is_unused()) lines.push_back(unused_rule_text(rule));
+    add_warning(warnings, "Rules of the policy decided no call", lines);
+}
+
 Json warnings_json(const MergedCalls& calls, const std::vector<ReadingProblem>& problems) {
     Json warnings = Json::array();
     std::vector<std::string> lines;
@@ -302,6 +309,7 @@ Json warnings_json(const MergedCalls& calls, const std::vector<ReadingProblem>& 
     add_warning(warnings, "Recordings are damaged: what could not be read is missing here", lines);
     if (const std::string lost = lost_audits_text(calls); !lost.empty())
         add_warning(warnings, "Audits are missing", {lost});
+    warn_about_rules(warnings, calls);
     warn_about_decisions(warnings, calls);
     warn_about_recordings(warnings, calls);
     return warnings;

@@ -328,6 +328,7 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
     }
     section("Audits: the largest errors", audits_text(calls, limits, stream));
     section("Changed while it ran", all_changes_text(calls));
+    section("", unused_rules_text(calls.rules(), limits.sites));
     section("Not complete", missing_text(calls));
     if (calls.total().is_estimate) section("", "~: estimated, since of short calls only some are timed\n");
 }

@@ -40,6 +40,7 @@ struct RunOptions {
     std::string precision, floor, cpu, policy, log, level, where;
     bool pin = false;
     bool quiet = false;
+    bool requires_rules = false;
     std::vector<std::string> words;  ///< the program and its arguments
 };
 
@@ -292,7 +293,9 @@ int run_with_summary(const Launch& launch, const std::string& log) {
     say_summary(launch, summary, children);
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
-    return ended.exit_status;
+    const bool lacks_rule = summary.has_unused_rule() || (!summary.has_calls() && !launch.policy.rules.empty());
+    return ended.exit_status == 0 && launch.options.requires_rules && lacks_rule ? exit_code::finding
+                                                                                 : ended.exit_status;
 }
 
 int start(const Launch& launch) {
@@ -371,7 +374,10 @@ Action define_run(CLI::App& app) {
             policy::WhereSet where;
             return policy::problem_of_where(list, where);
         });
-    app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
+    auto* quiet = app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
+    app.add_flag("--require-rules", options->requires_rules,
+                 "End with status 1, where the program ends with 0, if a rule of the policy decided no call")
+        ->excludes(quiet);
     app.add_option("PROGRAM", options->words, "The program and its arguments")->required();
     return [options] { return run(*options); };
 }

@@ -101,6 +101,7 @@ std::string RunSummary::read(const std::vector<std::string>& recordings) {
     for (const ReadingProblem& problem : problems)
         text += fmt::format("{}: {}\n", printable(problem.path), printable(problem.text));
     has_calls_ = calls.total().calls > 0;
+    has_unused_rule_ = cli::has_unused_rule(calls.rules());
     bypasses_ = bypasses_text(find_possible_bypasses(calls.processes()));
     if (has_calls_) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);

@@ -34,6 +34,8 @@ class RunSummary {
     std::string read(const std::vector<std::string>& recordings);
     /// Returns true if the recordings that were read have calls.
     bool has_calls() const { return has_calls_; }
+    /// Returns true if the recordings that were read have a rule that decided no call.
+    bool has_unused_rule() const { return has_unused_rule_; }
     /// Bypasses that the recorded processes had loaded, as a list for people; empty if there are none.
     const std::string& bypasses() const { return bypasses_; }
 
@@ -47,7 +49,7 @@ class RunSummary {
     std::string log_path_;  ///< name of the program's recordings, with placeholders
     std::int64_t began_ns_;
     std::string problem_;
-    bool has_calls_ = false;
+    bool has_calls_ = false, has_unused_rule_ = false;
     std::string bypasses_;
 };
 

@@ -19,6 +19,7 @@
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/row_groups.hpp"
+#include "cli/recordings/rule_use.hpp"
 #include "cli/report/formats.hpp"
 #include "cli/run/settings_in_force.hpp"
 #include "cli/top/live_groups.hpp"
@@ -62,11 +63,14 @@ struct Before {
 /// Memory from update to update.
 struct Memory {
     std::map<std::int32_t, Before> before;  ///< by process id
+    RuleUse rules;                          ///< of all processes, at this update
     NativePlaces places;
 };
 
 /// Rows of the longest table of one process.
 constexpr std::size_t most_rows = 20;
+/// Lines about rules that decided no call.
+constexpr std::size_t most_rules = 3;
 
 /// Sums up the counters by format, without reading the texts of rows.
 void count_calls(const record::RecordingReader& recording, Seen& seen) {
@@ -123,6 +127,7 @@ std::optional<Seen> look_at(const record::LiveRecording& live, const TopOptions&
     seen.facts.process.command = record::command_of(live.pid);
     seen.facts.process.executable = record::executable_of(live.pid);
     count_calls(*opened.reader, seen);
+    memory.rules.add(*opened.reader, true);
     seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
     Before& since = memory.before[live.pid];
@@ -186,7 +191,7 @@ std::string process_table(const std::vector<Seen>& all) {
     return table.text();
 }
 
-std::string text_of(const std::vector<Seen>& all, const TopOptions& options) {
+std::string tables_of(const std::vector<Seen>& all, const TopOptions& options) {
     if (all.empty()) return "no process of this user records now\n";
     const std::string processes = process_table(all) + "\n";
     std::vector<const std::vector<LiveGroup>*> groups;
@@ -200,7 +205,12 @@ std::string text_of(const std::vector<Seen>& all, const TopOptions& options) {
     return processes + call_site_table(rows, most_rows).text();
 }
 
-Json json_of(const std::vector<Seen>& all) {
+std::string text_of(const std::vector<Seen>& all, const RuleUse& rules, const TopOptions& options) {
+    const std::string unused = unused_rules_text(rules.all(), most_rules);
+    return tables_of(all, options) + (unused.empty() ? "" : "\n" + unused);
+}
+
+Json json_of(const std::vector<Seen>& all, const RuleUse& rules) {
     Json processes = Json::array();
     for (const Seen& seen : all) {
         Json rows = Json::array();
@@ -226,12 +236,14 @@ Json json_of(const std::vector<Seen>& all) {
                              {"rows", rows},
                              {"groups", groups}});
     }
-    return {{"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}};
+    return {
+        {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", cli::json_of(rules.all())}};
 }
 
 /// Reads the state of all processes that record, or of `options.pid`; sets `error` if that one has no recording.
 std::vector<Seen> look(const TopOptions& options, Memory& memory, std::string& error) {
     std::vector<Seen> all;
+    memory.rules = {};
     const bool with_calls = options.pid != 0 || options.format == "json" || !options.by.empty();
     const auto look_at_one = [&](const record::LiveRecording& recording) {
         if (auto seen = look_at(recording, options, with_calls, memory)) all.push_back(std::move(*seen));
@@ -279,7 +291,7 @@ int ps(const TopOptions& options) {
         say("ps", error);
         return exit_code::usage;
     }
-    print(options.format == "json" ? json_text(json_of(all)) : text_of(all, options));
+    print(options.format == "json" ? json_text(json_of(all, memory.rules)) : text_of(all, memory.rules, options));
     return exit_code::ok;
 }
 
@@ -295,13 +307,13 @@ int top(const TopOptions& options) {
             return round == 0 ? exit_code::usage : exit_code::ok;  // the process has ended since
         }
         if (options.format == "json") {
-            print(json_line(json_of(all)));
+            print(json_line(json_of(all, memory.rules)));
         } else if (is_terminal) {
-            print("\033[H\033[2J" +
-                  fitting(fmt::format("fp32shim top, {} UTC, every {} s; q and Enter: quit\n\n{}",
-                                      time_of_day(now_ns()).substr(0, 8), options.seconds, text_of(all, options))));
+            print("\033[H\033[2J" + fitting(fmt::format("fp32shim top, {} UTC, every {} s; q and Enter: quit\n\n{}",
+                                                        time_of_day(now_ns()).substr(0, 8), options.seconds,
+                                                        text_of(all, memory.rules, options))));
         } else {
-            print(fmt::format("{}\n{}\n", timestamp(now_ns()), text_of(all, options)));
+            print(fmt::format("{}\n{}\n", timestamp(now_ns()), text_of(all, memory.rules, options)));
         }
         if (std::fflush(stdout) != 0) break;
     }

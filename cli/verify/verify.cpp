@@ -29,7 +29,7 @@ struct VerifyOptions {
     std::vector<std::string> recordings;
     std::vector<std::string> assumed_unused;  ///< names of bypasses, several separated by commas
     std::string at_least, format;
-    bool allow_bf16x9 = false;
+    bool allow_bf16x9 = false, requires_rules = false;
 };
 
 /// A reason why the verdict cannot be `shown`.
@@ -54,6 +54,7 @@ struct Verified {
     std::vector<Doubt> doubts;
     std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
     std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names
+    std::vector<RuleCount> rules;
     std::uint64_t shown_calls = 0;
 
     const Verdict& verdict() const {
@@ -153,6 +154,7 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
                       const VerifyOptions& options) {
     const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
     Verified verified;
+    verified.rules = calls.rules();
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls > 0) judge_row(*row, at_least, options.allow_bf16x9, verified);
     }
@@ -199,6 +201,7 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"doubts", Json::array()},
                  {"bypasses", Json::array()},
                  {"assumed_unused", Json::array()},
+                 {"rules", cli::json_of(verified.rules)},
                  {"scope", scope_note}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], spans[i]));
@@ -271,6 +274,7 @@ std::string unread_text(const Verified& verified) {
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
     if (calls.processes().empty()) return unread_text(verified);
     std::string text = sentence_of(verified, calls, options.at_least);
+    if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
     if (!verified.bypasses.empty()) {
@@ -310,7 +314,9 @@ int verify(const VerifyOptions& options) {
     const Verified verified = verify_calls(calls, problems, options);
     print(options.format == "json" ? json_text(json_of(verified, calls, options, spans))
                                    : text_of(verified, calls, options));
-    return verified.verdict().exit_code;
+    const int status = verified.verdict().exit_code;
+    const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
+    return status == exit_code::ok && lacks_rule ? exit_code::finding : status;
 }
 
 }  // namespace
@@ -324,6 +330,8 @@ Action define_verify(CLI::App& app) {
                "Lowest format that is allowed")
         ->required();
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
+    app.add_flag("--require-rules", options->requires_rules,
+                 "End with status 1 also if a rule of the policy decided no call");
     add_values(
         app, "--assume-unused", options->assumed_unused,
         "You state that these bypasses, or children that were not covered (child:NAME), multiplied nothing below "

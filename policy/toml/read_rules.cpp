@@ -1,12 +1,14 @@
 #include "policy/toml/read_rules.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <string>
 
 #include "policy/glob.hpp"
 #include "policy/quantity.hpp"
 #include "policy/toml/fields.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::policy {
 namespace {
@@ -167,6 +169,28 @@ struct Draft {
     bool whole = true;
 };
 
+void add_to(system::Hash& hash, const Value& value) {
+    hash.add(std::uint64_t{value.content.index()});
+    if (const auto* text = value.as<std::string>()) hash.add(*text);
+    if (const auto* integer = value.as<std::int64_t>()) hash.add(static_cast<std::uint64_t>(*integer));
+    if (const auto* number = value.as<double>()) hash.add(std::bit_cast<std::uint64_t>(*number));
+    if (const auto* boolean = value.as<bool>()) hash.add(std::uint64_t{*boolean});
+    if (const auto* array = value.as<Value::Array>()) {
+        hash.add(std::uint64_t{array->size()});
+        for (const Value& item : *array) add_to(hash, item);
+    }
+    if (const auto* table = value.as<Value::Table>()) {
+        hash.add(std::uint64_t{table->size()});
+        for (const Entry& entry : *table) add_to(hash.add(entry.key), entry.value);
+    }
+}
+
+std::uint64_t content_of(const Rule& rule, const Value& table) {
+    system::Hash hash;
+    add_to(hash.add(rule.file).add(rule.name), table);
+    return hash.value();
+}
+
 Draft read_rule(const Value& value, std::size_t number, Report& report) {
     const std::size_t errors_before = report.count();
     const auto& table = *value.as<Value::Table>();
@@ -176,6 +200,7 @@ Draft read_rule(const Value& value, std::size_t number, Report& report) {
     draft.rule.file = report.file();
     draft.rule.line = value.at.line;
     read_entries(table, "rule", rule_keys, draft.rule, report);
+    draft.rule.content = content_of(draft.rule, value);
     if (const Entry* name = find(table, "name")) draft.name_at = name->value.at;
     if (!find(table, "precision")) {
         report.error(value.at,

@@ -12,6 +12,7 @@
 //                      objects   1364 ObjectRecords of 48 bytes: a loaded program or library each
 //                      audits    682 AuditRecords of 96 bytes, of one slot: an audited call each
 //                      fingerprints  221 FingerprintRecords of 296 bytes, of one slot: the result of a call each
+//                      rules     2046 RuleRecords of 32 bytes: a rule of the policy each
 //
 //     event     63                                                              0
 //               | time: ticks at which the call returned; rises within a slot    |   stored last
@@ -26,8 +27,8 @@
 // Each thing that a process shares through the file is published by one store with release order, after all of its
 // bytes: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
 // `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
-// `ChildRecord::state`. Before that store the field reads as zero, or as its earlier value. So the file of a running
-// or killed process holds whole entries only.
+// `RuleRecord::published`, `ChildRecord::state`. Before that store the field reads as zero, or as its earlier value.
+// So the file of a running or killed process holds whole entries only.
 #pragma once
 
 #include <cstddef>
@@ -64,6 +65,7 @@ enum class SegmentKind : std::uint32_t {
     objects,
     audits,
     fingerprints,
+    rules,
     count_
 };
 inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKind::count_);
@@ -268,6 +270,25 @@ struct FingerprintRecord {
 };
 static_assert(sizeof(FingerprintRecord) == 296);
 
+// ---- rules --------------------------------------------------------------------------------------------------------
+
+inline constexpr std::uint32_t rule_is_used = 1;       ///< the rule has decided a call
+inline constexpr std::uint32_t rule_is_withdrawn = 2;  ///< a reload has taken the rule away, or changed it
+/// Largest number of segments with rules. Further rules, of policies changed by reloads, are not noted.
+inline constexpr std::uint32_t rule_segment_limit = 4;
+
+/// A rule of the policy, in force at the begin of the recording or after a reload.
+struct RuleRecord {
+    StringId name;
+    StringId file;            ///< path of the policy file
+    std::uint32_t line;       ///< line in the policy file, from 1
+    std::uint32_t flags;      ///< bits rule_is_…, which may also be set after publication
+    std::uint64_t content;    ///< policy::Rule::content, for the writer alone
+    std::uint32_t published;  ///< 1: the entry is whole; stored last
+    std::uint32_t reserved;
+};
+static_assert(sizeof(RuleRecord) == 32);
+
 // ---- segments -----------------------------------------------------------------------------------------------------
 
 /// A segment whose entries are all of one type.
@@ -288,12 +309,14 @@ using EventSegment = Segment<EventRecord>;
 using ObjectSegment = Segment<ObjectRecord>;
 using AuditSegment = Segment<AuditRecord>;
 using FingerprintSegment = Segment<FingerprintRecord>;
+using RuleSegment = Segment<RuleRecord>;
 static_assert(sizeof(RowSegment) == segment_size && RowSegment::capacity == 682);
 static_assert(sizeof(CounterSegment) == segment_size && CounterSegment::capacity == 1023);
 static_assert(sizeof(EventSegment) == segment_size && EventSegment::capacity == 4092);
 static_assert(sizeof(ObjectSegment) == segment_size && ObjectSegment::capacity == 1364);
 static_assert(sizeof(AuditSegment) == segment_size && AuditSegment::capacity == 682);
 static_assert(sizeof(FingerprintSegment) <= segment_size && FingerprintSegment::capacity == 221);
+static_assert(sizeof(RuleSegment) == segment_size && RuleSegment::capacity == 2046);
 
 // ---- header -------------------------------------------------------------------------------------------------------
 

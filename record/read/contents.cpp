@@ -122,6 +122,8 @@ void RecordingReader::read_segments(const format::Header& header) {
     check_completeness(index.whole_count, header.segments_in_use);
     arrange_events(index[SegmentKind::events]);
     object_segments_ = std::move(index[SegmentKind::objects]);
+    rule_segments_ = std::move(index[SegmentKind::rules]);
+    sort_by_sequence(rule_segments_, "rules", *problems_);
     audit_segments_ = by_slot(std::move(index[SegmentKind::audits]));
     lost_audits_ = header.lost_audits;
     fingerprint_segments_ = by_slot(std::move(index[SegmentKind::fingerprints]));
@@ -320,6 +322,23 @@ const RecordedObjects& RecordingReader::objects() const {
         }
     }
     return objects_;
+}
+
+std::vector<RecordedRule> RecordingReader::rules() const {
+    std::vector<RecordedRule> rules;
+    const auto segment = std::make_unique<format::RuleSegment>();
+    for (const SegmentPlace& place : rule_segments_) {
+        if (place.sequence >= format::rule_segment_limit) break;
+        bytes_->read_into(place.offset, *segment);
+        for (std::uint32_t i = 0; i < format::RuleSegment::capacity; ++i) {
+            const format::RuleRecord& record = segment->entries[i];
+            if (record.published != 1 || (record.flags & format::rule_is_withdrawn) != 0) continue;
+            const std::uint64_t offset = place.offset + format::offset_of_entry<format::RuleRecord>(i);
+            rules.push_back({decisions_->text(record.name, offset), decisions_->text(record.file, offset),
+                             record.line, (record.flags & format::rule_is_used) != 0});
+        }
+    }
+    return rules;
 }
 
 /// Reads the recorded changes of settings, oldest first.

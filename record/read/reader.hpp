@@ -164,6 +164,14 @@ struct RecordedChild {
     std::int64_t last_ns = 0;
 };
 
+/// A rule of the policy that was in force last.
+struct RecordedRule {
+    std::string name;
+    std::string file;  ///< path of the policy file
+    std::uint32_t line = 0;
+    bool is_used = false;  ///< the rule has decided a call
+};
+
 class RecordingReader;
 
 /// Iterates over the single calls that the level `calls` records. For one thread. The reader must outlive it, and not
@@ -279,6 +287,8 @@ class RecordingReader {
     std::uint32_t lost_changes() const { return lost_changes_; }
     /// Returns the programs and libraries that the process had loaded. The first call reads them from the file.
     const RecordedObjects& objects() const;
+    /// Returns the rules of the policy, in their order; those that a reload took away are left out.
+    std::vector<RecordedRule> rules() const;
     /// Returns the programs that were started without the shim.
     const std::vector<RecordedChild>& children() const { return children_; }
     /// Returns the number of starts without the shim that found no space in the file.
@@ -368,8 +378,9 @@ class RecordingReader {
     std::map<std::uint32_t, SlotEvents> events_;             // by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
-    std::vector<SegmentPlace> audit_segments_;           // by slot, then sequence
-    std::vector<SegmentPlace> fingerprint_segments_;     // likewise
+    std::vector<SegmentPlace> audit_segments_;        // by slot, then sequence
+    std::vector<SegmentPlace> fingerprint_segments_;  // likewise
+    std::vector<SegmentPlace> rule_segments_;
     mutable std::vector<SegmentPlace> object_segments_;  // those that objects() has not yet read
     mutable RecordedObjects objects_;
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0;

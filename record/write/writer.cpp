@@ -157,9 +157,12 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     fill_header(*fresh, self, forked_from, *settings.start, begun);
     changes_.start(*fresh, settings.precision, settings.floor);
     objects_.start();
+    rules_.start();
     std::atomic_ref(fresh->magic).store(format::magic, std::memory_order_release);
     file_.install(fresh);
-    return file_.is_open() ? 0 : ENOMEM;
+    if (!file_.is_open()) return ENOMEM;
+    rules_.note_in_force(settings.start->rules);
+    return 0;
 }
 
 void Recording::fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from,
@@ -341,6 +344,7 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     if (writer.counter_segment_count_ == 0 && !make_ready(writer)) return note_uncounted(with_event);
     if (!file_.is_open()) return;  // of a lost file no row can be found again: each look would add one
     refine_ticks_per_second(end);
+    if (decision.decided_by != nullptr) rules_.note_used(*decision.decided_by);
     RecordingRows::Found found = rows_.row_of(decision);
     if (found.is_new) look_at_objects();
     const CountersNumber number = writer.counters_of_row(file_, found.row);

@@ -41,6 +41,7 @@
 #include "record/write/file.hpp"
 #include "record/write/objects.hpp"
 #include "record/write/rows.hpp"
+#include "record/write/rules.hpp"
 #include "record/write/thread_writer.hpp"
 #include "system/fork_safe_lock.hpp"
 
@@ -146,6 +147,12 @@ class Recording {
     /// Returns the loaded objects of this process's file; nullptr: it has none. Thread-safe.
     RecordingObjects* objects() { return ensure_own_file() ? &objects_ : nullptr; }
 
+    /// Notes that a reload has put these rules in force. To be called before they decide a call. Has no effect in a
+    /// forked child without a file of its own, whose file will begin with those that are in force then.
+    void note_rules(std::span<const policy::Rule> rules) {
+        if (is_of_this_process()) rules_.note_in_force(rules);
+    }
+
     /// Notes a program that is about to be started without the shim. In a forked child without a file of its own,
     /// uses the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool note_child(const UnseenChild& child, ChildEvent event) const;
@@ -202,6 +209,7 @@ class Recording {
     RecordingRows rows_{file_};
     RecordingChanges changes_{file_, rows_};
     RecordingObjects objects_{file_, rows_, facts_.executable};
+    RecordingRules rules_{file_, rows_};
 
     std::atomic<std::uint32_t> owner_{0};  // this_process() of the owner of the file; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};

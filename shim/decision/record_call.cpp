@@ -31,7 +31,10 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
     event.provider = site.provider->name;
     event.requested = decision.requested;
     event.source = decision.source;
-    if (decision.rule >= 0) event.rule = in_force.policy.rules[static_cast<std::size_t>(decision.rule)].name;
+    if (decision.rule >= 0) {
+        event.decided_by = &in_force.policy.rules[static_cast<std::size_t>(decision.rule)];
+        event.rule = event.decided_by->name;
+    }
     event.applied = done.applied;
     event.actual = done.actual;
     event.how = done.how;

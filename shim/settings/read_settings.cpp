@@ -77,6 +77,7 @@ void open_log(Settings& settings, const Settings* previous) {
     settings.log_every_call =
         is_recording ? policy.log_level == policy::LogLevel::calls : policy.log_level != policy::LogLevel::summary;
     settings.start = record::make_start_event(FP32SHIM_VERSION, policy);
+    settings.start.rules = policy.rules;
     if (is_recording)
         settings.start.log_level = settings.log_every_call ? policy::LogLevel::calls : policy::LogLevel::summary;
     if (previous != nullptr && previous->policy.log_path == path) {

@@ -153,9 +153,10 @@ bool read_settings_again() {
     const Settings* fresh = read_settings(previous);
     errno = saved_errno;
     if (fresh != nullptr) {
-        put_in_force(fresh);
         record::Recording* before = previous->recording;
         record::Recording* now = fresh->recording;
+        if (now != nullptr && now == before) now->note_rules(fresh->policy.rules);
+        put_in_force(fresh);
         if (before != nullptr && before != now) before->note_left(now);
         if (record::RecordingChanges* changes = now != nullptr && now != before ? now->changes() : nullptr)
             changes->note_carried_over(process_precision(), process_floor());

@@ -1,0 +1,46 @@
+// The list of the policy's rules in a recording, with a bit for each that has decided a call: a rule that matched
+// nothing can be told.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "policy/policy.hpp"
+#include "record/format/format.hpp"
+#include "record/write/file.hpp"
+#include "record/write/rows.hpp"
+#include "system/fork_safe_lock.hpp"
+
+namespace fp32shim::record {
+
+/// The rules of a recording. Thread-safe, but for start(). Never calls malloc.
+class RecordingRules {
+  public:
+    RecordingRules(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
+
+    /// Begins an empty list, for a new file that no other thread knows yet.
+    void start() { count_.store(0, std::memory_order_relaxed); }
+    /// Notes that these rules are in force, and no others. A rule that is known by its content keeps its bit. To be
+    /// called before a call is decided by them.
+    void note_in_force(std::span<const policy::Rule> rules);
+    /// Notes that a rule has decided a call. Lock-free.
+    void note_used(const policy::Rule& rule);
+
+  private:
+    format::RuleRecord& entry(std::uint32_t place) const {
+        return segments_[place / format::RuleSegment::capacity]->entries[place % format::RuleSegment::capacity];
+    }
+    std::uint32_t find(std::uint64_t content, std::uint32_t begin) const;
+    format::RuleSegment* segment_for_one_more();
+    void add(const policy::Rule& rule, std::uint32_t flags);
+
+    RecordingFile& file_;
+    RecordingRows& rows_;
+    std::atomic<std::uint32_t> count_{0};  // published entries, in their segments
+    system::ForkSafeLock lock_;            // for adding
+    format::RuleSegment* segments_[format::rule_segment_limit] = {};
+    RecordingFile::Segment newest_;
+};
+
+}  // namespace fp32shim::record
