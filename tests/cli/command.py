@@ -38,7 +38,7 @@ def environment(**variables):
     return shim.environment(env={name: str(value) for name, value in variables.items()})
 
 
-def fp32shim(*words, env=None, stdin=None, cwd=None, timeout=60, prefix=()):
+def fp32shim(*words, env=None, stdin=None, cwd=None, timeout=600, prefix=()):
     """The command's result; `env` are variables to set, `stdin` is text."""
     finished = subprocess.run([*map(str, prefix), str(COMMAND), *map(str, words)], env=environment(**(env or {})),
                               input=stdin if stdin is not None else "", cwd=cwd, timeout=timeout, text=True,

@@ -59,7 +59,7 @@ class Program:
 
     def bisect(self, *options, command=None, env=None):
         return fp32shim("bisect", "--cpu", "emulate", "--format", "json", *options, "--", *(command or self.command),
-                        cwd=self.folder, env=variables(**(env or {})), timeout=300)
+                        cwd=self.folder, env=variables(**(env or {})), timeout=600)
 
     def names_of(self, result):
         """The names of the products that were found, from their lines and the lines' texts."""
@@ -109,7 +109,7 @@ def test_equal_sets_are_never_tried_twice(tmp_path):
 
 def test_the_table_has_lines_shares_of_the_work_and_the_policy(tmp_path):
     program = four(tmp_path)
-    result = fp32shim("bisect", "--cpu", "emulate", "--", *program.command, cwd=tmp_path, env=variables(), timeout=300)
+    result = fp32shim("bisect", "--cpu", "emulate", "--", *program.command, cwd=tmp_path, env=variables(), timeout=600)
     assert result.returncode == 0
     assert result.stdout.startswith("2 of 4 groups must stay exact, ")
     for name, size in (("p1", 24), ("p3", 40)):
@@ -224,7 +224,7 @@ def test_the_calls_of_a_line_that_make_the_command_fail_are_found_by_their_numbe
 def test_calls_are_named_in_the_table(tmp_path):
     program = Program(tmp_path, {}, head=LOOP.replace("OPERANDS", "graded(16) if i == 37 else flat(16)"))
     result = fp32shim("bisect", "--cpu", "emulate", "--calls", "--", *program.command, cwd=tmp_path, env=variables(),
-                      timeout=300)
+                      timeout=600)
     assert "fails alone, already by call 37 of 100" in result.stdout
     assert re.search(r"program.py:\d+ step, calls 1 to 50, at high: not acceptable", result.stderr)
 
@@ -295,11 +295,11 @@ def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path, by):
     program = four(broken, head=COUNTED + "if count == 5: time.sleep(100)\n")
     process = start(program)
     runs = broken / "runs"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not (runs.exists() and len(runs.read_text().splitlines()) == 5) and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(by)
-    stdout, stderr = process.communicate(timeout=30)
+    stdout, stderr = process.communicate(timeout=600)
     assert (process.returncode, stdout) == (-by, "")
     assert stderr.splitlines()[-1] == ('fp32shim bisect: interrupted after 4 runs; the same command goes on from '
                                        '"bisect-state.jsonl"')

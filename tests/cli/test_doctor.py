@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} was not
 def doctor(*words, **variables):
     """Exit status, the JSON, stderr."""
     done = subprocess.run([COMMAND, "doctor", "--format", "json", *map(str, words)], env=environment(env=variables),
-                          text=True, timeout=300, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+                          text=True, timeout=600, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     return done.returncode, json.loads(done.stdout), done.stderr
 
 

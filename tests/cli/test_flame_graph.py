@@ -213,10 +213,9 @@ def test_boxes_have_colours_of_their_formats_and_a_narrow_page_has_room(open_pag
     page.screenshot(pathlib.Path(os.environ.get("FP32SHIM_SCREENSHOTS", tmp_path)) / f"flame-{scheme}-{width}.png")
 
 
-def test_a_hundred_thousand_call_paths_open_in_three_seconds(open_page, driver, tmp_path):
-    words = [calls_from("main@/app/train.py@9;layer_%@/app/model.py@41;/usr/lib/libtorch.so+0x1c4", "sgemm_", "1-100000", "tf32", 1, 9000)]
-    recording = make_recording(tmp_path / "a.fp32rec", "summary", "--rows", "200000", *words)
-    driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})  # the machine may do other things
+def seconds_to_open(open_page, driver, recording):
+    """The page, and the processor time of its thread: the machine may do other things."""
+    driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     try:
         page = open_page(recording)
         page.settle()
@@ -225,7 +224,17 @@ def test_a_hundred_thousand_call_paths_open_in_three_seconds(open_page, driver, 
         driver.execute_cdp_cmd("Performance.disable", {})
     opened = page.run("const [timing] = performance.getEntriesByType('navigation'); return timing.loadEventEnd - timing.startTime")
     print(f"opened in {opened:.0f} ms; {1000 * metrics['TaskDuration']:.0f} ms of the page's thread")
-    assert 0.05 < metrics["TaskDuration"] < 3, metrics
+    return page, metrics["TaskDuration"]
+
+
+def test_a_hundred_thousand_call_paths_open_in_a_time_that_grows_as_they_do(open_page, driver, tmp_path):
+    def of_so_many(paths):
+        words = [calls_from("main@/app/train.py@9;layer_%@/app/model.py@41;/usr/lib/libtorch.so+0x1c4", "sgemm_", f"1-{paths}", "tf32", 1, 9000)]
+        return make_recording(tmp_path / f"{paths}.fp32rec", "summary", "--rows", "200000", *words)
+
+    _, few = seconds_to_open(open_page, driver, of_so_many(10000))
+    page, many = seconds_to_open(open_page, driver, of_so_many(100000))
+    assert 0 < few and many < 30 * few  # in quadratic time 100
     assert page.run("return document.querySelectorAll('.box').length") < 10000
     page.find("#paths-search").send_keys("layer_77777")
     assert "1 place found" in page.text("#paths-answer")

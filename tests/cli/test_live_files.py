@@ -48,7 +48,7 @@ def live(tmp_path):
     log = tmp_path / "folder/run.fp32rec"
     process = live_recording(log, "summary", EXACT)
     yield log, process
-    process.communicate(timeout=30)
+    process.communicate(timeout=600)
 
 
 def test_a_watch_sees_what_is_opened(tmp_path):
@@ -151,6 +151,6 @@ def test_a_recording_is_found_where_maps_and_stat_name_other_devices(tmp_path, s
             (place / "run.fp32rec").unlink()
             assert fp32shim("ps", process.pid).returncode == 0
         finally:
-            process.communicate(timeout=30)
+            process.communicate(timeout=600)
     finally:
         subprocess.run(["umount", place], check=True)

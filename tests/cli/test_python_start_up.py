@@ -34,7 +34,7 @@ def start(*words, where="torch", paths=(), cwd=None, **variables):
         variables["FP32_MATMUL_WHERE"] = where
         before = [COMMAND, "run", "-q", "--"]
     done = subprocess.run([*map(str, before), *map(str, words)], env=environment(**variables), cwd=cwd, capture_output=True,
-                          text=True, check=False, timeout=60)
+                          text=True, check=False, timeout=600)
     done.stderr = "".join(line for line in done.stderr.splitlines(True) if "FP32_MATMUL_WHERE: unknown" not in line)
     return done
 

@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 def run(line, folder):
     done = subprocess.run(["sh", "-c", line], env=environment(PATH=f"{folder / 'programs'}:{os.environ['PATH']}", HOME=folder),
-                          cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+                          cwd=folder, capture_output=True, text=True, timeout=600, check=False)
     done.text = f"{line}\nended with {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 

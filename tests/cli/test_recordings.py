@@ -461,7 +461,7 @@ def test_follow_shows_decisions_again_when_they_have_more_calls(tmp_path):
             seen = counts_in([following.stdout.readline()])
             process.ask()
             process.end()
-            text, errors = following.communicate(timeout=20)
+            text, errors = following.communicate(timeout=600)
             counts = seen + counts_in(text.splitlines())
             assert counts == sorted(set(counts)) and counts[-1] == 5
             assert following.returncode == 0
@@ -479,7 +479,7 @@ def test_follow_hands_each_decision_to_programs_once_with_its_final_count(tmp_pa
             time.sleep(1.5)
             process.ask()
             process.end()
-            lines = following.communicate(timeout=20)[0].splitlines()
+            lines = following.communicate(timeout=600)[0].splitlines()
     assert len(lines) == 1
     assert ",3," in lines[0] if name == "csv" else json.loads(lines[0])["calls"] == 3
 
@@ -525,7 +525,7 @@ def test_one_call_below_fp32_is_not_rounded_away(tmp_path):
         line = fp32shim("ps", process.pid).stdout.splitlines()[1]
         assert line.split()[0] == str(process.pid) and " >99%  " in line and " <1%  " in line
     finally:
-        process.communicate(timeout=30)
+        process.communicate(timeout=600)
 
 
 @pytest.mark.parametrize("name", ["a line\nfeed", "its digits \\012", "gone (deleted)"])

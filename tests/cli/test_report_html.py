@@ -65,7 +65,7 @@ def torch_recording(tmp_path_factory):
     (folder / "policy.toml").write_text(textwrap.dedent(TORCH_POLICY))
     result = fp32shim("run", "--quiet", "--precision", "high", "--cpu", "emulate", "--policy", folder / "policy.toml",
                       "--log", folder / "torch.fp32rec", "--level", "calls", "--", shim.SYSTEM_PYTHON, folder / "train.py",
-                      timeout=200)
+                      timeout=600)
     assert result.returncode == 0, result.stderr
     return folder / "torch.fp32rec"
 

@@ -134,7 +134,7 @@ def test_a_signal_that_is_sent_to_the_command_reaches_the_program(name):
     program = f"trap 'echo got; exit 9' {name}; echo ready; while :; do sleep 0.01; done"
     process = started("--", "sh", "-c", program)
     process.send_signal(getattr(signal, "SIG" + name))
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=600)
     assert (out, process.returncode) == ("got\n", 9)
 
 
@@ -142,7 +142,7 @@ def test_an_ignored_signal_stays_ignored():
     program = "echo ready; kill -HUP $$; sleep 0.2; echo alive"
     process = started("--", "sh", "-c", program, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=600)
     assert (out, process.returncode) == ("alive\n", 0)
 
 
@@ -616,7 +616,7 @@ def test_that_nothing_was_recorded_is_not_said_where_it_cannot_be_told(writes_re
 def test_a_quiet_run_is_the_program_also_with_a_log(writes_recordings, tmp_path):
     process = started("--quiet", "--log", str(tmp_path / "run.fp32rec"), "--", "sh", "-c", "echo ready; echo $$; read line")
     assert int(process.stdout.readline()) == process.pid
-    process.communicate(timeout=30)
+    process.communicate(timeout=600)
 
 
 def test_a_recording_with_a_like_name_is_not_named(writes_recordings, tmp_path):

@@ -104,7 +104,7 @@ end program
 def look_up(lines):
     """The places of lines `path TAB offset …`, and the seconds that it took."""
     finished = subprocess.run([shim.CLIENTS / "look_up_places"], input="".join(f"{line}\n" for line in lines),
-                              capture_output=True, text=True, check=True, timeout=300)
+                              capture_output=True, text=True, check=True, timeout=600)
     *places, seconds = finished.stdout.splitlines()
     return [json.loads(place) for place in places], float(seconds)
 
@@ -344,7 +344,7 @@ def test_a_reader_that_crashes_or_hangs_leaves_the_symbols(tmp_path, fate, how):
     subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", "libdw.so.1", "stub.c"], cwd=tmp_path, check=True)
     finished = subprocess.run([shim.CLIENTS / "look_up_places"], text=True, capture_output=True, check=True,
                               input="".join(f"{library}\t{call[1]}\n" for call in calls),
-                              env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, timeout=60)
+                              env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, timeout=600)
     places = list(map(json.loads, finished.stdout.splitlines()[:-1]))
     assert [place["symbol"] for place in places] == SYMBOLS
     reason = f"has debug information that could not be read: the process that read it {how}"

@@ -22,7 +22,7 @@ CALLS = [calls_from(FORWARD, "cblas_sgemm", 64, "tf32", 30, scope="net/layers.0"
 def process(tmp_path):
     running = live_recording(tmp_path / "live.fp32rec", "summary", *CALLS)
     yield running
-    running.communicate(timeout=30)
+    running.communicate(timeout=600)
 
 
 def looks(*words):
@@ -49,7 +49,7 @@ def test_a_process_without_places_is_shown_by_its_calls(tmp_path):
     process = live_recording(tmp_path / "live.fp32rec", "summary", "cblas_sgemm:64:high:tf32:as_requested:3")
     text = fp32shim("ps", process.pid).stdout
     assert "64x64x64" in text and "libcaller.so -> libprovider.so.0" in text
-    process.communicate(timeout=30)
+    process.communicate(timeout=600)
 
 
 @pytest.mark.parametrize("by, key, expected", [
@@ -93,7 +93,7 @@ def test_all_processes_are_summed_up_by_place(process, tmp_path):
     assert str(process.pid) in text and str(other.pid) in text
     [forward] = [cells for cells in table(text) if "model.py:41 Model.forward" in cells]
     assert int(forward[2]) >= 50, "others of this user may record now"
-    other.communicate(timeout=30)
+    other.communicate(timeout=600)
 
 
 def test_a_group_has_the_rates_since_the_look_before(process):
@@ -146,7 +146,7 @@ def test_a_long_table_counts_the_groups_that_it_leaves_out(tmp_path):
     process = live_recording(tmp_path / "live.fp32rec", "summary", "sgemm_:1-30:high:tf32:as_requested:2:1:9000::f%@/app/model.py@41")
     text = fp32shim("ps", process.pid).stdout
     assert text.count("model.py:41 f") == 20 and text.endswith("\n10 groups more\n")
-    process.communicate(timeout=30)
+    process.communicate(timeout=600)
 
 
 def test_an_unknown_grouping_names_the_allowed_ones():

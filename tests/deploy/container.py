@@ -43,7 +43,7 @@ def need_containers():
     shim.need(tried.returncode == 0, f"bwrap makes no container here: {tried.stderr}")
 
 
-def container(*program, timeout=60, **keywords):
+def container(*program, timeout=600, **keywords):
     """The program's result."""
     return subprocess.run(words(*program, **keywords), capture_output=True, text=True, timeout=timeout, check=False,
                           stdin=subprocess.DEVNULL)

@@ -43,7 +43,7 @@ def ready():
 
 def mpirun(log, *program, **variables):
     words = [shim.tool("mpirun.openmpi"), "-n", "4", COMMAND, "run", "-q", "--log", log, "--", shim.SYSTEM_PYTHON, *program]
-    return subprocess.run(words, env=environment(**OPEN_MPI, **variables), capture_output=True, text=True, timeout=60,
+    return subprocess.run(words, env=environment(**OPEN_MPI, **variables), capture_output=True, text=True, timeout=600,
                           stdin=subprocess.DEVNULL, check=False)
 
 

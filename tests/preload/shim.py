@@ -178,7 +178,7 @@ def read_log(path):
 
 
 def run(program, *args, precision=None, cpu=None, policy=None, floor=None, log=True, blas="openblas", env=None,
-        preload=True, preload_before=(), preload_after=(), libraries=(), cwd=None, timeout=120, check=True,
+        preload=True, preload_before=(), preload_after=(), libraries=(), cwd=None, timeout=600, check=True,
         stdin=None, prefix=(), **popen):
     """Runs a program to its end and returns a Result.
 
@@ -187,6 +187,7 @@ def run(program, *args, precision=None, cpu=None, policy=None, floor=None, log=T
     log             True: a .jsonl file of its own, read into the result; False: none; else the variable's value
     preload_before, preload_after   other libraries to preload, around the shim or alone
     prefix          words before the program: the command line of strace, fakeroot, ...
+    timeout         for programs that hang, in seconds; no test is about time, and any machine may be slow
     check           fail the test when the program does not end with status 0
     """
     if preload:

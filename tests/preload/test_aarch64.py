@@ -60,7 +60,7 @@ def run(program, *args, preload=True, log=True, precision=None, cpu=None, policy
         variables = environment(precision=precision, cpu=cpu, policy=policy_file, log=log_file if log else None)
         words = ["qemu-aarch64", "-L", str(SYSROOT), *(["-E", f"LD_PRELOAD={SHIM}"] if preload else []),
                  str(CLIENTS / program), *map(str, args)]
-        finished = subprocess.run(words, env=variables, cwd=CLIENTS, timeout=120, text=True, check=False,
+        finished = subprocess.run(words, env=variables, cwd=CLIENTS, timeout=600, text=True, check=False,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         result = Result(finished.stdout, finished.stderr, finished.returncode, read_log(log_file))
     if check:
@@ -130,7 +130,7 @@ def test_recorded_calls_are_counted_each_under_its_own_row(tmp_path, level):
     plain = run("mixed_products", 20000, preload=False, log=False)
     words = ["qemu-aarch64", "-L", SYSROOT, "-E", f"LD_PRELOAD={SHIM}", "-E", f"FP32_MATMUL_LOG={recording}",
              "-E", f"FP32_MATMUL_LOG_LEVEL={level}", CLIENTS / "mixed_products", "20000"]
-    done = subprocess.run(list(map(str, words)), env=environment(), cwd=CLIENTS, timeout=120, text=True, check=True,
+    done = subprocess.run(list(map(str, words)), env=environment(), cwd=CLIENTS, timeout=600, text=True, check=True,
                           capture_output=True)
     assert done.stdout == plain.stdout
     need("MADV_WIPEONFORK" not in done.stderr, "this qemu-aarch64 has no MADV_WIPEONFORK, without which nothing is recorded")
@@ -156,7 +156,7 @@ def test_native_stacks_are_those_of_backtrace(tmp_path):
     recording = tmp_path / "run.fp32rec"
     words = ["qemu-aarch64", "-L", SYSROOT, "-E", f"LD_PRELOAD={SHIM}", "-E", f"FP32_MATMUL_LOG={recording}",
              "-E", "FP32_MATMUL_WHERE=native:64", CLIENTS / "native_stacks", "kinds", CLIENTS / "librelay.so"]
-    done = subprocess.run(list(map(str, words)), env=environment(), timeout=120, text=True, check=True, capture_output=True)
+    done = subprocess.run(list(map(str, words)), env=environment(), timeout=600, text=True, check=True, capture_output=True)
     need("MADV_WIPEONFORK" not in done.stderr, "this qemu-aarch64 has no MADV_WIPEONFORK, without which nothing is recorded")
     said = collections.defaultdict(set)
     for line in done.stdout.splitlines():

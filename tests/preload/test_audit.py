@@ -197,7 +197,7 @@ def test_operands_with_nan_or_infinity_are_said_and_are_no_error(audited):
 
 
 def test_an_audit_without_memory_is_skipped_and_counted(audited):
-    result, audits = audited("big_product.py", policy=policy("sample = 1", 'against = "tf32"'), timeout=300)
+    result, audits = audited("big_product.py", policy=policy("sample = 1", 'against = "tf32"'), timeout=600)
     (only,) = audits
     assert (only["audits"], only["skipped"]) == (0, 1)
     assert result.stdout == "as it should be\n"
@@ -207,7 +207,7 @@ def test_an_audit_without_memory_is_skipped_and_counted(audited):
 def test_small_stacks_and_forked_children_are_audited_without_harm(words, tmp_path):
     words = [client("libfake_b.so") if word == "LIBRARY" else word for word in words]
     settings = {"policy": GUARD.replace("1e-2", "1e-9") + '[log]\nwhere = "auto"\n', "blas": None}
-    audited = run(*words, log=tmp_path / "%p.fp32rec", timeout=60, **settings)
+    audited = run(*words, log=tmp_path / "%p.fp32rec", timeout=600, **settings)
     assert audited.stderr == ""
     assert list(tmp_path.glob("*.fp32rec"))
 

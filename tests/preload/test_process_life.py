@@ -51,7 +51,7 @@ def test_a_log_on_stderr_needs_no_more_stack():
 
 @pytest.mark.parametrize("log", [True, False])
 def test_a_process_may_fork_while_another_thread_multiplies(log):
-    shimmed = run("forks", "busy", blas=None, policy=POLICY, log=log, timeout=60)
+    shimmed = run("forks", "busy", blas=None, policy=POLICY, log=log, timeout=600)
     assert shimmed.stdout == "50 good children\n"
     if log:
         # The parent and each child; a child that was forked before the parent's first product begins a log itself.
@@ -110,7 +110,7 @@ def test_errno_is_kept(log):
 @pytest.mark.parametrize("log", [True, "stderr", False])
 def test_a_signal_handler_may_multiply_while_the_program_multiplies(log):
     for _ in range(5):
-        shimmed = run("leaves", "signal", blas="reference", precision="high", cpu="emulate", log=log, timeout=60)
+        shimmed = run("leaves", "signal", blas="reference", precision="high", cpu="emulate", log=log, timeout=600)
         assert shimmed.stdout == "right\n"
 
 
@@ -135,7 +135,7 @@ def test_standard_descriptors_that_are_closed_from_the_start_do_no_harm(tmp_path
     log, data = tmp_path / "log.jsonl", tmp_path / "data"
     variables = environment(precision="high", cpu="emulate", log=log, preload=[LIBRARY])
     subprocess.run(["/bin/sh", "-c", f'exec "{client("closed_descriptors")}" "{data}" <&- >&- 2>&-'], env=variables,
-                   check=True, timeout=60)
+                   check=True, timeout=600)
     assert data.read_text().splitlines()[-1] == "reused: 1006"
     assert len([event for event in read_log(log) if event["event"] == "decision"]) == 5
 

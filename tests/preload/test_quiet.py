@@ -23,7 +23,7 @@ def traced(*words, blas=None, preload=True, **settings):
         inner = [f"LD_PRELOAD={LIBRARY}"] if preload else []
         finished = subprocess.run(
             [strace, "-f", "-e", "trace=open,openat,creat,clone,clone3,fork,vfork,connect,socket", "-o", trace,
-             "env", *inner, *map(str, words)], env=variables, capture_output=True, text=True, timeout=60, check=False)
+             "env", *inner, *map(str, words)], env=variables, capture_output=True, text=True, timeout=600, check=False)
         need("ptrace" not in finished.stderr.lower(), f"strace may not trace here: {finished.stderr.strip()}")
         lines = trace.read_text().splitlines()
     # `env` itself comes first, and runs without the shim: from its execve on, only libraries and locale files.
@@ -105,7 +105,7 @@ def test_a_process_with_elevated_rights_ignores_the_environment(tmp_path):
         def as_nobody():
             # Without LD_LIBRARY_PATH, which the loader ignores as well.
             return subprocess.run([program], user=65534, group=65534, extra_groups=[], capture_output=True, text=True,
-                                  timeout=60, check=False,
+                                  timeout=600, check=False,
                                   env=environment(precision="high", cpu="emulate", log=log, blas=None))
 
         try:
@@ -186,7 +186,7 @@ def test_a_process_with_elevated_rights_says_nothing_of_the_sites_policy(with_si
 
         def as_nobody():
             return subprocess.run([*prefix, tool("setpriv", "util-linux"), "--reuid=65534", "--regid=65534", "--clear-groups",
-                                   program], capture_output=True, text=True, timeout=60, check=False,
+                                   program], capture_output=True, text=True, timeout=600, check=False,
                                   env=environment(blas=None))
 
         os.chmod(program, 0o755)

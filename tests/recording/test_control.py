@@ -543,7 +543,7 @@ class Recording:
 
     def __exit__(self, *_):
         for process in self.processes:
-            process.communicate(timeout=30)
+            process.communicate(timeout=600)
         shutil.rmtree(self.folder)
 
 

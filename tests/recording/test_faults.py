@@ -11,7 +11,7 @@ from command import fp32shim
 from recorded import read, record, recordings_in, report, said
 
 REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
-LONG = 60 + REPEATS  # seconds
+LONG = 600 + REPEATS  # seconds
 POLICY = """
 schema = 1
 default = "high"

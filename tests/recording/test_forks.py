@@ -74,7 +74,7 @@ def test_children_that_are_forked_before_the_first_product_begin_for_themselves(
 
 @pytest.mark.parametrize("level", ["summary", "calls"])
 def test_a_fork_while_another_thread_is_inside_a_product_harms_neither(tmp_path, level):
-    result = record("busy-forks:20", log=tmp_path / "run.fp32rec", level=level, timeout=60)
+    result = record("busy-forks:20", log=tmp_path / "run.fp32rec", level=level, timeout=600)
     assert (result.returncode, said(result)) == (ALL_DONE, [])
     words = result.stdout.split()
     assert words[:2] == ["forks", "20"]
@@ -90,7 +90,7 @@ def test_a_fork_while_another_thread_loads_libraries_harms_neither(tmp_path):
     """The child finds the loader's locks as that thread had them."""
     library = shim.client("libfake_a.so")
     result = record("products:1", f"loading:{library}", "forks:200", "stop-loading", log=tmp_path / "run.fp32rec",
-                    timeout=60)
+                    timeout=600)
     assert (result.returncode, said(result)) == (ALL_DONE, [])
     assert result.stdout.splitlines()[1] == "forks 200", shim.explain(result)
     assert sorted(calls_of(*recordings_in(tmp_path))) == [1] + [3] * 200

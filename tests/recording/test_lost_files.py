@@ -51,7 +51,7 @@ def test_a_cut_recording_does_not_wait_for_a_full_stderr(tmp_path):
     os.set_blocking(full, True)
     variables = shim.environment(log=log, preload=[shim.LIBRARY])
     steps = [shim.client("steps"), "products:10", f"cut:{log}", "products:10"]
-    done = subprocess.run(steps, env=variables, stdout=subprocess.PIPE, stderr=full, timeout=30, check=False)
+    done = subprocess.run(steps, env=variables, stdout=subprocess.PIPE, stderr=full, timeout=600, check=False)
     os.close(full)
     os.close(unread)
     assert done.returncode == ALL_DONE
@@ -91,7 +91,7 @@ def test_bytes_that_somebody_else_writes_into_a_recording_harm_no_program(tmp_pa
                 writes += 1
         run.finish()
         assert all(count[STARTED] == count[RETURNED] == calls for count in run.counts())
-        output, errors = run.process.communicate(timeout=60)
+        output, errors = run.process.communicate(timeout=600)
         assert (run.process.returncode, output) == (0, b""), errors
         run.recording.unlink()
     print(f"{max(5, REPEATS // 3)} processes, {writes} writes into their recordings; no call of the program failed")

@@ -77,7 +77,7 @@ def test_a_signal_handler_may_multiply_the_moment_its_thread_begins_to_read_the_
     steps = ["trap-gettid", "products:3"]
     plain = shim.run("steps", *steps, preload=False, blas=None, check=False)
     shim.need("seccomp" not in plain.stderr, "no seccomp filters here")
-    result = record(*steps, log=tmp_path / log, timeout=20)
+    result = record(*steps, log=tmp_path / log, timeout=600)
     assert (result.returncode, result.stdout, said(result)) == (ALL_DONE, plain.stdout, [])
 
 
@@ -86,7 +86,7 @@ def test_a_thread_that_is_to_be_cancelled_ends_behind_its_product(tmp_path, leve
     """Also the first one, which reads the settings: files are read where a thread can be cancelled."""
     log, policy = tmp_path / "run.fp32rec", tmp_path / "policy.toml"
     policy.write_text("schema = 1\n")
-    result = record("cancelled-threads:20", "products:3", log=log, level=level, timeout=20,
+    result = record("cancelled-threads:20", "products:3", log=log, level=level, timeout=600,
                     env={"FP32_MATMUL_POLICY": str(policy)})
     assert (result.returncode, said(result)) == (ALL_DONE, [])
     assert read(log)["calls"] == 23

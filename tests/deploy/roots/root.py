@@ -38,7 +38,7 @@ def install():
     shutil.copytree(page.FILES, ROOT / "srv/deploy", dirs_exist_ok=True)
 
 
-def inside(script, timeout=120):
+def inside(script, timeout=600):
     """The lines that the script prints, on stderr too. The end of the script ends all that it has started."""
     done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--uts", "--net", "--ipc", "--kill-child",
                            "bash", "-euc", ENTER, "enter", FOLDER, script], timeout=timeout, text=True, check=False,

@@ -27,7 +27,7 @@ def test_the_dockerfile_builds_an_image_that_records_as_another_user():
             { cat /tmp/log; exit 1; }
         c=$(b from localhost/model); b copy -q $c /srv/model.py /app/model.py > /dev/null
         b run $c -- sh -c 'id -u; python3 /app/model.py < /dev/null; ls -l /var/log/fp32shim | tail -n +2 | cut -d" " -f1,3; fp32shim --version'
-        rm -rf /srv/disk/*""", timeout=300)
+        rm -rf /srv/disk/*""", timeout=600)
     assert lines[:3] == ["1000", "product 131072", "-rw------- 1000"] and lines[3].startswith("fp32shim ")
 
 

@@ -28,7 +28,7 @@ def group_of(scenario):
 
 @functools.cache
 def run(scenarios, has_paths):
-    return start("module_paths.py", *scenarios, preload=has_paths, env=WHERE if has_paths else None, timeout=300)
+    return start("module_paths.py", *scenarios, preload=has_paths, env=WHERE if has_paths else None, timeout=600)
 
 
 def parts(result):
@@ -118,7 +118,7 @@ def test_compiled_modules_carry_the_name_of_the_module_that_was_called():
 
 
 def test_processes_that_the_program_starts_have_scopes_too(tmp_path):
-    start("module_paths.py", "processes", env=WHERE, log=tmp_path / "log.jsonl", timeout=300)
+    start("module_paths.py", "processes", env=WHERE, log=tmp_path / "log.jsonl", timeout=600)
     events = [json.loads(line) for log in tmp_path.glob("log*.jsonl") for line in log.read_text().splitlines()]
     assert [(each["scope"], each["m"]) for each in events if each["event"] == "decision"] == [("Linear", 271)] * 2
 

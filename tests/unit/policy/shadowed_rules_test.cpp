@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <random>
 #include <string>
 
@@ -87,16 +86,17 @@ TEST(ShadowedRules, NameTheFirstRuleThatHidesThem) {
     EXPECT_EQ(found[0].by, 1u);
 }
 
-TEST(ShadowedRules, TakeNoLongerForAFileThatIsMadeForIt) {
+/// A shadowed rule after that is not found: the comparisons that are allowed have been made.
+TEST(ShadowedRules, AreNotLookedForWithoutEndInAFileThatIsMadeForIt) {
     std::string globs;
     for (int i = 0; i < 90; ++i) globs += "\"*a" + std::to_string(i) + "*\", ";
     std::string text;
     for (int i = 0; i < 900; ++i) text += rule("when = { caller = [" + globs + "\"" + std::to_string(i) + "\"] }");
-    const std::vector<Rule> rules = rules_of(text);
-    ASSERT_EQ(rules.size(), 900u);
-    const auto begin = std::chrono::steady_clock::now();
+    const std::string shadowed = rule("when = { caller = \"b*\" }") + rule("when = { caller = \"bc\" }");
+    ASSERT_EQ(shadowed_rules(rules_of(shadowed)).size(), 1u);
+    const std::vector<Rule> rules = rules_of(text + shadowed);
+    ASSERT_EQ(rules.size(), 902u);
     EXPECT_TRUE(shadowed_rules(rules).empty());
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 TEST(ShadowedRules, CompareGlobs) {
